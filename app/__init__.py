@@ -1,0 +1,1 @@
+"""The app introduces engine and store to each other and to people."""

@@ -1,0 +1,1 @@
+"""One reader per file format, each giving documents to the store."""

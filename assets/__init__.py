@@ -1,0 +1,1 @@
+"""Stylesheets, icons, JavaScript and the guide, all served from here."""

@@ -1,0 +1,1 @@
+"""The user guide, shown in the app and readable as it stands."""

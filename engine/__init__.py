@@ -1,0 +1,1 @@
+"""The engine computes: deep topic models, and nothing of files, clocks, stores or screens."""

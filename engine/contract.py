@@ -1,0 +1,170 @@
+"""The whole engine in one page of types.
+
+A model is a file in ``engine/models`` that offers ``TITLE``, ``Config``, ``State`` and
+``build(config, corpus_facts) -> Kernel``.  Everything else (worker, store, form, views, benchmark,
+contract test) speaks to it through the types below.
+
+Letters follow the papers: ``V`` words, ``K_l`` topics of layer ``l`` (``K_0 = V``), ``N`` documents,
+``L`` layers.  Every model presents itself as Poisson rates ``Phi^(1) theta^(1)``.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+Array: TypeAlias = NDArray[Any]
+
+
+class Batch(NamedTuple):
+    """Documents as compressed rows: what a kernel reads, and all it reads.
+
+    Attributes
+    ----------
+    words : (nnz,) int32
+        Word numbers, ``0 <= word < V``.
+    counts : (nnz,) int32 or float32
+        How often each word occurs (real-valued for the gamma link).
+    starts : (documents + 1,) int64
+        Document ``j`` owns the cells ``starts[j]:starts[j + 1]``.
+    labels : (documents,) int32
+        Class of each document, -1 where there is none.
+    documents : (documents,) int64
+        Number of each document in its corpus; random streams are keyed by it, so results do not
+        depend on how documents are spread over threads or machines.
+    """
+
+    words: Array
+    counts: Array
+    starts: Array
+    labels: Array
+    documents: Array
+
+
+class Facts(NamedTuple):
+    """What a model must know of a corpus before it has seen a document."""
+
+    n_words: int
+    n_documents: int  # training documents: the N of rho = N / batch size
+    n_classes: int = 0
+
+
+class Topics(NamedTuple):
+    """The hierarchy a model presents: ``phi[l-1]`` (K_{l-1}, K_l) with simplex columns, ``r`` (K_L,)."""
+
+    phi: tuple[FloatArray, ...]
+    r: FloatArray
+
+
+class Local(NamedTuple):
+    """Activations of documents: ``theta[l-1]`` is (documents, K_l), posterior means, >= 0."""
+
+    theta: tuple[FloatArray, ...]
+
+
+class Info(NamedTuple):
+    """What one step reports.
+
+    Attributes
+    ----------
+    step_sizes : tuple of (K_l,) float64
+        ``eps_t / M_k^(l)`` per layer and topic (DLDA Figure 2); empty for batch samplers.
+    elbo : float
+        Evidence lower bound per document, ``nan`` when the model has none.
+    tokens : int
+        Tokens of the mini-batch (its size, not multiplied by sweeps).
+    token_draws : int
+        Topic assignments drawn in this step (tokens times sweeps).
+    """
+
+    step_sizes: tuple[FloatArray, ...]
+    elbo: float
+    tokens: int
+    token_draws: int
+
+
+class Sweeps(NamedTuple):
+    """How long a local chain runs: ``burn_in`` unused sweeps, then ``collect``, every ``thin``-th kept."""
+
+    burn_in: int
+    collect: int
+    thin: int = 1
+
+
+class Rates(NamedTuple):
+    """Accumulated Poisson rates of the scored cells, unnormalised (DLDA section 4, models.md 1.4).
+
+    Attributes
+    ----------
+    cells : (nnz of the scored batch,) float64
+        Sum over kept samples of ``(Phi^(1) theta_j^(1))_v`` at every scored cell.
+    totals : (documents,) float64
+        Sum over kept samples of ``sum_v (Phi^(1) theta_j^(1))_v = sum_k theta_kj^(1)``.
+    """
+
+    cells: FloatArray
+    totals: FloatArray
+
+
+class Kernel(NamedTuple):
+    """A model ready to run: pure functions of (seed, state, data).
+
+    ``seed`` is the run's 64-bit seed; a kernel derives its streams from ``(seed, purpose, state.t,
+    document)``, so nothing random has to be remembered between steps.
+
+    Attributes
+    ----------
+    batch_size : int
+        Documents wanted per step; 0 means every training document, in corpus order (batch samplers).
+    init : (seed) -> State
+    prepare : (seed, state, Batch) -> State
+        Called once before the first step of a batch sampler, with all training documents, so that
+        the state can hold per-document variables; the identity for mini-batch samplers.
+    step : (seed, state, Batch) -> (State, Info)
+    infer : (seed, state, Batch, Sweeps | None) -> Local
+        Place documents in the hierarchy, topics fixed; ``None`` = the model's own default length.
+    topics : (state) -> Topics
+    start_chain : (seed, state, Batch) -> Chain
+        Local variables of documents at their starting values: a NamedTuple of arrays.
+    advance_chain : (seed, state, Chain, observed, scored, Sweeps) -> (Chain, Rates)
+        Go on with the chain on the ``observed`` tokens, topics fixed, and sum the rates of the
+        ``scored`` cells of the same documents over the kept sweeps.
+    """
+
+    batch_size: int
+    init: Callable[..., Any]
+    prepare: Callable[..., Any]
+    step: Callable[..., Any]
+    infer: Callable[..., Local]
+    topics: Callable[..., Topics]
+    start_chain: Callable[..., Any]
+    advance_chain: Callable[..., Any]
+
+
+def flatten(state: tuple[Any, ...]) -> dict[str, Array]:
+    """Name every array of a State or Chain: fields that are tuples become ``field.0``, ``field.1`` ...
+
+    ``unflatten(type(state), flatten(state))`` gives the same arrays back, bit for bit.
+    """
+    arrays: dict[str, Array] = {}
+    for name, value in zip(state._fields, state, strict=True):  # type: ignore[attr-defined]
+        if isinstance(value, tuple):
+            arrays.update({f"{name}.{i}": np.asarray(item) for i, item in enumerate(value)})
+        else:
+            arrays[name] = np.asarray(value)
+    return arrays
+
+
+def unflatten(kind: type[Any], arrays: dict[str, Array]) -> Any:
+    """Build a State or Chain of type ``kind`` from the arrays that ``flatten`` named."""
+    values: list[Any] = []
+    for name in kind._fields:
+        if name in arrays:
+            values.append(arrays[name])
+            continue
+        parts = sorted((int(key.rpartition(".")[2]), key) for key in arrays if key.rpartition(".")[0] == name)
+        values.append(tuple(arrays[key] for _, key in parts))
+    return kind(*values)

@@ -1,0 +1,181 @@
+"""A corpus: documents as sparse counts over a vocabulary, how they are split, and its mini-batches."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import streams
+from engine.contract import Array, Batch
+from engine.jit import compiled
+
+TRAIN, TEST = 0, 1
+
+
+class Counts(NamedTuple):
+    """Compressed rows, documents x words.
+
+    Attributes
+    ----------
+    starts : (documents + 1,) int64
+        Document ``j`` owns the cells ``starts[j]:starts[j + 1]``.
+    words : (nnz,) int32
+        Word numbers; each word at most once in a document.
+    values : (nnz,) int32 or float32
+        Counts, all > 0 (float32 for non-negative real data).
+    """
+
+    starts: Array
+    words: Array
+    values: Array
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents (rows) there are."""
+        return len(self.starts) - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """A frozen corpus.
+
+    Attributes
+    ----------
+    counts : Counts
+        Every document, training and test, with all its tokens (observed and scored).
+    vocabulary : tuple of str
+        ``V`` words; word ``v`` of ``counts`` is ``vocabulary[v]``.
+    part : (documents,) int8
+        TRAIN or TEST.
+    scored : Counts or None
+        For corpora that bring their own held-out tokens: the scored part of each document, a part of
+        ``counts``.  ``None``: tokens are split by ``split_seed``.
+    labels : (documents,) int32
+        Class numbers, -1 where there is none.
+    label_names : tuple of str
+        Name of each class.
+    split_seed : int
+        Seed of the token split, fixed when the corpus was made so that every run shares it.
+    image_shape : (height, width) or None
+        Set when words are pixels.
+    """
+
+    counts: Counts
+    vocabulary: tuple[str, ...]
+    part: Array
+    labels: Array
+    label_names: tuple[str, ...] = ()
+    scored: Counts | None = None
+    split_seed: int = 0
+    image_shape: tuple[int, int] | None = None
+
+    @property
+    def n_words(self) -> int:
+        """The size V of the vocabulary."""
+        return len(self.vocabulary)
+
+    def documents(self, part: int) -> Array:
+        """Numbers of the documents of one part (TRAIN or TEST), ascending, (n,) int64."""
+        return np.flatnonzero(self.part == part)
+
+    def batch(self, documents: Array) -> Batch:
+        """The named documents with all their tokens, copied out as a Batch."""
+        return take(self.counts, documents, self.labels)
+
+    def held_out(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
+        """The (observed, scored) tokens of the named documents (models.md 1.4).
+
+        Tokens are split, not word types.  A corpus with its own scored tokens gives those; otherwise
+        ``floor(scored_share * n) + 1`` of the ``n >= 2`` tokens of each document are scored, drawn by
+        ``(split_seed, document)``.
+        """
+        whole = self.batch(documents)
+        if self.scored is not None:
+            scored = take(self.scored, documents, self.labels)
+            return _minus(whole, scored), scored
+        picked = _pick_tokens(whole.starts, whole.counts, whole.documents, scored_share, self.split_seed)
+        return _keep(whole, whole.counts - picked), _keep(whole, picked)
+
+
+def take(counts: Counts, documents: Array, labels: Array) -> Batch:
+    """Copy some rows of ``counts`` out as a Batch, in the order asked for."""
+    documents = np.asarray(documents, dtype=np.int64)
+    lengths = counts.starts[documents + 1] - counts.starts[documents]
+    starts = np.zeros(len(documents) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    words = np.empty(starts[-1], dtype=counts.words.dtype)
+    values = np.empty(starts[-1], dtype=counts.values.dtype)
+    _gather(counts.starts, counts.words, counts.values, documents, starts, words, values)
+    return Batch(words, values, starts, labels[documents], documents)
+
+
+def minibatch(seed: int, t: int, documents: Array, size: int) -> Array:
+    """Document numbers of mini-batch ``t`` = 1, 2, ...: a pure function of ``(seed, t)``.
+
+    The first epoch goes through the documents in their order, later ones through a fresh permutation;
+    the remainder of an epoch is skipped (as in the authors' released code).
+    """
+    size = min(size, len(documents))
+    per_epoch = len(documents) // size
+    epoch, place = divmod(t - 1, per_epoch)
+    rows = slice(place * size, (place + 1) * size)
+    if epoch == 0:
+        return documents[rows]
+    return documents[streams.generator(seed, streams.BATCHES, epoch).permutation(len(documents))[rows]]
+
+
+def _minus(whole: Batch, part: Batch) -> Batch:
+    rest = whole.counts.copy()
+    missing = _subtract(whole.starts, whole.words, rest, part.starts, part.words, part.counts)
+    if missing >= 0:
+        raise ValueError(f"document {whole.documents[missing]} scores tokens that it does not have")
+    return _keep(whole, rest)
+
+
+def _keep(whole: Batch, counts: Array) -> Batch:
+    """The cells of ``whole`` that still have a count."""
+    kept = counts > 0
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return whole._replace(words=whole.words[kept], counts=counts[kept], starts=before[whole.starts])
+
+
+@compiled
+def _gather(from_starts, from_words, from_values, documents, starts, words, values):
+    for row in range(len(documents)):
+        begin = from_starts[documents[row]]
+        for cell in range(starts[row], starts[row + 1]):
+            words[cell] = from_words[begin + cell - starts[row]]
+            values[cell] = from_values[begin + cell - starts[row]]
+
+
+@compiled
+def _subtract(starts, words, rest, part_starts, part_words, part_counts):
+    for row in range(len(starts) - 1):
+        for cell in range(part_starts[row], part_starts[row + 1]):
+            place = starts[row]
+            while place < starts[row + 1] and words[place] != part_words[cell]:
+                place += 1
+            if place == starts[row + 1] or rest[place] < part_counts[cell]:
+                return row
+            rest[place] -= part_counts[cell]
+    return -1
+
+
+@compiled
+def _pick_tokens(starts, counts, documents, share, seed):
+    """Selection sampling of a fixed number of tokens per document, without replacement."""
+    picked = np.zeros_like(counts)
+    for row in range(len(starts) - 1):
+        left = np.int64(0)
+        for cell in range(starts[row], starts[row + 1]):
+            left += np.int64(counts[cell])
+        wanted = np.int64(share * left) + 1 if left >= 2 else 0
+        rng = streams.stream(seed, streams.SPLIT, 0, documents[row])
+        for cell in range(starts[row], starts[row + 1]):
+            for _ in range(np.int64(counts[cell])):
+                u, rng = streams.uniform(rng)
+                if u * left < wanted:
+                    picked[cell] += 1
+                    wanted -= 1
+                left -= 1
+    return picked

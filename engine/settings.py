@@ -1,0 +1,138 @@
+"""Settings of a model: dataclass fields that know their label, help, bounds and choices.
+
+A model's ``Config`` is a frozen, keyword-only dataclass whose fields are made by :func:`setting`.
+It checks itself on birth (:func:`check` in ``__post_init__``), draws its own row of the new-run form
+(:func:`describe`) and reads itself from text (:func:`parse`).
+"""
+
+import dataclasses
+import types
+import typing
+from typing import Any, NamedTuple
+
+
+class Setting(NamedTuple):
+    """One field of a Config, as a form or a command line shows it."""
+
+    name: str
+    kind: str  # "integer", "number", "choice", "flag", "widths", "numbers"
+    default: Any
+    label: str
+    help: str
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    advanced: bool
+
+
+class SettingError(ValueError):
+    """A setting has a value it cannot take; the message is one sentence for the user."""
+
+
+def setting(
+    default: Any,
+    *,
+    label: str,
+    help: str,  # noqa: A002 - the word users know
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    advanced: bool = True,
+) -> Any:
+    """A dataclass field that carries what a form needs to show it."""
+    about = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "advanced": advanced}
+    return dataclasses.field(default=default, metadata=about)
+
+
+def describe(config: type[Any]) -> tuple[Setting, ...]:
+    """Every setting of a Config class, in the order of the file."""
+    hints = typing.get_type_hints(config)
+    return tuple(
+        Setting(
+            field.name,
+            _kind(hints[field.name], field.metadata["choices"]),
+            field.default,
+            **{name: field.metadata[name] for name in ("label", "help", "low", "high", "choices", "advanced")},
+        )
+        for field in dataclasses.fields(config)
+    )
+
+
+def check(config: Any) -> None:
+    """Raise SettingError for the first field out of its bounds or choices."""
+    for about in describe(type(config)):
+        value = getattr(config, about.name)
+        if about.kind == "choice":
+            if value not in about.choices:
+                raise SettingError(f"{about.name} must be one of {', '.join(about.choices)}; got {value!r}")
+            continue
+        if about.kind == "flag":
+            if not isinstance(value, bool):
+                raise SettingError(f"{about.name} must be true or false; got {value!r}")
+            continue
+        many = about.kind in ("widths", "numbers")
+        if many and not (isinstance(value, tuple) and value):
+            raise SettingError(f"{about.name} must be a list of numbers; got {value!r}")
+        for item in value if many else (value,):
+            _check_number(about, item)
+
+
+def parse(config: type[Any], texts: dict[str, str]) -> Any:
+    """A Config from ``{"layers": "128-64-32", "eta": "0.05"}``; what is not named keeps its default."""
+    known = {about.name: about for about in describe(config)}
+    values: dict[str, Any] = {}
+    for name, text in texts.items():
+        if name not in known:
+            raise SettingError(f"there is no setting {name!r}; the settings are {', '.join(known)}")
+        values[name] = _read(known[name], text)
+    return config(**values)
+
+
+def to_json(config: Any) -> dict[str, Any]:
+    """The settings as plain JSON values (tuples become lists)."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in dataclasses.asdict(config).items()
+    }
+
+
+def from_json(config: type[Any], values: dict[str, Any]) -> Any:
+    """The Config that :func:`to_json` wrote."""
+    return config(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _kind(hint: Any, choices: tuple[str, ...]) -> str:
+    if choices:
+        return "choice"
+    if isinstance(hint, types.GenericAlias):
+        return "widths" if typing.get_args(hint)[0] is int else "numbers"
+    return {bool: "flag", int: "integer", float: "number"}[hint]
+
+
+def _check_number(about: Setting, value: Any) -> None:
+    whole = about.kind in ("integer", "widths")
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        raise SettingError(f"{about.name} must be {'a whole number' if whole else 'a number'}; got {value!r}")
+    if not value == value or (about.low is not None and value < about.low):  # noqa: PLR0124 - nan
+        raise SettingError(f"{about.name} must be at least {about.low:g}; got {value!r}")
+    if about.high is not None and value > about.high:
+        raise SettingError(f"{about.name} must be at most {about.high:g}; got {value!r}")
+
+
+def _read(about: Setting, text: str) -> Any:
+    text = str(text).strip()
+    try:
+        match about.kind:
+            case "choice":
+                return text
+            case "flag":
+                return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
+            case "integer":
+                return int(text)
+            case "widths":
+                return tuple(int(part) for part in text.replace(",", "-").split("-"))
+            case "numbers":
+                return tuple(float(part) for part in text.split(","))
+            case _:
+                return float(text)
+    except (ValueError, KeyError):
+        raise SettingError(f"{about.name} cannot be read from {text!r}: {about.help}") from None
