@@ -1,0 +1,21 @@
+"""Where things lie: the assets, in a checkout and when installed."""
+
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+
+
+def asset(name: str) -> Path:
+    """The file or folder ``name`` of the assets.
+
+    Installed, they travel inside ``app``; in a checkout they stand beside it.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the installation lacks it.
+    """
+    for root in (_HERE / "assets", _HERE.parent / "assets"):
+        if (root / name).exists():
+            return root / name
+    raise FileNotFoundError(f"the asset {name!r} is missing from this installation of Topiary; reinstall it")

@@ -1,0 +1,17 @@
+"""Fixtures every room uses: the shared corpora, and stores on both databases."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real test corpora; tests that need it are skipped, with a sentence, where it is absent."""
+    folder = Path(os.environ.get("TOPIARY_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"needs the shared corpora at {folder}; set TOPIARY_SHARED_DATA to where they are")
+    return folder
