@@ -1,0 +1,92 @@
+"""What a hierarchy of topics says: projections to words, popularity, ranks, top words (models.md 0).
+
+Letters follow the papers: ``phi[l-1]`` is Phi^(l), (K_{l-1}, K_l) with columns on the simplex and
+``K_0 = V`` words; ``r`` (K_L,) are the gamma shapes of the top layer.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.contract import Array, IntArray
+
+
+def projections(phi: Sequence[Array]) -> list[Array]:
+    """Project the topics of every layer down to the words.
+
+    Parameters
+    ----------
+    phi : sequence of (K_{l-1}, K_l) arrays
+        The topics of layers 1..L, columns on the simplex.
+
+    Returns
+    -------
+    list of (V, K_l) arrays
+        ``Phi^(1) ... Phi^(l)`` for l = 1..L (DLDA section 4); columns lie on the simplex of words.
+    """
+    projected = [phi[0]]
+    for layer in phi[1:]:
+        projected.append(projected[-1] @ layer)
+    return projected
+
+
+def popularity(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
+    """Weigh the topics of every layer: ``Phi^(l+1) ... Phi^(L) r``, and ``r`` itself for the top.
+
+    Returns
+    -------
+    list of (K_l,) float64 arrays, >= 0
+        Since columns are on the simplex every layer has the same sum, that of ``r``.
+    """
+    weights = [np.asarray(r, dtype=np.float64)]
+    for layer in reversed(phi[1:]):
+        weights.append(np.asarray(layer, dtype=np.float64) @ weights[-1])
+    return weights[::-1]
+
+
+def shares(weights: Array) -> NDArray[np.float64]:
+    """Share of each topic in its layer: popularity (K_l,) scaled to sum 1 (equal parts when all are 0)."""
+    total = float(weights.sum())
+    if total <= 0.0:
+        return np.full(len(weights), 1.0 / len(weights))
+    return np.asarray(weights, dtype=np.float64) / total
+
+
+def order(weights: Array) -> NDArray[np.intp]:
+    """Topic columns (K_l,) by popularity, largest first; equals stay in the order of their columns."""
+    return np.argsort(-np.asarray(weights), kind="stable")
+
+
+def ranks(weights: Array) -> NDArray[np.intp]:
+    """Rank of every topic (K_l,), 1 = most popular: the number printed in the papers' figures."""
+    by_rank = order(weights)
+    places = np.empty_like(by_rank)
+    places[by_rank] = np.arange(1, len(by_rank) + 1)
+    return places
+
+
+def top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
+    """Find the heaviest words of every topic of one layer.
+
+    Parameters
+    ----------
+    projection : (V, K) array
+        Topics over words, one of `projections`.
+    n : int
+        How many words; fewer when the vocabulary is smaller.
+
+    Returns
+    -------
+    words : (K, n) int array
+        Word numbers, heaviest first; equals in the order of their numbers.
+    weights : (K, n) array
+        Their weights.
+    """
+    by_topic = np.ascontiguousarray(projection.T)
+    n = min(n, by_topic.shape[1])
+    words = np.sort(np.argpartition(-by_topic, n - 1, axis=1)[:, :n], axis=1)
+    weights = np.take_along_axis(by_topic, words, axis=1)
+    places = np.argsort(-weights, axis=1, kind="stable")
+    return np.take_along_axis(words, places, axis=1), np.take_along_axis(weights, places, axis=1)

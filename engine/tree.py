@@ -1,0 +1,189 @@
+"""The layered graph of a hierarchy: edges above a threshold and the subnetworks under chosen roots.
+
+A topic may have several parents, so this is a layered graph and not a strict tree (DLDA Figure 7).
+Nothing here knows words, ranks or screens: nodes are (layer, column) and all results are tuples in
+one deterministic order.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from engine.contract import Array
+
+Direction: TypeAlias = Literal["down", "up"]
+Part: TypeAlias = Literal["union", "shared", "unique"]
+
+
+class Node(NamedTuple):
+    """A topic: its layer, counted from 1, and its column (0-based) of Phi^(layer)."""
+
+    layer: int
+    column: int
+
+
+class Edge(NamedTuple):
+    """``Phi^(layer)[child, parent] = weight``, from a topic of ``layer`` to one of the layer below."""
+
+    layer: int
+    parent: int
+    child: int
+    weight: float
+
+    @property
+    def above(self) -> Node:
+        """The parent."""
+        return Node(self.layer, self.parent)
+
+    @property
+    def below(self) -> Node:
+        """The child."""
+        return Node(self.layer - 1, self.child)
+
+
+class Subnetwork(NamedTuple):
+    """Part of the graph.
+
+    Attributes
+    ----------
+    roots : tuple of Node
+        Where it starts, as asked for; always among ``nodes``.
+    nodes : tuple of Node
+        Top layer first, then by column.
+    edges : tuple of Edge
+        Every edge between two of ``nodes``, except those leaving a closed node that lead away from
+        the roots.
+    hidden : dict of Node to int
+        For each closed node with something beyond it, how many topics opening it would add.
+    """
+
+    roots: tuple[Node, ...]
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    hidden: dict[Node, int]
+
+
+def edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
+    """Find the edges of Figure 7: ``Phi^(l)(child, parent) > threshold / K_{l-1}``, strictly, for l >= 2.
+
+    Parameters
+    ----------
+    phi : sequence of (K_{l-1}, K_l) arrays
+        The topics; ``phi[0]`` over words has no edges.
+    threshold : float
+        The paper's tau: a child must be this many times heavier than under a flat topic.
+
+    Returns
+    -------
+    list of Edge
+        Top layer first, then by parent, then by child.
+    """
+    found: list[Edge] = []
+    for layer in range(len(phi), 1, -1):
+        weights = np.asarray(phi[layer - 1], dtype=np.float64).T
+        parents, children = np.nonzero(weights > threshold / weights.shape[1])
+        heavy = weights[parents, children]
+        found.extend(
+            Edge(layer, parent, child, weight)
+            for parent, child, weight in zip(parents.tolist(), children.tolist(), heavy.tolist(), strict=True)
+        )
+    return found
+
+
+def subnetwork(
+    graph: Iterable[Edge],
+    roots: Iterable[Node],
+    direction: Direction = "down",
+    *,
+    part: Part = "union",
+    closed: Collection[Node] = (),
+    without: Collection[Node] = (),
+) -> Subnetwork:
+    """Cut out what can be reached from ``roots``.
+
+    Parameters
+    ----------
+    graph : iterable of Edge
+        Usually `edges`.
+    roots : iterable of Node
+        Starting topics, of any layers; repeated ones count once.
+    direction : "down" or "up"
+        To the children, or to the parents.
+    part : "union", "shared" or "unique"
+        Everything reached; only what is reached from two roots or more; only what is reached from
+        one root.  Roots stay in every part, and shared and unique together give the union.
+    closed : collection of Node
+        Collapsed topics: shown, but not walked through.
+    without : collection of Node
+        Hidden topics: neither shown nor walked through (roots are never hidden).
+    """
+    graph = list(graph)
+    starts = tuple(dict.fromkeys(roots))
+    barred = set(without) - set(starts)
+    steps = _steps((edge for edge in graph if edge.above not in barred and edge.below not in barred), direction)
+    reached = [_reach(steps, root, closed) for root in starts]
+    kept = _part(reached, part) | set(starts)
+    folded = {node for node in closed if node in kept and steps[node]}
+    hidden = {node: len(_reach(steps, node, set(closed) - {node}) - kept) for node in sorted(folded, key=_place)}
+    shown = tuple(
+        edge
+        for edge in graph
+        if edge.above in kept
+        and edge.below in kept
+        and (edge.above if direction == "down" else edge.below) not in closed
+    )
+    return Subnetwork(starts, tuple(sorted(kept, key=_place)), shown, hidden)
+
+
+def paths(graph: Iterable[Edge], root: Node, direction: Direction = "down") -> Iterator[tuple[Node, ...]]:
+    """Walk every path from ``root`` to where the graph ends, depth first (a bare root is one path)."""
+    steps = _steps(graph, direction)
+
+    def walk(trail: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+        onward = steps[trail[-1]]
+        if not onward:
+            yield trail
+        for node in onward:
+            yield from walk((*trail, node))
+
+    yield from walk((root,))
+
+
+def _place(node: Node) -> tuple[int, int]:
+    return (-node.layer, node.column)
+
+
+def _steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node, list[Node]]:
+    steps: defaultdict[Node, list[Node]] = defaultdict(list)
+    for edge in graph:
+        near, far = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
+        steps[near].append(far)
+    return steps
+
+
+def _reach(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[Node]) -> set[Node]:
+    seen = {root}
+    queue = deque([root])
+    while queue:
+        node = queue.popleft()
+        if node in closed:
+            continue
+        for onward in steps[node]:
+            if onward not in seen:
+                seen.add(onward)
+                queue.append(onward)
+    return seen
+
+
+def _part(reached: list[set[Node]], part: Part) -> set[Node]:
+    times: defaultdict[Node, int] = defaultdict(int)
+    for nodes in reached:
+        for node in nodes:
+            times[node] += 1
+    if part == "shared":
+        return {node for node, count in times.items() if count > 1}
+    if part == "unique":
+        return {node for node, count in times.items() if count == 1}
+    return set(times)
