@@ -1,0 +1,408 @@
+"""Exact random draws for augmented Gibbs sampling, compiled.
+
+Every draw is a pure function ``value, rng = draw(rng, ...)`` over :class:`engine.streams.Stream`, in
+float64 and int64 scalars, and none of them can give NaN or infinity for parameters in its range.
+Gammas are ``Gam(shape, scale = 1)`` and never exactly 0 for a positive shape: at shape 1e-4 most of
+the mass lies below the smallest float64, and a draw there is that smallest number (``TINY``).
+"""
+
+from math import erfc, exp, expm1, fabs, floor, log, log1p, pi, sqrt
+
+import numpy as np
+
+from engine.contract import FloatArray
+from engine.jit import compiled
+from engine.streams import Stream, bits, positive, uniform
+
+TINY = 2.2250738585072014e-308  # the smallest normal float64
+BELOW_ONE = 1.0 - 1.1102230246251565e-16
+_LOG_TINY = -708.3964185322641
+_INV_E = exp(-1.0)
+_HALF_LOG_2PI = 0.5 * log(2.0 * pi)
+_MOST_RATE = 9007199254740992.0  # 2^53: above it float64 no longer counts by ones
+
+_N_LAYERS = 256
+_LAYER_MASK = np.uint64(_N_LAYERS - 1)
+_S11 = np.int64(11)
+_UNIT = 1.0 / 4503599627370496.0  # 2^-52, a signed 53-bit number becomes [-1, 1)
+_NORMAL_EDGE = 3.6541528853610088  # where the tail of the normal ziggurat begins
+_EXPONENTIAL_EDGE = 7.69711747013105
+_N_FACTORIALS = 256
+
+
+def _normal_layers() -> tuple[FloatArray, FloatArray]:
+    """Edges and heights of 256 strips of equal area under exp(-x^2 / 2) (Marsaglia and Tsang, 2000)."""
+    edge = _NORMAL_EDGE
+    area = edge * exp(-0.5 * edge * edge) + sqrt(pi / 2.0) * erfc(edge / sqrt(2.0))
+    x = np.zeros(_N_LAYERS + 1)
+    x[0], x[1] = area * exp(0.5 * edge * edge), edge
+    for i in range(2, _N_LAYERS):
+        x[i] = sqrt(-2.0 * log(area / x[i - 1] + exp(-0.5 * x[i - 1] ** 2)))
+    return x, np.exp(-0.5 * x * x)
+
+
+def _exponential_layers() -> tuple[FloatArray, FloatArray]:
+    """Edges and heights of 256 strips of equal area under exp(-x)."""
+    edge = _EXPONENTIAL_EDGE
+    area = (edge + 1.0) * exp(-edge)
+    x = np.zeros(_N_LAYERS + 1)
+    x[0], x[1] = area * exp(edge), edge
+    for i in range(2, _N_LAYERS):
+        x[i] = -log(area / x[i - 1] + exp(-x[i - 1]))
+    return x, np.exp(-x)
+
+
+_NORMAL_X, _NORMAL_F = _normal_layers()
+_EXPONENTIAL_X, _EXPONENTIAL_F = _exponential_layers()
+_LOG_FACTORIAL = np.concatenate([np.zeros(1), np.cumsum(np.log(np.arange(1.0, _N_FACTORIALS)))])
+
+
+@compiled
+def normal(rng: Stream) -> tuple[float, Stream]:
+    """A standard normal by the ziggurat, exact in the tail, and the stream to go on with."""
+    while True:
+        word, rng = bits(rng)
+        i = word & _LAYER_MASK
+        x = (np.float64(np.int64(word) >> _S11) + 0.5) * _UNIT * _NORMAL_X[i]
+        if fabs(x) < _NORMAL_X[i + 1]:
+            return x, rng
+        x, accepted, rng = _normal_edge(rng, i, x)
+        if accepted:
+            return x, rng
+
+
+@compiled
+def _normal_edge(rng: Stream, i: int, x: float) -> tuple[float, bool, Stream]:
+    """What to do with a point outside the rectangle of strip ``i``: the wedge, or below it the tail."""
+    if i == 0:
+        while True:
+            u, rng = positive(rng)
+            v, rng = positive(rng)
+            step = -log(u) / _NORMAL_EDGE
+            if -2.0 * log(v) >= step * step:
+                tail = _NORMAL_EDGE + step
+                return (tail if x > 0.0 else -tail), True, rng
+    u, rng = uniform(rng)
+    height = _NORMAL_F[i] + u * (_NORMAL_F[i + 1] - _NORMAL_F[i])
+    return x, height < exp(-0.5 * x * x), rng
+
+
+@compiled
+def exponential(rng: Stream) -> tuple[float, Stream]:
+    """A standard exponential, positive, by the ziggurat, and the stream to go on with."""
+    start = 0.0
+    while True:
+        word, rng = bits(rng)
+        i = word & _LAYER_MASK
+        x = (np.float64(word >> np.uint64(12)) + 0.5) * _UNIT * _EXPONENTIAL_X[i]
+        if x < _EXPONENTIAL_X[i + 1]:
+            return start + x, rng
+        if i == 0:
+            start += _EXPONENTIAL_EDGE  # no memory: beyond the edge it starts again
+            continue
+        u, rng = uniform(rng)
+        if _EXPONENTIAL_F[i] + u * (_EXPONENTIAL_F[i + 1] - _EXPONENTIAL_F[i]) < exp(-x):
+            return start + x, rng
+
+
+@compiled
+def gamma(rng: Stream, shape: float) -> tuple[float, Stream]:
+    """``Gam(shape, 1)``, at least ``TINY`` for a positive shape and 0 for shape 0, and the stream."""
+    if shape >= 1.0:
+        return _gamma_large(rng, shape)
+    if shape <= 0.0:
+        return 0.0, rng
+    power, x, rng = _gamma_small(rng, shape)
+    if power > 0.0:
+        x = exp(-power) if power < -_LOG_TINY else TINY
+    return x, rng
+
+
+@compiled
+def log_gamma_draw(rng: Stream, shape: float) -> tuple[float, Stream]:
+    """The logarithm of a ``Gam(shape, 1)`` variate, exact far below ``TINY``; -inf for shape 0."""
+    if shape >= 1.0:
+        x, rng = _gamma_large(rng, shape)
+        return log(x), rng
+    if shape <= 0.0:
+        return -np.inf, rng
+    power, x, rng = _gamma_small(rng, shape)
+    return (-power if power > 0.0 else log(x)), rng
+
+
+@compiled
+def _gamma_large(rng: Stream, shape: float) -> tuple[float, Stream]:
+    """Shape at least 1: the cube of a normal (Marsaglia and Tsang, TOMS 2000)."""
+    d = shape - 1.0 / 3.0
+    c = 1.0 / sqrt(9.0 * d)
+    while True:
+        x, rng = normal(rng)
+        v = 1.0 + c * x
+        if v <= 0.0:
+            continue
+        v = v * v * v
+        u, rng = positive(rng)
+        square = x * x
+        if u < 1.0 - 0.0331 * square * square or log(u) < 0.5 * square + d * (1.0 - v + log(v)):
+            return d * v, rng
+
+
+@compiled
+def _gamma_small(rng: Stream, shape: float) -> tuple[float, float, Stream]:
+    """Shape below 1 (Ahrens and Dieter's GS, 1974): ``(-ln x, x, stream)`` with ``-ln x = 0`` where x > 1.
+
+    Under 1 the proposal is ``U^(1 / shape)``, drawn as an exponential of minus its logarithm, so that
+    nothing underflows; the number that chose the branch is uniform again and decides acceptance.
+    """
+    limit = 1.0 + shape * _INV_E
+    while True:
+        u, rng = uniform(rng)
+        u *= limit
+        e, rng = exponential(rng)
+        if u < 1.0:
+            power = e / shape
+            if power > 40.0:
+                return power, 0.0, rng
+            x = exp(-power)
+            if u <= 1.0 - x or u < exp(-x):
+                return power, x, rng
+        else:
+            x = 1.0 + e
+            if (u - 1.0) < shape * _INV_E * exp((shape - 1.0) * log(x)):
+                return 0.0, x, rng
+
+
+@compiled
+def beta(rng: Stream, a: float, b: float) -> tuple[float, Stream]:
+    """``Beta(a, b)`` within ``[TINY, BELOW_ONE]``, safe for tiny a and b, and the stream."""
+    if a <= 0.0:
+        return TINY, rng
+    if b <= 0.0:
+        return BELOW_ONE, rng
+    if a >= 1.0 and b >= 1.0:
+        x, rng = _gamma_large(rng, a)
+        y, rng = _gamma_large(rng, b)
+        value = x / (x + y)
+    else:
+        x, rng = log_gamma_draw(rng, a)
+        y, rng = log_gamma_draw(rng, b)
+        value = 1.0 / (1.0 + exp(min(y - x, 709.0)))
+    return min(max(value, TINY), BELOW_ONE), rng
+
+
+@compiled
+def crt(rng: Stream, n: int, r: float) -> tuple[int, Stream]:
+    """Tables of a Chinese restaurant: ``CRT(n, r) = sum_{i=1..n} Bernoulli(r / (r + i - 1))``.
+
+    ``CRT(0, r) = 0`` and ``CRT(n, 0) = 1`` for n > 0.  The first customers are asked one by one; once a
+    new table is rare, whole runs of customers are skipped: the gap to the next candidate is geometric
+    with today's chance, and the candidate, whose own chance is smaller, is kept with their ratio.
+    """
+    if n <= 0:
+        return 0, rng
+    tables = 1
+    asked = min(float(n), 8.0 + 9.0 * r)
+    i = 1.0  # customers seated
+    while i < asked:
+        u, rng = uniform(rng)
+        if u * (r + i) < r:
+            tables += 1
+        i += 1.0
+    while i < n:
+        e, rng = exponential(rng)
+        gap = e / log1p(r / i)
+        if not gap < n - i:  # also catches r / i = 0
+            break
+        seat = i + floor(gap)
+        u, rng = uniform(rng)
+        if u * (r + seat) < r + i:
+            tables += 1
+        i = seat + 1.0
+    return tables, rng
+
+
+@compiled
+def expected_crt(n: float, r: float) -> float:
+    """``E[CRT(n, r)] = r (psi(n + r) - psi(r))``, 1 at r = 0 for n > 0; n may be an average of counts."""
+    if n <= 0.0:
+        return 0.0
+    if n <= 16.0 and n == floor(n):
+        total = 1.0
+        for i in range(1, int(n)):
+            total += r / (r + i)
+        return total
+    return 1.0 + r * (digamma(n + r) - digamma(r + 1.0))
+
+
+@compiled
+def digamma(x: float) -> float:
+    """The logarithmic derivative of the gamma function for x > 0, to 1e-12."""
+    shift = 0.0
+    while x < 10.0:
+        shift += 1.0 / x
+        x += 1.0
+    y = 1.0 / (x * x)
+    tail = 1.0 / 240.0 - y * (1.0 / 132.0 - y * (691.0 / 32760.0 - y / 12.0))
+    tail = y * (1.0 / 12.0 - y * (1.0 / 120.0 - y * (1.0 / 252.0 - y * tail)))
+    return log(x) - 0.5 / x - tail - shift
+
+
+@compiled
+def log_factorial(k: int) -> float:
+    """``ln k!`` for k >= 0, by table and then by Stirling's series."""
+    if k < _N_FACTORIALS:
+        return _LOG_FACTORIAL[k]
+    return (k + 0.5) * log(k) - k + _HALF_LOG_2PI + _stirling_rest(float(k))
+
+
+@compiled
+def _stirling_rest(k: float) -> float:
+    y = 1.0 / (k * k)
+    return (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / k
+
+
+@compiled
+def poisson(rng: Stream, rate: float) -> tuple[int, Stream]:
+    """``Pois(rate)`` for rates from 0 to 2^53 (larger ones are taken as 2^53), and the stream."""
+    if rate >= 10.0:
+        return _poisson_large(rng, min(rate, _MOST_RATE))
+    chance = exp(-rate)
+    return _invert_poisson(rng, 0, chance, rate)
+
+
+@compiled
+def truncated_poisson(rng: Stream, rate: float) -> tuple[int, Stream]:
+    """``Pois(rate)`` given that it is not 0, for any rate >= 0 (1 at rate 0), and the stream."""
+    if rate < 5.0:
+        if rate < 1e-17:
+            return 1, rng
+        return _invert_poisson(rng, 1, rate / expm1(rate), rate)
+    while True:
+        x, rng = poisson(rng, rate)
+        if x > 0:
+            return x, rng
+
+
+@compiled
+def _invert_poisson(rng: Stream, first: int, chance: float, rate: float) -> tuple[int, Stream]:
+    """Search upward from ``first``, whose probability is ``chance``."""
+    u, rng = uniform(rng)
+    x = first
+    while u >= chance and (x < rate or chance > 1e-30):
+        u -= chance
+        x += 1
+        chance *= rate / x
+    return x, rng
+
+
+@compiled
+def _poisson_large(rng: Stream, rate: float) -> tuple[int, Stream]:
+    """Rate at least 10: transformed rejection with squeeze (Hormann's PTRS, 1993)."""
+    b = 0.931 + 2.53 * sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    squeeze = 0.9277 - 3.6224 / (b - 2.0)
+    while True:
+        u, rng = uniform(rng)
+        u -= 0.5
+        v, rng = positive(rng)
+        us = 0.5 - fabs(u)
+        if us < 0.013 and v > us:
+            continue
+        k = floor((2.0 * a / us + b) * u + rate + 0.43)
+        if us >= 0.07 and v <= squeeze:
+            return np.int64(k), rng
+        if k >= 0.0 and log(v * inverse_alpha / (a / (us * us) + b)) <= _log_poisson(k, rate):
+            return np.int64(k), rng
+
+
+@compiled
+def _log_poisson(k: float, rate: float) -> float:
+    """``ln Pois(k; rate)`` without the cancellation of the textbook form at large rates."""
+    if k < 16.0:
+        return k * log(rate) - rate - _LOG_FACTORIAL[int(k)]
+    d = (k - rate) / rate
+    return -rate * ((1.0 + d) * log1p(d) - d) - 0.5 * log(k) - _HALF_LOG_2PI - _stirling_rest(k)
+
+
+@compiled
+def truncated_bessel(rng: Stream, alpha: float) -> tuple[int, Stream]:
+    """The latent count of a Poisson randomized gamma: ``P(n) = (alpha/2)^(2n-1) / (n! (n-1)! I_1(alpha))``, n >= 1.
+
+    For ``y ~ Gam(x, 1/a)``, ``x ~ Pois(rate)`` and ``y > 0``, x given y has this law with
+    ``alpha = 2 sqrt(a y rate)``.
+    """
+    square = 0.25 * alpha * alpha
+    if alpha > 8.0:
+        return _bessel_large(rng, alpha)
+    total = weight = 1.0
+    n = 1
+    while weight > 1e-18 * total:
+        weight *= square / (n * (n + 1.0))
+        total += weight
+        n += 1
+    u, rng = uniform(rng)
+    u *= total
+    weight, x = 1.0, 1
+    while u >= weight and x < n:
+        u -= weight
+        weight *= square / (x * (x + 1.0))
+        x += 1
+    return x, rng
+
+
+@compiled
+def _bessel_large(rng: Stream, alpha: float) -> tuple[int, Stream]:
+    """Rejection under a flat top around the mode and two geometric tails, valid as the law is log-concave."""
+    square = 0.25 * alpha * alpha
+    mode = np.int64(0.5 * (sqrt(alpha * alpha + 1.0) + 1.0))
+    half = np.int64(min(0.55 * sqrt(alpha) + 1.0, mode - 1.0))
+    low, high = mode - half, mode + half
+    right = square / (float(high) * (high + 1.0))  # P(high + 1) / P(high) < 1
+    left = float(low) * (low - 1.0) / square  # P(low - 1) / P(low) < 1
+    flat = 2.0 * half + 1.0
+    above = exp(_log_bessel(high, mode, square)) * right / (1.0 - right)
+    below = exp(_log_bessel(low, mode, square)) * left / (1.0 - left)
+    while True:
+        u, rng = uniform(rng)
+        e, rng = exponential(rng)
+        u *= flat + above + below
+        if u < flat:
+            x = low + np.int64(u)
+            hat = 0.0
+        elif u < flat + above:
+            steps = floor(e / -log(right))
+            x = high + 1 + np.int64(steps)
+            hat = _log_bessel(high, mode, square) + (steps + 1.0) * log(right)
+        else:
+            steps = floor(e / -log(left))
+            x = low - 1 - np.int64(steps)
+            hat = _log_bessel(low, mode, square) + (steps + 1.0) * log(left)
+        e, rng = exponential(rng)
+        if x >= 1 and -e <= _log_bessel(x, mode, square) - hat:
+            return x, rng
+
+
+@compiled
+def _log_bessel(n: int, mode: int, square: float) -> float:
+    """``ln P(n) / P(mode)``."""
+    power = (n - mode) * log(square)
+    return power - log_factorial(n) - log_factorial(n - 1) + log_factorial(mode) + log_factorial(mode - 1)
+
+
+@compiled
+def categorical(rng: Stream, weights: FloatArray) -> tuple[int, Stream]:
+    """A place in ``weights`` (n,) with probability proportional to its weight; one of weight 0 never."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+    u, rng = uniform(rng)
+    u *= total
+    last = 0
+    for i in range(weights.size):
+        if weights[i] > 0.0:
+            last = i
+            if u < weights[i]:
+                return i, rng
+            u -= weights[i]
+    return last, rng
