@@ -1,0 +1,179 @@
+"""What one browser session has chosen, mirrored in the URL, and what its pages may use.
+
+A link is the whole view: :func:`to_query` writes every field, defaults included, so a link means the
+same thing in a later version; :func:`from_query` drops what it cannot read, so a damaged link opens
+the nearest view instead of an error.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import parse_qsl, quote
+
+import param
+
+if TYPE_CHECKING:
+    from app.actions import Actions
+    from app.feed import Feed, Tick
+    from store.database import Database
+
+PAGES = ("runs", "watch", "explore", "guide")
+DIRECTIONS = ("down", "up")
+PARTS = ("union", "shared", "unique")
+AXES = ("minibatches", "documents", "seconds")
+
+_IDENTITY = re.compile(r"L([1-9]\d{0,2}):([1-9]\d{0,5})")
+_NUMBER = re.compile(r"\d{1,9}")
+_WORD = re.compile(r"[a-z0-9-]{0,40}")
+_MOST = 500  # list entries of one field read from a link
+
+
+class View(param.Parameterized):
+    """Everything a visitor has chosen.  Change several fields by one ``view.param.update(...)``.
+
+    ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
+    identity number (column + 1) in layer ``layer``.
+    """
+
+    page = param.Selector(default="watch", objects=list(PAGES))
+    run = param.Integer(default=0, bounds=(0, None))
+    snapshot = param.Integer(default=0, bounds=(0, None))
+    layer = param.Integer(default=1, bounds=(1, 999))
+    topic = param.Integer(default=0, bounds=(0, None))
+    roots = param.ClassSelector(default=(), class_=tuple)
+    closed = param.ClassSelector(default=(), class_=tuple)
+    threshold = param.Number(default=5.0, bounds=(0.0, 1e6))
+    direction = param.Selector(default="down", objects=list(DIRECTIONS))
+    part = param.Selector(default="union", objects=list(PARTS))
+    overlay = param.ClassSelector(default=(), class_=tuple)
+    axis = param.Selector(default="minibatches", objects=list(AXES))
+    tab = param.String(default="")
+
+
+Callback: TypeAlias = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a page function gets.
+
+    Attributes
+    ----------
+    view : View
+        The session's choices; pages watch its fields.
+    feed : Feed
+        The process-wide cache of what is in the store.
+    db : Database
+        Read-only.
+    actions : Actions
+        The ways a page may change the store.
+    on_tick : (callback) -> None
+        ``callback(tick)`` runs on this session's document whenever the store has something new.
+    later : (work, then) -> None
+        ``work()`` runs in a thread, ``then(its result)`` on this session's document; an error is
+        shown as a message.
+    tell : (message, kind) -> None
+        Shows a message; kind is "success", "info", "warning" or "error".
+    """
+
+    view: View
+    feed: "Feed"
+    db: "Database"
+    actions: "Actions"
+    on_tick: Callable[[Callable[["Tick"], None]], None]
+    later: Callable[[Callable[[], Any], Callable[[Any], None]], None]
+    tell: Callable[[str, str], None]
+
+
+FIELDS = tuple(name for name in View.param if name != "name")
+DEFAULTS: dict[str, Any] = {name: View.param[name].default for name in FIELDS}
+
+
+def to_query(view: View) -> str:
+    """The whole view as the query of a link, every field in a fixed order."""
+    return "&".join(f"{name}={quote(_write(getattr(view, name)), safe=':,')}" for name in FIELDS)
+
+
+def from_query(text: str) -> dict[str, Any]:
+    """The fields of a link that can be read; what is damaged, unknown or out of bounds is left out."""
+    fields: dict[str, Any] = {}
+    for name, value in parse_qsl(text.removeprefix("?")[:20000], keep_blank_values=True, errors="replace"):
+        reader = _READERS.get(name)
+        if reader is None:
+            continue
+        read = reader(value)
+        if read is not None:
+            fields[name] = read
+    return fields
+
+
+def identity(layer: int, topic: int) -> str:
+    """The name of a topic for its whole life: ``identity(3, 17) == "L3:17"`` (numbers from 1)."""
+    return f"L{layer}:{topic}"
+
+
+def parse_identity(text: str) -> tuple[int, int] | None:
+    """(layer, topic number) of ``"L3:17"``, or None."""
+    found = _IDENTITY.fullmatch(text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _write(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(str(item) for item in value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    return str(value)
+
+
+def _whole(low: int, high: int = 999_999_999) -> Callable[[str], int | None]:
+    def read(text: str) -> int | None:
+        found = _NUMBER.fullmatch(text)
+        return int(text) if found and text.isascii() and low <= int(text) <= high else None
+
+    return read
+
+
+def _one_of(choices: tuple[str, ...]) -> Callable[[str], str | None]:
+    return lambda text: text if text in choices else None
+
+
+def _threshold(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and 0 <= value <= 1e6 else None
+
+
+def _identities(text: str) -> tuple[str, ...]:
+    parts = (part for part in text.split(",")[:_MOST] if part.isascii() and _IDENTITY.fullmatch(part))
+    return tuple(dict.fromkeys(parts))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    read = _whole(1)
+    return tuple(dict.fromkeys(number for part in text.split(",")[:_MOST] if (number := read(part)) is not None))
+
+
+def _word(text: str) -> str | None:
+    return text if _WORD.fullmatch(text) else None
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "page": _one_of(PAGES),
+    "run": _whole(0),
+    "snapshot": _whole(0),
+    "layer": _whole(1, 999),
+    "topic": _whole(0),
+    "roots": _identities,
+    "closed": _identities,
+    "threshold": _threshold,
+    "direction": _one_of(DIRECTIONS),
+    "part": _one_of(PARTS),
+    "overlay": _numbers,
+    "axis": _one_of(AXES),
+    "tab": _word,
+}
