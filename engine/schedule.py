@@ -1,0 +1,24 @@
+"""Decreasing step sizes of stochastic-gradient MCMC."""
+
+from typing import NamedTuple
+
+
+class Schedule(NamedTuple):
+    """``eps_t = first ((tau + t) / (tau + 1))^-kappa`` for mini-batches t = 1, 2, ...; ``eps_1 = first``.
+
+    This is the form of the DLDA authors; :func:`from_paper` reads the paper's ``a (1 + t / b)^-c``.
+    """
+
+    first: float = 1.0
+    tau: float = 20.0
+    kappa: float = 0.7
+
+
+def from_paper(a: float, b: float, c: float) -> Schedule:
+    """Return the schedule ``eps_t = a (1 + t / b)^-c`` (DLDA, section 4) in the authors' form."""
+    return Schedule(a * ((b + 1.0) / b) ** -c, b, c)
+
+
+def step_size(schedule: Schedule, t: int) -> float:
+    """Return ``eps_t`` of mini-batch ``t``, counted from 1."""
+    return float(schedule.first * ((schedule.tau + t) / (schedule.tau + 1.0)) ** -schedule.kappa)
