@@ -103,6 +103,9 @@ class Rates(NamedTuple):
         Sum over kept samples of ``(Phi^(1) theta_j^(1))_v`` at every scored cell.
     totals : (documents,) float64
         Sum over kept samples of ``sum_v (Phi^(1) theta_j^(1))_v = sum_k theta_kj^(1)``.
+
+    For the log-likelihood measure ``cells`` sums the probability (density) of each scored value and
+    ``totals`` counts the samples.
     """
 
     cells: FloatArray
@@ -119,6 +122,9 @@ class Kernel(NamedTuple):
     ----------
     batch_size : int
         Documents wanted per step; 0 means every training document, in corpus order (batch samplers).
+    measure : str
+        How held-out tokens are judged: "perplexity" (Poisson counts) or "log-likelihood" (mean
+        log-probability of a held-out cell: binary and real-valued links).
     init : (seed) -> State
     prepare : (seed, state, Batch) -> State
         Called once before the first step of a batch sampler, with all training documents, so that
@@ -135,6 +141,7 @@ class Kernel(NamedTuple):
     """
 
     batch_size: int
+    measure: str
     init: Callable[..., Any]
     prepare: Callable[..., Any]
     step: Callable[..., Any]

@@ -1,0 +1,219 @@
+"""Local variables of documents, given all topics: start them, sweep them, rate and place documents.
+
+The one door to the compiled samplers: ``gibbs.py`` (theta^(1) integrated out) and ``plain.py``.  Work is
+cut into contiguous runs of documents, one per thread; every document owns its random stream and every
+table holds integers, so results are the same bits for any number of threads.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import gibbs, plain, streams
+from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
+from engine.jit import compiled
+from engine.pool import Pool, chunks
+from engine.upper import Hyper, n_upper, pack, unpack_tables
+
+LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
+
+
+class Locals(NamedTuple):
+    """Local variables of some documents.
+
+    ``topics`` (tokens,) uint16 in the collapsed sampler, empty in the plain one; ``theta1`` (documents,
+    K_1) the other way round; ``theta`` (documents, K_2 + ... + K_L); ``c`` (documents, L); ``scale``
+    (documents,) the a_j of the gamma link.
+    """
+
+    topics: Array
+    theta1: FloatArray
+    theta: FloatArray
+    c: FloatArray
+    scale: FloatArray
+
+
+class Collected(NamedTuple):
+    """Counts of a sweep of documents, averaged over the collected sweeps and multiplied by ``factor``.
+
+    ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l); ``top`` (K_L,) is x_k^(L+1); ``q`` is the sum of q_j^(L+1).
+    """
+
+    tables: list[FloatArray]
+    top: FloatArray
+    q: float
+
+
+class Plan(NamedTuple):
+    """Length of a sweep: burn-in, collected sweeps, and the sweep (from 1) that first draws p and c."""
+
+    burn_in: int
+    collect: int
+    first_rates: int
+
+
+class Sampler(NamedTuple):
+    """Which local sampler to use, its hyperparameters and its threads."""
+
+    hyper: Hyper
+    link: int
+    collapsed: bool
+    expected: bool
+    pool: Pool
+
+    def globals_of(self, phi: tuple[FloatArray, ...], r: FloatArray) -> gibbs.Globals:
+        """Pack topics for the kernels; ``phi[0]`` is shared, not copied."""
+        base = np.ascontiguousarray(phi[1].T if len(phi) > 1 else r[None, :])
+        prior = np.empty((phi[0].shape[0] if self.collapsed else 0, len(base)))
+        self.pool.run(_prior, [(phi[0], base, prior, a, b) for a, b in chunks(len(prior), self.pool.n_threads)])
+        return gibbs.Globals(phi[0], base, prior, pack(phi, r))
+
+    def fresh(self, glob: gibbs.Globals, batch: Batch, seed: int, purpose: int, step: int) -> Locals:
+        """Local variables where a chain starts: theta = 1/K, c = 1, topics of tokens proportional to phi_vk."""
+        local = self.empty(glob, batch)
+        local.c[:] = 1.0
+        local.scale[:] = 1.0
+        local.theta1[:] = 1.0 / glob.phi.shape[1]
+        for begin, width in zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True):
+            local.theta[:, begin : begin + width] = 1.0 / width
+        if self.collapsed:
+            docs = _collapsed(batch, local)
+            self._over(_start, batch, lambda a, b: (glob, seed, purpose, step, docs, a, b))
+        return local
+
+    def empty(self, glob: gibbs.Globals, batch: Batch) -> Locals:
+        """Room for the local variables of a batch, unset."""
+        n_documents, n_layers = len(batch.documents), len(glob.upper.widths)
+        n_tokens = int(batch.counts.sum()) if self.collapsed else 0
+        return Locals(
+            np.zeros(n_tokens, dtype=np.uint16),
+            np.ones((0 if self.collapsed else n_documents, glob.phi.shape[1])),
+            np.ones((n_documents, n_upper(glob.upper.widths))),
+            np.ones((n_documents, n_layers)),
+            np.ones(n_documents),
+        )
+
+    def sweep(
+        self,
+        glob: gibbs.Globals,
+        address: tuple[int, int, int],
+        batch: Batch,
+        local: Locals,
+        plan: Plan,
+        *,
+        fresh: bool,
+        factor: float,
+    ) -> Collected:
+        """Sweep every document, changing ``local`` in place; ``address`` is (seed, purpose, step)."""
+        q_top = np.zeros(len(batch.documents))
+        room: list[gibbs.Tables] = []
+
+        def arguments(first: int, last: int) -> tuple[object, ...]:
+            room.append(self._tables(glob))
+            tail = (first, last, fresh, *plan, room[-1], q_top)
+            if self.collapsed:
+                return (glob, self.hyper, *address, _collapsed(batch, local), *tail)
+            return (glob, self.hyper, self.link, self.expected, *address, _plain(batch, local), *tail)
+
+        self._over(gibbs.sweep_documents if self.collapsed else plain.sweep_documents, batch, arguments)
+        return self._collect(glob, room, q_top, factor / plan.collect)
+
+    def rate(
+        self,
+        glob: gibbs.Globals,
+        seed: int,
+        step: int,
+        observed: Batch,
+        scored: Batch,
+        local: Locals,
+        sweeps: Sweeps,
+    ) -> Rates:
+        """Go on with chains on ``observed``, changing ``local`` in place; sum what ``scored`` cells are judged by."""
+        cells, totals = np.zeros(len(scored.words)), np.zeros(len(observed.documents))
+
+        def arguments(first: int, last: int) -> tuple[object, ...]:
+            if self.collapsed:
+                docs = _collapsed(observed, local)
+                chain = (glob, self.hyper, seed, step, docs, first, last, *sweeps)
+                return (*chain, scored.words, scored.starts, cells, totals)
+            chain = (glob, self.hyper, self.link, seed, step, _plain(observed, local), first, last, *sweeps)
+            return (*chain, scored.words, scored.counts, scored.starts, cells, totals)
+
+        self._over(gibbs.rate_documents if self.collapsed else plain.rate_documents, observed, arguments)
+        return Rates(cells, totals)
+
+    def place(self, glob: gibbs.Globals, seed: int, batch: Batch, plan: Plan) -> Local:
+        """Posterior means of theta of every layer for documents met for the first time."""
+        local = self.empty(glob, batch)
+        theta1 = np.zeros((len(batch.documents), glob.phi.shape[1]))
+        theta = np.zeros_like(local.theta)
+
+        def arguments(first: int, last: int) -> tuple[object, ...]:
+            if self.collapsed:
+                return (glob, self.hyper, seed, _collapsed(batch, local), first, last, *plan, theta1, theta)
+            return (glob, self.hyper, self.link, seed, _plain(batch, local), first, last, *plan, theta1, theta)
+
+        self._over(gibbs.place_documents if self.collapsed else plain.place_documents, batch, arguments)
+        edges = zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True)
+        return Local((theta1, *(theta[:, begin : begin + width] for begin, width in edges)))
+
+    def _over(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
+        """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
+        shares = np.arange(1, self.pool.n_threads) * len(batch.words) // self.pool.n_threads
+        edges = [0, *np.searchsorted(batch.starts, shares), len(batch.documents)]
+        self.pool.run(work, [arguments(a, b) for a, b in itertools.pairwise(edges) if a < b])
+
+    def _tables(self, glob: gibbs.Globals) -> gibbs.Tables:
+        kind = np.int32 if self.collapsed else np.int64
+        upper = glob.upper
+        n_top = len(upper.r)
+        return gibbs.Tables(
+            np.zeros(glob.phi.shape, dtype=kind), np.zeros(len(upper.weights), np.int64), np.zeros(n_top, np.int64)
+        )
+
+    def _collect(self, glob: gibbs.Globals, room: list[gibbs.Tables], q_top: FloatArray, factor: float) -> Collected:
+        total = room[0]
+        for tables in room[1:]:
+            for mine, other in zip(total, tables, strict=True):
+                mine += other
+        unit = factor / plain.UNIT if self.expected else factor
+        upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, total.upper)]
+        words = np.multiply(total.words, unit)
+        return Collected([words, *(np.ascontiguousarray(table) for table in upper)], total.top * unit, q_top.sum() * factor)
+
+
+def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:
+    counts = np.concatenate([[0], np.cumsum(batch.counts, dtype=np.int64)])
+    tokens = counts[batch.starts]
+    return gibbs.Documents(
+        batch.words, batch.counts, batch.starts, batch.documents, tokens, local.topics, local.theta, local.c
+    )
+
+
+def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:
+    cells = batch[:3]
+    return plain.PlainDocuments(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
+
+
+@compiled
+def _start(glob, seed, purpose, step, docs, begin, end):
+    for j in range(begin, end):
+        rng = streams.stream(seed, purpose, step, docs.numbers[j])
+        topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
+        gibbs.start_document(rng, glob.phi, docs.words, docs.counts, docs.starts[j], docs.starts[j + 1], topics)
+
+
+@compiled
+def _prior(phi, base, prior, begin, end):
+    """``prior = phi base'`` for rows ``begin:end``, each row summed in the same order whatever the threads."""
+    n_topics, n_columns = phi.shape[1], base.shape[0]
+    turned = np.ascontiguousarray(base.T)
+    for v in range(begin, end):
+        row = prior[v]
+        row[:] = 0.0
+        for k in range(n_topics):
+            weight = phi[v, k]
+            for c in range(n_columns):
+                row[c] += weight * turned[k, c]

@@ -1,0 +1,384 @@
+"""Deep latent Dirichlet allocation: the Poisson gamma belief network, by batch Gibbs or SG-MCMC.
+
+Cong, Chen, Liu and Zhou, "Deep latent Dirichlet allocation with topic-layer-adaptive stochastic
+gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The generative model:
+
+    theta^(L) ~ Gam(r, 1/c^(L+1)),  theta^(l) ~ Gam(Phi^(l+1) theta^(l+1), 1/c^(l+1)),  x ~ Pois(Phi^(1) theta^(1)),
+    phi_k^(l) ~ Dir(eta^(l)),  r_k ~ Gam(gamma_0/K_L, 1/c_0),  c^(l) ~ Gam(e_0, 1/f_0),  p^(2) ~ Beta(a_0, b_0).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import augment, schedule, simplex, streams
+from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from engine.gibbs import Globals
+from engine.jit import compiled
+from engine.local import LINKS, Collected, Locals, Plan, Sampler
+from engine.pool import Pool
+from engine.settings import SettingError, check, setting
+from engine.upper import Hyper
+
+TITLE = "DLDA: deep latent Dirichlet allocation"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Settings of DLDA; the defaults reproduce Table 1 of the paper on 20 Newsgroups."""
+
+    layers: tuple[int, ...] = setting(
+        (128, 64, 32),
+        label="Topics per layer",
+        help="Widths from the layer next to the words upwards, for example 128-64-32.",
+        low=1,
+        high=65535,
+        advanced=False,
+    )
+    inference: str = setting(
+        "tlasgr",
+        label="Inference",
+        help="TLASGR, TLFSGR and SGRLD learn from mini-batches; Gibbs sweeps every document at every step.",
+        choices=("tlasgr", "tlfsgr", "sgrld", "gibbs"),
+        advanced=False,
+    )
+    link: str = setting(
+        "poisson",
+        label="Data",
+        help="poisson: counts; bernoulli: present or absent; gamma: non-negative real values such as pixels.",
+        choices=tuple(LINKS),
+        advanced=False,
+    )
+    batch_size: int = setting(
+        200, label="Mini-batch size", help="Documents per mini-batch (not used by Gibbs).", low=1, high=10**7
+    )
+    eta: tuple[float, ...] = setting(
+        (0.05,),
+        label="Topic smoothing eta",
+        help="Dirichlet parameter of the topics: one number, or one per layer separated by commas.",
+        low=1e-6,
+        high=100,
+    )
+    sampler: str = setting(
+        "collapsed",
+        label="Local sampler",
+        help="collapsed: activations of layer 1 integrated out (fast, Poisson only); plain: every variable drawn.",
+        choices=("collapsed", "plain"),
+    )
+    statistics: str = setting(
+        "sampled",
+        label="Statistics",
+        help="sampled counts, or expected (Rao-Blackwellised) counts as the authors used on RCV1 and Wiki.",
+        choices=("sampled", "expected"),
+    )
+    burn_in: int = setting(
+        20, label="Burn-in sweeps per layer", help="Local sweeps per layer before counts are kept.", low=0, high=10**4
+    )
+    collect: int = setting(
+        10, label="Collected sweeps per layer", help="Local sweeps per layer whose counts are kept.", low=1, high=10**4
+    )
+    settle: int = setting(
+        10,
+        label="First draw of rates",
+        help="Sweep from which the rates p and c are drawn; before it they stay at 1.",
+        low=1,
+        high=10**4,
+    )
+    step: float = setting(
+        1.0, label="First step size", help="eps_1 of eps_t = eps_1 ((tau + t)/(tau + 1))^-kappa.", low=1e-9, high=100
+    )
+    tau: float = setting(20.0, label="Step delay tau", help="Larger: steps stay large for longer.", low=0, high=1e6)
+    kappa: float = setting(0.7, label="Step decay kappa", help="How fast steps shrink.", low=0, high=1)
+    scale_step: float = setting(
+        0.5,
+        label="Preconditioner step",
+        help="eps'_t / eps_t of the running averages M (the authors' code halves it).",
+        low=1e-6,
+        high=1,
+    )
+    simplex: str = setting(
+        "clamp",
+        label="Back to the simplex",
+        help="clamp negative entries at 2.2e-16, or reflect them as the released code does (30 points worse).",
+        choices=("clamp", "reflect"),
+    )
+    a0: float = setting(0.01, label="a_0", help="Beta prior of p^(2).", low=1e-9)
+    b0: float = setting(0.01, label="b_0", help="Beta prior of p^(2).", low=1e-9)
+    e0: float = setting(1.0, label="e_0", help="Gamma prior shape of the rates c.", low=1e-9)
+    f0: float = setting(1.0, label="f_0", help="Gamma prior rate of the rates c.", low=1e-9)
+    gamma0: float = setting(1.0, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
+    c0: float = setting(1.0, label="c_0", help="Rate of the prior of r.", low=1e-9)
+    sample_gamma0: bool = setting(
+        False,
+        label="Sample gamma_0 and c_0",
+        help="Draw gamma_0 and c_0 too, as Zhou, Cong and Chen (2016) do; Gibbs only.",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if len(self.eta) not in (1, len(self.layers)):
+            raise SettingError(f"eta needs 1 value or {len(self.layers)}, one per layer; got {len(self.eta)}")
+        if self.sample_gamma0 and self.inference != "gibbs":
+            raise SettingError("sample_gamma0 needs inference gibbs; got " + self.inference)
+        if self.statistics == "expected" and self.link != "poisson":
+            raise SettingError("statistics expected needs link poisson; got " + self.link)
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether the fast sampler applies: Poisson counts and sampled statistics."""
+        return self.sampler == "collapsed" and self.link == "poisson" and self.statistics == "sampled"
+
+    @property
+    def etas(self) -> tuple[float, ...]:
+        """Dirichlet parameter of every layer."""
+        return self.eta * len(self.layers) if len(self.eta) == 1 else self.eta
+
+
+class State(NamedTuple):
+    """Everything the next step needs.
+
+    ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``expanded`` the phi_hat of SGRLD (else none);
+    ``r`` (K_L,); ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1); ``gamma0``, ``c0`` ();
+    then the local variables of every training document in batch Gibbs (empty otherwise): ``topics``
+    (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
+    """
+
+    t: Array
+    phi: tuple[FloatArray, ...]
+    expanded: tuple[FloatArray, ...]
+    r: FloatArray
+    scale: tuple[FloatArray, ...]
+    top_scale: FloatArray
+    gamma0: FloatArray
+    c0: FloatArray
+    topics: Array
+    theta1: FloatArray
+    theta: FloatArray
+    c: FloatArray
+    link_scale: FloatArray
+
+
+class Chain(NamedTuple):
+    """Local chains of documents under evaluation: ``clock`` () int64 calls so far, then as in Locals."""
+
+    clock: Array
+    topics: Array
+    theta1: FloatArray
+    theta: FloatArray
+    c: FloatArray
+    link_scale: FloatArray
+
+
+class _Build(NamedTuple):
+    """What the functions of the kernel share."""
+
+    config: Config
+    facts: Facts
+    sampler: Sampler
+    packed: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
+
+    def globals_of(self, state: State) -> Globals:
+        if self.packed.get("phi") is not state.phi or self.packed.get("r") is not state.r:
+            glob = self.sampler.globals_of(state.phi, state.r)
+            self.packed.update(phi=state.phi, r=state.r, glob=glob)
+        return self.packed["glob"]  # type: ignore[return-value]
+
+    def plan(self) -> Plan:
+        n_layers = len(self.config.layers)
+        burn_in = self.config.burn_in * n_layers
+        return Plan(burn_in, self.config.collect * n_layers, min(self.config.settle, max(burn_in // 2, 1)))
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """The kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
+    hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
+    sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
+    house = _Build(config, facts, sampler, {})
+    batch = config.inference == "gibbs"
+    return Kernel(
+        batch_size=0 if batch else config.batch_size,
+        measure="perplexity" if config.link == "poisson" else "log-likelihood",
+        init=lambda seed: _init(house, seed),
+        prepare=lambda seed, state, docs: _prepare(house, seed, state, docs) if batch else state,
+        step=lambda seed, state, docs: (_gibbs_step if batch else _gradient_step)(house, seed, state, docs),
+        infer=lambda seed, state, docs, sweeps=None: _infer(house, seed, state, docs, sweeps),
+        topics=lambda state: Topics(state.phi, state.r),
+        start_chain=lambda seed, state, docs: _start_chain(house, seed, state, docs),
+        advance_chain=lambda *arguments: _advance_chain(house, *arguments),
+    )
+
+
+def _init(house: _Build, seed: int) -> State:
+    """Nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L (as the authors start)."""
+    config, widths = house.config, (house.facts.n_words, *house.config.layers)
+    rng = streams.generator(seed, streams.INIT)
+    phi = []
+    for rows, width in zip(widths[:-1], widths[1:], strict=True):
+        raw = 0.05 + 0.95 * rng.random((rows, width))
+        phi.append(raw / raw.sum(axis=0))
+    expanded = ()
+    if config.inference == "sgrld":
+        # the sum of phi_hat relaxes to eta V whatever the data: start it there
+        expanded = tuple(layer * eta * len(layer) for layer, eta in zip(phi, config.etas, strict=True))
+    none = np.zeros(0)
+    return State(
+        t=np.array(0, dtype=np.int64),
+        phi=tuple(phi),
+        expanded=expanded,
+        r=np.full(widths[-1], 1.0 / widths[-1]),
+        scale=tuple(np.zeros(width) for width in config.layers),
+        top_scale=np.array(0.0),
+        gamma0=np.array(config.gamma0),
+        c0=np.array(config.c0),
+        topics=np.zeros(0, dtype=np.uint16),
+        theta1=none,
+        theta=none,
+        c=none,
+        link_scale=none,
+    )
+
+
+def _prepare(house: _Build, seed: int, state: State, docs: Batch) -> State:
+    """Local variables of every training document, where batch Gibbs starts."""
+    local = house.sampler.fresh(house.globals_of(state), docs, seed, streams.INIT, 0)
+    return _with_locals(state, local)
+
+
+def _with_locals(state: State, local: Locals) -> State:
+    return state._replace(
+        topics=local.topics, theta1=local.theta1, theta=local.theta, c=local.c, link_scale=local.scale
+    )
+
+
+def _locals_of(holder: State | Chain) -> Locals:
+    """A copy of the local variables, for a sweep to change."""
+    kept = (holder.topics, holder.theta1, holder.theta, holder.c, holder.link_scale)
+    return Locals(*(values.copy() for values in kept))
+
+
+def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
+    """One upward-downward sweep of every document, then Phi and r from their conditionals (section 2)."""
+    config, pool = house.config, house.sampler.pool
+    t = int(state.t) + 1
+    local = _locals_of(state)
+    plan = Plan(0, 1, 1 if t >= config.settle else 2)
+    got = house.sampler.sweep(
+        house.globals_of(state), (seed, streams.LOCAL, t), docs, local, plan, fresh=False, factor=1.0
+    )
+    phi = tuple(
+        simplex.dirichlet(table, eta, seed, t, layer, pool)
+        for layer, (table, eta) in enumerate(zip(got.tables, config.etas, strict=True))
+    )
+    gamma0, c0 = state.gamma0, state.c0
+    if config.sample_gamma0:
+        gamma0, c0 = _draw_gamma0(seed, t, got, float(gamma0), state.r)
+    r = simplex.shapes_gibbs(got.top, got.q, float(gamma0), float(c0), seed, t)
+    state = state._replace(t=np.array(t), phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
+    tokens = int(docs.counts.sum())
+    return _with_locals(state, local), Info((), float("nan"), tokens, tokens)
+
+
+@compiled
+def _gamma0_tables(rng: streams.Stream, top: FloatArray, gamma0: float) -> tuple[int, streams.Stream]:
+    total = 0
+    for k in range(len(top)):
+        n, rng = augment.crt(rng, np.int64(top[k]), gamma0 / len(top))
+        total += n
+    return total, rng
+
+
+def _draw_gamma0(seed: int, t: int, got: Collected, gamma0: float, r: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """c_0 ~ Gam(1 + gamma_0, 1/(1 + r_.)), gamma_0 ~ Gam(0.01 + tables, 1/(0.01 - ln(1 - p'))) (GBN, section 3)."""
+    rng = streams.stream(seed, streams.SHAPES, t, len(r) + 1)
+    draw, rng = augment.gamma(rng, 1.0 + gamma0)
+    c0 = draw / (1.0 + r.sum())
+    tables, rng = _gamma0_tables(rng, got.top, gamma0)
+    draw, rng = augment.gamma(rng, 0.01 + tables)
+    return np.array(draw / (0.01 + np.log1p(got.q / c0))), np.array(c0)
+
+
+def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
+    """One mini-batch of SG-MCMC: local sweeps, the running averages M, then Phi and r (section 3)."""
+    config, glob = house.config, house.globals_of(state)
+    t = int(state.t) + 1
+    eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
+    rho = house.facts.n_documents / len(docs.documents)
+    plan = house.plan()
+    local = house.sampler.empty(glob, docs)
+    got = house.sampler.sweep(glob, (seed, streams.LOCAL, t), docs, local, plan, fresh=True, factor=rho)
+    rate = 1.0 if t == 1 else config.scale_step * _scale_rate(config, t)
+    scale = tuple(
+        (1.0 - rate) * old + rate * table.sum(axis=0) for old, table in zip(state.scale, got.tables, strict=True)
+    )
+    top_scale = np.array((1.0 - rate) * float(state.top_scale) + rate * got.q)
+    used = _used_scales(config, scale)
+    phi, expanded = _move(house, seed, state, got, used, eps, t)
+    r = simplex.shapes_step(
+        state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), _shape_step(config, t), seed, t
+    )
+    tokens = int(docs.counts.sum())
+    sizes = (*(eps / np.maximum(m, simplex.LEAST_SCALE) for m in used), eps / np.maximum(top_scale, 1e-10)[None])
+    info = Info(sizes, float("nan"), tokens, tokens * (plan.burn_in + plan.collect))
+    state = state._replace(
+        t=np.array(t), phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale
+    )
+    return state, info
+
+
+def _scale_rate(config: Config, t: int) -> float:
+    """eps'_t / scale_step: the authors keep the TLASGR schedule for M in every variant."""
+    return schedule.step_size(schedule.Schedule(1.0, 20.0, 0.7) if config.inference == "sgrld" else
+                              schedule.Schedule(1.0, config.tau, config.kappa), t)
+
+
+def _shape_step(config: Config, t: int) -> float:
+    """eps_t of r: identical in all three algorithms."""
+    return schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
+
+
+def _used_scales(config: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+    """The M that divides eps_t: per topic (TLASGR), one for all (TLFSGR), none (SGRLD)."""
+    if config.inference == "tlasgr":
+        return scale
+    common = float(scale[0].mean()) if config.inference == "tlfsgr" else 1.0
+    return tuple(np.full_like(m, common) for m in scale)
+
+
+def _move(
+    house: _Build, seed: int, state: State, got: Collected, used: tuple[FloatArray, ...], eps: float, t: int
+) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+    """Topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
+    config, pool = house.config, house.sampler.pool
+    layers = enumerate(zip(got.tables, config.etas, strict=True))
+    if config.inference == "sgrld":
+        expanded = tuple(
+            simplex.sgrld(state.expanded[layer], table, eta, eps, seed, t, layer, pool)
+            for layer, (table, eta) in layers
+        )
+        return tuple(simplex.normalised(table, pool) for table in expanded), expanded
+    reflect = config.simplex == "reflect"
+    phi = tuple(
+        simplex.langevin(state.phi[layer], table, eta, used[layer], eps, seed, t, layer, pool, reflect=reflect)
+        for layer, (table, eta) in layers
+    )
+    return phi, ()
+
+
+def _infer(house: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    plan = house.plan() if sweeps is None else Plan(sweeps.burn_in, sweeps.collect, house.plan().first_rates)
+    return house.sampler.place(house.globals_of(state), seed, docs, plan)
+
+
+def _start_chain(house: _Build, seed: int, state: State, docs: Batch) -> Chain:
+    local = house.sampler.fresh(house.globals_of(state), docs, seed, streams.CHAIN, 0)
+    return Chain(np.array(0, dtype=np.int64), *local)
+
+
+def _advance_chain(
+    house: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Chain, Rates]:
+    local = _locals_of(chain)
+    clock = int(chain.clock) + 1
+    rates = house.sampler.rate(house.globals_of(state), seed, clock, observed, scored, local, sweeps)
+    return Chain(np.array(clock), *local), rates

@@ -1,0 +1,292 @@
+"""Gibbs sweeps written plainly, theta^(1) drawn: every observation link, and Rao-Blackwellised statistics.
+
+For each document and sweep (models.md 1.1): latent counts of every cell from its link, a split of each
+over topics, tables up, rates and activations down.  The Poisson link has the faster sampler of
+``gibbs.py``, with the same stationary distribution; this one serves the links whose latent counts need
+theta^(1), and the expected-count statistics of the authors' released code.
+
+Links: Poisson (x is the count); Bernoulli-Poisson, b = 1(x > 0), x from a zero-truncated Poisson;
+Poisson randomised gamma, y ~ Gam(x, 1/a_j), x from a truncated Bessel, a_j ~ Gam(e0, 1/f0).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import upper as above
+from engine.augment import crt, expected_crt, gamma, log_factorial, truncated_bessel, truncated_poisson
+from engine.contract import Array, FloatArray
+from engine.gibbs import Tables, start_locals
+from engine.jit import compiled
+from engine.streams import CHAIN, INFER, stream, uniform
+
+POISSON, BERNOULLI, GAMMA = 0, 1, 2
+UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics: sums are exact in any order
+
+
+class PlainDocuments(NamedTuple):
+    """Documents and their local variables, theta^(1) among them.
+
+    As ``gibbs.Documents``, with ``theta1`` (documents, K_1) in place of token topics and ``scale``
+    (documents,) the a_j of the gamma link.
+    """
+
+    words: Array
+    counts: Array
+    starts: Array
+    numbers: Array
+    theta1: FloatArray
+    theta: FloatArray
+    c: FloatArray
+    scale: FloatArray
+
+
+class Work(NamedTuple):
+    """Working memory of one document: running sums, counts m^(1) and prior shapes of layer 1."""
+
+    sums: FloatArray
+    m: Array
+    shape: FloatArray
+
+
+@compiled
+def latent_count(rng, link, value, rate, scale):
+    """The count behind an observed value > 0 (models.md 1, links)."""
+    if link == BERNOULLI:
+        return truncated_poisson(rng, rate)
+    if link == GAMMA:
+        return truncated_bessel(rng, 2.0 * np.sqrt(scale * value * rate))
+    return np.int64(value), rng
+
+
+@compiled
+def split_words(rng, glob, link, docs, j, work, keep, table):
+    """Latent counts of every cell and their split over topics; returns the stream and the document's total."""
+    phi, theta1 = glob.phi, docs.theta1[j]
+    n_topics = phi.shape[1]
+    work.m[:] = 0
+    total_count = np.int64(0)
+    for cell in range(docs.starts[j], docs.starts[j + 1]):
+        word = docs.words[cell]
+        total = 0.0
+        for k in range(n_topics):
+            total += phi[word, k] * theta1[k]
+            work.sums[k] = total
+        x, rng = latent_count(rng, link, docs.counts[cell], total, docs.scale[j])
+        total_count += x
+        for _ in range(x):
+            u, rng = uniform(rng)
+            k = min(np.searchsorted(work.sums, u * total, side="right"), n_topics - 1)
+            work.m[k] += 1
+            if keep:
+                table[word, k] += 1
+    return rng, total_count
+
+
+@compiled
+def layer_one_shapes(glob, theta, s, shape):
+    """a_j = Phi^(2) theta_j^(2), r for one layer, as a (K_1,) vector."""
+    if len(theta) == 0:
+        shape[:] = glob.base[0]
+        return
+    shape[:] = 0.0
+    begin = glob.upper.first[1]
+    for i in range(s.n_live[1]):
+        c = s.live[begin + i]
+        shape += glob.base[c] * theta[begin + c]
+
+
+@compiled
+def send_up(rng, glob, theta, s, work, keep, tables):
+    """x_k^(2) ~ CRT(m_k^(1), a_k), given to layer 2 and carried to the top."""
+    upper = glob.upper
+    above.clear(s)
+    for k in range(len(work.m)):
+        if work.m[k] == 0:
+            continue
+        x, rng = crt(rng, work.m[k], work.shape[k])
+        if len(upper.widths) > 1:
+            rng = above.split_tables(rng, upper, theta, s, 1, k, x, keep, tables.upper)
+        elif keep:
+            tables.top[k] += x
+    return above.ascend(rng, upper, theta, s, keep, tables.upper, tables.top)
+
+
+@compiled
+def one_sweep(rng, glob, hyper, link, docs, j, s, work, rates, keep, tables):
+    """One upward-downward sweep of document ``j`` (models.md 1.1)."""
+    theta, c = docs.theta[j], docs.c[j]
+    rng, n = split_words(rng, glob, link, docs, j, work, keep, tables.words)
+    rng = send_up(rng, glob, theta, s, work, keep, tables)
+    if link == GAMMA:
+        draw, rng = gamma(rng, hyper.e0 + n)
+        docs.scale[j] = draw / (hyper.f0 + np.sum(docs.counts[docs.starts[j] : docs.starts[j + 1]]))
+    if rates:
+        rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c)
+    rng = above.descend(rng, glob.upper, theta, c, s)
+    layer_one_shapes(glob, theta, s, work.shape)
+    scale = 1.0 / (c[0] + 1.0)
+    for k in range(len(work.m)):
+        draw, rng = gamma(rng, work.shape[k] + work.m[k])
+        docs.theta1[j, k] = max(draw * scale, above.SMALLEST)
+    return rng
+
+
+@compiled
+def _begin(glob, docs, j, fresh, s, work):
+    if fresh:
+        start_locals(glob.upper, docs.theta[j], docs.c[j])
+        docs.theta1[j, :] = 1.0 / docs.theta1.shape[1]
+        docs.scale[j] = 1.0
+    above.survey(glob.upper, docs.theta[j], s)
+    layer_one_shapes(glob, docs.theta[j], s, work.shape)
+
+
+@compiled
+def _new_work(n_topics):
+    return Work(np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
+
+
+@compiled
+def sweep_documents(
+    glob, hyper, link, expected, seed, purpose, step, docs, begin, end, fresh, burn_in, collect, first_rates, tables, q_top
+):
+    """As ``gibbs.sweep_documents``; with ``expected`` the tables receive conditional means, in units of 1/UNIT."""
+    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+    for j in range(begin, end):
+        rng = stream(seed, purpose, step, docs.numbers[j])
+        _begin(glob, docs, j, fresh, s, work)
+        q_sum = 0.0
+        for sweep in range(1, burn_in + collect + 1):
+            keep = sweep > burn_in
+            rng = one_sweep(
+                rng, glob, hyper, link, docs, j, s, work, sweep >= first_rates, keep and not expected, tables
+            )
+            if keep:
+                q_sum += s.q[len(docs.c[j])]
+                if expected:
+                    expect_words(glob, docs, j, tables.words)
+                    expect_tables(glob, docs.theta[j], s, work, tables)
+        q_top[j] = q_sum
+
+
+@compiled
+def _fixed(value):
+    return np.int64(np.rint(value * UNIT))
+
+
+@compiled
+def expect_words(glob, docs, j, table):
+    """E[A_vk] = x_v phi_vk theta_k / (Phi theta)_v with the theta at the end of the sweep."""
+    phi, theta1 = glob.phi, docs.theta1[j]
+    for cell in range(docs.starts[j], docs.starts[j + 1]):
+        word = docs.words[cell]
+        total = 0.0
+        for k in range(len(theta1)):
+            total += phi[word, k] * theta1[k]
+        share = docs.counts[cell] / max(total, above.SMALLEST)
+        for k in range(len(theta1)):
+            table[word, k] += _fixed(share * phi[word, k] * theta1[k])
+
+
+@compiled
+def expect_tables(glob, theta, s, work, tables):
+    """E of the tables above layer 1: the mean of CRT, split by phi theta."""
+    upper = glob.upper
+    n_layers = len(upper.widths)
+    for layer in range(n_layers):
+        for k in range(upper.widths[layer]):
+            m = work.m[k] if layer == 0 else s.counts[upper.first[layer] + k]
+            if m == 0:
+                continue
+            shape = work.shape[k] if layer == 0 else s.shapes[upper.first[layer] + k]
+            n = expected_crt(float(m), shape)
+            if layer == n_layers - 1:
+                tables.top[k] += _fixed(n)
+                continue
+            _share_out(upper, theta, s, layer + 1, k, n, tables.upper)
+
+
+@compiled
+def _share_out(upper, theta, s, layer, k, n, table):
+    begin, below, row = upper.first[layer], upper.widths[layer - 1], upper.table[layer]
+    total = 0.0
+    for i in range(s.n_live[layer]):
+        c = s.live[begin + i]
+        total += upper.weights[row + c * below + k] * theta[begin + c]
+    for i in range(s.n_live[layer]):
+        c = s.live[begin + i]
+        weight = upper.weights[row + c * below + k] * theta[begin + c]
+        table[row + c * below + k] += _fixed(n * weight / max(total, above.SMALLEST))
+
+
+@compiled
+def rate_documents(
+    glob, hyper, link, seed, step, docs, begin, end, burn_in, collect, thin, scored_words, scored_values, scored_starts,
+    cells, totals
+):
+    """Go on with the chains of ``begin:end`` and sum over kept sweeps what the scored cells are judged by.
+
+    Poisson: the rates, and in ``totals`` their sum over the vocabulary.  Other links: the probability
+    (density) of each scored value, and in ``totals`` the number of samples.
+    """
+    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+    nothing = Tables(np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    for j in range(begin, end):
+        rng = stream(seed, CHAIN, step, docs.numbers[j])
+        _begin(glob, docs, j, False, s, work)
+        for sweep in range(burn_in + collect):
+            rng = one_sweep(rng, glob, hyper, link, docs, j, s, work, True, False, nothing)
+            if sweep < burn_in or (sweep - burn_in) % thin != thin - 1:
+                continue
+            theta1 = docs.theta1[j]
+            for cell in range(scored_starts[j], scored_starts[j + 1]):
+                rate = 0.0
+                for k in range(len(theta1)):
+                    rate += glob.phi[scored_words[cell], k] * theta1[k]
+                cells[cell] += likelihood(link, scored_values[cell], rate, docs.scale[j])
+            totals[j] += np.sum(theta1) if link == POISSON else 1.0
+
+
+@compiled
+def likelihood(link, value, rate, scale):
+    """Poisson: the rate itself; Bernoulli: P(b = 1); gamma: the density of ``value`` > 0."""
+    if link == BERNOULLI:
+        return -np.expm1(-rate)
+    if link == GAMMA:
+        return _gamma_density(value, rate, scale)
+    return rate
+
+
+@compiled
+def _gamma_density(y, rate, scale):
+    """sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale): terms around the largest, in logarithms."""
+    log_ratio = np.log(scale) + np.log(y) + np.log(rate)
+    peak = max(np.int64(np.exp(0.5 * log_ratio)), 1)
+    log_peak = peak * log_ratio - log_factorial(peak) - log_factorial(peak - 1)
+    total, term, x = 1.0, 1.0, peak
+    while term > 1e-17 * total:
+        x += 1
+        term *= np.exp(log_ratio) / (x * (x - 1.0))
+        total += term
+    term, x = 1.0, peak
+    while x > 1 and term > 1e-17 * total:
+        term *= x * (x - 1.0) / np.exp(log_ratio)
+        x -= 1
+        total += term
+    return total * np.exp(log_peak - rate - scale * y - np.log(y))
+
+
+@compiled
+def place_documents(glob, hyper, link, seed, docs, begin, end, burn_in, collect, first_rates, theta1, theta_upper):
+    """Posterior means of theta for fresh documents: ``theta1`` (documents, K_1), ``theta_upper`` (documents, T)."""
+    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+    nothing = Tables(np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    for j in range(begin, end):
+        rng = stream(seed, INFER, 0, docs.numbers[j])
+        _begin(glob, docs, j, True, s, work)
+        for sweep in range(1, burn_in + collect + 1):
+            rng = one_sweep(rng, glob, hyper, link, docs, j, s, work, sweep >= first_rates, False, nothing)
+            if sweep > burn_in:
+                theta1[j] += docs.theta1[j] / collect
+                theta_upper[j] += docs.theta[j] / collect

@@ -1,0 +1,254 @@
+"""The layers above the words, for one document: tables go up, rates and activations come down.
+
+DLDA section 2 and models.md 1.1, steps 2 to 5.  Both local samplers (``gibbs.py``, ``plain.py``) share
+it.  Layer ``l`` of the paper is index ``l - 1`` here; everything a document holds above layer 1 lies in
+flat arrays with ``first[l]`` telling where layer ``l`` begins, so that one compiled kernel serves any
+number of layers.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.augment import beta, crt, gamma
+from engine.contract import Array, FloatArray
+from engine.jit import compiled
+from engine.streams import uniform
+
+NEGLIGIBLE = 1e-17  # a share of the largest activation that no float64 sum can notice
+SMALLEST = 1e-300  # activations stay positive, so that a document never loses all its topics
+
+
+class Hyper(NamedTuple):
+    """Hyperparameters of the local variables: Beta(a0, b0) for p^(2), Gam(e0, 1/f0) for c^(l)."""
+
+    a0: float
+    b0: float
+    e0: float
+    f0: float
+
+
+class Upper(NamedTuple):
+    """The global variables above layer 1, packed for the compiled kernels.
+
+    Attributes
+    ----------
+    widths : (L,) int64
+        K_1 ... K_L.
+    first : (L,) int64
+        Where layer ``l`` begins in a document's flat vector of layers 2..L (``first[0]`` is unused).
+    table : (L,) int64
+        Where the transpose of Phi^(l), (K_l, K_{l-1}), begins in ``weights``.
+    weights : (sum K_l K_{l-1},) float64
+        Phi^(2) ... Phi^(L), each transposed so that a topic's column is contiguous.
+    r : (K_L,) float64
+        Gamma shapes of the top layer.
+    """
+
+    widths: Array
+    first: Array
+    table: Array
+    weights: FloatArray
+    r: FloatArray
+
+
+class Scratch(NamedTuple):
+    """Working memory of one document above layer 1; made once per thread, reset by each document."""
+
+    counts: Array  # (T,) int64: m^(l), counts that topics of layers 2..L explain
+    shapes: FloatArray  # (T,): prior shapes of theta^(l): Phi^(l+1) theta^(l+1), r at the top
+    live: Array  # (T,) int64: topics whose activation is not negligible, per layer
+    n_live: Array  # (L,) int64
+    sums: FloatArray  # (max K,): running sums of a split
+    q: FloatArray  # (L + 1,): q^(1) ... q^(L+1)
+
+
+def pack(phi: tuple[FloatArray, ...], r: FloatArray) -> Upper:
+    """Pack Phi^(2) ... Phi^(L) and r for the kernels."""
+    widths = np.array([layer.shape[1] for layer in phi], dtype=np.int64)
+    first = np.concatenate([[0, 0], np.cumsum(widths[1:])])[: len(phi)].astype(np.int64)
+    sizes = [0, 0, *(layer.size for layer in phi[1:])]
+    table = np.cumsum(sizes)[: len(phi)].astype(np.int64)
+    flat = [np.ascontiguousarray(layer.T).ravel() for layer in phi[1:]]
+    return Upper(widths, first, table, np.concatenate([np.zeros(0), *flat]), np.ascontiguousarray(r))
+
+
+def unpack_tables(upper: Upper, tables: Array) -> list[Array]:
+    """Split a flat table laid out like ``weights`` back into (K_{l-1}, K_l) tables, l = 2..L."""
+    layers = []
+    for lower, width, begin in zip(upper.widths[:-1], upper.widths[1:], upper.table[1:], strict=True):
+        layers.append(tables[begin : begin + lower * width].reshape(width, lower).T)
+    return layers
+
+
+def n_upper(widths: Array) -> int:
+    """Length T of a document's flat vector of layers 2..L."""
+    return int(np.sum(widths[1:]))
+
+
+@compiled
+def new_scratch(upper):
+    """Working memory for the documents of one thread."""
+    total, widest = 0, upper.widths[0]
+    for layer in range(1, len(upper.widths)):
+        total += upper.widths[layer]
+        widest = max(widest, upper.widths[layer])
+    return Scratch(
+        np.zeros(total, np.int64),
+        np.zeros(total),
+        np.zeros(total, np.int64),
+        np.zeros(len(upper.widths), np.int64),
+        np.zeros(widest),
+        np.zeros(len(upper.widths) + 1),
+    )
+
+
+@compiled
+def survey(upper, theta, s):
+    """List the topics in use per layer and set the prior shapes of layers 2..L from the theta above."""
+    n_layers = len(upper.widths)
+    for layer in range(1, n_layers):
+        _list_live(theta, upper.first[layer], upper.widths[layer], s.live, s.n_live, layer)
+    for layer in range(1, n_layers):
+        _set_shapes(upper, theta, s, layer)
+
+
+@compiled
+def _list_live(theta, begin, width, live, n_live, layer):
+    largest = 0.0
+    for c in range(begin, begin + width):
+        largest = max(largest, theta[c])
+    n = 0
+    for c in range(width):
+        if theta[begin + c] > NEGLIGIBLE * largest:
+            live[begin + n] = c
+            n += 1
+    n_live[layer] = n
+
+
+@compiled
+def _set_shapes(upper, theta, s, layer):
+    """shapes^(l) = Phi^(l+1) theta^(l+1), r at the top."""
+    begin, width = upper.first[layer], upper.widths[layer]
+    if layer == len(upper.widths) - 1:
+        for k in range(width):
+            s.shapes[begin + k] = upper.r[k]
+        return
+    above, table = upper.first[layer + 1], upper.table[layer + 1]
+    for k in range(width):
+        s.shapes[begin + k] = 0.0
+    for i in range(s.n_live[layer + 1]):
+        c = s.live[above + i]
+        weight = theta[above + c]
+        row = table + c * width
+        for k in range(width):
+            s.shapes[begin + k] += upper.weights[row + k] * weight
+
+
+@compiled
+def split_tables(rng, upper, theta, s, layer, k, n, keep, tables):
+    """Give ``n`` tables of topic ``k`` of the layer below to topics of ``layer`` (models.md 1.1 step 1).
+
+    (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum); counted in ``s.counts`` and, when ``keep``, in ``tables``.
+    """
+    begin, below, table = upper.first[layer], upper.widths[layer - 1], upper.table[layer]
+    n_live = s.n_live[layer]
+    total = 0.0
+    for i in range(n_live):
+        c = s.live[begin + i]
+        total += upper.weights[table + c * below + k] * theta[begin + c]
+        s.sums[i] = total
+    for _ in range(n):
+        u, rng = uniform(rng)
+        u *= total
+        i = 0
+        while i < n_live - 1 and s.sums[i] <= u:
+            i += 1
+        c = s.live[begin + i]
+        s.counts[begin + c] += 1
+        if keep:
+            tables[table + c * below + k] += 1
+    return rng
+
+
+@compiled
+def clear(s):
+    """Forget the counts of the last sweep before tables go up again."""
+    s.counts[:] = 0
+
+
+@compiled
+def ascend(rng, upper, theta, s, keep, tables, top):
+    """Carry the counts of layer 2 up to the top: x^(l+1) ~ CRT(m^(l), Phi^(l+1) theta^(l+1)), then split.
+
+    ``top[k]`` receives the tables of the top layer, x_k^(L+1) ~ CRT(m_k^(L), r_k).  For one layer there is
+    nothing to do here: layer 1 sends its tables to ``top`` itself.
+    """
+    n_layers = len(upper.widths)
+    for layer in range(1, n_layers):
+        begin = upper.first[layer]
+        for k in range(upper.widths[layer]):
+            m = s.counts[begin + k]
+            if m == 0:
+                continue
+            n, rng = crt(rng, m, s.shapes[begin + k])
+            if layer < n_layers - 1:
+                rng = split_tables(rng, upper, theta, s, layer + 1, k, n, keep, tables)
+            elif keep:
+                top[k] += n
+    return rng
+
+
+@compiled
+def draw_rates(rng, upper, hyper, n_tokens, theta, c):
+    """p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)) and c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
+
+    ``c[l - 2]`` is c^(l); theta^(L+1) is r.  p^(2) is drawn with theta^(1) integrated out.
+    """
+    n_layers = len(upper.widths)
+    below = _layer_sum(upper, theta, 1)
+    p, rng = beta(rng, hyper.a0 + n_tokens, hyper.b0 + below)
+    c[0] = (1.0 - p) / p
+    for layer in range(2, n_layers + 1):
+        here = _layer_sum(upper, theta, layer)
+        draw, rng = gamma(rng, hyper.e0 + here)
+        c[layer - 1] = draw / (hyper.f0 + below)
+        below = here
+    return rng
+
+
+@compiled
+def _layer_sum(upper, theta, layer):
+    """Sum of theta over the topics of layer index ``layer``; r above the top."""
+    total = 0.0
+    if layer == len(upper.widths):
+        for k in range(len(upper.r)):
+            total += upper.r[k]
+        return total
+    begin = upper.first[layer]
+    for k in range(begin, begin + upper.widths[layer]):
+        total += theta[k]
+    return total
+
+
+@compiled
+def set_q(c, q):
+    """q^(1) = 1, q^(l+1) = ln(1 + q^(l) / c^(l+1)) (DLDA eq. 3)."""
+    q[0] = 1.0
+    for layer in range(len(c)):
+        q[layer + 1] = np.log1p(q[layer] / c[layer])
+
+
+@compiled
+def descend(rng, upper, theta, c, s):
+    """theta^(l) ~ Gam(shape + m^(l), 1/(c^(l+1) + q^(l))), from the top down to layer 2 (models.md 1.1 step 5)."""
+    set_q(c, s.q)
+    for layer in range(len(upper.widths) - 1, 0, -1):
+        _set_shapes(upper, theta, s, layer)
+        begin, width = upper.first[layer], upper.widths[layer]
+        scale = 1.0 / (c[layer] + s.q[layer])
+        for k in range(begin, begin + width):
+            draw, rng = gamma(rng, s.shapes[k] + s.counts[k])
+            theta[k] = max(draw * scale, SMALLEST)
+        _list_live(theta, begin, width, s.live, s.n_live, layer)
+    return rng
