@@ -94,7 +94,7 @@ def normalised(table: FloatArray, pool: Pool) -> FloatArray:
 
 def dirichlet(counts: Array, eta: float, seed: int, step: int, layer: int, pool: Pool) -> FloatArray:
     """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta."""
-    new = np.empty(counts.shape)
+    new: FloatArray = np.empty(counts.shape)
     sums = _by_blocks(_gammas, (counts, float(eta), seed, step, layer, new), new.shape, pool)
     low = np.flatnonzero(~(sums > _UNDERFLOW))
     if low.size:
@@ -102,8 +102,7 @@ def dirichlet(counts: Array, eta: float, seed: int, step: int, layer: int, pool:
         logs = _log_gammas(counts, float(eta), seed, step, layer, low)
         new[:, low] = np.exp(logs - logs.max(axis=0))
         sums[low] = new[:, low].sum(axis=0)
-    flat = np.broadcast_to(1.0 / new.shape[0], new.shape).copy() if not np.isfinite(sums).all() else new
-    return _divide(new, sums, flat, np.ones(new.shape[1], np.bool_), pool)
+    return _divide(new, sums, new, np.ones(new.shape[1], np.bool_), pool)
 
 
 @compiled
@@ -150,7 +149,8 @@ def _by_blocks(work: Callable[..., Any], arguments: tuple[Any, ...], shape: tupl
     sums = np.zeros((n_blocks, shape[1]))
     parts = pool.n_threads if shape[0] * shape[1] > _SMALL_TABLE else 1
     pool.run(work, [(*arguments, first, last, sums) for first, last in chunks(n_blocks, parts)])
-    return _in_order(sums)
+    total: FloatArray = _in_order(sums)
+    return total
 
 
 def _column_sums(table: Array, pool: Pool) -> FloatArray:
@@ -221,7 +221,13 @@ def _propose(
 
 @compiled
 def _project(
-    phi: FloatArray, excess: FloatArray, reflect: bool, new: FloatArray, first: int, last: int, sums: FloatArray
+    phi: FloatArray,
+    excess: FloatArray,
+    reflect: bool,  # noqa: FBT001 - compiled code takes arguments by place
+    new: FloatArray,
+    first: int,
+    last: int,
+    sums: FloatArray,
 ) -> None:
     """Move every column to sum 1 along ``phi``, make it at least ``SMALLEST``, leave its new sum by block."""
     for block in range(first, last):
@@ -249,7 +255,7 @@ def _expanded(
     new: FloatArray,
     first: int,
     last: int,
-    sums: FloatArray,
+    _totals: FloatArray,
 ) -> None:
     """Write the step of eq. 5 to ``new``; ``pull[k] = x_.k / phi_hat_.k + 1``."""
     n_topics = phi_hat.shape[1]
@@ -302,12 +308,12 @@ def _log_gammas(counts: Array, eta: float, seed: int, step: int, layer: int, top
 def _scale_rows(
     old: FloatArray,
     usable: Array,
-    every: bool,
+    every: bool,  # noqa: FBT001 - compiled code takes arguments by place
     factors: FloatArray,
     new: FloatArray,
     first: int,
     last: int,
-    sums: FloatArray,
+    _totals: FloatArray,
 ) -> None:
     """Multiply columns by their factors, or put ``old`` where they are not usable."""
     for v in range(first * _BLOCK, min(last * _BLOCK, new.shape[0])):
