@@ -17,12 +17,16 @@ def build_graph(
     popularity, share, label (a person's name, may be empty) and words (the 12 heaviest); edges run
     from parent to child with the attribute weight, Phi^(l)(child, parent).
     """
-    edges: Iterable[Edge] = frame.edges(threshold)
+    edges = frame.edges(threshold)
     if roots is None:
-        nodes: Iterable[Node] = [node for layer in range(frame.n_layers, 0, -1) for node in frame.nodes(layer)]
-    else:
-        part = subnetwork(edges, roots, direction)
-        nodes, edges = part.nodes, part.edges
+        nodes = [node for layer in range(frame.n_layers, 0, -1) for node in frame.nodes(layer)]
+        return graph_of(frame, threshold, nodes, edges)
+    part = subnetwork(edges, roots, direction)
+    return graph_of(frame, threshold, part.nodes, part.edges)
+
+
+def graph_of(frame: Frame, threshold: float, nodes: Iterable[Node], edges: Iterable[Edge]) -> "nx.DiGraph[str]":
+    """Build the graph of given nodes and edges, with the attributes `build_graph` lists."""
     graph: nx.DiGraph[str] = nx.DiGraph(
         run=frame.run,
         corpus=frame.corpus,

@@ -1,0 +1,76 @@
+"""Topics as a table and as files: ``topics_<format>.py`` beside this file, found by name."""
+
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+from app import export
+from app.frame import Frame
+
+_PREFIX = "topics_"
+
+
+def topics_table(frame: Frame, layer: int | None = None) -> list[dict[str, Any]]:
+    """List topics, most popular first, of one layer or of all from layer 1 up.
+
+    Returns
+    -------
+    list of dict
+        ``layer``; ``rank`` (1 = most popular now); ``topic`` (the identity number, which lasts);
+        ``share`` of the layer's popularity, 0 to 1; ``words``, the 12 heaviest; ``name`` given by a
+        person, or "".
+
+    Raises
+    ------
+    LookupError
+        When the run has no such layer.
+    """
+    if layer is not None:
+        frame.at_rank(layer, 1)
+    layers = range(1, frame.n_layers + 1) if layer is None else [layer]
+    return [
+        {
+            "layer": node.layer,
+            "rank": frame.rank(node),
+            "topic": node.column + 1,
+            "share": frame.share(node),
+            "words": [word.text for word in frame.top_words(node)],
+            "name": frame.name(node),
+        }
+        for number in layers
+        for node in frame.nodes(number)
+    ]
+
+
+def formats() -> tuple[str, ...]:
+    """Give the formats topics can be written in; a format is also the suffix of its files."""
+    found = (module.name for module in pkgutil.iter_modules(export.__path__))
+    return tuple(name.removeprefix(_PREFIX) for name in found if name.startswith(_PREFIX))
+
+
+def render(table: list[dict[str, Any]], form: str) -> str:
+    """Write a `topics_table` as text in one of the `formats`."""
+    return str(importlib.import_module(f"{export.__name__}.{_PREFIX}{form}").render(table))
+
+
+def write(frame: Frame, layer: int | None, path: str | Path) -> Path:
+    """Write topics to a file, in the format its suffix names.
+
+    Raises
+    ------
+    ValueError
+        When no writer knows the suffix.
+    LookupError
+        When the run has no such layer.
+    OSError
+        When the file cannot be written.
+    """
+    path = Path(path)
+    known = formats()
+    form = path.suffix.lower().removeprefix(".")
+    if form not in known:
+        listed = ", ".join(f".{name}" for name in known)
+        raise ValueError(f"cannot write topics as {path.name!r}: its name must end in one of {listed}")
+    path.write_text(render(topics_table(frame, layer), form), encoding="utf-8", newline="\n")
+    return path

@@ -1,0 +1,17 @@
+"""Topics as CSV, one row per topic; every text is quoted, so that readers do not guess its type."""
+
+import csv
+import io
+from typing import Any
+
+_COLUMNS = ("layer", "rank", "topic", "share", "name", "words")
+
+
+def render(table: list[dict[str, Any]]) -> str:
+    """Write a header and the rows; the words are separated by blanks."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writeheader()
+    for row in table:
+        writer.writerow(row | {"words": " ".join(row["words"])})
+    return text.getvalue()

@@ -1,0 +1,16 @@
+"""A tree as GEXF, Gephi's own format."""
+
+import networkx as nx
+
+from app.export.chosen import chosen_graph
+from app.frame import Frame
+from app.views.picture import Choice
+
+
+def render(frame: Frame, choice: Choice) -> str:
+    """Write the graph with its attributes; the words are the labels of the nodes."""
+    graph = chosen_graph(frame, choice)
+    for _, data in graph.nodes(data=True):
+        data["name"] = data.pop("label")
+        data["label"] = f"{data['rank']} {data['name'] or data['words']}"
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(nx.generate_gexf(graph)) + "\n"

@@ -1,0 +1,13 @@
+"""A tree as GraphML, for yEd, Gephi, Cytoscape, igraph."""
+
+import networkx as nx
+
+from app.export.chosen import chosen_graph
+from app.frame import Frame
+from app.views.picture import Choice
+
+
+def render(frame: Frame, choice: Choice) -> str:
+    """Write the graph with all its attributes, typed."""
+    lines = nx.generate_graphml(chosen_graph(frame, choice), named_key_ids=True)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(lines) + "\n"

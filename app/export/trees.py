@@ -1,0 +1,59 @@
+"""Trees as files.  One writer per format: every file ``tree_<format>.py`` beside this one is found by name.
+
+A writer offers ``render(frame, choice) -> str``; what it writes it reads from the frame, as the
+screen and the commands do.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from app import export
+from app.frame import Frame, identity
+from app.views.picture import Choice
+from engine.tree import Direction, Node
+
+_PREFIX = "tree_"
+_EVERYTHING = 1_000_000
+
+
+def formats() -> tuple[str, ...]:
+    """Give the formats a tree can be written in; a format is also the suffix of its files."""
+    found = (module.name for module in pkgutil.iter_modules(export.__path__))
+    return tuple(name.removeprefix(_PREFIX) for name in found if name.startswith(_PREFIX))
+
+
+def render(frame: Frame, choice: Choice, form: str) -> str:
+    """Write the chosen part of a frame as text in one of the `formats`."""
+    return str(_writer(form).render(frame, choice))
+
+
+def write(frame: Frame, roots: Iterable[Node], threshold: float, direction: Direction, path: str | Path) -> Path:
+    """Write the whole subnetwork of ``roots`` to a file, in the format its suffix names.
+
+    Raises
+    ------
+    ValueError
+        When no writer knows the suffix, or a root is not a topic of the run.
+    OSError
+        When the file cannot be written.
+    """
+    path = Path(path)
+    known = formats()
+    form = path.suffix.lower().removeprefix(".")
+    if form not in known:
+        listed = ", ".join(f".{name}" for name in known)
+        raise ValueError(f"cannot write a tree as {path.name!r}: its name must end in one of {listed}")
+    nodes = tuple(roots)
+    for node in nodes:
+        if not frame.has(node):
+            raise ValueError(f"run {frame.run} has no topic {identity(node)}; its layers have {frame.widths} topics")
+    text = render(frame, Choice(nodes, threshold, direction, cap=_EVERYTHING), form)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def _writer(form: str) -> ModuleType:
+    return importlib.import_module(f"{export.__name__}.{_PREFIX}{form}")

@@ -1,0 +1,25 @@
+"""The few icons, as SVG text; drawn here, so nothing is fetched."""
+
+_PATHS = {
+    "pause": "M9 6v12M15 6v12",
+    "play": "M8 5.500l11 6.500-11 6.500z",
+    "stop": "M7 7h10v10H7z",
+    "trash": "M5 7h14M10 7V4.500h4V7M7 7l1 12.500h8L17 7M10.500 10.500v6M13.500 10.500v6",
+    "plus": "M12 5v14M5 12h14",
+    "link": "M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.700-5.700l-1.500 1.500M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.700 5.700l1.500-1.500",
+    "list": "M9 6h11M9 12h11M9 18h11M4.500 6h.01M4.500 12h.01M4.500 18h.01",
+    "pulse": "M3 12h4l2.500-7 5 14 2.500-7h4",
+    "tree": "M12 4v5M12 9c0 4-6 3-6 8M12 9c0 4 6 3 6 8M12 9v8M12 3.500h.01M6 19.500h.01M12 19.500h.01M18 19.500h.01",
+    "book": "M12 6.500C10 5 7 4.500 4 5v13c3-.5 6 0 8 1.500 2-1.500 5-2 8-1.500V5c-3-.5-6 0-8 1.500zM12 6.500v13",
+    "pencil": "M5 19l.8-3.800L16 5l3 3L8.800 18.200z",
+    "close": "M6 6l12 12M18 6L6 18",
+    "alert": "M12 4l9 16H3zM12 10v4.500M12 17.500h.01",
+}
+
+
+def icon(name: str) -> str:
+    """An icon in the colour of its text, hidden from screen readers."""
+    return (
+        '<svg class="tp-icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.9" '
+        f'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="{_PATHS[name]}"/></svg>'
+    )

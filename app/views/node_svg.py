@@ -1,0 +1,80 @@
+"""One node as SVG: the outline, the words, the gist for looking from afar, the handle to fold it."""
+
+from app.views.boxes import HEAD, HEADER, LEADING, PADDING, Box
+from app.views.palette import Theme, layer_border, layer_colour
+from app.views.text import escape
+
+_BOLD = ' font-weight="700"'
+
+
+def svg_text(x: float, y: float, size: float, fill: str, text: str, more: str = "") -> str:  # noqa: PLR0917
+    """Write one line of text, escaped; ``more`` are further attributes as they stand."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}" fill="{fill}"{more}>{escape(text)}</text>'
+
+
+def outline(box: Box, theme: Theme) -> str:
+    """Draw the box in the colour and border style of its layer."""
+    colour, border = layer_colour(theme, box.node.layer), layer_border(box.node.layer)
+    dash = f' stroke-dasharray="{border.dash}"' if border.dash else ""
+    stroke = f'stroke="{colour}" stroke-width="{border.width}"{dash}'
+    outer = _rect(box.width, box.height, f'class="tp-box" rx="7" fill="{theme.box}" {stroke}')
+    if not border.double:
+        return outer
+    inner = f'x="2.5" y="2.5" rx="4.8" fill="none" stroke="{colour}" stroke-width=".9"'
+    return outer + _rect(box.width - 5, box.height - 5, inner)
+
+
+def words(box: Box, theme: Theme) -> str:
+    """Write rank, share with its bar, the given name, and the words."""
+    colour, font = layer_colour(theme, box.node.layer), box.font
+    baseline, bar = PADDING + font * 0.92, PADDING + font * (HEAD - 0.42)
+    full = box.width - 2 * PADDING
+    at = f'x="{PADDING}" y="{bar:.1f}" rx="1" fill="{colour}"'
+    pieces = [
+        svg_text(PADDING, baseline, font * HEADER, colour, box.rank, _BOLD),
+        svg_text(box.width - PADDING, baseline, font * 0.82, theme.muted, box.share, ' text-anchor="end"'),
+        _rect(full, 2, f'{at} opacity=".18"'),
+        _rect(max(2.0, full * box.bar), 2, at),
+    ]
+    y = PADDING + font * (HEAD + 0.78)
+    if box.name:
+        pieces.append(svg_text(PADDING, y, font, theme.ink, box.name, _BOLD))
+        y += LEADING * font
+    rows = _rows(box.lines, PADDING, y, LEADING * font)
+    return f'<g class="tp-words">{"".join(pieces)}<text font-size="{font:.1f}" fill="{theme.ink}">{rows}</text></g>'
+
+
+def gist(box: Box, theme: Theme) -> str:
+    """Write what stands in the box when the picture is small: few words, large."""
+    size = box.gist_font
+    leading = 1.15 * size
+    top = (box.height - (len(box.gist) - 1) * leading) / 2 + size * 0.36
+    rows = _rows(box.gist, box.width / 2, top, leading)
+    return f'<text class="tp-gist" font-size="{size:.1f}" fill="{theme.ink}" text-anchor="middle">{rows}</text>'
+
+
+def handle(box: Box, theme: Theme, more: int | None, *, below: bool, live: bool) -> str:
+    """Draw the button on the border: ``+12`` where topics are folded away, a minus where they can be.
+
+    A file shows only the first kind.
+    """
+    if more is None and not live:
+        return ""
+    text = "−" if more is None else f"+{more}"
+    width = 12.0 + 7.0 * len(text)
+    shut = "" if more is None else " tp-shut"
+    kind = f' class="tp-toggle{shut}"' if live else ""
+    sign = svg_text(0, 4, 12, theme.box, text, f' text-anchor="middle"{_BOLD}')
+    pill = _rect(width, 18, f'x="{-width / 2:.1f}" y="-9" rx="9" fill="{layer_colour(theme, box.node.layer)}"')
+    y = box.height if below else 0.0
+    return f'<g transform="translate({box.width / 2:.1f} {y:.1f})"{kind}>{pill}{sign}</g>'
+
+
+def _rect(width: float, height: float, more: str) -> str:
+    return f'<rect width="{width:.1f}" height="{height:.1f}" {more}/>'
+
+
+def _rows(lines: tuple[str, ...], x: float, y: float, leading: float) -> str:
+    return "".join(
+        f'<tspan x="{x:.1f}" y="{y + row * leading:.1f}">{escape(line)}</tspan>' for row, line in enumerate(lines)
+    )

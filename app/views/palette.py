@@ -1,0 +1,59 @@
+"""Colours of the tree: Figure 7's orange, blue and black, continued, for screens and for paper.
+
+Every layer differs by colour and by the style of its border, so nothing rests on colour alone.
+"""
+
+from typing import NamedTuple
+
+
+class Border(NamedTuple):
+    """How the box of a layer is outlined: stroke width, dash pattern, and a second line inside."""
+
+    width: float
+    dash: str
+    double: bool
+
+
+class Theme(NamedTuple):
+    """Ink and paper; ``layers[0]`` is the colour of layer 1."""
+
+    paper: str
+    box: str
+    ink: str
+    muted: str
+    layers: tuple[str, ...]
+
+
+# The same names as explore.css defines, so that the picture in the page follows its theme.
+LIVE = Theme(
+    "none",
+    "var(--tp-card)",
+    "var(--tp-ink)",
+    "var(--tp-muted)",
+    tuple(f"var(--tp-layer-{layer})" for layer in range(1, 7)),
+)
+LIGHT = Theme(
+    "#ffffff", "#ffffff", "#14181c", "#5a636d", ("#22282e", "#0069a8", "#c05f00", "#00785a", "#a84a86", "#5b5bd6")
+)
+DARK = Theme(
+    "#14181c", "#1c2228", "#eceff1", "#a3adb7", ("#dfe4e8", "#58b4ee", "#f0a33c", "#33c79b", "#e39ac6", "#a5a5ff")
+)
+
+_BORDERS = (
+    Border(1.3, "", double=False),
+    Border(2.2, "", double=False),
+    Border(1.3, "", double=True),
+    Border(2.0, "9 4", double=False),
+    Border(2.2, "2.5 3", double=False),
+    Border(2.0, "12 3 3 3", double=False),
+)
+
+
+def layer_colour(theme: Theme, layer: int) -> str:
+    """Colour of a layer, counted from 1; layers beyond the palette begin again."""
+    return theme.layers[(layer - 1) % len(theme.layers)]
+
+
+def layer_border(layer: int) -> Border:
+    """Border of a layer, counted from 1."""
+    return _BORDERS[(layer - 1) % len(_BORDERS)]

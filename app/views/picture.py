@@ -1,0 +1,113 @@
+"""What an analyst chose to see of a frame, and the whole way from there to a picture."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from app.frame import Frame
+from app.views.boxes import boxes
+from app.views.layout import WIDE, Layout, lay_out
+from app.views.palette import LIVE, Theme
+from app.views.tree_svg import Look, Scene, tree_svg
+from engine.tree import Direction, Node, Part, Subnetwork, subnetwork
+
+CAP = 40  # topics of one layer drawn before "n more" stands for the rest
+_ENOUGH, _MOST_ROOTS = 24, 6
+
+
+class Choice(NamedTuple):
+    """Which part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away."""
+
+    roots: tuple[Node, ...]
+    threshold: float = 5.0
+    direction: Direction = "down"
+    part: Part = "union"
+    closed: frozenset[Node] = frozenset()
+    without: frozenset[Node] = frozenset()
+    cap: int = CAP
+
+
+class Drawing(NamedTuple):
+    """A finished picture: its SVG text, what it shows, and where everything stands."""
+
+    svg: str
+    part: Subnetwork
+    layout: Layout
+    more: dict[int, int]
+
+
+def first_roots(frame: Frame, threshold: float) -> tuple[Node, ...]:
+    """Choose the roots of the first view: the most popular topics of the top layer, until there is enough to see."""
+    nodes = frame.nodes(frame.n_layers)
+    graph = frame.edges(threshold)
+    for count in range(1, min(_MOST_ROOTS, len(nodes)) + 1):
+        if len(subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
+            return tuple(nodes[:count])
+    return tuple(nodes[: min(3, len(nodes))])
+
+
+def cut(frame: Frame, choice: Choice) -> tuple[Subnetwork, dict[int, int]]:
+    """Cut the chosen part out of the graph, at most ``choice.cap`` topics a layer, the most popular ones.
+
+    Returns
+    -------
+    part : Subnetwork
+    more : dict of layer to int
+        How many topics each layer lost to the cap.
+    """
+    graph = frame.edges(choice.threshold)
+    roots = [root for root in choice.roots if frame.has(root)]
+    layers = sorted({*range(1, frame.n_layers + 1)}, reverse=choice.direction == "down")
+    without, more = set(choice.without), {}
+
+    def reached() -> Subnetwork:
+        return subnetwork(graph, roots, choice.direction, part=choice.part, closed=choice.closed, without=without)
+
+    part = reached()
+    for layer in layers:
+        nodes = [node for node in part.nodes if node.layer == layer and node not in part.roots]
+        if len(nodes) > choice.cap:
+            dropped = sorted(nodes, key=frame.rank)[choice.cap :]
+            more[layer] = len(dropped)
+            without.update(dropped)
+            part = reached()
+    return part, more
+
+
+def draw(
+    frame: Frame,
+    choice: Choice,
+    *,
+    theme: Theme = LIVE,
+    aspect: float = WIDE,
+    previous: Mapping[int, Sequence[Node]] | None = None,
+    selected: Node | None = None,
+) -> Drawing:
+    """Draw the chosen part of a frame.
+
+    Parameters
+    ----------
+    frame : Frame
+    choice : Choice
+    theme : Theme
+        `LIVE` for the page, `LIGHT` or `DARK` for a file (which also gets the caption).
+    aspect : float
+        Width / height of the window.
+    previous : mapping, optional
+        `Layout.order` of the picture before.
+    selected : Node, optional
+    """
+    part, more = cut(frame, choice)
+    contents = boxes(frame, part.nodes)
+    layout = lay_out(part, contents, aspect=aspect, previous=previous, more=more)
+    edges = frame.edges(choice.threshold)
+    onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
+    look = Look(theme, caption(frame, choice), onward, choice.direction, selected)
+    return Drawing(tree_svg(Scene(frame, part, contents, layout), look), part, layout, more)
+
+
+def caption(frame: Frame, choice: Choice) -> str:
+    """Say where the picture comes from and what is an edge in it: run, snapshot, threshold, seed."""
+    return (
+        f"{frame.corpus} · run {frame.run} · mini-batch {frame.minibatch:,} · edges: weight > {choice.threshold:g} / "
+        f"topics of the layer below · seed {frame.seed} · Topiary"
+    )

@@ -1,0 +1,75 @@
+"""Numbers, times and states as people read them."""
+
+import math
+
+STATES = {
+    "queued": "waiting",
+    "running": "training",
+    "paused": "paused",
+    "stopped": "stopped",
+    "finished": "finished",
+    "failed": "failed",
+    "silent": "silent",
+}
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """``1,234`` or ``912.4``; a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:,.{digits}f}"
+
+
+def perplexity(value: float | None) -> str:
+    """One decimal below ten thousand."""
+    return number(value, 1 if value is not None and value < 10_000 else 0)
+
+
+def rate(value: float | None) -> str:
+    """Tokens per second, short: ``412 k``, ``1.8 M``."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.0f}"
+
+
+def span(seconds: float | None) -> str:
+    """A stretch of time: ``8 s``, ``3 min``, ``2 h 05 min``, ``4 d 3 h``."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 3600:
+        return f"{whole // 60} min"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def ago(seconds: float | None) -> str:
+    """Age: ``just now``, ``12 s ago``."""
+    if seconds is None or not math.isfinite(seconds):
+        return "never"
+    return "just now" if seconds < 2 else f"{span(seconds)} ago"
+
+
+def state(name: str) -> str:
+    """The word for a state."""
+    return STATES.get(name, name)
+
+
+def left(minibatch: int, planned: int, seconds: float) -> float | None:
+    """Seconds of training left at the pace so far, None before the first mini-batch."""
+    if minibatch <= 0 or planned <= 0:
+        return None
+    return seconds / minibatch * max(0, planned - minibatch)
+
+
+def progress(minibatch: int, planned: int) -> float:
+    """Share of the planned mini-batches done, 0 to 1."""
+    return min(1.0, minibatch / planned) if planned > 0 else 0.0
