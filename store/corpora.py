@@ -1,0 +1,278 @@
+"""Corpora: finding, loading and deleting them, and reading their documents."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, select, update
+
+from store import corpus_rows, removal
+from store.arrays import Array, unpack
+from store.blocks import DocumentBlock, unpack_texts
+from store.corpus_rows import CorpusRow
+from store.corpus_writer import Writer, discard, sweep, writer
+from store.database import Database, now
+from store.errors import Conflict, NotFound
+from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
+
+__all__ = [
+    "CorpusArrays",
+    "CorpusRow",
+    "Document",
+    "DocumentBlock",
+    "Writer",
+    "delete",
+    "documents",
+    "every",
+    "find",
+    "get",
+    "load",
+    "search",
+    "vocabulary",
+    "writer",
+]
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document for people: ``part`` 0 is training, 1 is test."""
+
+    number: int
+    title: str
+    text: str
+    label: str | None
+    columns: dict[str, str]
+    part: int
+
+
+class CorpusArrays(NamedTuple):
+    """All counts of a corpus; shapes as in `DocumentBlock`, ``starts`` running over the whole corpus.
+
+    ``starts`` int64, ``words`` and ``labels`` int32, ``values`` int32 (float32 for real data), ``part`` int8;
+    the scored ones are ``None`` when the corpus does not bring its own.
+    """
+
+    starts: Array
+    words: Array
+    values: Array
+    part: Array
+    labels: Array
+    scored_starts: Array | None
+    scored_words: Array | None
+    scored_values: Array | None
+
+
+def every(db: Database) -> list[CorpusRow]:
+    """All corpora, oldest first."""
+    with db.read() as connection:
+        return list(corpus_rows.every(connection))
+
+
+def get(db: Database, number: int) -> CorpusRow:
+    """The corpus with this number.
+
+    Raises
+    ------
+    NotFound
+        When there is none.
+    """
+    with db.read() as connection:
+        return corpus_rows.get(connection, number)
+
+
+def find(db: Database, name_or_number: str | int) -> CorpusRow:
+    """The corpus with this name, or, when no corpus is called so, with this number.
+
+    Raises
+    ------
+    NotFound
+        When there is none; the sentence lists those that exist.
+    """
+    rows = every(db)
+    for row in rows:
+        if row.name == name_or_number:
+            return row
+    for row in rows:
+        if str(row.number) == str(name_or_number):
+            return row
+    known = ", ".join(f"{row.name} ({row.number})" for row in rows)
+    raise NotFound(
+        f"there is no corpus {name_or_number!r}; "
+        + (f"the store has {known}" if known else "the store has none yet: import one first")
+    )
+
+
+def vocabulary(db: Database, number: int) -> tuple[str, ...]:
+    """The words of a corpus, in the order of their numbers."""
+    with db.read() as connection:
+        corpus_rows.get(connection, number)
+        query = select(corpus_words.c.text).where(corpus_words.c.corpus == number).order_by(corpus_words.c.word)
+        return tuple(connection.execute(query).scalars())
+
+
+def load(db: Database, number: int) -> CorpusArrays:
+    """All counts of a corpus; no text is read, and no more than one block is held beside the result."""
+    with db.read() as connection:
+        row = corpus_rows.get(connection, number)
+        result = _room(row)
+        filled = {"": 0, "scored_": 0}
+        for first, blob in _counts(connection, number):
+            block = unpack(blob)
+            n = len(block["part"])
+            result.part[first : first + n] = block["part"]
+            result.labels[first : first + n] = block["labels"]
+            for prefix in filled if row.has_scored else ("",):
+                filled[prefix] += _fill(result, block, prefix, first, filled[prefix])
+    return result
+
+
+def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Document]:
+    """The named documents, in the order asked for; only their blocks are read.
+
+    Raises
+    ------
+    NotFound
+        When the corpus or one of the documents does not exist.
+    """
+    with db.read() as connection:
+        row = corpus_rows.get(connection, number)
+        wanted = np.asarray(numbers, dtype=np.int64)
+        outside = wanted[(wanted < 0) | (wanted >= row.documents)]
+        if len(outside):
+            raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside[0]}")
+        firsts = np.array(_firsts(connection, number), dtype=np.int64)
+        block_of = firsts[np.searchsorted(firsts, wanted, side="right") - 1]
+        found: dict[int, Document] = {}
+        for first in np.unique(block_of):
+            inside = {int(n) for n in wanted[block_of == first]}
+            for document in _block_documents(connection, row, int(first)):
+                if document.number in inside:
+                    found[document.number] = document
+    return [found[int(n)] for n in wanted]
+
+
+def search(db: Database, number: int, text: str, offset: int = 0, limit: int = 20) -> tuple[int, list[Document]]:
+    """One page of the documents whose title or text has every word of ``text``, in the order of the corpus.
+
+    Upper and lower case are the same.  An empty ``text`` finds every document.  One block is held at a time.
+
+    Returns
+    -------
+    total : int
+        How many documents were found in all.
+    page : list of Document
+        Those from ``offset`` on, at most ``limit``.
+    """
+    terms = text.casefold().split()
+    if not terms:
+        row = get(db, number)
+        return row.documents, documents(db, number, range(row.documents)[offset : offset + limit])
+    total, page = 0, []
+    with db.read() as connection:
+        row = corpus_rows.get(connection, number)
+        for first in _firsts(connection, number):
+            hits = _hits(connection, number, first, terms)
+            inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
+            if inside:
+                block = list(_block_documents(connection, row, first))
+                page += [block[hit] for hit in inside]
+            total += len(hits)
+    return total, page
+
+
+def delete(db: Database, number: int) -> None:
+    """Delete a corpus.
+
+    Raises
+    ------
+    Conflict
+        When runs were trained on it; the sentence names them.
+    NotFound
+        When there is none.
+    """
+    sweep(db)
+    removal.sweep_runs(db)
+
+    def hide(connection: Connection) -> None:
+        row = corpus_rows.get(connection, number, lock=True)
+        users = (
+            connection.execute(
+                select(runs.c.number).where(runs.c.corpus == number, runs.c.state != "deleted").order_by(runs.c.number)
+            )
+            .scalars()
+            .all()
+        )
+        if users:
+            named = ", ".join(map(str, users))
+            raise Conflict(f"corpus {row.name!r} is used by run{'s' * (len(users) > 1)} {named}; delete them first")
+        gone = {"name": None, "state": "incomplete", "touched": now()}
+        connection.execute(update(corpora).where(corpora.c.number == number).values(gone))
+
+    db.transact(hide)
+    discard(db, number)
+
+
+def _room(row: CorpusRow) -> CorpusArrays:
+    """Empty arrays of the size that the row promises."""
+    value_type = np.float32 if row.kind == "real" else np.int32
+    scored: tuple[Array | None, Array | None, Array | None] = (None, None, None)
+    if row.has_scored:
+        scored = (
+            np.zeros(row.documents + 1, np.int64),
+            np.empty(row.scored_cells, np.int32),
+            np.empty(row.scored_cells, value_type),
+        )
+    return CorpusArrays(
+        np.zeros(row.documents + 1, np.int64),
+        np.empty(row.cells, np.int32),
+        np.empty(row.cells, value_type),
+        np.empty(row.documents, np.int8),
+        np.empty(row.documents, np.int32),
+        *scored,
+    )
+
+
+def _fill(result: CorpusArrays, block: dict[str, Array], prefix: str, first: int, begin: int) -> int:
+    """Copy the cells of one block behind the ``begin`` cells before it; how many there were."""
+    starts, words, values = (block[prefix + name] for name in ("starts", "words", "values"))
+    n = len(words)
+    getattr(result, prefix + "starts")[first + 1 : first + len(starts)] = starts[1:].astype(np.int64) + begin
+    getattr(result, prefix + "words")[begin : begin + n] = words
+    getattr(result, prefix + "values")[begin : begin + n] = values
+    return n
+
+
+def _firsts(connection: Connection, number: int) -> list[int]:
+    query = select(corpus_texts.c.first).where(corpus_texts.c.corpus == number).order_by(corpus_texts.c.first)
+    return list(connection.execute(query).scalars())
+
+
+def _counts(connection: Connection, number: int) -> Iterator[tuple[int, bytes]]:
+    """The blobs of all blocks, one query each: a driver that fetches whole results holds one only."""
+    for first in _firsts(connection, number):
+        yield first, _blob(connection, corpus_blocks, "arrays", number, first)
+
+
+def _blob(connection: Connection, table: Any, column: str, number: int, first: int) -> bytes:
+    query = select(table.c[column]).where(table.c.corpus == number, table.c.first == first)
+    blob: bytes = connection.execute(query).scalar_one()
+    return blob
+
+
+def _hits(connection: Connection, number: int, first: int, terms: list[str]) -> list[int]:
+    """Places in the block of the documents that have all terms."""
+    content = unpack_texts(_blob(connection, corpus_texts, "texts", number, first))
+    both = (f"{title}\n{text}".casefold() for title, text in zip(content["titles"], content["texts"], strict=True))
+    return [place for place, text in enumerate(both) if all(term in text for term in terms)]
+
+
+def _block_documents(connection: Connection, row: CorpusRow, first: int) -> Iterator[Document]:
+    content = unpack_texts(_blob(connection, corpus_texts, "texts", row.number, first))
+    marks = unpack(_blob(connection, corpus_blocks, "arrays", row.number, first), only=("part", "labels"))
+    for place, (title, text, columns) in enumerate(
+        zip(content["titles"], content["texts"], content["columns"], strict=True)
+    ):
+        label = int(marks["labels"][place])
+        name = row.label_names[label] if label >= 0 else None
+        yield Document(first + place, title, text, name, columns, int(marks["part"][place]))

@@ -1,0 +1,265 @@
+"""Writing a corpus: rows stay invisible until the last block is in, and vanish after an exception."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from store import blocks, corpus_rows
+from store.arrays import Array
+from store.blocks import DocumentBlock
+from store.corpus_rows import CorpusRow
+from store.database import Database, now
+from store.errors import Conflict, LostClaim, StoreError
+from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words
+
+ABANDONED_SECONDS = 3600.0
+_WORDS_AT_ONCE = 20_000
+_BLOCKS_AT_ONCE = 20
+
+
+class Writer:
+    """Takes the blocks of one corpus in order.  Made by `writer`.
+
+    Attributes
+    ----------
+    number : int
+        Of the corpus.
+    row : CorpusRow
+        The corpus, once it is visible (after the ``with`` block).
+    """
+
+    row: CorpusRow
+
+    def __init__(self, db: Database, number: int, vocabulary: Sequence[str], header: dict[str, Any]) -> None:
+        self._db = db
+        self.number = number
+        self._header = header
+        self._totals = dict.fromkeys(("documents", "train_documents", "tokens", "cells", "scored_cells"), 0)
+        self._totals["words"] = len(vocabulary)
+        self._hash = _ContentHash(vocabulary, header["kind"])
+
+    def add(self, block: DocumentBlock) -> None:
+        """Store the next block.
+
+        Raises
+        ------
+        StoreError
+            When it does not fit behind the blocks before it, or contradicts itself.
+        """
+        labels, kind, scored = len(self._header["label_names"]), self._header["kind"], bool(self._header["has_scored"])
+        blocks.check(
+            block,
+            first=self._totals["documents"],
+            words=self._totals["words"],
+            labels=labels,
+            kind=kind,
+            has_scored=scored,
+        )
+        for piece in blocks.cut(block):
+            self._store(piece)
+        self._count(block)
+        self._hash.update(block)
+
+    def finish(self, name: str) -> None:
+        """Make the corpus visible under its name."""
+        values = self._totals | {"content_hash": self._hash.hexdigest(), "name": name, "state": "ready"}
+        try:
+            self._db.transact(lambda connection: self._touch(connection, values))
+        except IntegrityError as error:
+            raise Conflict(taken(name)) from error
+        with self._db.read() as connection:
+            self.row = corpus_rows.get(connection, self.number)
+
+    def _store(self, piece: DocumentBlock) -> None:
+        key = {"corpus": self.number, "first": piece.first, "documents": piece.documents}
+        counts, texts = blocks.pack_counts(piece), blocks.pack_texts(piece)
+
+        def work(connection: Connection) -> None:
+            self._touch(connection, {})
+            connection.execute(insert(corpus_blocks).values(**key, arrays=counts))
+            connection.execute(insert(corpus_texts).values(**key, texts=texts))
+
+        self._db.transact(work)
+
+    def store_vocabulary(self, vocabulary: Sequence[str]) -> None:
+        """Store the words, some thousands at a time."""
+        for start in range(0, len(vocabulary), _WORDS_AT_ONCE):
+            some = vocabulary[start : start + _WORDS_AT_ONCE]
+            rows = [{"corpus": self.number, "word": start + i, "text": word} for i, word in enumerate(some)]
+
+            def work(connection: Connection, rows: list[dict[str, Any]] = rows) -> None:
+                self._touch(connection, {})
+                connection.execute(insert(corpus_words), rows)
+
+            self._db.transact(work)
+
+    def _touch(self, connection: Connection, values: dict[str, Any]) -> None:
+        """Say that somebody is still writing; fail when the rows were taken for abandoned."""
+        mine = (corpora.c.number == self.number) & (corpora.c.state == "incomplete")
+        if connection.execute(update(corpora).where(mine).values(touched=now(), **values)).rowcount != 1:
+            raise LostClaim(
+                "the unfinished corpus was removed because nothing was added to it for an hour; import it again"
+            )
+
+    def _count(self, block: DocumentBlock) -> None:
+        real = self._header["kind"] == "real"
+        self._totals["documents"] += block.documents
+        self._totals["train_documents"] += int(np.count_nonzero(np.asarray(block.part) == 0))
+        self._totals["cells"] += len(block.words)
+        self._totals["tokens"] += len(block.words) if real else int(np.sum(block.values, dtype=np.int64))
+        self._totals["scored_cells"] += 0 if block.scored_words is None else len(block.scored_words)
+
+
+@contextmanager
+def writer(
+    db: Database,
+    name: str,
+    vocabulary: Sequence[str],
+    *,
+    label_names: Sequence[str] = (),
+    kind: str = "counts",
+    image_shape: tuple[int, int] | None = None,
+    split_seed: int = 0,
+    source: str = "",
+    meta: dict[str, Any] | None = None,
+    has_scored: bool = False,
+) -> Iterator[Writer]:
+    """Write a corpus block by block; it appears whole at the end, and not at all after an exception.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    name : str
+        What people will call it; must be new.
+    vocabulary : sequence of str
+        The words, in the order of their numbers.
+    label_names : sequence of str
+        The classes, in the order of their numbers.
+    kind : {"counts", "binary", "real"}
+        What the values are.
+    image_shape : (height, width), optional
+        When words are pixels.
+    split_seed : int
+        Seed of the split of tokens.
+    source : str
+        Where it came from, for people.
+    meta : dict, optional
+        Anything else worth keeping, as JSON.
+    has_scored : bool
+        Whether blocks bring their own held-out tokens.
+
+    Raises
+    ------
+    Conflict
+        When the name is taken.
+    StoreError
+        When the description is wrong.
+    """
+    _check_description(name, vocabulary, kind, image_shape)
+    sweep(db)
+    height, width = image_shape or (None, None)
+    header = {
+        "kind": kind,
+        "label_names": list(label_names),
+        "image_height": height,
+        "image_width": width,
+        "split_seed": split_seed,
+        "source": source,
+        "meta": meta or {},
+        "has_scored": int(has_scored),
+    }
+    staged = Writer(db, _stage(db, name, header), vocabulary, header)
+    try:
+        staged.store_vocabulary(vocabulary)
+        yield staged
+        staged.finish(name)
+    except BaseException:
+        discard(db, staged.number)
+        raise
+
+
+def sweep(db: Database) -> None:
+    """Remove what importers and deleters that were killed left behind."""
+    old = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - ABANDONED_SECONDS)
+    with db.read() as connection:
+        numbers = connection.execute(select(corpora.c.number).where(old)).scalars().all()
+    for number in numbers:
+        discard(db, number)
+
+
+def discard(db: Database, number: int) -> None:
+    """Take an invisible corpus away in short transactions, so that nobody waits for it."""
+    for table, place in ((corpus_blocks, "first"), (corpus_texts, "first"), (corpus_words, "word")):
+        at_once = _WORDS_AT_ONCE if table is corpus_words else _BLOCKS_AT_ONCE
+        while db.transact(partial(_delete_some, table=table, place=place, number=number, at_once=at_once)):
+            pass
+    gone = delete(corpora).where(corpora.c.number == number, corpora.c.state == "incomplete")
+    db.transact(lambda connection: connection.execute(gone))
+
+
+def taken(name: str) -> str:
+    """The sentence about a name that exists."""
+    return f"there is already a corpus called {name!r}; choose another name or delete that one first"
+
+
+def _delete_some(connection: Connection, *, table: Any, place: str, number: int, at_once: int) -> bool:
+    mine = table.c.corpus == number
+    places = (
+        connection.execute(select(table.c[place]).where(mine).order_by(table.c[place]).limit(at_once)).scalars().all()
+    )
+    if places:
+        connection.execute(delete(table).where(mine, table.c[place] <= places[-1]))
+    return bool(places)
+
+
+def _stage(db: Database, name: str, header: dict[str, Any]) -> int:
+    def work(connection: Connection) -> int:
+        if connection.execute(select(corpora.c.number).where(corpora.c.name == name)).first() is not None:
+            raise Conflict(taken(name))
+        values = header | {"name": None, "state": "incomplete", "created": now(), "touched": now()}
+        key = connection.execute(insert(corpora).values(values)).inserted_primary_key
+        assert key is not None  # noqa: S101  (one row was inserted)
+        return int(key[0])
+
+    return db.transact(work)
+
+
+def _check_description(name: str, vocabulary: Sequence[str], kind: str, image_shape: tuple[int, int] | None) -> None:
+    if not name.strip():
+        raise StoreError("a corpus needs a name that is not empty")
+    if kind not in blocks.KINDS:
+        raise StoreError(f"a corpus holds {', '.join(blocks.KINDS)}, not {kind!r}")
+    if len(vocabulary) == 0:
+        raise StoreError(f"the corpus {name!r} has no words; there is nothing to learn from")
+    if image_shape is not None and image_shape[0] * image_shape[1] != len(vocabulary):
+        raise StoreError(f"images of {image_shape[0]} x {image_shape[1]} pixels do not have {len(vocabulary)} words")
+
+
+class _ContentHash:
+    """SHA-256 of counts and vocabulary that does not depend on how documents were put in blocks."""
+
+    def __init__(self, vocabulary: Sequence[str], kind: str) -> None:
+        words = json.dumps([kind, list(vocabulary)]).encode()
+        self._value_type = np.dtype("<f4" if kind == "real" else "<i4")
+        self._streams = [hashlib.sha256(words), hashlib.sha256(), hashlib.sha256(), hashlib.sha256()]
+
+    def update(self, block: DocumentBlock) -> None:
+        _, lengths, words, values = self._streams
+        lengths.update(_bytes(np.diff(block.starts), np.dtype("<i8")))
+        words.update(_bytes(block.words, np.dtype("<i4")))
+        values.update(_bytes(block.values, self._value_type))
+
+    def hexdigest(self) -> str:
+        return hashlib.sha256(b"".join(stream.digest() for stream in self._streams)).hexdigest()
+
+
+def _bytes(array: Array, dtype: np.dtype[Any]) -> bytes:
+    return np.asarray(array).astype(dtype).tobytes()

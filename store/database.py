@@ -1,0 +1,355 @@
+"""The one door to the database: opening it, short transactions that wait and retry, and its clock.
+
+Everything that only one of SQLite and PostgreSQL understands is in this file.
+"""
+
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Double, Engine, QueuePool, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+from store import migrations
+from store.errors import NotFound, StoreError
+
+Result = TypeVar("Result")
+
+BUSY_SECONDS = 10.0
+PATIENCE_SECONDS = 120.0
+_LOCKED_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_LOCKED_POSTGRESQL = {"40001", "40P01", "55P03"}  # serialisation failure, deadlock, lock not available
+_MIGRATION_LOCK = 5_074_697  # any number that nobody else locks
+
+
+class now(FunctionElement[float]):  # noqa: N801  (an SQL function, written as one)
+    """The database's clock in seconds since 1970, UTC."""
+
+    type = Double()
+    inherit_cache = True
+
+
+@compiles(now, "sqlite")
+def _now_sqlite(*_: Any, **__: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(now, "postgresql")
+def _now_postgresql(*_: Any, **__: Any) -> str:
+    return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+
+
+class Database:
+    """An open store.  Safe to share between threads; each process opens its own.
+
+    Attributes
+    ----------
+    url : str
+        With this `open_database` in another process finds the same store.
+    place : str
+        The same for the eye: without a password.
+    readonly : bool
+        Whether `write` is refused.
+    """
+
+    def __init__(self, engine: Engine, url: str, place: str, *, readonly: bool = False) -> None:
+        self._engine = engine
+        self.url = url
+        self.place = place
+        self.readonly = readonly
+        self.patience = PATIENCE_SECONDS
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection that sees one unchanging state of the store; keep it for a moment only."""
+        with self._sentences(), self._transaction(writes=False) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A connection whose changes appear all together at the end, or not at all after an exception.
+
+        Waits and tries again while another program holds the lock.
+
+        Raises
+        ------
+        StoreError
+            When the store is open for reading only, stays locked for `patience` seconds, or its disk is full.
+        """
+        self._refuse_if_readonly()
+        with self._sentences(), self._transaction(writes=True) as connection:
+            yield connection
+
+    def transact(self, work: Callable[[Connection], Result]) -> Result:
+        """Run ``work(connection)`` as one `write`, again from its beginning when the database undid it.
+
+        Undone transactions are those that met a lock, a deadlock, or a lost connection before they were committed.
+        """
+        self._refuse_if_readonly()
+        deadline = time.monotonic() + self.patience
+        pauses = _pauses()
+        with self._sentences():
+            while True:
+                finished = False
+                try:
+                    with self._transaction(writes=True) as connection:
+                        result = work(connection)
+                        finished = True
+                    return result
+                except DBAPIError as error:
+                    if not _undone(error, finished=finished) or time.monotonic() > deadline:
+                        raise
+                time.sleep(next(pauses))
+
+    def close(self) -> None:
+        """Give the connections back; the object can still be used and then opens new ones."""
+        self._engine.dispose()
+
+    def _refuse_if_readonly(self) -> None:
+        if self.readonly:
+            raise StoreError(f"the store {self.place} is open for reading only here; open it for writing to change it")
+
+    @contextmanager
+    def _transaction(self, *, writes: bool) -> Iterator[Connection]:
+        connection = self._begin(writes=writes)
+        with connection:
+            transaction = connection.get_transaction()
+            assert transaction is not None  # noqa: S101  (begun just above)
+            with transaction:
+                yield connection
+
+    def _begin(self, *, writes: bool) -> Connection:
+        """A connection inside a transaction that holds all the locks it needs."""
+        deadline = time.monotonic() + self.patience
+        pauses = _pauses()
+        while True:
+            try:
+                return self._begin_once(writes=writes)
+            except DBAPIError as error:
+                if not _undone(error, finished=False) or time.monotonic() > deadline:
+                    raise
+            time.sleep(next(pauses))
+
+    def _begin_once(self, *, writes: bool) -> Connection:
+        options: dict[str, Any] = {"writes": writes}
+        if self._engine.dialect.name == "postgresql":
+            options["isolation_level"] = "READ COMMITTED" if writes else "REPEATABLE READ"
+            options["postgresql_readonly"] = not writes
+        connection = self._engine.connect()
+        try:
+            connection = connection.execution_options(**options)
+            connection.begin()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """Turn what the database says about its circumstances into a sentence."""
+        try:
+            yield
+        except DBAPIError as error:
+            sentence = _sentence(error, self.place)
+            if sentence is None:
+                raise
+            raise StoreError(sentence) from error
+
+
+def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly: bool = False) -> Database:
+    """Open a store, making it when it is not there yet.
+
+    Parameters
+    ----------
+    url_or_path : str, optional
+        A path of a SQLite file, ``sqlite:///path`` or ``postgresql://user:password@host/database``.
+        ``None``: the environment variable TOPIARY_STORE, else `default_path`.
+    readonly : bool
+        Open for looking only: nothing is made or changed.
+
+    Raises
+    ------
+    NotFound
+        When it is to be read only and there is no store.
+    SchemaMismatch
+        When the database has another version of the tables, or somebody else's.
+    StoreError
+        When the address cannot be understood or reached.
+    """
+    address = os.fspath(url_or_path) if url_or_path is not None else os.environ.get("TOPIARY_STORE") or None
+    if address is None:
+        address = str(default_path())
+    database = _open_sqlite(address, readonly=readonly) if _is_file(address) else _open_postgresql(address, readonly)
+    try:
+        migrations.check(database, database.place, lock=lock_schema, readonly=readonly)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def default_path() -> Path:
+    """The store's file in the user's data directory, where each system keeps such files."""
+    home = Path.home()
+    if sys.platform == "win32":
+        folder = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "Topiary"
+    elif sys.platform == "darwin":
+        folder = home / "Library" / "Application Support" / "Topiary"
+    else:
+        folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "topiary"
+    return folder / "store.db"
+
+
+def lock_schema(connection: Connection) -> None:
+    """Let one program at a time make or change tables (SQLite's write lock does so anyway)."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+
+
+def _is_file(address: str) -> bool:
+    return "://" not in address or address.startswith("sqlite")
+
+
+def _path_of(address: str) -> Path:
+    if "://" not in address:
+        return Path(address).expanduser().resolve()
+    name = _parse(address).database
+    if not name or name == ":memory:":
+        raise StoreError(f"{address} is a store in memory, which no other process can see; give a file instead")
+    return Path(name).expanduser().resolve()
+
+
+def _parse(address: str) -> URL:
+    try:
+        return make_url(address)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(
+            f"the address of the store cannot be read; write postgresql://user@host/name ({error})"
+        ) from error
+
+
+def _open_sqlite(address: str, *, readonly: bool) -> Database:
+    path = _path_of(address)
+    if readonly and not path.is_file():
+        raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
+    if path.is_dir():
+        raise StoreError(f"the store {path} is a folder; give the path of a file")
+    if not readonly:
+        _make_folder(path)
+    uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rwc'}"
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+        return connection
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, pool_size=4, max_overflow=60)
+    event.listen(engine, "begin", _begin_sqlite)
+    database = Database(
+        engine, URL.create("sqlite", database=str(path)).render_as_string(), str(path), readonly=readonly
+    )
+    with database._sentences():  # noqa: SLF001  (the builder of the class)
+        if not readonly:
+            _use_wal(connect, path, database.patience)
+    return database
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StoreError(f"the folder {path.parent} for the store cannot be made: {error.strerror}") from error
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """Take the lock at the start, so that no statement meets it in the middle."""
+    if connection.get_execution_options().get("writes"):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.exec_driver_sql("BEGIN")
+        connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")  # the snapshot is taken at the first look
+
+
+def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: float) -> None:
+    """Write-ahead logging: readers never wait for the writer.  A property of the file, set once."""
+    deadline = time.monotonic() + patience
+    pauses = _pauses()
+    while True:
+        try:
+            connection = connect()
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"the store {path} cannot be opened: {error}; check the path and your rights") from error
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            break
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF not in _LOCKED_SQLITE or time.monotonic() > deadline:
+                raise StoreError(f"the store {path} cannot be used: {error}; give another file") from error
+        finally:
+            connection.close()
+        time.sleep(next(pauses))
+    if mode != "wal":
+        raise StoreError(f"SQLite cannot share the file {path} between programs; put the store on a local disk")
+
+
+def _open_postgresql(address: str, readonly: bool) -> Database:  # noqa: FBT001
+    url = _parse(address)
+    if url.get_backend_name() not in {"postgresql", "postgres"}:
+        raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")
+    url = url.set(drivername="postgresql+psycopg")
+    engine = create_engine(url, pool_pre_ping=True, pool_size=4, max_overflow=60, connect_args={"connect_timeout": 10})
+    shown = url.set(drivername="postgresql")
+    return Database(engine, shown.render_as_string(hide_password=False), str(shown), readonly=readonly)
+
+
+def _pauses() -> Iterator[float]:
+    """Growing pauses between tries, in seconds."""
+    pause = 0.01
+    while True:
+        yield pause
+        pause = min(2 * pause, 1.0)
+
+
+def _undone(error: DBAPIError, *, finished: bool) -> bool:
+    """Whether the database certainly undid the transaction, so that it may be tried again."""
+    origin = error.orig
+    if isinstance(origin, sqlite3.Error):
+        return getattr(origin, "sqlite_errorcode", 0) & 0xFF in _LOCKED_SQLITE
+    state = getattr(origin, "sqlstate", None)
+    if state in _LOCKED_POSTGRESQL:
+        return True
+    lost = error.connection_invalidated or state in {"57P01", "57P02", "57P03"}
+    return lost and not finished
+
+
+def _sentence(error: DBAPIError, place: str) -> str | None:
+    origin = error.orig
+    if isinstance(origin, sqlite3.Error):
+        return _sentence_sqlite(getattr(origin, "sqlite_errorcode", 0) & 0xFF, place, origin)
+    if getattr(origin, "sqlstate", None) in _LOCKED_POSTGRESQL:
+        return f"the store {place} was kept locked by another program; try again when it is done"
+    if isinstance(error, OperationalError):
+        return f"the database {place} cannot be reached: {str(origin).strip().splitlines()[0]}"
+    return None
+
+
+def _sentence_sqlite(code: int, place: str, origin: sqlite3.Error) -> str | None:
+    if code in _LOCKED_SQLITE:
+        return f"the store {place} was kept locked by another program; try again when it is done"
+    return {
+        sqlite3.SQLITE_FULL: f"the disk with the store {place} is full; free some space and try again",
+        sqlite3.SQLITE_READONLY: f"the store {place} may not be written; check the rights of the file and its folder",
+        sqlite3.SQLITE_CANTOPEN: f"the store {place} cannot be opened; check the path and your rights",
+        sqlite3.SQLITE_NOTADB: f"the file {place} is not a store; give another file",
+        sqlite3.SQLITE_CORRUPT: f"the store {place} is damaged ({origin}); restore it from a copy",
+    }.get(code)

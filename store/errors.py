@@ -1,0 +1,25 @@
+"""What can go wrong in the store; every message is one sentence for the person at the screen."""
+
+
+class StoreError(Exception):
+    """The store could not do what was asked."""
+
+
+class NotFound(StoreError):  # noqa: N818  (a fact about the store, named as people say it)
+    """What was asked for is not in the store."""
+
+
+class Conflict(StoreError):  # noqa: N818
+    """The state of the store forbids it: a name taken, a run alive, a corpus in use."""
+
+
+class SchemaMismatch(StoreError):  # noqa: N818
+    """The database has another version of the tables, or tables of somebody else."""
+
+
+class LostClaim(StoreError):  # noqa: N818
+    """Another attempt has taken over the run; the one that asked must stop without writing."""
+
+
+class DamagedArrays(StoreError):  # noqa: N818
+    """Bytes that should hold arrays do not."""

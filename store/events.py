@@ -1,0 +1,48 @@
+"""Events: what happened to a run, for people (started, resumed, paused, stopped, failed, finished ...)."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection, insert, select
+
+from store.database import Database, now
+from store.ownership import own
+from store.tables import events
+
+
+class Event(NamedTuple):
+    """One thing that happened, with the attempt and mini-batch at which it did."""
+
+    number: int
+    attempt: int
+    minibatch: int
+    kind: str
+    text: str
+    created: datetime
+
+
+def append(db: Database, run: int, attempt: int, minibatch: int, kind: str, text: str = "") -> None:
+    """Tell that something happened.
+
+    Raises
+    ------
+    LostClaim
+        When another attempt has taken over.
+    """
+
+    def work(connection: Connection) -> None:
+        own(connection, run, attempt)
+        values = {"run": run, "attempt": attempt, "minibatch": minibatch, "kind": kind, "text": text}
+        connection.execute(insert(events).values(**values, created=now()))
+
+    db.transact(work)
+
+
+def since(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tuple[list[Event], int]:
+    """Events after ``cursor`` (0 at first), oldest first, and the cursor for the next call."""
+    columns = [events.c[name] for name in Event._fields]
+    query = select(*columns).where(events.c.run == run, events.c.number > cursor)
+    with db.read() as connection:
+        rows = connection.execute(query.order_by(events.c.number).limit(limit)).all()
+    found = [Event(*row[:-1], datetime.fromtimestamp(row[-1], UTC)) for row in rows]
+    return found, found[-1].number if found else cursor

@@ -1,0 +1,109 @@
+"""The version of the tables, and the steps from each version to the next."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeVar
+
+from sqlalchemy import Connection, inspect, insert, select, update
+
+from store import tables
+from store.errors import NotFound, SchemaMismatch
+
+Step = Callable[[Connection], None]
+Result = TypeVar("Result")
+
+STEPS: Mapping[int, Step] = {}
+"""``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``; there is only version 1 yet."""
+
+
+class Store(Protocol):
+    """What this file needs of a database."""
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """One transaction that looks."""
+
+    def transact(self, work: Callable[[Connection], Result]) -> Result:
+        """One transaction that changes."""
+
+
+def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
+    """Make the tables of a new store, bring older ones up to date, refuse all others.
+
+    Parameters
+    ----------
+    database : Store
+        The database just opened.
+    place : str
+        Its name for people.
+    lock : callable
+        Keeps other programs from changing the tables until the transaction ends.
+    readonly : bool
+        Only look.
+
+    Raises
+    ------
+    NotFound
+        When it is to be read only and has no tables yet.
+    SchemaMismatch
+        When the version cannot be used.
+    """
+    with database.read() as connection:
+        version = version_of(connection, place)
+    if version == tables.VERSION:
+        return
+    if readonly and version is None:
+        raise NotFound(f"there is no store in {place} yet; import a corpus or run the demo to make one")
+    _refuse(version, place, readonly=readonly)
+
+    def bring_up(connection: Connection) -> None:
+        lock(connection)
+        _bring_up(connection, place)
+
+    database.transact(bring_up)
+
+
+def version_of(connection: Connection, place: str) -> int | None:
+    """The version of the tables; ``None`` where there are none."""
+    present = set(inspect(connection).get_table_names())
+    if tables.schema_version.name not in present:
+        foreign = sorted(present & set(tables.metadata.tables))
+        if foreign:
+            raise SchemaMismatch(
+                f"{place} has a table {foreign[0]} that is not Topiary's; give the store another database"
+            )
+        return None
+    versions = connection.execute(select(tables.schema_version.c.version)).scalars().all()
+    if len(versions) != 1:
+        raise SchemaMismatch(f"{place} does not say which version of Topiary made it; restore it from a copy")
+    return versions[0]
+
+
+def _refuse(version: int | None, place: str, *, readonly: bool) -> None:
+    if version is None:
+        return
+    if version > tables.VERSION:
+        raise SchemaMismatch(
+            f"the store {place} was made by a newer Topiary (tables {version}, this one knows {tables.VERSION}); "
+            "update Topiary"
+        )
+    missing = [step for step in range(version, tables.VERSION) if step not in STEPS]
+    if missing:
+        raise SchemaMismatch(
+            f"the store {place} was made by an older Topiary (tables {version}, this one needs {tables.VERSION}) "
+            "and cannot be brought up to date; open it with that version or make a new store"
+        )
+    if readonly:
+        raise SchemaMismatch(
+            f"the store {place} was made by an older Topiary (tables {version}); run any command that writes to update it"
+        )
+
+
+def _bring_up(connection: Connection, place: str) -> None:
+    version = version_of(connection, place)  # somebody may have been faster
+    if version is None:
+        tables.metadata.create_all(connection)
+        connection.execute(insert(tables.schema_version).values(version=tables.VERSION))
+        return
+    for step in range(version, tables.VERSION):
+        STEPS[step](connection)
+    connection.execute(update(tables.schema_version).values(version=tables.VERSION))

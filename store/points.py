@@ -1,0 +1,179 @@
+"""Points: the measured curves of a run, one number per row."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, Row, Select, func, insert, or_, select
+
+from store.arrays import Array
+from store.database import Database
+from store.ownership import own
+from store.tables import points
+
+_AT_ONCE = 5000
+
+
+class Point(NamedTuple):
+    """One measured number.
+
+    ``documents`` counts the documents seen so far, ``seconds`` the training time, ``layer`` is 0 when the
+    number belongs to no layer.  A value that is not a number (NaN) comes back as NaN.
+    """
+
+    minibatch: int
+    documents: int
+    seconds: float
+    name: str
+    layer: int
+    value: float
+
+
+class Series(NamedTuple):
+    """One curve: (n,) arrays, ``minibatch`` and ``documents`` int64, ``seconds`` and ``value`` float64."""
+
+    minibatch: Array
+    documents: Array
+    seconds: Array
+    value: Array
+
+
+_COLUMNS = [points.c[name] for name in Point._fields]
+
+
+def append(db: Database, run: int, attempt: int, points: Iterable[Point]) -> None:
+    """Add points to a run.
+
+    Raises
+    ------
+    LostClaim
+        When another attempt has taken over.
+    """
+    rows = list(points)
+
+    def work(connection: Connection) -> None:
+        own(connection, run, attempt)
+        insert_points(connection, run, rows)
+
+    db.transact(work)
+
+
+def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> None:
+    """Add points inside a transaction that owns the run."""
+    values = [{"run": run} | Point(*row)._asdict() for row in rows]
+    if values:
+        connection.execute(insert(points), values)
+
+
+def since(
+    db: Database, run: int, cursor: int = 0, *, names: Sequence[str] | None = None, limit: int = 10_000
+) -> tuple[list[tuple[int, Point]], int]:
+    """What is new after ``cursor``, oldest first, found by index.
+
+    Parameters
+    ----------
+    db : Database
+        The store.
+    run : int
+        The run's number.
+    cursor : int
+        0 at first, then what the last call gave.
+    names : sequence of str, optional
+        Only these curves.
+    limit : int
+        At most so many points.
+
+    Returns
+    -------
+    new : list of (number, Point)
+        The points.
+    cursor : int
+        For the next call.
+
+    Notes
+    -----
+    A claim deletes points later than the checkpoint and the run writes them again under new numbers: a
+    reader that keeps points forgets those from a new point's mini-batch on when the run's attempt changes.
+    """
+    query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
+    if names is not None:
+        query = query.where(points.c.name.in_(names))
+    with db.read() as connection:
+        rows = connection.execute(query.order_by(points.c.number).limit(limit)).all()
+        if len(rows) == limit:
+            return _numbered(rows), rows[-1].number
+        last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
+    return _numbered(rows), max(cursor, last or 0)
+
+
+def series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
+    """One whole curve, thinned evenly by the database for the eye; its first and last points are kept.
+
+    Parameters
+    ----------
+    db : Database
+        The store.
+    run : int
+        The run's number.
+    name : str
+        Of the curve.
+    layer : int
+        0 when it belongs to no layer.
+    most : int
+        At most about so many points, at least 2.
+    """
+    mine = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
+    with db.read() as connection:
+        total = connection.execute(select(func.count()).select_from(points).where(mine)).scalar_one()
+        rows = connection.execute(_thinned(mine, total, max(most, 2))).all()
+    minibatch, documents, seconds, value = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return Series(
+        np.array(minibatch, dtype=np.int64),
+        np.array(documents, dtype=np.int64),
+        np.array(seconds, dtype=np.float64),
+        np.array(value, dtype=np.float64),
+    )
+
+
+def table(db: Database, run: int) -> Iterator[Point]:
+    """Every point of a run, oldest first, in short reads (the run may go on meanwhile)."""
+    cursor = 0
+    while True:
+        query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
+        with db.read() as connection:
+            rows = connection.execute(query.order_by(points.c.number).limit(_AT_ONCE)).all()
+        for number, point in _numbered(rows):
+            cursor = number
+            yield point
+        if len(rows) < _AT_ONCE:
+            return
+
+
+def last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float | None]:
+    """The latest value of each named curve; ``None`` where there is none."""
+    result: dict[str, float | None] = {}
+    for name in names:
+        query = select(points.c.value).where(points.c.run == run, points.c.name == name, points.c.layer == 0)
+        result[name] = connection.execute(query.order_by(points.c.minibatch.desc(), points.c.number.desc())).scalar()
+    return result
+
+
+def _thinned(mine: Any, total: int, most: int) -> Select[Any]:
+    """The query of every ``step``-th point, by numbers found in the index alone."""
+    in_order = (points.c.minibatch, points.c.number)
+    what = select(points.c.minibatch, points.c.documents, points.c.seconds, points.c.value)
+    if total <= most:
+        return what.where(mine).order_by(*in_order)
+    step = -(-(total - 1) // (most - 1))
+    place = func.row_number().over(order_by=in_order)
+    placed = select(points.c.number, place.label("place")).where(mine).subquery()
+    kept = select(placed.c.number).where(or_((placed.c.place - 1) % step == 0, placed.c.place == total))
+    return what.where(points.c.number.in_(kept)).order_by(*in_order)
+
+
+def _numbered(rows: Sequence[Row[Any]]) -> list[tuple[int, Point]]:
+    return [(row[0], Point(*map(_or_nan, row[1:]))) for row in rows]
+
+
+def _or_nan(value: Any) -> Any:
+    return np.nan if value is None else value

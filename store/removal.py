@@ -1,0 +1,62 @@
+"""Taking runs away: what a rewind deletes, and deleting a whole run in short transactions."""
+
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, delete, select
+
+from store.database import Database
+from store.tables import checkpoint_parts, checkpoints, events, points, runs, snapshots, topic_labels
+
+_PARTS = (
+    (points, "number", 20_000),
+    (events, "number", 20_000),
+    (snapshots, "number", 20),
+    (checkpoint_parts, "part", 20),
+)
+
+
+def rewind(connection: Connection, run: int) -> tuple[int, float]:
+    """Delete what is later than the run's checkpoint; its mini-batch and seconds (0, 0 without one).
+
+    A resumed run then writes exactly the rows that a run never stopped has.
+    """
+    found = connection.execute(
+        select(checkpoints.c.generation, checkpoints.c.minibatch, checkpoints.c.seconds).where(checkpoints.c.run == run)
+    ).first()
+    generation, minibatch, seconds = found or (-1, -1, 0.0)
+    for table in (points, events, snapshots):
+        connection.execute(delete(table).where(table.c.run == run, table.c.minibatch > minibatch))
+    unfinished = checkpoint_parts.c.generation != generation
+    connection.execute(delete(checkpoint_parts).where(checkpoint_parts.c.run == run, unfinished))
+    return max(minibatch, 0), seconds
+
+
+def remove_run(db: Database, run: int) -> None:
+    """Delete the rows of a run already marked as deleted, some at a time, so that no writer waits long."""
+    for table, order, at_once in _PARTS:
+        while db.transact(partial(_delete_some, table=table, order=order, run=run, at_once=at_once)):
+            pass
+
+    def last(connection: Connection) -> None:
+        for table in (checkpoints, topic_labels):
+            connection.execute(delete(table).where(table.c.run == run))
+        connection.execute(delete(runs).where(runs.c.number == run, runs.c.state == "deleted"))
+
+    db.transact(last)
+
+
+def sweep_runs(db: Database) -> None:
+    """Finish the deletions that were killed half way."""
+    with db.read() as connection:
+        numbers = connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
+    for number in numbers:
+        remove_run(db, number)
+
+
+def _delete_some(connection: Connection, *, table: Any, order: str, run: int, at_once: int) -> bool:
+    column, mine = table.c[order], table.c.run == run
+    last = connection.execute(select(column).where(mine).order_by(column).offset(at_once - 1).limit(1)).scalar()
+    some = delete(table).where(mine) if last is None else delete(table).where(mine, column <= last)
+    connection.execute(some)
+    return last is not None

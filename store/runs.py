@@ -1,0 +1,378 @@
+"""Runs: asked for by people, claimed by one worker at a time, and what they say of themselves."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, insert, select, update
+
+from store import corpus_rows, removal
+from store.database import Database, now
+from store.errors import Conflict, LostClaim, StoreError
+from store.ownership import hold, missing, own
+from store.points import Point, insert_points, last_values
+from store.tables import corpora, runs
+
+STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
+ENDED = ("paused", "stopped", "finished", "failed")
+WISHES = ("run", "pause", "stop")
+STALE_SECONDS = 15.0
+_MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A frozen copy of a run.
+
+    Attributes
+    ----------
+    seconds : float
+        Training time so far.
+    planned : int
+        Mini-batches the run is to have in the end.
+    message : str
+        What it is doing now, or why it failed, for eyes.
+    process : dict
+        The worker: pid, when the process was created, host.
+    heartbeat_age : float or None
+        Seconds since the worker last wrote, by the database's clock at the moment of reading.
+    """
+
+    number: int
+    name: str
+    corpus: int
+    corpus_name: str
+    model: str
+    inference: str
+    layers: tuple[int, ...]
+    settings: dict[str, Any]
+    plan: dict[str, Any]
+    seed: int
+    state: str
+    wish: str
+    attempt: int
+    minibatch: int
+    planned: int
+    seconds: float
+    tokens_per_second: float | None
+    point_perplexity: float | None
+    averaged_perplexity: float | None
+    message: str
+    traceback: str
+    process: dict[str, Any]
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    heartbeat_age: float | None
+
+    @property
+    def alive(self) -> bool:
+        """Whether a worker is at it and has written lately."""
+        return self.state == "running" and self.heartbeat_age is not None and self.heartbeat_age <= STALE_SECONDS
+
+
+def create(
+    db: Database,
+    *,
+    corpus: int,
+    model: str,
+    inference: str,
+    layers: Sequence[int],
+    settings: dict[str, Any],
+    plan: dict[str, Any],
+    seed: int,
+    name: str = "",
+) -> RunRow:
+    """Write down a run that a worker may claim; ``plan["minibatches"]`` is its planned length.
+
+    Raises
+    ------
+    NotFound
+        When there is no such corpus.
+    StoreError
+        When the seed is not between 0 and 2^63 - 1.
+    """
+    if not 0 <= int(seed) < 2**63:
+        raise StoreError(f"the seed must be a whole number from 0 to {2**63 - 1}, not {seed}")
+    values = {
+        "corpus": int(corpus),
+        "model": model,
+        "inference": inference,
+        "layers": [int(width) for width in layers],
+        "settings": settings,
+        "plan": plan,
+        "planned": int(plan.get("minibatches", 0)),
+        "seed": int(seed),
+        "name": name,
+    }
+
+    def work(connection: Connection) -> RunRow:
+        corpus_rows.get(connection, int(corpus), lock=True)
+        fresh = {"state": "queued", "wish": "run", "process": {}, "created": now()}
+        key = connection.execute(insert(runs).values(**values, **fresh)).inserted_primary_key
+        assert key is not None  # noqa: S101  (one row was inserted)
+        return _get(connection, int(key[0]))
+
+    return db.transact(work)
+
+
+def get(db: Database, n: int) -> RunRow:
+    """The run with this number.
+
+    Raises
+    ------
+    NotFound
+        When there is none.
+    """
+    with db.read() as connection:
+        return _get(connection, n)
+
+
+def every(db: Database) -> list[RunRow]:
+    """All runs, oldest first."""
+    with db.read() as connection:
+        return [_row(row) for row in connection.execute(_visible().order_by(runs.c.number))]
+
+
+def delete(db: Database, n: int) -> None:
+    """Delete a run with everything it wrote.
+
+    Raises
+    ------
+    Conflict
+        While its worker lives.
+    NotFound
+        When there is none.
+    """
+    removal.sweep_runs(db)
+
+    def hide(connection: Connection) -> None:
+        row = _held(connection, n)
+        if row.alive:
+            raise Conflict(f"run {n} is training; stop it before deleting it")
+        _set(connection, n, state="deleted", attempt=row.attempt + 1)
+
+    db.transact(hide)
+    removal.remove_run(db, n)
+
+
+def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False) -> RunRow:
+    """Take a run over for this process, as a new attempt that starts from the run's checkpoint.
+
+    Whatever is later than the checkpoint (everything, without one) is deleted: points, snapshots, events.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    n : int
+        The run's number.
+    process : dict
+        Who claims: pid, when the process was created, host.
+    force : bool
+        The caller knows that the process of a running run is dead.
+
+    Raises
+    ------
+    Conflict
+        When somebody else is training it, or it is finished.
+    NotFound
+        When there is none.
+    """
+
+    def work(connection: Connection) -> RunRow:
+        row = _held(connection, n)
+        if row.state == "finished":
+            raise Conflict(f"run {n} is finished; start a new run to train on")
+        if row.alive and not force:
+            raise Conflict(f"run {n} is already being trained by {_worker(row)}; stop it first")
+        minibatch, seconds = removal.rewind(connection, n)
+        measures = last_values(connection, n, _MEASURES)
+        wish = row.wish if row.state == "queued" else "run"  # what people asked for while it waited still counts
+        _set(
+            connection,
+            n,
+            if_attempt=row.attempt,
+            state="running",
+            wish=wish,
+            attempt=row.attempt + 1,
+            minibatch=minibatch,
+            seconds=seconds,
+            process=process,
+            message="",
+            traceback="",
+            started=now() if row.started is None else runs.c.started,
+            ended=None,
+            heartbeat=now(),
+            **measures,
+        )
+        return _get(connection, n)
+
+    return db.transact(work)
+
+
+def beat(
+    db: Database,
+    n: int,
+    attempt: int,
+    *,
+    minibatch: int,
+    seconds: float,
+    tokens_per_second: float | None = None,
+    point_perplexity: float | None = None,
+    averaged_perplexity: float | None = None,
+    message: str = "",
+    points: Iterable[Point] = (),
+) -> str:
+    """Show life by work, in one short transaction: points, progress, heartbeat.
+
+    A measure left out keeps its last value.
+
+    Returns
+    -------
+    wish : {"run", "pause", "stop"}
+        What people want of the run.
+
+    Raises
+    ------
+    LostClaim
+        When another attempt has taken over; nothing is written then.
+    """
+    rows = list(points)
+    given = zip(_MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
+    measures = {name: value for name, value in given if value is not None}
+
+    def work(connection: Connection) -> str:
+        own(connection, n, attempt)
+        insert_points(connection, n, rows)
+        _set(connection, n, minibatch=minibatch, seconds=seconds, message=message, **measures)
+        return connection.execute(select(runs.c.wish).where(runs.c.number == n)).scalar_one()
+
+    return db.transact(work)
+
+
+def wish(db: Database, n: int, wish: str) -> RunRow:
+    """Ask a run to pause, to stop or to go on; its worker reads the wish at its next beat.
+
+    A paused run has no worker: asked to stop, it is stopped at once.
+
+    Raises
+    ------
+    Conflict
+        When the run neither waits nor trains.
+    """
+    if wish not in WISHES:
+        raise StoreError(f"a run can be asked to {', '.join(WISHES)}, not to {wish!r}")
+
+    def work(connection: Connection) -> RunRow:
+        row = _held(connection, n)
+        if row.state == "paused" and wish == "stop":
+            _set(connection, n, state="stopped", wish=wish)
+        elif row.state in ("queued", "running"):
+            _set(connection, n, wish=wish)
+        else:
+            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {wish}; resume it first")
+        return _get(connection, n)
+
+    return db.transact(work)
+
+
+def requeue(db: Database, n: int) -> RunRow:
+    """Let a worker claim a run again that is paused, stopped, failed, or running without a sign of life.
+
+    Raises
+    ------
+    Conflict
+        When it is finished, or its worker lives.
+    """
+
+    def work(connection: Connection) -> RunRow:
+        row = _held(connection, n)
+        if row.state == "finished" or row.alive:
+            raise Conflict(f"run {n} is {row.state}; there is nothing to resume")
+        attempt = row.attempt + 1 if row.state == "running" else row.attempt  # the silent worker may yet wake up
+        _set(connection, n, if_attempt=row.attempt, state="queued", wish="run", attempt=attempt, message="", ended=None)
+        return _get(connection, n)
+
+    return db.transact(work)
+
+
+def finish(db: Database, n: int, attempt: int, state: str, message: str = "", traceback: str = "") -> RunRow:
+    """End an attempt as paused, stopped, finished or failed.
+
+    Raises
+    ------
+    LostClaim
+        When another attempt has taken over, or this one has ended already.
+    """
+    if state not in ENDED:
+        raise StoreError(f"an attempt ends as {', '.join(ENDED)}, not as {state!r}")
+
+    def work(connection: Connection) -> RunRow:
+        own(connection, n, attempt)
+        row = _get(connection, n)
+        if row.state != "running":
+            raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
+        _set(connection, n, state=state, message=message, traceback=traceback, ended=now())
+        return _get(connection, n)
+
+    return db.transact(work)
+
+
+def rename(db: Database, n: int, name: str) -> RunRow:
+    """Give a run another name."""
+
+    def work(connection: Connection) -> RunRow:
+        hold(connection, n)
+        _set(connection, n, name=name.strip())
+        return _get(connection, n)
+
+    return db.transact(work)
+
+
+def _visible() -> Select[Any]:
+    age = (now() - runs.c.heartbeat).label("heartbeat_age")
+    return (
+        select(runs, corpora.c.name.label("corpus_name"), age)
+        .join(corpora, corpora.c.number == runs.c.corpus)
+        .where(runs.c.state != "deleted")
+    )
+
+
+def _get(connection: Connection, n: int) -> RunRow:
+    row = connection.execute(_visible().where(runs.c.number == n)).first()
+    if row is None:
+        raise missing(n)
+    return _row(row)
+
+
+def _held(connection: Connection, n: int) -> RunRow:
+    """The run as it is, and stays until the transaction ends."""
+    hold(connection, n)
+    return _get(connection, n)
+
+
+def _set(connection: Connection, n: int, *, if_attempt: int | None = None, **values: Any) -> None:
+    """Change a run's row; compare-and-set when ``if_attempt`` is given."""
+    here = runs.c.number == n
+    if if_attempt is not None:
+        here &= runs.c.attempt == if_attempt
+    if connection.execute(update(runs).where(here).values(**values)).rowcount != 1:
+        raise Conflict(f"run {n} was taken by somebody else at this moment; look at it again")
+
+
+def _row(row: Row[Any]) -> RunRow:
+    values = dict(row._mapping)  # noqa: SLF001  (SQLAlchemy's public name for it)
+    del values["heartbeat"]
+    values["layers"] = tuple(values["layers"])
+    age = values["heartbeat_age"]
+    values["heartbeat_age"] = None if age is None else max(0.0, age)
+    for name in ("created", "started", "ended"):
+        values[name] = None if values[name] is None else datetime.fromtimestamp(values[name], UTC)
+    return RunRow(**values)
+
+
+def _worker(row: RunRow) -> str:
+    pid = row.process.get("pid")
+    return "another worker" if pid is None else f"process {pid} on {row.process.get('host', 'this machine')}"

@@ -1,0 +1,44 @@
+"""Which snapshots of a run are kept as it grows: a rule of mini-batch numbers alone, never of the clock.
+
+Kept are
+
+1. the first snapshot in each cell of an even grid over the whole run: cells of ``2^k`` mini-batches, with the
+   smallest ``k`` that needs at most 64 of them (so old ones are given up as the run gets longer);
+2. the first snapshot in each quarter of an octave, ``[2^(q/4), 2^((q+1)/4))`` (topics change fastest early);
+3. the 16 latest.
+
+A cell of the larger grid is made of whole cells of the smaller one, so what is given up once would never be
+wanted again, and a run that was stopped and resumed ends with the same snapshots as one never stopped.  At most
+about 170 remain after two million mini-batches.
+"""
+
+import math
+from collections.abc import Iterable
+
+CELLS = 64
+PER_OCTAVE = 4
+LATEST = 16
+
+
+def kept(minibatches: Iterable[int]) -> set[int]:
+    """The mini-batch numbers of the snapshots to keep, out of those there are."""
+    present = sorted(set(minibatches))
+    if not present:
+        return set()
+    width = 1
+    while present[-1] // width >= CELLS:
+        width *= 2
+    even: dict[int, int] = {}
+    early: dict[int, int] = {}
+    for minibatch in present:
+        even.setdefault(minibatch // width, minibatch)
+        early.setdefault(_quarter(minibatch), minibatch)
+    return set(even.values()) | set(early.values()) | set(present[-LATEST:])
+
+
+def _quarter(minibatch: int) -> int:
+    """The quarter of an octave that a number is in; -1 for 0."""
+    if minibatch == 0:
+        return -1
+    octave = minibatch.bit_length() - 1
+    return PER_OCTAVE * octave + int(PER_OCTAVE * math.log2(minibatch / 2**octave))
