@@ -1,0 +1,123 @@
+"""What stands beside a file of counts: its vocabulary, the names of its classes, labels and titles."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.source import Array
+
+_WORD_AND_COUNT = re.compile(r"\S+[ \t]+\d+")
+_NAME_THEN_NUMBER = re.compile(r"(.*\S)\s+(-?\d+)")
+_NUMBER_THEN_NAME = re.compile(r"(-?\d+)\s+(\S.*)")
+_VOCABULARIES = ("vocabulary.txt", "vocab.txt", "vocabulary", "vocab", "vocab.new", "words.txt", "dictionary.txt")
+_CLASSES = ("labels.map", "labels.txt", "classes.txt", "label_names.txt", "labels.names")
+
+
+def find(folder: Path, names: Iterable[str]) -> Path | None:
+    """The first of some files that a folder has, plain or with ``.gz``."""
+    for name in names:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+    return None
+
+
+def vocabulary(path: Path, options: ImportOptions, own_names: Sequence[str] = ()) -> tuple[Path, tuple[str, ...]]:
+    """The vocabulary of the counts at ``path``: which file, and its words, one a line.
+
+    Words are taken as they stand: ``None``, ``nan``, ``inf``, ``true`` and ``1992`` are words.
+    Lines that are all ``word count`` give the word.
+
+    Parameters
+    ----------
+    own_names : sequence of str
+        Names to look for before the usual ones, such as ``vocab.kos.txt`` for ``docword.kos.txt``.
+
+    Raises
+    ------
+    IngestError
+        When there is none, or a line of it is empty.
+    """
+    if options.vocabulary is not None:
+        return Path(options.vocabulary), read_words(Path(options.vocabulary), options.encoding)
+    base = files.stem(path)
+    names = (*own_names, f"{base}.vocab", f"{base}.tokens", f"{base}.vocab.txt", *_VOCABULARIES)
+    found = find(path.parent, names)
+    if found is None:
+        usual = ", ".join(dict.fromkeys((*own_names, f"{base}.vocab", "vocabulary.txt", "vocab.txt")))
+        raise IngestError(path, f"has no vocabulary beside it (looked for {usual}, ...); name one with --vocabulary")
+    return found, read_words(found, options.encoding)
+
+
+def read_words(path: Path, encoding: str) -> tuple[str, ...]:
+    """One word a line, exactly as written."""
+    words = [line.strip() for _, line in files.lines(path, encoding)]
+    while words and not words[-1]:
+        words.pop()
+    if not words:
+        raise IngestError(path, "the vocabulary is empty")
+    if "" in words:
+        raise IngestError(path, "the line is empty where a word should be", words.index("") + 1)
+    if all(_WORD_AND_COUNT.fullmatch(word) for word in words):
+        words = [word.split()[0] for word in words]
+    return tuple(words)
+
+
+def check_size(vocabulary_path: Path, words: Sequence[str], path: Path, wanted: int) -> None:
+    """Refuse a vocabulary that is not the one the counts were made with."""
+    if len(words) != wanted:
+        cause = f"has {len(words):,} words, but {path.name} counts {wanted:,}; they do not belong together"
+        raise IngestError(vocabulary_path, cause)
+
+
+def class_names(path: Path, encoding: str = "utf-8") -> dict[str, str]:
+    """Names of numbered classes, from a file beside ``path``; none when there is no such file.
+
+    Lines are ``name number``, ``number name``, or names alone (numbered from 1).
+    """
+    found = find(path if path.is_dir() else path.parent, _CLASSES)
+    if found is None:
+        return {}
+    names = [line.strip() for _, line in files.lines(found, encoding) if line.strip()]
+    for pattern, number, name in ((_NUMBER_THEN_NAME, 1, 2), (_NAME_THEN_NUMBER, 2, 1)):
+        matches = [pattern.fullmatch(line) for line in names]
+        if all(matches):
+            return {match[number]: match[name] for match in matches if match}
+    return {str(number): name for number, name in enumerate(names, 1)}
+
+
+def column(path: Path, names: Iterable[str], documents: int, encoding: str = "utf-8") -> list[str] | None:
+    """One line for each document (labels, titles), from the first of the named files beside ``path``."""
+    found = find(path.parent, names)
+    if found is None:
+        return None
+    values = [line.strip() for _, line in files.lines(found, encoding)]
+    while len(values) > documents and not values[-1]:
+        values.pop()
+    if len(values) != documents:
+        raise IngestError(found, f"has {len(values):,} lines, but {path.name} has {documents:,} documents")
+    return values
+
+
+def encode(labels: Iterable[str | None], names: dict[str, str]) -> tuple[Array, tuple[str, ...]]:
+    """Class numbers (documents,) int32, -1 for none, and the name of each class.
+
+    >>> encode(["2", None, "10", "2"], {})
+    (array([ 0, -1,  1,  0], dtype=int32), ('2', '10'))
+    """
+    raw = list(labels)
+    present = {label for label in raw if label is not None}
+    order = [number for number in names if number in present] + sorted(present - set(names), key=_numbers_first)
+    numbers = {label: number for number, label in enumerate(order)}
+    coded = np.fromiter((-1 if label is None else numbers[label] for label in raw), np.int32, len(raw))
+    return coded, tuple(names.get(label, label) for label in order)
+
+
+def _numbers_first(label: str) -> tuple[bool, int, str]:
+    whole = label.removeprefix("-").isdecimal()
+    return (not whole, int(label) if whole else 0, label)

@@ -1,0 +1,170 @@
+"""Opening files: compressed or not, by line or by chunk, with errors that name file and line."""
+
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+import numpy as np
+
+from app.ingest.errors import IngestError
+from app.ingest.source import TEST, TRAIN, Array
+
+CHUNK = 1 << 23  # bytes; a few million numbers at a time keep memory flat
+
+_TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training)(?:[^a-z]|$)")
+_TEST_NAME = re.compile(r"(?:^|[^a-z])(?:test|testing|t10k|heldout)(?:[^a-z]|$)")
+
+
+class Part(NamedTuple):
+    """A file of a corpus, and the part it is (None: the name does not say)."""
+
+    path: Path
+    part: int | None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked when its name ends in ``.gz``.
+
+    Raises
+    ------
+    IngestError
+        Also for what goes wrong while reading inside the block: a damaged or cut gzip file.
+    """
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+            yield cast("BinaryIO", stream)
+    except EOFError:
+        raise IngestError(path, "the gzip file is cut short; copy or download it again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise IngestError(path, f"is not a sound gzip file ({error}); copy or download it again") from None
+    except OSError as error:
+        raise IngestError(path, f"cannot be read ({error.strerror or error})") from None
+
+
+def lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
+    """``(line number from 1, text)`` of every line.
+
+    Lines are decoded one by one so that an error can say which one; a byte-order mark is dropped.
+    """
+    with opened(path) as stream:
+        offset = 0
+        for number, raw in enumerate(stream, 1):
+            text = decoded(raw, encoding, path, number, offset)
+            offset += len(raw)
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            yield number, text if keep_ends else text.rstrip("\r\n")
+
+
+def decoded(raw: bytes, encoding: str, path: Path, line: int, offset: int) -> str:
+    """The text of one line; ``offset`` is where it begins in the file."""
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        place = offset + error.start + 1
+        cause = f"byte {place:,} of the file (0x{raw[error.start]:02x}) is not {encoding.upper()}"
+        raise IngestError(
+            path, f"{cause}; give the file's own encoding, for example --encoding latin-1", line
+        ) from None
+
+
+def chunks(stream: BinaryIO, line: int = 1) -> Iterator[tuple[int, bytes]]:
+    """``(number of the first line, whole lines)`` from where the stream stands, the last line ended too."""
+    rest = b""
+    while more := stream.read(CHUNK):
+        cut = more.rfind(b"\n") + 1
+        if cut == 0:
+            rest += more
+            continue
+        whole = rest + more[:cut]
+        rest = more[cut:]
+        yield line, whole
+        line += whole.count(b"\n")
+    if rest:
+        yield line, rest + b"\n"
+
+
+def count_lines(path: Path) -> int:
+    """How many lines a file has, blank ones at its end not counted."""
+    total = 0
+    with opened(path) as stream:
+        for line, chunk in chunks(stream):
+            if filled := chunk.rstrip():
+                total = line + filled.count(b"\n")
+    return total
+
+
+def stem(path: Path) -> str:
+    """The name of a file without its endings: ``docword.kos.txt.gz`` -> ``docword.kos``.
+
+    >>> stem(Path("a/train.mtx.gz")), stem(Path("b/20.news"))
+    ('train', '20')
+    """
+    name = path.name.removesuffix(".gz")
+    return name.rsplit(".", 1)[0] if "." in name else name
+
+
+def suffix(path: Path) -> str:
+    """The ending of a file in lower case, ``.gz`` not counted."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def part_of(path: Path) -> int | None:
+    """TRAIN or TEST when the file's name says so."""
+    name = stem(path).lower()
+    if _TRAIN_NAME.search(name):
+        return TRAIN
+    return TEST if _TEST_NAME.search(name) else None
+
+
+def listed(folder: Path, belongs: Callable[[Path], bool]) -> list[Path]:
+    """The files straight inside a folder that belong to a format, by name."""
+    return sorted(path for path in folder.iterdir() if path.is_file() and belongs(path))
+
+
+def parts(path: Path, belongs: Callable[[Path], bool], what: str) -> list[Part]:
+    """The file itself; or of a folder its only file of the format, or its train and test file.
+
+    Raises
+    ------
+    IngestError
+        When a folder has several files that are not one for training and one for the test.
+    """
+    if not path.is_dir():
+        return [Part(path, None)]
+    found = listed(path, belongs)
+    if not found:
+        raise IngestError(path, f"has no {what} file in it")
+    if len(found) == 1:
+        return [Part(found[0], None)]
+    named = sorted((Part(file, part_of(file)) for file in found), key=lambda each: (each.part is None, each.part))
+    if [each.part for each in named] != [TRAIN, TEST]:
+        names = ", ".join(file.name for file in found[:4]) + (", ..." if len(found) > 4 else "")
+        raise IngestError(
+            path, f"has {len(found)} {what} files ({names}); give one of them, or keep one train and test"
+        )
+    return named
+
+
+def split_and_titles(parts: list[Part], sizes: list[int]) -> tuple[Array | None, list[str]]:
+    """Part and title of each document of a file, or of a train and test pair."""
+    if len(parts) == 1:
+        return None, [f"document {number}" for number in range(1, sizes[0] + 1)]
+    part = np.repeat(np.array([each.part for each in parts], np.int8), sizes)
+    titles = [f"{stem(each.path)} {n}" for each, size in zip(parts, sizes, strict=True) for n in range(1, size + 1)]
+    return part, titles
+
+
+def start(path: Path, size: int = 4096) -> bytes:
+    """The first bytes of a file, unpacked as far as they go; for recognising a format, so it never complains."""
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(size)
+        return zlib.decompressobj(wbits=31).decompress(raw, size) if path.suffix == ".gz" else raw
+    except (OSError, zlib.error):
+        return b""

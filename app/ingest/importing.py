@@ -1,0 +1,208 @@
+"""Import a file or folder as a corpus of the store."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.ingest import files, prune, registry
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.source import (
+    BLOCK,
+    LEFT_OUT,
+    TEST,
+    TRAIN,
+    Array,
+    CountSource,
+    Progress,
+    Rows,
+    Source,
+    TextSource,
+    piece,
+)
+from store import corpora
+from store.corpora import CorpusRow, DocumentBlock
+from store.database import Database
+from store.errors import Conflict
+
+_DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
+
+
+def quiet(message: str, share: float | None) -> None:
+    """Progress that nobody watches."""
+
+
+def read(path: Path | str, options: ImportOptions | None = None) -> Source:
+    """The documents at ``path``, as text or as counts; the format is recognised or taken from the options.
+
+    Raises
+    ------
+    IngestError
+        One sentence with file, line and cause.
+    """
+    options = options or ImportOptions()
+    path = Path(path)
+    return registry.choose(path, options.format).read(path, options)
+
+
+def import_path(
+    db: Database, path: Path | str, options: ImportOptions | None = None, progress: Progress = quiet
+) -> CorpusRow:
+    """Make a corpus of the file or folder at ``path``.
+
+    Parameters
+    ----------
+    progress : callable
+        Called with what is being done and how much of it is (a share, or None where that is unknown).
+
+    Raises
+    ------
+    IngestError
+        When the input cannot become a corpus; one sentence with file, line and cause.
+    store.errors.Conflict
+        When the name of the corpus is taken.
+
+    Notes
+    -----
+    After any exception the store is as it was.
+    """
+    options = options or ImportOptions()
+    path = Path(path)
+    name = options.name or files.stem(path.resolve())
+    if any(row.name == name for row in corpora.every(db)):
+        raise Conflict(f"there is already a corpus called {name!r}; choose another name or delete that one first")
+    reader = registry.choose(path, options.format)
+    progress(f"Reading {path.name}", None)
+    facts = {"file": path.name, "format": reader.NAME, "options": options.told()}
+    return import_source(db, reader.read(path, options), name, options, progress, facts)
+
+
+def import_source(
+    db: Database, source: Source, name: str, options: ImportOptions, progress: Progress, facts: dict[str, Any]
+) -> CorpusRow:
+    """Store the documents of a source as the corpus ``name``; ``facts`` are kept with it."""
+    counted = _counted(source, options, progress)
+    if counted.n_documents == 0:
+        raise IngestError(counted.where, "has no documents")
+    part = None if counted.has_split else draw_test(counted.n_documents, options.test_share, options.seed)
+    meta = facts | {"notes": counted.notes}
+    with corpora.writer(
+        db,
+        name,
+        counted.vocabulary,
+        label_names=counted.label_names,
+        kind="binary" if options.binary else counted.kind,
+        image_shape=counted.image_shape,
+        split_seed=options.seed,
+        source=counted.where,
+        meta=meta,
+        has_scored=counted.has_scored,
+    ) as writer:
+        stored, training = 0, 0
+        for rows in _ready(counted, part, binary=options.binary):
+            writer.add(_block(rows, stored))
+            stored += len(rows.labels)
+            training += int(np.count_nonzero(rows.part == TRAIN))
+            progress(f"Storing documents: {stored:,}", min(stored / counted.n_documents, 1.0))
+        if training == 0:
+            raise IngestError(counted.where, "has no training document with a word of the vocabulary in it")
+    for note in counted.notes:
+        progress(f"Note: {note}", 1.0)
+    return writer.row
+
+
+def draw_test(n: int, share: float, seed: int) -> Array:
+    """Part of each of ``n`` documents, (n,) int8: a share of them, at least one, drawn by seed for the test."""
+    part = np.full(n, TRAIN, np.int8)
+    wanted = min(max(round(n * share), 1), n - 1) if share > 0 else 0
+    part[np.random.default_rng((seed, _DRAW)).permutation(n)[:wanted]] = TEST
+    return part
+
+
+def _counted(source: Source, options: ImportOptions, progress: Progress) -> CountSource:
+    if isinstance(source, TextSource):
+        from app.ingest import vectorise  # scikit-learn takes a second to import; counts need it not
+
+        return vectorise.count(source, options, progress)
+    if prune.asked_for(options):
+        progress("Choosing words", None)
+        return prune.pruned(source, options)
+    return source
+
+
+def _ready(source: CountSource, part: Array | None, *, binary: bool) -> Iterator[Rows]:
+    """Runs of at most BLOCK documents, split and cleared of those that are empty or left out.
+
+    A training document without words teaches nothing and is dropped; a test document stays, so that
+    test sets keep their published size.
+    """
+    begin, dropped = 0, 0
+    for run in source.blocks():
+        n = len(run.labels)
+        if part is not None:
+            run = run._replace(part=part[begin : begin + n])  # noqa: PLW2901
+        begin += n
+        for first in range(0, n, BLOCK):
+            rows = piece(run, first, min(first + BLOCK, n))
+            if binary:
+                rows = _as_binary(rows)
+            lengths = np.diff(rows.starts)
+            empty = (rows.part == TRAIN) & (lengths == 0)
+            dropped += int(empty.sum())
+            rows = _only(rows, ~empty & (rows.part != LEFT_OUT))
+            if len(rows.labels):
+                yield rows
+    if dropped:
+        are = "training document is" if dropped == 1 else "training documents are"
+        source.notes.append(f"{dropped:,} {are} without words and left out")
+
+
+def _as_binary(rows: Rows) -> Rows:
+    scored = rows.scored
+    if scored is not None:
+        scored = (scored[0], scored[1], np.ones(len(scored[2]), np.int32))
+    return rows._replace(values=np.ones(len(rows.values), np.int32), scored=scored)
+
+
+def _only(rows: Rows, stays: Array) -> Rows:
+    """The documents where ``stays``; those that go have no cells, or take them along."""
+    if stays.all():
+        return rows
+    numbers = np.flatnonzero(stays)
+    return Rows(
+        *_take(rows.starts, rows.words, rows.values, stays),
+        rows.labels[stays],
+        None if rows.part is None else rows.part[stays],
+        [rows.titles[n] for n in numbers],
+        [rows.texts[n] for n in numbers],
+        [rows.columns[n] for n in numbers],
+        None if rows.scored is None else _take(*rows.scored, stays),
+    )
+
+
+def _take(starts: Array, words: Array, values: Array, stays: Array) -> tuple[Array, Array, Array]:
+    lengths = np.diff(starts)
+    cells = np.repeat(stays, lengths)
+    new_starts = np.zeros(int(stays.sum()) + 1, np.int64)
+    np.cumsum(lengths[stays], out=new_starts[1:])
+    return new_starts, words[cells], values[cells]
+
+
+def _block(rows: Rows, first: int) -> DocumentBlock:
+    starts, words, values = rows.scored or (None, None, None)
+    return DocumentBlock(
+        first=first,
+        starts=rows.starts,
+        words=rows.words,
+        values=rows.values,
+        part=np.asarray(rows.part),
+        labels=rows.labels,
+        scored_starts=starts,
+        scored_words=words,
+        scored_values=values,
+        titles=rows.titles,
+        texts=rows.texts,
+        columns=rows.columns,
+    )

@@ -1,0 +1,101 @@
+"""How an import is to be done: one frozen record, checked on birth."""
+
+import codecs
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+class OptionError(ValueError):
+    """An option has a value it cannot take; the message is one sentence for the user."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    r"""What the user may say about a file; everything left alone is found by looking at it.
+
+    Attributes
+    ----------
+    name : str or None
+        Name of the corpus; by default that of the file or folder.
+    format : str or None
+        ``NAME`` of the reader; by default the one that recognises the file.
+    text_column, title_column, label_column, split_column : str or None
+        Columns (or JSON fields) by name; columns of a file without a header by number, from 1.
+        ``text_column`` may name several, separated by commas.
+    header : str
+        ``"auto"``, ``"yes"`` or ``"no"``: has the table a line of column names?
+    vocabulary : str or None
+        Vocabulary file of a count format, when it does not stand beside the counts under a usual name.
+    encoding : str
+        Encoding of text files.
+    test_share : float
+        Part of the documents drawn for the test, when the file has no split of its own; 0 <= share < 1.
+    seed : int
+        Seed of that draw, and of the later split of test documents into observed and scored tokens.
+    stop_words : str or None
+        ``"english"``, ``"none"`` or a file with one word a line.  Default: english for texts, none for counts.
+    min_df : int or None
+        Leave out words that occur in fewer documents.  Default: 2 for texts, 1 for counts.
+    max_df : float or None
+        Leave out words that occur in more than this share of the documents.  Default: 0.7 for texts, 1 for counts.
+    max_words : int or None
+        Keep only that many words, the most frequent.  Default: 10,000 for texts, all for counts.
+    token_pattern : str
+        Regular expression of a word in a text: by default two or more letters of any alphabet.
+    binary : bool
+        Keep only whether a word occurs (a pixel: whether it is at least half bright).
+    """
+
+    name: str | None = None
+    format: str | None = None
+    text_column: str | None = None
+    title_column: str | None = None
+    label_column: str | None = None
+    split_column: str | None = None
+    header: str = "auto"
+    vocabulary: str | None = None
+    encoding: str = "utf-8"
+    test_share: float = 0.1
+    seed: int = 0
+    stop_words: str | None = None
+    min_df: int | None = None
+    max_df: float | None = None
+    max_words: int | None = None
+    token_pattern: str = r"[^\W\d_]{2,}"  # noqa: S105 - a word, not a password
+    binary: bool = False
+
+    def __post_init__(self) -> None:
+        if self.header not in ("auto", "yes", "no"):
+            raise OptionError(f"header must be auto, yes or no; got {self.header!r}")
+        if not 0 <= self.test_share < 1:
+            raise OptionError(f"test_share must be at least 0 and below 1; got {self.test_share!r}")
+        if self.seed < 0:
+            raise OptionError(f"seed must be 0 or more; got {self.seed!r}")
+        if self.min_df is not None and self.min_df < 1:
+            raise OptionError(f"min_df must be a number of documents, 1 or more; got {self.min_df!r}")
+        if self.max_df is not None and not 0 < self.max_df <= 1:
+            raise OptionError(f"max_df must be a share of the documents above 0 and up to 1; got {self.max_df!r}")
+        if self.max_words is not None and self.max_words < 1:
+            raise OptionError(f"max_words must be 1 or more; got {self.max_words!r}")
+        _check_encoding(self.encoding)
+        if self.stop_words not in (None, "english", "none") and not Path(self.stop_words).is_file():
+            raise OptionError(f"stop_words must be english, none or a file; there is no file {self.stop_words!r}")
+
+    def told(self) -> dict[str, Any]:
+        """The options that differ from the defaults, for the record kept with the corpus."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        }
+
+
+def _check_encoding(name: str) -> None:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise OptionError(f"there is no text encoding {name!r}; usual ones are utf-8, latin-1, cp1252") from None
+    if "a\n".encode(name) != b"a\n":
+        raise OptionError(f"files in the encoding {name} cannot be read line by line; convert them to UTF-8")

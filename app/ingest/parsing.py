@@ -1,0 +1,169 @@
+"""Numbers out of text, millions at a time; a slow second look finds the line that is wrong.
+
+Every parser works on a run of whole lines: the fast way converts all numbers in one call and verifies
+the shape of the lines by counting separators; only where that does not fit is the run read line by
+line, which either explains what is wrong or accepts what was merely unusual (tabs, double spaces).
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ingest.errors import IngestError
+from app.ingest.source import Array
+
+LARGEST = 2**31 - 1
+_COLON_TO_SPACE = bytes.maketrans(b":", b" ")
+_NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
+
+
+class Cells(NamedTuple):
+    """Lines of ``head index:value index:value ...``: heads (lines,), lengths (lines,), flat indices and values."""
+
+    heads: Array
+    lengths: Array
+    indices: Array
+    values: Array
+
+
+def numbers(chunk: bytes, *, whole: bool) -> Array | None:
+    """All numbers of a chunk, int64 or float64; None when something in it is not one."""
+    try:
+        return np.fromstring(chunk, dtype=np.int64 if whole else np.float64, sep=" ")
+    except (ValueError, DeprecationWarning):  # numpy < 2.3 warned where newer versions raise
+        return None
+
+
+def table(chunk: bytes, columns: int, path: Path, line: int, *, whole: bool = True) -> Array:
+    """A chunk of lines with the same number of numbers each, (lines, columns).
+
+    Raises
+    ------
+    IngestError
+        Naming the first line that is something else.
+    """
+    found = numbers(chunk, whole=whole)
+    if found is not None and len(found) == columns * chunk.count(b"\n") and _separators(chunk, columns - 1):
+        return found.reshape(-1, columns)
+    rows = []
+    for number, text in enumerate(chunk.decode("latin-1").split("\n"), line):
+        fields = text.split()
+        if not fields:
+            continue
+        if len(fields) != columns:
+            raise IngestError(path, f"has {len(fields)} numbers where {columns} should be", number)
+        rows.append([_number(each, path, number, whole=whole) for each in fields])
+    return np.array(rows, np.int64 if whole else np.float64).reshape(-1, columns)
+
+
+def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> None:
+    """Refuse (document, word, value) rows, numbered from 1, that are out of range or negative."""
+    for place, (limit, what) in enumerate(zip(limits, ("document", "word"), strict=True)):
+        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | (rows[:, place] % 1 != 0)
+        if wrong.any():
+            bad = int(np.argmax(wrong))
+            raise IngestError(path, f"{what} {rows[bad, place]:g} is not a number from 1 to {limit:,}", line + bad)
+    if rows.shape[1] > 2:
+        check_values(rows[:, 2], path, lambda bad: line + bad)
+
+
+def check_values(values: Array, path: Path, line_of: Callable[[int], int]) -> None:
+    """Refuse values that are negative, too large, or not finite."""
+    wrong = ~((values >= 0) & (values <= LARGEST))
+    if wrong.any():
+        bad = int(np.argmax(wrong))
+        cause = "is negative" if values[bad] < 0 else f"is not a number up to {LARGEST:,}"
+        raise IngestError(path, f"the value {values[bad]:g} {cause}", line_of(bad))
+
+
+def pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True) -> Cells:
+    """A chunk of lines ``head index:value index:value ...`` (LDA-C, svmlight).
+
+    Raises
+    ------
+    IngestError
+        Naming the first line that is something else.
+    """
+    if b"#" not in chunk:
+        flat = numbers(chunk.translate(_COLON_TO_SPACE), whole=whole)
+        if flat is not None:
+            lengths = _colons(chunk)
+            if len(flat) == len(lengths) + 2 * lengths.sum():
+                return _unravel(flat, lengths)
+    return _pairs_slowly(chunk, path, line, whole=whole)
+
+
+def _unravel(flat: Array, lengths: Array) -> Cells:
+    places = np.zeros(len(lengths), np.int64)
+    np.cumsum(1 + 2 * lengths[:-1], out=places[1:])
+    cells = np.ones(len(flat), bool)
+    cells[places] = False
+    body = flat[cells].reshape(-1, 2)
+    return Cells(flat[places], lengths, body[:, 0], body[:, 1])
+
+
+def _pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool) -> Cells:
+    heads, lengths, indices, values = [], [], [], []
+    for number, text in enumerate(chunk.rstrip().decode("latin-1").split("\n"), line):
+        fields = text.partition("#")[0].split()
+        if not fields and text.strip():
+            continue  # a comment
+        if not fields:
+            raise IngestError(path, "the line is empty; a document without words is written 0", number)
+        body = [field for field in fields[1:] if not field.startswith("qid:")]
+        heads.append(_number(fields[0], path, number, whole=whole))
+        lengths.append(len(body))
+        for field in body:
+            index, colon, value = field.partition(":")
+            if not colon:
+                raise IngestError(path, f"{field!r} is not of the form word:count", number)
+            indices.append(_number(index, path, number, whole=True))
+            values.append(_number(value, path, number, whole=whole))
+    kind = np.int64 if whole else np.float64
+    return Cells(
+        np.array(heads, kind), np.array(lengths, np.int64), np.array(indices, np.int64), np.array(values, kind)
+    )
+
+
+def _number(text: str, path: Path, line: int, *, whole: bool) -> float:
+    if whole and re.fullmatch(r"[+-]?\d{1,18}", text):
+        return int(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise IngestError(path, f"{text[:40]!r} is not a number", line) from None
+    if whole and not value.is_integer():
+        raise IngestError(path, f"{text[:40]!r} is not a whole number", line)
+    return value
+
+
+def _separators(chunk: bytes, wanted: int) -> bool:
+    """Whether every line has exactly so many blanks: then numbers and lines cannot be out of step."""
+    raw = np.frombuffer(chunk, np.uint8)
+    blanks = np.cumsum((raw == _SPACE) | (raw == _TAB), dtype=np.int32)[raw == _NEWLINE]
+    return bool(np.all(np.diff(blanks, prepend=0) == wanted))
+
+
+def _colons(chunk: bytes) -> Array:
+    """Colons in each line, (lines,) int64."""
+    raw = np.frombuffer(chunk, np.uint8)
+    total = np.cumsum(raw == _COLON, dtype=np.int64)[raw == _NEWLINE]
+    return np.diff(total, prepend=0)
+
+
+def check_cells(cells: Cells, limits: tuple[int, int], path: Path, line: int) -> None:
+    """Refuse word numbers out of ``limits`` (both allowed) and bad values, naming the line."""
+
+    def line_of(cell: int) -> int:
+        return line + int(np.searchsorted(np.cumsum(cells.lengths), cell, side="right"))
+
+    low, high = limits
+    wrong = (cells.indices < low) | (cells.indices > high) | (cells.indices % 1 != 0)
+    if wrong.any():
+        bad = int(np.argmax(wrong))
+        cause = f"word {cells.indices[bad]:g} is not a number from {low} to {high:,}, the range of the vocabulary"
+        raise IngestError(path, cause, line_of(bad))
+    check_values(cells.values, path, line_of)

@@ -1,0 +1,73 @@
+"""Which words of a vocabulary are kept."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from app.ingest import sparse
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.source import Array, CountSource, Rows
+from app.ingest.words import stop_list
+
+
+def keep(
+    document_counts: Array, totals: Array, n_documents: int, min_df: int, max_df: float, most: int | None
+) -> Array:
+    """Numbers of the words to keep, the most frequent first; equals stay in their order.
+
+    Parameters
+    ----------
+    document_counts, totals : (V,)
+        In how many documents a word occurs, and how often altogether.
+
+    >>> keep(np.array([1, 3, 2, 4]), np.array([9, 3, 5, 4]), 4, 2, 0.9, None)
+    array([2, 1])
+    """
+    fits = np.flatnonzero((document_counts >= min_df) & (document_counts <= max_df * n_documents))
+    ranked = fits[np.argsort(-totals[fits], kind="stable")]
+    return ranked if most is None else ranked[:most]
+
+
+def asked_for(options: ImportOptions) -> bool:
+    """Whether the options say something about the vocabulary of a count format, kept whole otherwise."""
+    return any(value is not None for value in (options.min_df, options.max_df, options.max_words)) or (
+        options.stop_words not in (None, "none")
+    )
+
+
+def pruned(source: CountSource, options: ImportOptions) -> CountSource:
+    """The source with only the words that the options leave, in their old order; reads the counts once."""
+    n_words = len(source.vocabulary)
+    document_counts, totals = np.zeros(n_words, np.int64), np.zeros(n_words)
+    for rows in source.blocks():
+        document_counts += np.bincount(rows.words, minlength=n_words)
+        totals += np.bincount(rows.words, weights=rows.values, minlength=n_words)
+    stops = stop_list(options.stop_words or "none")
+    document_counts[[word.lower() in stops for word in source.vocabulary]] = 0
+    min_df, max_df = options.min_df or 1, options.max_df or 1.0
+    kept = np.sort(keep(document_counts, totals, source.n_documents, min_df, max_df, options.max_words))
+    if len(kept) == 0:
+        raise IngestError(source.where, "no word is left; ask for less with min_df, max_df and the stop words")
+    new_number = np.full(n_words, -1, np.int32)
+    new_number[kept] = np.arange(len(kept))
+    return replace(
+        source,
+        vocabulary=tuple(source.vocabulary[word] for word in kept),
+        blocks=lambda: _renumbered(source, new_number),
+        pruned=True,
+    )
+
+
+def _renumbered(source: CountSource, new_number: Array) -> Iterator[Rows]:
+    for rows in source.blocks():
+        scored = None if rows.scored is None else _cells(*rows.scored, new_number)
+        starts, words, values = _cells(rows.starts, rows.words, rows.values, new_number)
+        yield rows._replace(starts=starts, words=words, values=values, scored=scored)
+
+
+def _cells(starts: Array, words: Array, values: Array, new_number: Array) -> tuple[Array, Array, Array]:
+    numbers = new_number[words]
+    stays = numbers >= 0
+    return sparse.starts_of(stays)[starts], numbers[stays], values[stays]

@@ -1,0 +1,101 @@
+"""idx images as of MNIST: pixels are words, an image is a document."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from app.ingest import beside, files, sparse
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.source import BLOCK, Array, CountSource, Rows
+
+NAME = "idx"
+DESCRIPTION = "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)"
+
+IMAGES, LABELS = 0x803, 0x801  # magic numbers: unsigned bytes, three dimensions and one
+HALF_BRIGHT = 128
+
+
+def recognises(path: Path) -> bool:
+    """A file that begins with the magic number of images; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.listed(path, lambda file: "idx3" in file.name and recognises(file)))
+    return files.start(path)[:4] == IMAGES.to_bytes(4, "big")
+
+
+def read(path: Path, options: ImportOptions) -> CountSource:
+    """Grey values 0..255 as real numbers, or with ``binary`` the pixels that are at least half bright."""
+    parts = files.parts(path, recognises, "idx image")
+    images = [_load(part.path, IMAGES) for part in parts]
+    shapes = {each.shape[1:] for each in images}
+    if len(shapes) > 1:
+        raise IngestError(path, f"has images of different sizes: {' and '.join(map(str, sorted(shapes)))}")
+    height, width = shapes.pop()
+    labels, label_names = beside.encode(_all_labels(parts, images), beside.class_names(path, options.encoding))
+    part, titles = files.split_and_titles(parts, [len(each) for each in images])
+    return CountSource(
+        where=str(path),
+        vocabulary=tuple(f"r{row}c{column}" for row in range(1, height + 1) for column in range(1, width + 1)),
+        blocks=lambda: _blocks(images, labels, part, titles, binary=options.binary),
+        n_documents=len(titles),
+        label_names=label_names,
+        kind="binary" if options.binary else "real",
+        image_shape=(height, width),
+        has_split=part is not None,
+    )
+
+
+def _blocks(
+    images: list[Array], labels: Array, part: Array | None, titles: list[str], *, binary: bool
+) -> Iterator[Rows]:
+    first = 0
+    for stack in images:
+        for begin in range(0, len(stack), BLOCK):
+            flat = stack[begin : begin + BLOCK].reshape(-1, stack[0].size)
+            rows, pixels = np.nonzero(flat >= HALF_BRIGHT if binary else flat)
+            values = np.ones(len(rows), np.int32) if binary else flat[rows, pixels].astype(np.float32)
+            starts = sparse.starts_of(np.bincount(rows, minlength=len(flat)))
+            here = slice(first + begin, first + begin + len(flat))
+            nothing = [""] * len(flat)
+            yield Rows(
+                starts,
+                pixels.astype(np.int32),
+                values,
+                labels[here],
+                None if part is None else part[here],
+                titles[here],
+                nothing,
+                [{} for _ in nothing],
+            )
+        first += len(stack)
+
+
+def _all_labels(parts: list[files.Part], images: list[Array]) -> list[str | None]:
+    raw: list[str | None] = []
+    for part, stack in zip(parts, images, strict=True):
+        name = part.path.name.replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
+        found = beside.find(part.path.parent, [name]) if name != part.path.name else None
+        if found is None:
+            raw += [None] * len(stack)
+            continue
+        labels = _load(found, LABELS)
+        if len(labels) != len(stack):
+            raise IngestError(found, f"has {len(labels):,} labels, but {part.path.name} has {len(stack):,} images")
+        raw += [str(label) for label in labels.tolist()]
+    return raw
+
+
+def _load(path: Path, magic: int) -> Array:
+    """The array of an idx file of unsigned bytes."""
+    with files.opened(path) as stream:
+        raw = stream.read()
+    dimensions = magic & 0xFF
+    head = 4 * (1 + dimensions)
+    if len(raw) < head or int.from_bytes(raw[:4], "big") != magic:
+        raise IngestError(path, f"does not begin with the number {magic} of an idx file of bytes")
+    shape = np.frombuffer(raw, ">u4", dimensions, 4).astype(int)
+    if len(raw) - head != shape.prod():
+        cause = f"has {len(raw) - head:,} bytes, but its head promises {' x '.join(map(str, shape))}"
+        raise IngestError(path, f"{cause}; copy or download it again")
+    return np.frombuffer(raw, np.uint8, offset=head).reshape(shape)

@@ -1,0 +1,65 @@
+"""JSON lines: one object a line, one document an object."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from app.ingest import beside, fields, files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.read_csv import with_title
+from app.ingest.source import TextDocument, TextSource
+from app.ingest.words import clean
+
+NAME = "jsonl"
+DESCRIPTION = "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept"
+
+_SAMPLE = 200
+
+
+def recognises(path: Path) -> bool:
+    """By the ending of the name; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.listed(path, recognises))
+    return files.suffix(path) in (".jsonl", ".ndjson")
+
+
+def read(path: Path, options: ImportOptions) -> TextSource:
+    """The objects as documents; words of the title count too."""
+    parts = files.parts(path, recognises, "JSON lines")
+    sample = [record for _, record in islice(_records(parts[0].path, options.encoding), _SAMPLE)]
+    if not sample:
+        raise IngestError(parts[0].path, "has no documents")
+    roles = fields.find_roles(sample, options, parts[0].path)
+    return TextSource(
+        where=str(path),
+        documents=lambda: _documents(parts, roles, options.encoding),
+        counted=with_title if roles.title else lambda document: clean(document.text),
+        classes=beside.class_names(parts[0].path, options.encoding),
+    )
+
+
+def _documents(parts: list[files.Part], roles: fields.Roles, encoding: str) -> Iterator[TextDocument]:
+    number = 0
+    for part in parts:
+        for line, record in _records(part.path, encoding):
+            number += 1
+            document = fields.document(record, roles, number, part.path, line)
+            yield document if part.part is None else document._replace(part=part.part)
+
+
+def _records(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in files.lines(path, encoding):
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise IngestError(path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
+        except RecursionError:
+            raise IngestError(path, "is JSON nested too deeply to be a document", line) from None
+        if not isinstance(record, dict):
+            raise IngestError(path, "is JSON, but not an object {...} with the fields of a document", line)
+        yield line, record

@@ -1,0 +1,110 @@
+"""MATLAB files of the deep topic model papers: sparse matrices of words x documents, and a vocabulary."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import io
+from scipy import sparse as scipy_sparse
+
+from app.ingest import beside, sparse
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.source import TEST, TRAIN, Array, CountSource
+
+NAME = "mat"
+DESCRIPTION = "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest"
+
+TRAINING, OBSERVED, SCORED = "wordsTrain", "wordsHeldout", "wordsTest"
+
+
+def recognises(path: Path) -> bool:
+    """By the ending of the name."""
+    return path.is_file() and path.suffix.lower() == ".mat"
+
+
+def read(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - the signature of every reader
+    """Training documents, then test documents with their observed and scored tokens.
+
+    In these files ``wordsHeldout`` is what is *observed* of a test document and ``wordsTest`` what is
+    *scored*; the corpus gets their sum, and the scored part beside it.
+    """
+    found = _load(path)
+    words = _strings(found, "vocabulary", path)
+    train = _matrix(found, TRAINING, path, len(words))
+    has_test = OBSERVED in found and SCORED in found
+    part = np.full(train.shape[0], TRAIN, np.int8)
+    whole, scored = train, None
+    if has_test:
+        held = _matrix(found, SCORED, path, len(words))
+        seen = _matrix(found, OBSERVED, path, len(words))
+        if seen.shape != held.shape:
+            cause = f"{OBSERVED} has {seen.shape[0]:,} documents, but {SCORED} has {held.shape[0]:,}"
+            raise IngestError(path, f"{cause}; they must be two parts of the same documents")
+        part = np.concatenate([part, np.full(held.shape[0], TEST, np.int8)])
+        whole = scipy_sparse.vstack([train, seen + held], format="csr")
+        nothing = scipy_sparse.csr_matrix(train.shape, dtype=held.dtype)
+        scored = sparse.of_matrix(scipy_sparse.vstack([nothing, held], format="csr"))
+    arrays = sparse.of_matrix(whole)
+    labels, label_names = _labels(found, path, len(part), train.shape[0])
+    titles = [f"train {n + 1}" if n < train.shape[0] else f"test {n - train.shape[0] + 1}" for n in range(len(part))]
+    return CountSource(
+        where=str(path),
+        vocabulary=words,
+        blocks=lambda: sparse.blocks(arrays, labels=labels, titles=titles, part=part, scored=scored),
+        n_documents=len(part),
+        label_names=label_names,
+        has_split=has_test,
+        has_scored=has_test,
+    )
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = io.loadmat(path, chars_as_strings=True)
+    except NotImplementedError:
+        raise IngestError(path, "is a MATLAB 7.3 file; save it in MATLAB with -v7 and import that") from None
+    except (OSError, ValueError, TypeError, KeyError, EOFError) as error:
+        raise IngestError(path, f"is not a MATLAB file that can be read ({error})") from None
+    missing = [name for name in (TRAINING, "vocabulary") if name not in found]
+    if missing:
+        present = ", ".join(name for name in found if not name.startswith("__")) or "nothing"
+        raise IngestError(path, f"has no variable {' and no '.join(missing)}; it has {present}")
+    return found
+
+
+def _matrix(found: dict[str, Any], name: str, path: Path, n_words: int) -> scipy_sparse.csr_matrix:
+    """One matrix of words x documents, turned to documents x words."""
+    matrix = found[name]
+    if matrix.ndim != 2 or matrix.shape[0] != n_words:
+        cause = (
+            f"{name} is {' x '.join(map(str, matrix.shape))}, but should have one row for each of the {n_words:,} words"
+        )
+        raise IngestError(path, f"{cause} of vocabulary")
+    turned = scipy_sparse.csr_matrix(matrix.T)
+    data = turned.data
+    if not np.all((data >= 0) & (data == np.floor(data))):
+        raise IngestError(path, f"{name} has a value that is negative or not whole, so it is not a matrix of counts")
+    return turned.astype(np.int32)
+
+
+def _strings(found: dict[str, Any], name: str, path: Path) -> tuple[str, ...]:
+    """A cell array of strings, or a matrix of characters."""
+    texts = []
+    for item in np.asarray(found[name]).ravel():
+        value = item.ravel() if isinstance(item, np.ndarray) else [item]
+        if len(value) != 1 or not isinstance(value[0], str):
+            raise IngestError(path, f"{name} has an item that is not a string")
+        texts.append(value[0].strip())
+    return tuple(texts)
+
+
+def _labels(found: dict[str, Any], path: Path, documents: int, n_train: int) -> tuple[Array, tuple[str, ...]]:
+    raw = [found[name].ravel() for name in ("labelsTrain", "labelsTest") if name in found]
+    if not raw:
+        return np.full(documents, -1, np.int32), ()
+    if [len(each) for each in raw] != [n_train, documents - n_train][: len(raw)] or sum(map(len, raw)) != documents:
+        raise IngestError(path, "labelsTrain and labelsTest do not have one label for each document")
+    names = _strings(found, "labelsToGroup", path) if "labelsToGroup" in found else ()
+    numbered = {str(number): name for number, name in enumerate(names, 1)}
+    return beside.encode([f"{label:g}" for each in raw for label in each.tolist()], numbered)

@@ -1,0 +1,118 @@
+"""MatrixMarket coordinate files: ``document word value`` lines, numbered from 1, in any order."""
+
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from scipy import sparse as scipy_sparse
+
+from app.ingest import beside, files, parsing, sparse
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.source import Array, CountSource
+
+NAME = "mtx"
+DESCRIPTION = "MatrixMarket: NAME.mtx (.gz) with vocabulary.txt beside it, or a folder with train.mtx and test.mtx"
+
+
+class Header(NamedTuple):
+    """The banner and the line of sizes."""
+
+    pattern: bool
+    whole: bool
+    rows: int
+    columns: int
+    cells: int
+    line: int  # of the sizes
+
+
+def recognises(path: Path) -> bool:
+    """By the ending of the name; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.listed(path, recognises))
+    return files.suffix(path) == ".mtx"
+
+
+def read(path: Path, options: ImportOptions) -> CountSource:
+    """All documents in memory; a matrix of words x documents is turned round."""
+    parts = files.parts(path, recognises, "MatrixMarket")
+    vocabulary_path, words = beside.vocabulary(parts[0].path, options)
+    loaded = [_load(part.path, vocabulary_path, words) for part in parts]
+    whole = all(sparse.is_whole(matrix.data) for matrix in loaded)
+    joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
+    sizes = [matrix.shape[0] for matrix in loaded]
+    loaded.clear()
+    arrays = sparse.of_matrix(joined, whole=whole)
+    labels, label_names = _labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
+    part, titles = files.split_and_titles(parts, sizes)
+    return CountSource(
+        where=str(path),
+        vocabulary=words,
+        blocks=lambda: sparse.blocks(arrays, labels=labels, titles=titles, part=part),
+        n_documents=sum(sizes),
+        label_names=label_names,
+        kind="counts" if whole else "real",
+        has_split=part is not None,
+    )
+
+
+def _labels(
+    parts: list[files.Part], sizes: list[int], names: dict[str, str], encoding: str
+) -> tuple[Array, tuple[str, ...]]:
+    raw: list[str | None] = []
+    for part, size in zip(parts, sizes, strict=True):
+        base = files.stem(part.path)
+        beside_it = (f"{base}.label", f"{base}.labels", f"{base}.labels.txt")
+        raw += beside.column(part.path, beside_it, size, encoding) or [None] * size
+    return beside.encode(raw, names)
+
+
+def _load(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
+    with files.opened(path) as stream:
+        header = _header(stream, path)
+        rows, columns, values = _entries(stream, header, path)
+    if header.rows == len(words) != header.columns:
+        return scipy_sparse.csr_matrix((values, (columns, rows)), shape=(header.columns, header.rows))
+    beside.check_size(vocabulary_path, words, path, header.columns)
+    return scipy_sparse.csr_matrix((values, (rows, columns)), shape=(header.rows, header.columns))
+
+
+def _header(stream: BinaryIO, path: Path) -> Header:
+    banner = stream.readline().decode("latin-1").lower().split()
+    if banner[:2] != ["%%matrixmarket", "matrix"] or len(banner) != 5:
+        raise IngestError(path, "does not begin with '%%MatrixMarket matrix coordinate ... general'", 1)
+    layout, field, symmetry = banner[2:]
+    if layout != "coordinate" or symmetry != "general" or field not in ("integer", "real", "pattern"):
+        cause = f"is a {layout} {field} {symmetry} matrix; counts are 'coordinate' and 'integer', 'real' or 'pattern'"
+        raise IngestError(path, f"{cause}, 'general'", 1)
+    line, text = 2, stream.readline()
+    while text.startswith(b"%") or text.isspace():
+        line, text = line + 1, stream.readline()
+    sizes = text.split()
+    if len(sizes) != 3 or not all(each.isdigit() for each in sizes):
+        raise IngestError(path, "should be the line of sizes: documents, words, entries", line)
+    rows, columns, cells = (int(each) for each in sizes)
+    return Header(field == "pattern", field != "real", rows, columns, cells, line)
+
+
+def _entries(stream: BinaryIO, header: Header, path: Path) -> tuple[Array, Array, Array]:
+    """Row, column and value of every entry, in arrays made once."""
+    rows, columns = np.empty(header.cells, np.int32), np.empty(header.cells, np.int32)
+    values = np.ones(header.cells, np.int32 if header.whole else np.float32)
+    filled = 0
+    for line, chunk in files.chunks(stream, header.line + 1):
+        table = parsing.table(chunk, 2 if header.pattern else 3, path, line, whole=header.whole)
+        parsing.check_table(table, (header.rows, header.columns), path, line)
+        here = slice(filled, filled + len(table))
+        filled += len(table)
+        if filled > header.cells:
+            break
+        rows[here], columns[here] = table[:, 0] - 1, table[:, 1] - 1
+        if not header.pattern:
+            values[here] = table[:, 2]
+    if filled != header.cells:
+        cause = (
+            f"promises {header.cells:,} entries, but the file has {'more' if filled > header.cells else f'{filled:,}'}"
+        )
+        raise IngestError(path, cause, header.line)
+    return rows, columns, values

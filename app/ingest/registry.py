@@ -1,0 +1,64 @@
+"""The readers: one file each in this folder, called ``read_FORMAT.py``, found by listing it.
+
+A reader is a module with ``NAME``, ``DESCRIPTION`` (a sentence for people), ``recognises(path) -> bool``
+(a quick look, never an exception) and ``read(path, options) -> Source``.
+"""
+
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import Protocol, cast
+
+from app import ingest
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.source import Source
+
+_PREFIX = "read_"
+_CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
+
+
+class Reader(Protocol):
+    """What every reader offers."""
+
+    NAME: str
+    DESCRIPTION: str
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the file or folder looks like this format."""
+
+    def read(self, path: Path, options: ImportOptions) -> Source:
+        """The documents in it."""
+
+
+def readers() -> tuple[Reader, ...]:
+    """All readers, by name."""
+    modules = [module.name for module in pkgutil.iter_modules(ingest.__path__) if module.name.startswith(_PREFIX)]
+    return tuple(cast("Reader", importlib.import_module(f"{ingest.__name__}.{name}")) for name in sorted(modules))
+
+
+def choose(path: Path, name: str | None) -> Reader:
+    """The reader called ``name``, or the one that recognises the path.
+
+    Raises
+    ------
+    IngestError
+        When there is no such path or reader, or not exactly one recognises it.
+    """
+    if not path.exists():
+        raise IngestError(path, "there is no such file or folder")
+    every = readers()
+    names = ", ".join(reader.NAME for reader in every)
+    if name is not None:
+        for reader in every:
+            if name == reader.NAME:
+                return reader
+        raise IngestError(path, f"there is no format {name!r}; the formats are {names}")
+    fitting = [reader for reader in every if reader.recognises(path)]
+    particular = [reader for reader in fitting if reader.NAME not in _CATCH_ALL] or fitting
+    if not particular:
+        raise IngestError(path, f"is not of a format that is recognised; name one with --format: {names}")
+    if len(particular) > 1:
+        choices = " or ".join(reader.NAME for reader in particular)
+        raise IngestError(path, f"can be read as {choices}; say which with --format, or give one file of it")
+    return particular[0]

@@ -1,0 +1,164 @@
+"""What a reader hands over: documents as text, or documents as counts."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ingest import words as words_of
+
+Array: TypeAlias = NDArray[Any]
+Progress: TypeAlias = Callable[[str, float | None], None]
+
+TRAIN, TEST = 0, 1  # as in a stored corpus
+LEFT_OUT = -1  # a part of the file that is neither, such as "unused"; never stored
+BLOCK = 2_000  # documents handed to the store at a time
+
+
+class TextDocument(NamedTuple):
+    """One document as it stands in the file.
+
+    Attributes
+    ----------
+    text, title : str
+        For reading.
+    label : str or None
+        Its class.
+    part : int or None
+        TRAIN, TEST, LEFT_OUT, or None where the file does not say.
+    columns : mapping of str to str
+        Everything else the file knows of it.
+    """
+
+    text: str
+    title: str
+    label: str | None = None
+    part: int | None = None
+    columns: Mapping[str, str] = {}
+
+
+class Rows(NamedTuple):
+    """Some documents in a row, as counts.
+
+    Attributes
+    ----------
+    starts : (documents + 1,) int64
+    words : (nnz,) int32
+    values : (nnz,) int32 or float32
+        Cells of document ``j`` are ``starts[j]:starts[j + 1]``; words ascend within a document.
+    labels : (documents,) int32
+        -1 where there is none.
+    part : (documents,) int8 or None
+        TRAIN, TEST or LEFT_OUT; None: to be drawn by seed.
+    titles, texts : list of str
+    columns : list of dict
+    scored : (starts, words, values) or None
+        The part of the tokens that the file itself holds out for scoring.
+    """
+
+    starts: Array
+    words: Array
+    values: Array
+    labels: Array
+    part: Array | None
+    titles: list[str]
+    texts: list[str]
+    columns: list[dict[str, str]]
+    scored: tuple[Array, Array, Array] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSource:
+    """Documents as text, still to be counted.
+
+    Attributes
+    ----------
+    documents : callable
+        A fresh iterator over the documents; called twice, so that texts need not be kept in memory.
+    counted : callable
+        What of a document is counted (by default its text, tags and addresses removed, in lower case).
+    classes : mapping
+        Names of the labels, where the file has only numbers ("3" -> "Business").
+    stop_words : frozenset of str
+        Words left out besides those of the options.
+    notes : list of str
+        Sentences for the user, growing while documents are read.
+    """
+
+    where: str
+    documents: Callable[[], Iterator[TextDocument]]
+    counted: Callable[[TextDocument], str] = lambda document: words_of.clean(document.text)
+    classes: Mapping[str, str] = field(default_factory=dict)
+    stop_words: frozenset[str] = frozenset()
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSource:
+    """Documents as counts over a vocabulary.
+
+    Attributes
+    ----------
+    blocks : callable
+        A fresh iterator over the documents in runs of any length.
+    n_documents : int
+        How many documents ``blocks`` gives altogether.
+    kind : str
+        ``"counts"``, ``"binary"`` or ``"real"``.
+    has_split, has_scored : bool
+        Whether the blocks bring ``part`` and ``scored``.
+    pruned : bool
+        Whether the vocabulary has already been cut as the options say.
+    """
+
+    where: str
+    vocabulary: tuple[str, ...]
+    blocks: Callable[[], Iterator[Rows]]
+    n_documents: int
+    label_names: tuple[str, ...] = ()
+    kind: str = "counts"
+    image_shape: tuple[int, int] | None = None
+    has_split: bool = False
+    has_scored: bool = False
+    pruned: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+Source: TypeAlias = TextSource | CountSource
+
+
+def untitled(starts: Array, words: Array, values: Array, first: int, labels: Array | None = None) -> Rows:
+    """Rows of a file that has nothing but counts; ``first`` is the number of the first document, from 1."""
+    n = len(starts) - 1
+    return Rows(
+        starts,
+        words,
+        values,
+        np.full(n, -1, np.int32) if labels is None else labels,
+        None,
+        [f"document {number}" for number in range(first, first + n)],
+        [""] * n,
+        [{} for _ in range(n)],
+    )
+
+
+def piece(rows: Rows, begin: int, end: int) -> Rows:
+    """The documents ``begin:end`` of some rows (views, not copies)."""
+    docs = slice(begin, end)
+    return Rows(
+        *cut(rows.starts, rows.words, rows.values, begin, end),
+        rows.labels[docs],
+        None if rows.part is None else rows.part[docs],
+        rows.titles[docs],
+        rows.texts[docs],
+        rows.columns[docs],
+        None if rows.scored is None else cut(*rows.scored, begin, end),
+    )
+
+
+def cut(starts: Array, words: Array, values: Array, begin: int, end: int) -> tuple[Array, Array, Array]:
+    """Documents ``begin:end`` of compressed rows, with starts from 0 again."""
+    cells = slice(starts[begin], starts[end])
+    return starts[begin : end + 1] - starts[begin], words[cells], values[cells]

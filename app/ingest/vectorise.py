@@ -1,0 +1,162 @@
+"""Texts to counts, through scikit-learn's CountVectorizer."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+
+from app.ingest import beside, prune, sparse
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.source import (
+    BLOCK,
+    LEFT_OUT,
+    TEST,
+    TRAIN,
+    Array,
+    CountSource,
+    Progress,
+    Rows,
+    TextDocument,
+    TextSource,
+    cut,
+)
+from app.ingest.words import clean, stop_list
+
+MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
+
+
+class _Ledger:
+    """What the first reading of the documents finds beside their words."""
+
+    def __init__(self, source: TextSource, progress: Progress) -> None:
+        self.labels: list[str | None] = []
+        self.part: list[int | None] = []
+        self.left_out = 0
+        self._source, self._progress = source, progress
+
+    def texts(self) -> Iterator[str]:
+        """What is to be counted, one text for each document that is not left out."""
+        for document in self._source.documents():
+            if document.part == LEFT_OUT:
+                self.left_out += 1
+                continue
+            self.labels.append(document.label)
+            self.part.append(document.part)
+            if len(self.labels) % BLOCK == 0:
+                self._progress(f"Counting words: {len(self.labels):,} documents", None)
+            yield self._source.counted(document)
+
+    def split(self) -> Array | None:
+        """Part of each document when the file has documents of both parts."""
+        if {TRAIN, TEST} <= set(self.part):
+            return np.array([TRAIN if part is None else part for part in self.part], np.int8)
+        return None
+
+
+def count(source: TextSource, options: ImportOptions, progress: Progress) -> CountSource:
+    """The same documents as counts; texts are read a second time when the blocks are asked for.
+
+    Words are counted over all documents, training and test; the vocabulary is in the order of
+    frequency.
+
+    Raises
+    ------
+    IngestError
+        When there is no document, or no word is left.
+    """
+    ledger = _Ledger(source, progress)
+    vocabulary, matrix = _count(source, ledger, options)
+    labels, label_names = beside.encode(ledger.labels, dict(source.classes))
+    part = ledger.split()
+    _say(source, ledger, part)
+    arrays = sparse.of_matrix(matrix)
+    return CountSource(
+        where=source.where,
+        vocabulary=vocabulary,
+        blocks=lambda: _blocks(source, arrays, labels, part),
+        n_documents=len(labels),
+        label_names=label_names,
+        has_split=part is not None,
+        pruned=True,
+        notes=source.notes,
+    )
+
+
+def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple[tuple[str, ...], Any]:
+    """The vocabulary, the most frequent word first, and the scipy matrix of counts."""
+    pattern = re.compile(options.token_pattern)
+    listed = stop_list(options.stop_words or "english") | source.stop_words
+    stops = sorted({piece for word in listed for piece in pattern.findall(clean(word))})
+    vectoriser = CountVectorizer(
+        preprocessor=str,  # texts come cleaned
+        token_pattern=options.token_pattern,
+        stop_words=stops or None,
+        dtype=np.int32,
+    )
+    try:
+        matrix = vectoriser.fit_transform(ledger.texts())
+    except ValueError as error:
+        if "empty vocabulary" not in str(error):
+            raise
+        if not ledger.labels:
+            raise IngestError(source.where, "has no documents") from None
+        raise IngestError(source.where, "has no words but stop words; is it text, in this alphabet?") from None
+    ordered = vectoriser.get_feature_names_out()
+    del vectoriser
+    kept = prune.keep(
+        np.bincount(matrix.indices, minlength=len(ordered)),
+        np.asarray(matrix.sum(axis=0)).ravel(),
+        matrix.shape[0],
+        MIN_DF if options.min_df is None else options.min_df,
+        MAX_DF if options.max_df is None else options.max_df,
+        MAX_WORDS if options.max_words is None else options.max_words,
+    )
+    if len(kept) == 0:
+        cause = f"no word occurs in {options.min_df or MIN_DF} documents or more and in at most "
+        cause += f"{options.max_df or MAX_DF:.0%} of them; ask for less with min_df and max_df"
+        raise IngestError(source.where, cause)
+    return tuple(ordered[kept].tolist()), matrix[:, kept]
+
+
+def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:
+    if ledger.left_out:
+        source.notes.append(f"{ledger.left_out:,} documents are in neither the training nor the test part and left out")
+    if part is None and set(ledger.part) != {None}:
+        source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")
+
+
+def _blocks(
+    source: TextSource, arrays: tuple[Array, Array, Array], labels: Array, part: Array | None
+) -> Iterator[Rows]:
+    begin = 0
+    for documents in _in_blocks(source):
+        end = begin + len(documents)
+        if end > len(labels):
+            break
+        yield Rows(
+            *cut(*arrays, begin, end),
+            labels[begin:end],
+            None if part is None else part[begin:end],
+            [document.title for document in documents],
+            [document.text for document in documents],
+            [dict(document.columns) for document in documents],
+        )
+        begin = end
+    if begin != len(labels):
+        raise IngestError(source.where, "changed while it was being read; import it again")
+
+
+def _in_blocks(source: TextSource) -> Iterator[list[TextDocument]]:
+    held: list[TextDocument] = []
+    for document in source.documents():
+        if document.part == LEFT_OUT:
+            continue
+        held.append(document)
+        if len(held) == BLOCK:
+            yield held
+            held = []
+    if held:
+        yield held

@@ -1,0 +1,44 @@
+"""What of a text is counted: cleaning and stop words."""
+
+import re
+from pathlib import Path
+
+from app.ingest.errors import IngestError
+
+_NOISE = re.compile(r"</?[a-z!][^<>]{0,300}>|&(?:[a-z]{2,8}|#\d{1,6});|(?:https?|ftp)://\S+|\bwww\.\S+")
+
+# What is left of "don't", "we'll", "they've" once words are runs of letters.
+_CONTRACTED = (
+    "ain aren couldn didn doesn don hadn hasn haven isn ll mightn mustn needn re shan shouldn ve wasn weren won wouldn"
+)
+
+
+def clean(text: str) -> str:
+    """Lower case, without tags, character references and web addresses.
+
+    >>> clean("Fine.<br />See https://example.org &amp; weep")
+    'fine. see    weep'
+    """
+    return _NOISE.sub(" ", text.lower())
+
+
+def stop_list(choice: str) -> frozenset[str]:
+    """The words of ``"english"``, ``"none"`` or a file with one word a line.
+
+    English is scikit-learn's list and the pieces that contractions leave.
+
+    Raises
+    ------
+    IngestError
+        When the file is not text.
+    """
+    if choice == "none":
+        return frozenset()
+    if choice == "english":
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import, and most commands need it not
+
+        return frozenset(ENGLISH_STOP_WORDS) | frozenset(_CONTRACTED.split())
+    try:
+        return frozenset(Path(choice).read_text(encoding="utf-8").lower().split())
+    except UnicodeDecodeError as error:
+        raise IngestError(choice, f"the stop word list is not UTF-8 at byte {error.start + 1:,}") from None
