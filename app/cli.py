@@ -1,0 +1,211 @@
+"""The ``topiary`` command: every subcommand with its options; what they do is in ``commands.py``."""
+
+import argparse
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NoReturn
+
+SHARED_ROOMS = ("engine", "store")
+MISTAKE = 2  # exit status of everything the user can put right
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose refusals are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line and leave with status 2."""
+        self.exit(MISTAKE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; the exit status is 0, 1 when a run failed, 2 for a mistake of the user."""
+    complaint = shadowed()
+    if complaint:
+        print(complaint, file=sys.stderr)
+        return MISTAKE
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["benchmark"]:
+        from app.benchmark import main as benchmark
+
+        return int(benchmark(words[1:]) or 0)
+    wanted = build_parser().parse_args(words)
+    from app import commands
+
+    try:
+        return int(getattr(commands, wanted.function)(wanted))
+    except commands.MISTAKES as error:
+        print(f"topiary {wanted.command}: {' '.join(str(error).split())}", file=sys.stderr)
+        return MISTAKE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+
+
+def shadowed() -> str:
+    """One sentence when another package stands in the way of one of ours, else nothing."""
+    here = Path(__file__).resolve().parent.parent
+    for room in SHARED_ROOMS:
+        spec = find_spec(room)
+        found = Path(spec.origin).resolve() if spec and spec.origin else None
+        if found is None or found.parent.parent != here:
+            where = found or "a folder without code"
+            return (
+                f"topiary: another package called {room!r} ({where}) hides Topiary's own; "
+                "start it from another folder or remove that package from PYTHONPATH"
+            )
+    return ""
+
+
+def build_parser() -> Parser:
+    """The parser of every subcommand."""
+    parser = Parser(prog="topiary", description="Explore what a collection of documents is about, in the browser.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    _demo(commands)
+    _import(commands)
+    _corpora(commands)
+    _train(commands)
+    _reading(commands)
+    _steering(commands)
+    _serve(commands)
+    commands.add_parser("benchmark", help="measure fidelity and speed on this machine", add_help=False)
+    return parser
+
+
+def _command(
+    commands: "argparse._SubParsersAction[Parser]", name: str, function: str, text: str, *, reads: bool = False
+) -> Parser:
+    """A subcommand with the options all have."""
+    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    parser.set_defaults(function=function)
+    parser.add_argument(
+        "--store", metavar="URL", help="file or database URL of the store (default: TOPIARY_STORE, or your data folder)"
+    )
+    if reads:
+        parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
+    demo = _command(commands, "demo", "demo", "train on text found on this machine and watch it in the browser")
+    demo.add_argument("--port", type=int, help="port of the app (default: 5006 or the next free one; 0 = any)")
+    demo.add_argument("--no-browser", action="store_true", help="do not open a browser")
+
+
+def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "import", "import_corpus", "make a corpus of a file or folder", reads=True)
+    parser.add_argument("path", metavar="PATH", help="file, folder or zip; the format is recognised")
+    for name, text in IMPORT_HELP.items():
+        flag, kind = f"--{name.replace('_', '-')}", IMPORT_KINDS.get(name, str)
+        if kind is bool:
+            parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
+        else:
+            shown = name.split("_")[-1].upper()
+            parser.add_argument(flag, type=kind, default=argparse.SUPPRESS, metavar=shown, help=text)
+
+
+IMPORT_HELP = {
+    "name": "name of the corpus (default: that of the file)",
+    "format": "format, when it is not to be recognised from the file",
+    "text_column": "column(s) or field(s) with the text, separated by commas",
+    "title_column": "column or field with the title",
+    "label_column": "column or field with the label",
+    "split_column": "column or field that says train or test",
+    "header": "auto, yes or no: has the table a line of column names",
+    "vocabulary": "vocabulary file of a count format",
+    "encoding": "encoding of text files (default utf-8)",
+    "test_share": "share of the documents drawn for the test, where the file has no split (default 0.1)",
+    "seed": "seed of that draw and of the held-out tokens (default 0)",
+    "stop_words": "english, none or a file with one word a line",
+    "min_df": "leave out words in fewer documents than this",
+    "max_df": "leave out words in more than this share of the documents",
+    "max_words": "keep only this many words, the most frequent",
+    "token_pattern": "regular expression of a word in a text",
+    "binary": "keep only whether a word occurs",
+}
+IMPORT_KINDS: dict[str, type] = {
+    "test_share": float, "seed": int, "min_df": int, "max_df": float, "max_words": int, "binary": bool,
+}  # fmt: skip
+
+
+def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "corpora", "corpora", "list the corpora of the store, or delete one", reads=True)
+    parser.add_argument(
+        "action", nargs="?", choices=("list", "delete"), default="list", help="list (default) or delete"
+    )
+    parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to delete")
+
+
+def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "train", "train", "train a model in the background; prints the number of the run")
+    parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
+    parser.add_argument("--model", default="dlda", help="model (default dlda)")
+    parser.add_argument("--inference", help="sampler, for example tlasgr or gibbs")
+    parser.add_argument("--layers", metavar="WIDTHS", help="topics of every layer from the words up, as in 128-64-32")
+    parser.add_argument("--minibatches", type=int, help="steps (default 3500; 1500 sweeps for gibbs)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of everything random (default 1)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a setting of the model"
+    )
+    parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
+    parser.add_argument("--burn-in", type=int, default=0, help="mini-batches before it adds rates (default 2000)")
+    parser.add_argument("--samples", type=int, default=0, help="mini-batches that add rates (default 1500)")
+    parser.add_argument(
+        "--paper-point", action="store_true", help="last evaluation with 600 sweeps over all test documents"
+    )
+    parser.add_argument("--threads", type=int, help="threads of the kernels (default: up to 2); no effect on results")
+    parser.add_argument("--name", default="", help="a name for the run")
+    parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
+
+
+def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
+    _command(commands, "runs", "list_runs", "list the runs of the store", reads=True)
+    show = _command(commands, "show", "show", "show one run", reads=True)
+    topics = _command(commands, "topics", "topics", "list the topics of a run, most popular first", reads=True)
+    topics.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
+    topics.add_argument("--words", type=int, default=12, help="words of a topic (default 12, at most 30)")
+    tree = _command(commands, "tree", "tree", "write the tree under a topic")
+    tree.add_argument("--layer", type=int, help="layer of the root (default: the top)")
+    tree.add_argument(
+        "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
+    )
+    tree.add_argument("--threshold", type=float, default=5.0, help="edges above threshold / K of the lower layer (5)")
+    tree.add_argument("--up", action="store_true", help="follow parents instead of children")
+    tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
+    points = _command(commands, "points", "points", "print every point of a run as CSV")
+    for parser in (show, topics, tree, points):
+        _run_argument(parser)
+    for parser in (topics, tree):
+        parser.add_argument("--minibatch", type=int, help="the snapshot at or before this one (default: the latest)")
+
+
+def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
+    for name, text in (
+        ("stop", "stop a run after its mini-batch"),
+        ("pause", "pause a run after its mini-batch"),
+        ("resume", "go on with a run that was paused, stopped, killed or failed"),
+        ("delete", "delete a run with all that belongs to it"),
+    ):
+        parser = _command(commands, name, name, text)
+        _run_argument(parser)
+        if name == "resume":
+            parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
+
+
+def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "serve", "serve", "show the store in the browser")
+    parser.add_argument("--port", type=int, help="port of the app (default: 5006 or the next free one; 0 = any)")
+    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument("--open", action="store_true", help="open a browser")
+
+
+def _run_argument(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="number of the run, or last")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

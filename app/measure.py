@@ -1,0 +1,47 @@
+"""What a step shows of itself: the points and the arrays of a snapshot, computed from arrays."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine import topics as hierarchy
+from engine.contract import Array, Info, Topics
+from store.points import Point
+
+ACTIVE = 0.01  # a topic counts as active from this part of the mean share of its layer
+
+
+def step_points(info: Info, topics: Topics, *, minibatch: int, documents: int, seconds: float) -> list[Point]:
+    """Step sizes (mean, 5 % and 95 % quantile over topics), active topics and the ELBO after one mini-batch.
+
+    Layers are counted from 1; step sizes of ``r`` come as layer L + 1.
+    """
+
+    def point(name: str, layer: int, value: Any) -> Point:
+        return Point(minibatch, documents, seconds, name, layer, float(value))
+
+    points: list[Point] = []
+    for layer, sizes in enumerate(info.step_sizes, start=1):
+        low, high = np.quantile(sizes, (0.05, 0.95))
+        points.append(point("step_size_mean", layer, np.mean(sizes)))
+        points.append(point("step_size_low", layer, low))
+        points.append(point("step_size_high", layer, high))
+    for layer, weights in enumerate(hierarchy.popularity(topics.phi, topics.r), start=1):
+        points.append(point("active_topics", layer, active(weights)))
+    if not math.isnan(info.elbo):
+        points.append(point("elbo", 0, info.elbo))
+    return points
+
+
+def active(weights: Array) -> int:
+    """How many topics of a layer weigh at least one hundredth of the layer's mean."""
+    return int(np.count_nonzero(weights >= ACTIVE * weights.mean()))
+
+
+def snapshot_arrays(topics: Topics, info: Info, examples: dict[str, Array]) -> dict[str, Array]:
+    """The arrays of a snapshot: ``phi.l``, ``r``, ``step.l`` and the examples of every topic."""
+    arrays: dict[str, Array] = {f"phi.{layer}": phi for layer, phi in enumerate(topics.phi)}
+    arrays["r"] = topics.r
+    arrays |= {f"step.{layer}": sizes for layer, sizes in enumerate(info.step_sizes[: len(topics.phi)])}
+    return arrays | examples

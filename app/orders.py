@@ -1,0 +1,91 @@
+"""Write a run as somebody ordered it: settings checked, then a queued row."""
+
+from collections.abc import Mapping
+
+from app.plan import Order
+from engine import models, settings
+from store import corpora, runs
+from store.database import Database
+from store.runs import RunRow
+
+STEPS = 3500  # mini-batches of Table 1
+SWEEPS = 1500  # of a batch sampler: 1,000 and 500 in the authors' demonstration
+LARGEST_SEED = 2**63 - 1
+
+
+class OrderError(ValueError):
+    """A run cannot be ordered like this; the message is one sentence for the user."""
+
+
+def place(
+    db: Database,
+    corpus: str | int,
+    *,
+    model: str,
+    texts: Mapping[str, str],
+    minibatches: int | None = None,
+    seed: int = 1,
+    threads: int = 1,
+    averaged: bool = False,
+    burn_in: int = 0,
+    samples: int = 0,
+    paper_point: bool = False,
+    name: str = "",
+) -> RunRow:
+    """Write a queued run; :func:`app.launcher.fill` then starts it.
+
+    Parameters
+    ----------
+    db : Database
+    corpus : str or int
+        Name or number of a corpus.
+    model : str
+        One of ``engine.models.names()``.
+    texts : mapping of str to str
+        Settings of the model as text (``{"layers": "128-64-32", "eta": "0.05"}``); the rest keep their defaults.
+    minibatches : int, optional
+        Steps to make; 3,500 by default, 1,500 sweeps for batch Gibbs.
+    seed, threads, averaged, burn_in, samples, paper_point
+        As in :class:`app.plan.Order`.
+    name : str
+        For people.
+
+    Raises
+    ------
+    OrderError
+        When the model, a setting or a number cannot be.
+    store.errors.NotFound
+        When there is no such corpus.
+    """
+    about = corpora.find(db, corpus)
+    try:
+        module = models.load(model)
+        config = settings.parse(module.Config, dict(texts))
+        inference = str(getattr(config, "inference", ""))
+        order = Order(
+            minibatches=(SWEEPS if inference == "gibbs" else STEPS) if minibatches is None else minibatches,
+            threads=threads,
+            averaged=averaged,
+            burn_in=burn_in,
+            samples=samples,
+            paper_point=paper_point,
+        )
+    except (LookupError, ValueError) as error:
+        raise OrderError(str(error.args[0])) from error
+    if not 0 <= seed <= LARGEST_SEED:
+        raise OrderError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}")
+    if about.train_documents == 0:
+        raise OrderError(f"corpus {about.name!r} has no training documents; import it with another split")
+    if averaged and about.train_documents == about.documents:
+        raise OrderError(f"corpus {about.name!r} has no test documents, which the averaged protocol needs")
+    return runs.create(
+        db,
+        corpus=about.number,
+        model=model,
+        inference=inference,
+        layers=tuple(config.layers),
+        settings=settings.to_json(config),
+        plan=order.to_json(),
+        seed=seed,
+        name=name,
+    )

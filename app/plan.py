@@ -1,0 +1,249 @@
+"""The plan of a run: what happens after which mini-batch.
+
+Everything here is a pure function of counts (mini-batches, documents, sweeps, sizes) and never of the
+clock, so a run that was killed and resumed writes the same points and snapshots as one that was not.
+
+Costs are counted in *token draws*: one topic drawn for one token.  Watching a run is kept to a fixed
+share of the draws of training: the live curve 6 %, the last evaluation 2 %, documents placed for the
+topics' examples 1 %, snapshots 3 %, checkpoints 1 %.
+"""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple, Self
+
+from engine.contract import Sweeps
+
+CURVE_SHARE, FINAL_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE = 0.06, 0.02, 0.01, 0.03, 0.01
+CURVE_SWEEPS = Sweeps(60, 60, 2)
+PAPER_SWEEPS = Sweeps(200, 400, 2)  # point perplexity as in Figure 1 of DLDA
+PLACE_SWEEPS = Sweeps(20, 20, 1)
+# Packing and writing one number takes about the time of this many token draws (measured: 0.8 and 1.4).
+SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 1.2, 2.0
+MOST_CURVE, ENOUGH_CURVE, LEAST_CURVE = 2000, 64, 16
+MOST_FINAL = 20_000
+MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What somebody asked for; kept as JSON in the run's row.
+
+    Attributes
+    ----------
+    minibatches : int
+        Steps to make; for a batch sampler, sweeps over all training documents.
+    threads : int
+        Threads of the kernels; results do not depend on it.
+    averaged : bool
+        Also run the averaged protocol of Table 1 (models.md 1.4).
+    burn_in, samples : int
+        Its length; 0 = the paper's 2,000 and 1,500, or 4/7 and the rest of a shorter run.
+    paper_point : bool
+        Make the last evaluation with the paper's 600 sweeps over all test documents, whatever it costs.
+    """
+
+    minibatches: int
+    threads: int = 1
+    averaged: bool = False
+    burn_in: int = 0
+    samples: int = 0
+    paper_point: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
+        if self.averaged and self.burn_in >= self.minibatches:
+            raise ValueError(
+                f"burn_in must be less than the {self.minibatches} mini-batches of the run; got {self.burn_in}"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """The order as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """The order that :meth:`to_json` wrote; keys it does not know are left to others."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in known})
+
+
+class Effort(NamedTuple):
+    """What one mini-batch costs and how large things are: the counts a plan is made from.
+
+    Attributes
+    ----------
+    documents : int
+        Documents of a mini-batch.
+    sweeps : float
+        Sweeps over each of them.
+    tokens_per_document : float
+        Mean over the corpus.
+    snapshot_numbers, checkpoint_numbers : int
+        Numbers in a snapshot and in a checkpoint.
+    widths : int
+        Topics of all layers together.
+    """
+
+    documents: int
+    sweeps: float
+    tokens_per_document: float
+    snapshot_numbers: int
+    checkpoint_numbers: int
+    widths: int
+
+    @property
+    def draws(self) -> float:
+        """Token draws of one mini-batch."""
+        return max(1.0, self.documents * self.sweeps * self.tokens_per_document)
+
+
+class Averaging(NamedTuple):
+    """Mini-batches ``first`` to ``last`` add their rates to the averaged perplexity."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to do after each mini-batch, fixed before the first.
+
+    Attributes
+    ----------
+    minibatches : int
+        The last mini-batch.
+    reports : frozenset of int
+        Mini-batches that write step sizes, active topics, speed and the averaged perplexity so far.
+    evaluations : frozenset of int
+        Mini-batches with a point of the live curve; empty without test documents.
+    snapshots, checkpoints : frozenset of int
+        Mini-batches that write one.
+    curve_documents, final_documents : int
+        Test documents behind a point of the curve, and behind the last evaluation.
+    curve_sweeps, final_sweeps : Sweeps
+        How long their local chains run.
+    placed_documents : int
+        Training documents kept placed in the hierarchy, from which topics take their examples.
+    placed_each : int
+        How many of them are placed anew at each snapshot but the last, which places them all.
+    averaging : Averaging or None
+        The averaged protocol.
+    """
+
+    minibatches: int
+    reports: frozenset[int]
+    evaluations: frozenset[int]
+    snapshots: frozenset[int]
+    checkpoints: frozenset[int]
+    curve_documents: int
+    curve_sweeps: Sweeps
+    final_documents: int
+    final_sweeps: Sweeps
+    placed_documents: int
+    placed_each: int
+    averaging: Averaging | None
+
+    def due(self, minibatch: int) -> bool:
+        """Whether anything but a step happens after this mini-batch."""
+        return any(minibatch in times for times in (self.reports, self.evaluations, self.snapshots, self.checkpoints))
+
+
+def make(order: Order, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
+    """The plan of a run (a pure function of its arguments)."""
+    last = order.minibatches
+    draws = effort.draws * last
+    evaluations, curve_documents = _curve(last, draws * CURVE_SHARE / effort.tokens_per_document, test_documents)
+    final_documents, final_sweeps = _final(order, draws * FINAL_SHARE / effort.tokens_per_document, test_documents)
+    snapshots = _fit(last, draws * SNAPSHOT_SHARE, SNAPSHOT_DRAWS * effort.snapshot_numbers)
+    checkpoints = _even(last, draws * CHECKPOINT_SHARE, CHECKPOINT_DRAWS * effort.checkpoint_numbers)
+    placed, each = _placed(draws * PLACED_SHARE / effort.tokens_per_document, len(snapshots), effort, train_documents)
+    return Plan(
+        minibatches=last,
+        reports=ladder(last, 400),
+        evaluations=evaluations,
+        snapshots=snapshots,
+        checkpoints=checkpoints,
+        curve_documents=curve_documents,
+        curve_sweeps=CURVE_SWEEPS,
+        final_documents=final_documents,
+        final_sweeps=final_sweeps,
+        placed_documents=placed,
+        placed_each=each,
+        averaging=_averaging(order) if order.averaged and test_documents else None,
+    )
+
+
+def ladder(last: int, steps: int) -> frozenset[int]:
+    """Mini-batches dense at the start (1, 2, 5, 10, 20, 50, ...), and every ``last / steps``, and the last."""
+    early = {leading * 10**power for power in range(len(str(last))) for leading in (1, 2, 5)}
+    return frozenset({t for t in early if t <= last}) | spread(last, steps)
+
+
+def spread(last: int, steps: int) -> frozenset[int]:
+    """The first and the last mini-batch and every ``last / steps`` between."""
+    every = -(-last // steps)
+    return frozenset({1, *range(every, last + 1, every), last})
+
+
+def _curve(last: int, document_sweeps: float, test_documents: int) -> tuple[frozenset[int], int]:
+    """When to evaluate, and on how many documents: fewer points before too few documents."""
+    if test_documents == 0:
+        return frozenset(), 0
+    enough = min(test_documents, ENOUGH_CURVE)
+    sweeps = CURVE_SWEEPS.burn_in + CURVE_SWEEPS.collect
+    times, documents = spread(last, 1), 0
+    for times in _candidates(last, 70):
+        documents = int(document_sweeps / (len(times) * sweeps))
+        if documents >= enough:
+            break
+    return times, min(test_documents, MOST_CURVE, max(LEAST_CURVE, documents))
+
+
+def _final(order: Order, document_sweeps: float, test_documents: int) -> tuple[int, Sweeps]:
+    """Documents and sweeps of the last evaluation: all documents first, then longer chains."""
+    if order.paper_point:
+        return test_documents, PAPER_SWEEPS
+    most = min(test_documents, MOST_FINAL)
+    for sweeps in (PAPER_SWEEPS, Sweeps(100, 200, 2), CURVE_SWEEPS):
+        documents = int(document_sweeps / (sweeps.burn_in + sweeps.collect))
+        if documents >= most:
+            return most, sweeps
+    return min(most, max(LEAST_CURVE, documents)), CURVE_SWEEPS
+
+
+def _candidates(last: int, most: int) -> list[frozenset[int]]:
+    """Ways to spread something over a run, the densest first."""
+    dense = [ladder(last, steps) for steps in (150, 100, 70, 50, 35, 25, 18, 12) if steps <= most]
+    return [*dense, *(spread(last, steps) for steps in (10, 5, 3, 1))]
+
+
+def _fit(last: int, draws: float, each: float) -> frozenset[int]:
+    """The densest way that ``draws`` pay for; at least the first and last mini-batch."""
+    affordable = (times for times in _candidates(last, 150) if len(times) * each <= draws)
+    return next(affordable, spread(last, 1))
+
+
+def _even(last: int, draws: float, each: float) -> frozenset[int]:
+    """Evenly spread mini-batches, 3 to 300, and the last: a killed run loses no more than what lies between."""
+    n = int(max(3, min(300, draws / max(1.0, each))))
+    every = -(-last // n)
+    return frozenset({*range(every, last + 1, every), last})
+
+
+def _placed(document_sweeps: float, snapshots: int, effort: Effort, train_documents: int) -> tuple[int, int]:
+    sweeps = PLACE_SWEEPS.burn_in + PLACE_SWEEPS.collect
+    affordable = int(document_sweeps / sweeps)
+    placed = min(
+        train_documents, MOST_PLACED, max(1, PLACED_NUMBERS // effort.widths), max(LEAST_CURVE, affordable // 2)
+    )
+    each = (affordable - placed) // max(1, snapshots - 1)
+    return placed, min(placed, max(4, each))
+
+
+def _averaging(order: Order) -> Averaging:
+    """Burn-in and samples of Table 1: 2,000 and 1,500 of 3,500 mini-batches; the same shares of a shorter run."""
+    burn_in = order.burn_in or min(2000, order.minibatches * 4 // 7)
+    return Averaging(burn_in + 1, min(order.minibatches, burn_in + (order.samples or 1500)))

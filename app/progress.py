@@ -1,0 +1,62 @@
+"""Progress on a terminal: one line that changes; plain lines where there is no terminal."""
+
+import sys
+import time
+from typing import TextIO
+
+WIDTH = 24
+LINE_SECONDS = 10.0
+
+
+class Progress:
+    """Shows how far something is, on standard error.
+
+    On a terminal one line is written over and over; elsewhere a line is written when its words change
+    or ten seconds have passed.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
+        self._shown = 0
+        self._words = ""
+        self._last = 0.0
+
+    def show(self, words: str, share: float | None = None, rest: str = "") -> None:
+        """Show what is happening, how much of it is done (0 to 1) and whatever else there is to say."""
+        line = "  ".join(part for part in (words, bar(share) if share is not None else "", rest) if part)
+        now = time.monotonic()
+        if self._terminal:
+            self._stream.write("\r" + line.ljust(self._shown))
+            self._shown = len(line)
+            self._stream.flush()
+        elif words != self._words or now - self._last >= LINE_SECONDS:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+            self._words, self._last = words, now
+
+    def end(self, words: str = "") -> None:
+        """Close the line, with last words."""
+        if self._terminal and self._shown:
+            self._stream.write("\r" + " " * self._shown + "\r")
+            self._shown = 0
+        if words:
+            self._stream.write(words + "\n")
+        self._stream.flush()
+
+
+def bar(share: float) -> str:
+    """``[######------------------]  25 %``."""
+    share = min(1.0, max(0.0, share))
+    filled = int(WIDTH * share)
+    return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {100 * share:3.0f} %"
+
+
+def duration(seconds: float) -> str:
+    """A span of time for people: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    whole = int(seconds + 0.5)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
