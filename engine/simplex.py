@@ -80,9 +80,11 @@ def sgrld(
     ``|phi_hat + eps ((x + eta) - (x_. + phi_hat_.) phi) + N(0, 2 eps diag(phi_hat))|`` with
     ``phi = phi_hat / phi_hat_.``; shapes as in :func:`langevin`, and :func:`normalised` gives the topics.
     """
-    pull = _column_sums(counts, pool) / _column_sums(phi_hat, pool) + 1.0
+    explained = _column_sums(counts, pool)
+    inverse = 1.0 / np.maximum(_column_sums(phi_hat, pool), TINY)
     new = np.empty_like(phi_hat)
-    _by_blocks(_expanded, (phi_hat, counts, float(eta), pull, float(eps), seed, step, layer, new), new.shape, pool)
+    fixed = (phi_hat, counts, float(eta), explained, inverse, float(eps), seed, step, layer, new)
+    _by_blocks(_expanded, fixed, new.shape, pool)
     return new
 
 
@@ -247,7 +249,8 @@ def _expanded(
     phi_hat: FloatArray,
     counts: Array,
     eta: float,
-    pull: FloatArray,
+    explained: FloatArray,
+    inverse: FloatArray,
     eps: float,
     seed: int,
     step: int,
@@ -257,7 +260,7 @@ def _expanded(
     last: int,
     _totals: FloatArray,
 ) -> None:
-    """Write the step of eq. 5 to ``new``; ``pull[k] = x_.k / phi_hat_.k + 1``."""
+    """Write the step of eq. 5 to ``new``; ``explained`` is x_., ``inverse`` is 1 / phi_hat_."""
     n_topics = phi_hat.shape[1]
     noise = np.empty(n_topics)
     for block in range(first, last):
@@ -265,7 +268,8 @@ def _expanded(
             _noise(seed, step, layer, v, noise)
             for k in range(n_topics):
                 p = phi_hat[v, k]
-                moved = p + eps * (counts[v, k] + eta - pull[k] * p) + sqrt(2.0 * eps * p) * noise[k]
+                drift = counts[v, k] + eta - explained[k] * (p * inverse[k]) - p
+                moved = p + eps * drift + sqrt(2.0 * eps * p) * noise[k]
                 new[v, k] = max(fabs(moved), TINY)
 
 

@@ -1,0 +1,72 @@
+"""Many draws at once, and the tests of distribution the engine's tests share.
+
+Every random test has a fixed seed and a false-alarm rate of at most 1e-5 (``RARE``).
+"""
+
+import numba
+import numpy as np
+from scipy import stats
+
+from engine.streams import stream
+
+RARE = 1e-5
+MANY = 4_000 if numba.config.DISABLE_JIT else 200_000
+_LOOPS = {}
+
+
+def many(draw, *parameters, seed=1, n=MANY):
+    """``n`` values of ``draw(rng, *parameters)`` from one stream."""
+    if draw not in _LOOPS:
+        _LOOPS[draw] = numba.njit(nogil=True, error_model="numpy")(_loop(draw))
+    return _LOOPS[draw](seed, n, *parameters)
+
+
+def _loop(draw):
+    def loop(seed, n, *parameters):
+        values = np.empty(n)
+        rng = stream(seed, 99, 0, 0)
+        for i in range(n):
+            values[i], rng = draw(rng, *parameters)
+        return values
+
+    return loop
+
+
+def ks(values, cdf):
+    """p-value of Kolmogorov and Smirnov's test."""
+    return stats.kstest(values, cdf).pvalue
+
+
+def chi_square(values, law, least=10.0):
+    """p-value of whole numbers against ``law`` (probabilities of 0, 1, ...), rare values pooled with their neighbours.
+
+    A value of probability 0 gives 0.
+    """
+    law = np.append(law, max(1.0 - law.sum(), 0.0))
+    seen = np.bincount(np.minimum(values.astype(np.int64), len(law) - 1), minlength=len(law)).astype(float)
+    if seen[law <= 0.0].sum() > 0:
+        return 0.0
+    seen, expected = _pool(seen[law > 0.0], len(values) * law[law > 0.0], least)
+    if len(expected) == 1:
+        return 1.0
+    return stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), len(expected) - 1)
+
+
+def _pool(seen, expected, least):
+    pooled = [[0.0, 0.0]]
+    for s, e in zip(seen, expected, strict=True):
+        if pooled[-1][1] >= least:
+            pooled.append([0.0, 0.0])
+        pooled[-1][0] += s
+        pooled[-1][1] += e
+    if len(pooled) > 1 and pooled[-1][1] < least:
+        last = pooled.pop()
+        pooled[-1][0] += last[0]
+        pooled[-1][1] += last[1]
+    table = np.array(pooled)
+    return table[:, 0], table[:, 1]
+
+
+def mean_is(values, expected, deviation):
+    """p-value of the mean of independent values with the given standard deviation."""
+    return 2.0 * stats.norm.sf(abs(np.mean(values) - expected) / (deviation / np.sqrt(len(values))))

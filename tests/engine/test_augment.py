@@ -1,0 +1,270 @@
+"""Every draw has the law it claims, over the ranges met in training; false-alarm rate 1e-5 per test, seeds fixed."""
+
+import math
+
+import naive
+import numpy as np
+import pytest
+from drawing import MANY, RARE, chi_square, ks, many, mean_is
+from scipy import special, stats
+
+from engine import augment
+from engine.streams import stream
+
+SMALL_SHAPES = (1e-4, 1e-3, 0.01, 0.05, 0.0999)
+SHAPES = (0.1, 0.3, 0.7, 0.999, 1.0, 1.5, 5.0, 100.0, 1e6)
+
+
+def log_gamma_cdf(shape):
+    """P(ln G <= y) of a gamma of tiny shape, where e^y may underflow."""
+
+    def cdf(y):
+        near_zero = np.exp(np.minimum(shape * y - special.gammaln(shape + 1.0), 0.0))
+        return np.where(y < -40.0, near_zero, special.gammainc(shape, np.exp(np.maximum(y, -40.0))))
+
+    return cdf
+
+
+# agreement with the plain twins
+
+
+@pytest.mark.parametrize("name", ["normal", "exponential"])
+def test_ziggurat_draws_are_those_of_the_plain_twin(name):
+    compiled = many(getattr(augment, name), seed=3, n=5_000)
+    plain = naive.Stream(*stream(3, 99, 0, 0))
+    np.testing.assert_allclose(compiled, [getattr(naive, name)(plain) for _ in range(5_000)], rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [*SMALL_SHAPES, *SHAPES])
+def test_gamma_draws_are_those_of_the_plain_twin(shape):
+    compiled = many(augment.gamma, shape, seed=4, n=500)
+    plain = naive.Stream(*stream(4, 99, 0, 0))
+    np.testing.assert_allclose(compiled, [naive.gamma(plain, shape) for _ in range(500)], rtol=1e-11)
+
+
+@pytest.mark.parametrize("shape", [*SMALL_SHAPES, *SHAPES])
+def test_the_logarithmic_gamma_is_the_logarithm_of_the_gamma_of_the_same_stream(shape):
+    values = many(augment.gamma, shape, seed=5, n=4_000)
+    logs = many(augment.log_gamma_draw, shape, seed=5, n=4_000)
+    seen = values > augment.TINY
+    np.testing.assert_allclose(np.log(values[seen]), logs[seen], rtol=1e-9, atol=1e-9)
+    assert (logs[~seen] <= math.log(augment.TINY) + 1e-9).all()
+
+
+def test_categorical_draws_are_those_of_the_plain_twin():
+    weights = np.array([0.2, 0.0, 1e-310, 3.0, 0.5, 0.0])
+    compiled = many(augment.categorical, weights, seed=6, n=3_000)
+    plain = naive.Stream(*stream(6, 99, 0, 0))
+    assert compiled.tolist() == [naive.categorical(plain, weights) for _ in range(3_000)]
+
+
+# continuous laws
+
+
+def test_normal_follows_its_law_also_in_the_tail():
+    values = many(augment.normal)
+    assert ks(values, "norm") > RARE
+    beyond = int((np.abs(values) > naive.EDGE).sum())
+    assert stats.binomtest(beyond, MANY, 2.0 * stats.norm.sf(naive.EDGE)).pvalue > RARE
+    assert ks(np.abs(many(augment.normal, n=5 * MANY)), lambda x: 2.0 * stats.norm.cdf(x) - 1.0) > RARE
+
+
+def test_successive_normals_are_independent():
+    values = many(augment.normal, n=2 * (MANY // 2))
+    cells = np.minimum(stats.norm.cdf(values) * 16, 15).astype(int).reshape(-1, 2)
+    assert chi_square(cells[:, 0] * 16 + cells[:, 1], np.full(256, 1 / 256)) > RARE
+
+
+def test_exponential_follows_its_law_also_in_the_tail():
+    values = many(augment.exponential)
+    assert ks(values, "expon") > RARE
+    assert values.min() > 0.0
+    assert stats.binomtest(int((values > naive.EXPONENTIAL_EDGE).sum()), MANY, 4.53979e-4).pvalue > RARE
+
+
+@pytest.mark.parametrize("shape", SMALL_SHAPES)
+def test_gamma_of_small_shape_follows_its_law_on_the_log_scale(shape):
+    assert ks(many(augment.log_gamma_draw, shape), log_gamma_cdf(shape)) > RARE
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gamma_follows_its_law(shape):
+    values = many(augment.gamma, shape)
+    assert ks(values, stats.gamma(shape).cdf) > RARE
+    assert mean_is(values, shape, math.sqrt(shape)) > RARE
+
+
+@pytest.mark.parametrize("shape", [1e-300, 1e-12, 1e-4, 0.05, 0.5])
+def test_gamma_of_positive_shape_is_never_zero(shape):
+    values = many(augment.gamma, shape, n=2_000)
+    assert values.min() >= augment.TINY
+    assert np.isfinite(values).all()
+
+
+def test_gamma_of_shape_zero_is_zero():
+    assert (many(augment.gamma, 0.0, n=10) == 0.0).all()
+    assert (many(augment.log_gamma_draw, 0.0, n=10) == -np.inf).all()
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (0.05, 2.0), (2.0, 0.3), (1.0, 1.0), (3.0, 4.0), (140.01, 25.3)])
+def test_beta_follows_its_law(a, b):
+    assert ks(many(augment.beta, a, b), stats.beta(a, b).cdf) > RARE
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.01, 0.01), (1e-3, 2e-3)])
+def test_beta_of_tiny_parameters_follows_its_law_on_both_ends(a, b):
+    values = many(augment.beta, a, b)
+    inside = (values > augment.TINY) & (values < augment.BELOW_ONE)
+    low, high = stats.beta(a, b).cdf([augment.TINY, augment.BELOW_ONE])
+    assert stats.binomtest(int((values <= augment.TINY).sum()), MANY, low).pvalue > RARE
+    assert stats.binomtest(int((values < 0.5).sum()), MANY, stats.beta(a, b).cdf(0.5)).pvalue > RARE
+    assert ks(values[inside & (values < 0.5)], lambda x: (stats.beta(a, b).cdf(x) - low) / (_half(a, b) - low)) > RARE
+    assert low < high
+
+
+def _half(a, b):
+    return stats.beta(a, b).cdf(0.5)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1e-300, 1e-300), (0.0, 1.0), (1.0, 0.0), (1e-12, 5.0), (1e9, 1e-9)])
+def test_beta_stays_strictly_between_zero_and_one(a, b):
+    values = many(augment.beta, a, b, n=2_000)
+    assert values.min() >= augment.TINY
+    assert values.max() <= augment.BELOW_ONE
+
+
+# counts
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20])
+@pytest.mark.parametrize("r", [1e-3, 0.4, 2.0, 60.0])
+def test_the_law_of_crt_is_that_of_stirling_numbers(n, r):
+    np.testing.assert_allclose(naive.crt_law(n, r), naive.stirling_crt_law(n, r), rtol=1e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 30, 200, 1500])
+@pytest.mark.parametrize("r", [1e-3, 0.1, 1.0, 7.5, 300.0])
+def test_crt_follows_its_law(n, r):
+    draws = min(MANY, 20_000_000 // n)
+    assert chi_square(many(augment.crt, n, r, n=draws), naive.crt_law(n, r)) > RARE
+
+
+def test_crt_of_a_very_large_count_has_the_exact_mean_and_variance():
+    n, r = 3_000_000, 1.7
+    chances = r / (r + np.arange(n))
+    values = many(augment.crt, n, r, n=MANY // 4)
+    variance = (chances * (1.0 - chances)).sum()
+    assert mean_is(values, chances.sum(), math.sqrt(variance)) > RARE
+    assert mean_is((values - chances.sum()) ** 2, variance, math.sqrt(2.1) * variance) > RARE
+
+
+@pytest.mark.parametrize("r", [0.0, 5e-324, 1e-300, 1e-30])
+@pytest.mark.parametrize("n", [1, 2, 9, 100, 10_000])
+def test_crt_of_a_vanishing_rate_opens_one_table(n, r):
+    assert (many(augment.crt, n, r, n=200) == 1).all()
+
+
+def test_crt_of_no_customers_opens_no_table():
+    assert (many(augment.crt, 0, 0.3, n=20) == 0).all()
+
+
+def test_crt_of_a_huge_rate_opens_a_table_for_everybody():
+    assert (many(augment.crt, 50, 1e300, n=100) == 50).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 16, 17, 400, 2.5, 0.3])
+@pytest.mark.parametrize("r", [1e-12, 0.3, 40.0, 1e6])
+def test_the_mean_of_crt_is_a_difference_of_digammas(n, r):
+    expected = r * (special.digamma(n + r) - special.digamma(r)) if n else 0.0
+    if n and n == int(n):
+        expected = (r / (r + np.arange(int(n)))).sum()
+    assert augment.expected_crt(n, r) == pytest.approx(expected, rel=1e-6 if n != int(n) else 1e-9)
+
+
+def test_the_mean_of_crt_at_rate_zero_is_one():
+    assert augment.expected_crt(7, 0.0) == 1.0
+    assert augment.expected_crt(70, 0.0) == 1.0
+
+
+def test_digamma_agrees_with_scipy():
+    x = np.concatenate([np.geomspace(1e-8, 1e8, 400), np.linspace(0.01, 20.0, 400)])
+    got = np.array([augment.digamma(value) for value in x])
+    np.testing.assert_allclose(got, special.digamma(x), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [0, 1, 5, 255, 256, 257, 10_000, 10**8])
+def test_log_factorial_agrees_with_the_log_gamma_function(k):
+    assert augment.log_factorial(k) == pytest.approx(math.lgamma(k + 1.0), rel=1e-13)
+
+
+@pytest.mark.parametrize("rate", [1e-5, 0.3, 4.0, 9.99, 10.0, 12.0, 40.0, 1000.0])
+def test_poisson_follows_its_law(rate):
+    law = stats.poisson(rate).pmf(np.arange(int(rate + 12 * math.sqrt(rate) + 12)))
+    assert chi_square(many(augment.poisson, rate), law) > RARE
+
+
+@pytest.mark.parametrize("rate", [1e6, 1e12, 1e15])
+def test_poisson_of_a_large_rate_follows_its_law(rate):
+    scaled = (many(augment.poisson, rate) - rate) / math.sqrt(rate)
+    assert ks(scaled, lambda z: special.gammaincc(np.floor(z * math.sqrt(rate) + rate + 0.5) + 1.0, rate)) > RARE
+
+
+def test_poisson_of_rate_zero_is_zero():
+    assert (many(augment.poisson, 0.0, n=50) == 0).all()
+
+
+@pytest.mark.parametrize("rate", [1e-8, 1e-3, 0.3, 1.0, 4.99, 5.0, 9.0, 30.0])
+def test_truncated_poisson_follows_its_law(rate):
+    law = stats.poisson(rate).pmf(np.arange(int(rate + 12 * math.sqrt(rate) + 12))) / -math.expm1(-rate)
+    law[0] = 0.0
+    assert chi_square(many(augment.truncated_poisson, rate), law) > RARE
+
+
+@pytest.mark.parametrize("rate", [0.0, 5e-324, 1e-300, 1e-20, 1e-17])
+def test_truncated_poisson_of_a_vanishing_rate_is_one(rate):
+    assert (many(augment.truncated_poisson, rate, n=500) == 1).all()
+
+
+def test_truncated_poisson_of_a_large_rate_is_a_poisson():
+    scaled = (many(augment.truncated_poisson, 1e8) - 1e8) / 1e4
+    assert mean_is(scaled, 0.0, 1.0) > RARE
+    assert mean_is(scaled**2, 1.0, math.sqrt(2.0)) > RARE
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 1.0, 4.0, 7.99, 8.01, 12.0, 60.0, 1000.0, 30_000.0])
+def test_truncated_bessel_follows_its_law(alpha):
+    law = naive.bessel_law(alpha, int(0.5 * alpha + 8.0 * math.sqrt(alpha) + 20.0))
+    assert law.sum() == pytest.approx(1.0, rel=1e-8)
+    assert chi_square(many(augment.truncated_bessel, alpha), law) > RARE
+
+
+def test_truncated_bessel_of_a_huge_alpha_has_the_exact_mean_and_variance():
+    alpha = 1e5
+    ratio = special.ive(0, alpha) / special.ive(1, alpha)
+    mean = 0.5 * alpha * ratio
+    variance = 0.25 * alpha * alpha + mean - mean * mean  # as E[n (n - 1)] = alpha^2 / 4
+    values = many(augment.truncated_bessel, alpha)
+    assert mean_is(values, mean, math.sqrt(variance)) > RARE
+    assert mean_is((values - mean) ** 2, variance, math.sqrt(2.0) * variance) > RARE
+
+
+@pytest.mark.parametrize("alpha", [0.0, 5e-324, 1e-300, 1e-150])
+def test_truncated_bessel_of_a_vanishing_alpha_is_one(alpha):
+    assert (many(augment.truncated_bessel, alpha, n=200) == 1).all()
+
+
+def test_truncated_bessel_is_the_count_behind_a_gamma():
+    """Among (x, y) of the model, the x near one y have the law of that y: chi-square of probability transforms."""
+    rng = np.random.default_rng(8)
+    a, rate, y = 0.7, 3.0, 2.0
+    x = rng.poisson(rate, 40 * MANY)
+    x = x[x > 0]
+    near = np.abs(rng.gamma(x) / a - y) < 0.01
+    law = naive.bessel_law(2.0 * math.sqrt(a * y * rate), 60)
+    assert chi_square(x[near], law) > RARE
+    assert chi_square(many(augment.truncated_bessel, 2.0 * math.sqrt(a * y * rate)), law) > RARE
+
+
+def test_categorical_follows_its_weights_and_never_takes_a_weight_of_zero():
+    weights = np.array([0.0, 2.0, 0.5, 0.0, 7.5, 0.0])
+    assert chi_square(many(augment.categorical, weights), weights / weights.sum()) > RARE
