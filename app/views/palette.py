@@ -33,10 +33,10 @@ LIVE = Theme(
     tuple(f"var(--tp-layer-{layer})" for layer in range(1, 7)),
 )
 LIGHT = Theme(
-    "#ffffff", "#ffffff", "#14181c", "#5a636d", ("#22282e", "#0069a8", "#c05f00", "#00785a", "#a84a86", "#5b5bd6")
+    "#ffffff", "#ffffff", "#14181c", "#5a636d", ("#22282e", "#0069a8", "#b85a00", "#a84a86", "#00785a", "#5b5bd6")
 )
 DARK = Theme(
-    "#14181c", "#1c2228", "#eceff1", "#a3adb7", ("#dfe4e8", "#58b4ee", "#f0a33c", "#33c79b", "#e39ac6", "#a5a5ff")
+    "#14181c", "#1c2228", "#eceff1", "#a3adb7", ("#dfe4e8", "#58b4ee", "#f0a33c", "#e39ac6", "#33c79b", "#a5a5ff")
 )
 
 _BORDERS = (

@@ -1,0 +1,340 @@
+"""The page where a run's topics are explored: list, tree, topic, all three one selection."""
+
+from functools import partial
+from typing import Any
+
+import panel as pn
+from panel.viewable import Viewable
+
+from app.board import Board, Message
+from app.export import trees
+from app.frame import Frame, identity, parse_identity
+from app.pages import explore_reading as reading
+from app.session import Context
+from app.theme import style
+from app.views.cards import Finding, Marks, topic_list
+from app.views.controls import Controls, Moment, control_row
+from app.views.detail import topic_detail
+from app.views.find import find_topics
+from app.views.layout import WIDE
+from app.views.outline import tree_outline
+from app.views.palette import LIGHT
+from app.views.picture import CAP, Choice, Drawing, caption, draw, first_roots
+from app.views.text import escape
+from app.views.tree_view import TreeView
+from engine.tree import Node
+
+_WIDE_TAB = "wide"
+_SHOWN = ("page", "run", "snapshot", "layer", "topic", "roots", "closed", "threshold", "direction", "part", "tab")
+
+
+def explore_page(context: Context) -> Viewable:
+    """Build the page of one session."""
+    return Explorer(context).page
+
+
+class Explorer:
+    """The page of one session: turns the view and the newest frame into text, and clicks into the view.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._view = context.view
+        self._frame: Frame | None = None
+        self._drawing: Drawing | None = None
+        self._asked: tuple[int, int] | None = None  # (run, snapshot) being fetched
+        self._moments: tuple[Moment, ...] = ()
+        self._auto: tuple[Node, ...] = ()
+        self._hidden: frozenset[Node] = frozenset()
+        self._cap = CAP
+        self._aspect = WIDE
+        self._finding = Finding("")
+        self._documents = reading.Documents(context)
+        sheet = [style("explore")]
+        self._controls = Board(heard=self._hear, css_classes=["ex-top"], stylesheets=sheet)
+        self._list = Board(heard=self._hear, css_classes=["ex-list"], stylesheets=sheet)
+        self._tree = TreeView(heard=self._hear, css_classes=["ex-tree"], stylesheets=sheet)
+        self._detail = Board(heard=self._hear, css_classes=["ex-side"], stylesheets=sheet)
+        self._foot = Board(heard=self._hear, css_classes=["ex-foot"], stylesheets=sheet)
+        self.page = pn.Row(
+            self._controls, self._list, self._tree, self._detail, self._foot,
+            css_classes=["ex-page"], stylesheets=sheet, sizing_mode="stretch_width", margin=0,
+        )  # fmt: skip
+        self._view.param.watch(self._on_view, list(_SHOWN))
+        context.on_tick(self._on_tick)
+        self._fetch()
+        self._draw_all()
+
+    # --------------------------------------------------------- what is shown
+
+    @property
+    def choice(self) -> Choice:
+        """What of the graph is shown, from the view."""
+        view = self._view
+        return Choice(
+            self._roots(), view.threshold, view.direction, view.part, _nodes(view.closed), self._hidden, self._cap
+        )
+
+    def _roots(self) -> tuple[Node, ...]:
+        if self._frame is None:
+            return ()
+        wanted = tuple(node for node in _ordered(self._view.roots) if self._frame.has(node))
+        return wanted or self._auto
+
+    def _selected(self) -> Node | None:
+        node = Node(self._view.layer, self._view.topic - 1)
+        return node if self._view.topic and self._frame is not None and self._frame.has(node) else None
+
+    def _layer(self, frame: Frame) -> int:
+        """The layer listed: the view's, but the top one as long as nothing was chosen."""
+        if self._view.topic == 0 and self._view.tab != "layer" and not self._view.roots and self._view.layer == 1:
+            return frame.n_layers
+        return min(self._view.layer, frame.n_layers)
+
+    # ------------------------------------------------------------ what's new
+
+    def _on_tick(self, tick: Any) -> None:
+        run = self._view.run
+        if self._view.page != "explore" or run not in tick.snapshots | tick.rows | tick.labels:
+            return
+        if self._frame is None or run in tick.labels or (run in tick.snapshots and not self._view.snapshot):
+            self._fetch()
+        if self._frame is None:
+            self._draw_all()
+
+    def _on_view(self, *events: Any) -> None:
+        if self._view.page != "explore":
+            return
+        changed = {event.name for event in events}
+        if changed & {"run", "roots", "direction", "part"}:
+            self._cap = CAP
+        if "run" in changed:
+            self._frame, self._drawing, self._hidden, self._finding = None, None, frozenset(), Finding("")
+        if changed & {"run", "snapshot", "page"}:
+            self._fetch()
+        self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
+
+    def _fetch(self) -> None:
+        run, snapshot = self._view.run, self._view.snapshot
+        known = self._context.feed.known_frame(run, snapshot or None)
+        if known is not None:
+            self._take((run, snapshot), known)
+        if run and self._asked != (run, snapshot):
+            self._asked = (run, snapshot)
+            self._context.later(partial(reading.frame_and_moments, self._context, run, snapshot), self._fetched)
+
+    def _fetched(self, answer: reading.Fetched) -> None:
+        self._asked = None
+        if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
+            return
+        self._moments = answer.moments
+        if answer.frame is not None:
+            self._take((answer.run, answer.snapshot), answer.frame)
+        self._draw_all()
+
+    def _take(self, key: tuple[int, int], frame: Frame) -> None:
+        if key != (self._view.run, self._view.snapshot) or frame is self._frame:
+            return
+        self._frame = frame
+        fresh = first_roots(frame, self._view.threshold)
+        # the same few topics stay in sight while their ranks change a little
+        if not self._auto or any(not frame.has(node) or frame.rank(node) > 2 * len(fresh) for node in self._auto):
+            self._auto = fresh
+        self._draw_all()
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw_all(self, *, tree: bool = True) -> None:
+        frame = self._frame
+        if frame is None:
+            self._draw_nothing()
+            return
+        if tree:
+            self._draw_tree(frame)
+        selected = self._selected()
+        self._tree.selected = identity(selected) if selected else ""
+        self._draw_controls(frame)
+        self._draw_list(frame)
+        self._draw_detail(frame)
+
+    def _draw_nothing(self) -> None:
+        sentence = reading.waiting_for(self._context)
+        self._tree.param.update(svg="", note=sentence, selected="")
+        self._controls.html = '<div class="ex-controls"><div class="ex-roots"><span>Explore</span></div></div>'
+        self._list.html = f'<p class="ex-none">{escape(sentence)}</p>'
+        self._detail.html = ""
+        self._foot.html = ""
+
+    def _draw_tree(self, frame: Frame) -> None:
+        choice = self.choice
+        previous = self._drawing.layout.order() if self._drawing else None
+        drawing = draw(frame, choice, aspect=self._aspect, previous=previous, selected=self._selected())
+        self._drawing = drawing
+        self._tree.param.update(svg=drawing.svg, note="")
+        alone = len(drawing.part.nodes) == len(drawing.part.roots)
+        hint = reading.lonely(frame, choice) if alone else ""
+        self._foot.html = (
+            f'<p class="ex-caption">{escape(caption(frame, choice))}</p>{hint}'
+            f'<details class="ex-fold"><summary>The tree as text</summary>{tree_outline(frame, drawing.part, choice.direction)}</details>'
+        )
+
+    def _draw_controls(self, frame: Frame) -> None:
+        state = Controls(
+            chosen=bool(self._view.roots),
+            hidden=len(self._hidden),
+            moments=self._moments,
+            pinned=self._view.snapshot,
+            wide=self._view.tab == _WIDE_TAB,
+            formats=("svg", *(name for name in trees.formats() if name != "svg")),
+        )
+        self._controls.html = control_row(frame, self.choice, state)
+        classes = ["ex-page", "ex-only"] if state.wide else ["ex-page"]
+        if self.page.css_classes != classes:
+            self.page.css_classes = classes
+
+    def _draw_list(self, frame: Frame, *, focus: bool = False) -> None:
+        marks = Marks(self._selected(), frozenset(self._roots()))
+        finding = self._finding._replace(topics=find_topics(frame, self._finding.text))
+        self._list.html = topic_list(frame, self._layer(frame), marks, finding, focus=focus)
+
+    def _draw_detail(self, frame: Frame) -> None:
+        node = self._selected() or next(iter(self._roots()), None)
+        if node is None:
+            self._detail.html = ""
+            return
+        documents = self._documents.of(frame, node, self._draw_again)
+        self._detail.html = topic_detail(frame, node, self._view.threshold, documents, root=node in self._roots())
+
+    def _draw_again(self) -> None:
+        if self._frame is not None:
+            self._draw_detail(self._frame)
+
+    # -------------------------------------------------------------- wishes
+
+    def _hear(self, message: Message) -> None:
+        node = parse_identity(str(message.get("id", "")))
+        value = str(message.get("value", ""))
+        match message["do"]:
+            case "select":
+                self._select(node)
+            case "toggle" if node is not None:
+                self._view.closed = _flip(self._view.closed, identity(node))
+            case "root" if node is not None:
+                self._view.param.update(roots=(identity(node),), layer=node.layer, topic=node.column + 1)
+            case "pin" | "unpin" if node is not None:
+                self._view.roots = _flip(tuple(identity(root) for root in self._roots()), identity(node))
+            case "popular":
+                self._view.param.update(roots=(), closed=(), part="union")
+            case "hide" if node is not None:
+                self._hide(node)
+            case "unhide":
+                self._hidden = frozenset()
+                self._draw_all()
+            case "open-all":
+                self._view.closed = ()
+            case "more":
+                self._cap *= 2
+                self._draw_all()
+            case "layer":
+                self._list_layer(str(message.get("layer", "")))
+            case "direction" if value in ("down", "up"):
+                self._view.direction = value
+            case "part" if value in ("union", "shared", "unique"):
+                self._view.part = value
+            case "wide":
+                self._view.tab = "" if self._view.tab == _WIDE_TAB else _WIDE_TAB
+            case _:
+                self._hear_values(message, node, value)
+
+    def _hear_values(self, message: Message, node: Node | None, value: str) -> None:
+        match message["do"]:
+            case "threshold":
+                self._view.threshold = reading.threshold(value, self._view.threshold)
+            case "snapshot" if value.isdecimal():
+                self._view.snapshot = int(value)
+            case "size":
+                self._resize(message)
+            case "search" if "value" in message:
+                self._search(value)
+            case "search":
+                self._focus_search()
+            case "rename" if node is not None:
+                act = partial(self._context.actions.rename_topic, self._view.run, node.layer, node.column + 1, value)
+                self._context.later(act, lambda _: self._fetch())
+            case "save" if value:
+                self._save(value)
+            case _:
+                pass
+
+    def _select(self, node: Node | None) -> None:
+        if node is None:
+            self._view.topic = 0
+        else:
+            self._view.param.update(layer=node.layer, topic=node.column + 1)
+
+    def _hide(self, node: Node) -> None:
+        roots = self._roots()
+        if node in roots and len(roots) > 1:
+            self._view.roots = tuple(identity(root) for root in roots if root != node)
+        elif node not in roots:
+            self._hidden |= {node}
+            self._draw_all()
+
+    def _list_layer(self, text: str) -> None:
+        if self._frame is not None and text.isdecimal() and 1 <= int(text) <= self._frame.n_layers:
+            self._view.param.update(layer=int(text), topic=0, tab="layer")
+
+    def _resize(self, message: Message) -> None:
+        width, height = message.get("width"), message.get("height")
+        if not isinstance(width, int | float) or not isinstance(height, int | float) or min(width, height) < 50:
+            return
+        aspect = min(2.6, max(0.6, width / height))
+        if abs(aspect / self._aspect - 1) > 0.12:
+            self._aspect = aspect
+            if self._frame is not None:
+                self._draw_tree(self._frame)
+
+    def _focus_search(self) -> None:
+        if self._frame is not None:
+            self._draw_list(self._frame, focus=True)
+
+    def _search(self, text: str) -> None:
+        self._finding = Finding(text[:200])
+        if self._frame is not None:
+            self._draw_list(self._frame)
+            if self._finding.text.strip():
+                self._context.later(partial(reading.search, self._context, self._view.run, self._finding.text), self._searched)
+
+    def _searched(self, finding: Finding) -> None:
+        if finding.text == self._finding.text and self._frame is not None:
+            self._finding = finding
+            self._draw_list(self._frame)
+
+    def _save(self, form: str) -> None:
+        frame = self._frame
+        if frame is None:
+            return
+        choice = self.choice
+        name = f"topiary-run-{frame.run}-minibatch-{frame.minibatch}.{form}"
+        if form == "png":
+            picture = draw(frame, choice, theme=LIGHT, aspect=self._aspect)
+            self._tree.save_picture(name, picture.svg, picture.layout.width, picture.layout.height)
+        elif form in trees.formats():
+            self._tree.save(name, trees.render(frame, choice, form))
+
+
+def _ordered(identities: tuple[str, ...]) -> list[Node]:
+    return [node for text in identities if (node := parse_identity(text)) is not None]
+
+
+def _nodes(identities: tuple[str, ...]) -> frozenset[Node]:
+    return frozenset(_ordered(identities))
+
+
+def _flip(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
+    """Put one in, or take it out."""
+    return tuple(each for each in identities if each != one) if one in identities else (*identities, one)

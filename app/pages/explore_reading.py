@@ -1,0 +1,125 @@
+"""What the explore page reads from the store, off the session's thread, and the sentences for waiting."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from app.frame import Frame
+from app.session import Context
+from app.views.cards import Finding, Found
+from app.views.controls import Moment
+from app.views.detail import Reading, excerpt
+from app.views.picture import Choice
+from engine.tree import Node
+from store import corpora, snapshots
+
+_SHOWN_DOCUMENTS = 8
+_FOUND_DOCUMENTS = 12
+_REMEMBERED = 200
+
+
+class Fetched(NamedTuple):
+    """The frame that was wanted (None when there is none yet) and the moments one may choose."""
+
+    run: int
+    snapshot: int
+    frame: Frame | None
+    moments: tuple[Moment, ...]
+
+
+def frame_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
+    """Fetch a frame and the list of snapshots; waits for the store."""
+    rows = snapshots.every(context.db, run)
+    moments = tuple(Moment(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
+    frame = context.feed.frame(run, snapshot or None)
+    return Fetched(run, snapshot, frame, moments)
+
+
+def search(context: Context, run: int, text: str) -> Finding:
+    """Search the documents of a run's corpus; waits for the store."""
+    row = context.feed.run(run)
+    if row is None:
+        return Finding(text, total=0)
+    total, found = corpora.search(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS)
+    documents = [Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found]
+    return Finding(text, documents=documents, total=total)
+
+
+class Documents:
+    """The documents of the topic on screen, read in the background and remembered.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[tuple[int, int, Node], list[Reading]] = {}
+        self._asked: set[tuple[int, int, Node]] = set()
+
+    def of(self, frame: Frame, node: Node, then: Callable[[], None]) -> list[Reading] | None:
+        """Give the documents of a topic, or None and call ``then`` when they are here."""
+        key = (frame.run, frame.snapshot, node)
+        if not frame.documents:
+            return []
+        known = self._known.get(key)
+        if known is None and key not in self._asked:
+            self._asked.add(key)
+            self._context.later(partial(self._read, frame, node), partial(self._keep, key, then))
+        return known
+
+    def _read(self, frame: Frame, node: Node) -> list[Reading]:
+        row = self._context.feed.run(frame.run)
+        uses = frame.uses(node, _SHOWN_DOCUMENTS)
+        if row is None or not uses:
+            return []
+        found = corpora.documents(self._context.db, row.corpus, [use.document for use in uses])
+        texts = {document.number: document for document in found}
+        return [
+            Reading(document.title, document.text, document.label or "", use.weight)
+            for use in uses
+            if (document := texts.get(use.document)) is not None
+        ]
+
+    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[Reading]) -> None:
+        self._asked.discard(key)
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[key] = found
+        then()
+
+
+def waiting_for(context: Context) -> str:
+    """Say why there is no tree yet."""
+    view = context.view
+    row = context.feed.run(view.run)
+    if row is None:
+        return "Choose a run to explore, or start one on the Runs page."
+    state = context.feed.state(view.run)
+    if state in ("failed", "stopped", "lost"):
+        return row.message or f"This run is {state} and has no snapshot to explore."
+    if state == "queued":
+        return "This run is waiting for its turn; its first topics appear here a few seconds after it starts."
+    doing = row.message.rstrip(".") + ". " if row.message else ""
+    return f"{doing}The first topics appear here with the first snapshot."
+
+
+def lonely(frame: Frame, choice: Choice) -> str:
+    """Say why only the roots are seen."""
+    if choice.part == "shared":
+        return '<p class="ex-hint">These roots share no topic at this threshold.</p>'
+    if choice.direction == "up" or all(root.layer == 1 for root in choice.roots):
+        return '<p class="ex-hint">Nothing lies beyond these roots in this direction at this threshold.</p>'
+    if frame.minibatch < 50:
+        return '<p class="ex-hint">Training has just begun: no edge is above the threshold yet. Lower τ, or wait a little.</p>'
+    return '<p class="ex-hint">No edge of these roots is above the threshold; lower τ to see their heaviest children.</p>'
+
+
+def threshold(text: str, before: float) -> float:
+    """Read a threshold; what is not one changes nothing."""
+    try:
+        value = float(text)
+    except ValueError:
+        return before
+    return value if 0.0 <= value <= 1e6 else before

@@ -1,0 +1,136 @@
+"""All about one topic: words, parents, children, documents, as one text of HTML."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.frame import Frame, Relative, identity
+from app.views.atoms import atom_uri, has_pictures
+from app.views.text import escape, number, percent, shorten
+from engine.tree import Node
+
+_EXCERPT, _LONGEST = 220, 6000
+
+
+class Reading(NamedTuple):
+    """A document as it is read here: its title, text and label, and how strongly it uses the topic."""
+
+    title: str
+    text: str
+    label: str
+    weight: float
+
+
+def excerpt(text: str, most: int = _EXCERPT) -> str:
+    """Give the beginning of a text on one line."""
+    return shorten(" ".join(text[: 4 * most].split()), most)
+
+
+def topic_detail(frame: Frame, node: Node, threshold: float, documents: Sequence[Reading] | None, *, root: bool) -> str:
+    """Write everything about a topic.
+
+    Parameters
+    ----------
+    frame : Frame
+    node : Node
+    threshold : float
+        Relatives on lighter edges are listed paler.
+    documents : sequence of Reading, or None
+        None while they are being read.
+    root : bool
+        Whether the topic is one of the tree's roots.
+    """
+    parts = [_head(frame, node, root=root)]
+    if has_pictures(frame):
+        label = f"picture of topic {frame.rank(node)} of layer {node.layer}"
+        parts.append(f'<img class="ex-picture" src="{atom_uri(frame, node)}" alt="{label}">')
+    else:
+        parts.append(_words(frame, node))
+    parts.append(_relatives(frame, "Parents", frame.parents(node, 8), threshold / frame.widths[node.layer - 1]))
+    if node.layer > 1:
+        below = threshold / frame.widths[node.layer - 2]
+        parts.append(_relatives(frame, "Children", frame.children(node, 12), below))
+    parts.append(_documents(documents))
+    return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
+
+
+def _head(frame: Frame, node: Node, *, root: bool) -> str:
+    key, name = identity(node), frame.name(node)
+    of = (
+        f"Layer {node.layer} · rank {frame.rank(node)} of {frame.widths[node.layer - 1]} · {percent(frame.share(node))}"
+    )
+    title = escape(name or frame.title(node))
+    kind = "" if name else " ex-unnamed"
+    step = ""
+    if frame.step_sizes:
+        step = f" · step size {number(float(frame.step_sizes[node.layer - 1][node.column]))}"
+    dead = (
+        ""
+        if frame.alive[node.layer - 1][node.column]
+        else '<p class="ex-none">No document uses this topic at present.</p>'
+    )
+    pin = "Remove from roots" if root else "Add to roots"
+    return (
+        f'<header style="--hue:var(--tp-layer-{(node.layer - 1) % 6 + 1})"><p class="ex-over">{of}</p>'
+        f'<h2 class="ex-name{kind}" tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic" data-value="{escape(name)}"'
+        f' title="Double-click or F2 to give it a name">{title}</h2>'
+        f'<p class="ex-ident"><span title="The number of a topic that never changes during a run">{key}</span>{step}</p>{dead}'
+        f'<div class="ex-acts"><button data-do="root" data-id="{key}">Make root</button>'
+        f'<button data-do="pin" data-id="{key}">{pin}</button><button data-do="hide" data-id="{key}">Hide</button></div></header>'
+    )
+
+
+def _words(frame: Frame, node: Node) -> str:
+    words = frame.top_words(node, 30)
+    most = words[0].weight if words and words[0].weight > 0 else 1.0
+    rows = [
+        f'<li><span>{escape(word.text)}</span><i style="--part:{100 * word.weight / most:.1f}%"></i><small>{number(word.weight)}</small></li>'
+        for word in words
+    ]
+    mass = percent(sum(word.weight for word in words))
+    more = ""
+    if len(rows) > 12:
+        more = f'<details><summary>{len(rows) - 12} more words</summary><ol class="ex-bars">{"".join(rows[12:])}</ol></details>'
+    return (
+        f'<section><h3>Words <small title="Mass of the words listed in the topic\'s projection to words">{mass} in {len(rows)}</small></h3>'
+        f'<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
+    )
+
+
+def _relatives(frame: Frame, title: str, relatives: list[Relative], least: float) -> str:
+    if not relatives:
+        return ""
+    most = relatives[0].weight
+    rows = "".join(
+        f'<li{"" if relative.weight > least else " class=ex-weak"}><button data-do="select" data-id="{identity(relative.node)}"'
+        f' style="--hue:var(--tp-layer-{(relative.node.layer - 1) % 6 + 1})"><b>{frame.rank(relative.node)}</b>'
+        f"<span>{escape(shorten(frame.title(relative.node), 44))}</span></button>"
+        f'<i style="--part:{100 * relative.weight / most:.1f}%"></i><small>{number(relative.weight)}</small></li>'
+        for relative in relatives
+    )
+    layer = relatives[0].node.layer
+    return (
+        f'<section><h3>{title} <small title="Paler ones are not above the threshold">layer {layer}, edge weight</small></h3>'
+        f'<ol class="ex-bars ex-kin">{rows}</ol></section>'
+    )
+
+
+def _documents(documents: Sequence[Reading] | None) -> str:
+    if documents is None:
+        inside = '<p class="ex-none">Reading the documents …</p>'
+    elif not documents:
+        inside = '<p class="ex-none">Not known for this snapshot yet.</p>'
+    else:
+        inside = f'<ul class="ex-docs">{"".join(_document(document) for document in documents)}</ul>'
+    return f"<section><h3>Documents that use it most</h3>{inside}</section>"
+
+
+def _document(document: Reading) -> str:
+    title = escape(shorten(document.title, 110) or "untitled")
+    label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
+    head = f'<strong>{title}</strong>{label}<small title="Strength of the topic in the document (theta)">{number(document.weight)}</small>'
+    if not document.text.strip():
+        return f"<li><div>{head}</div></li>"
+    return (
+        f"<li><details><summary><div>{head}</div><span>{escape(excerpt(document.text))}</span></summary>"
+        f"<pre>{escape(shorten(document.text, _LONGEST))}</pre></details></li>"
+    )

@@ -1,0 +1,53 @@
+"""The tree in the browser: a component that shows the SVG text of `draw` and reports what is wanted."""
+
+from collections.abc import Callable
+from typing import Any
+
+import param
+from panel.custom import JSComponent
+
+from app.paths import asset
+
+Message = dict[str, Any]
+
+_TYPES = {"svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
+
+
+class TreeView(JSComponent):
+    """Pan, zoom, hover, fold and walk through a tree.
+
+    Parameters
+    ----------
+    svg : str
+        What `draw` wrote with the live theme; empty while there is nothing to show.
+    selected : str
+        Identity of the chosen topic, or "".
+    note : str
+        The sentence shown instead of an empty picture.
+    heard : (message) -> None
+        Called with ``{"do": "select" | "toggle" | "root" | "hide", "id": "L3:17"}``, with ``{"do":
+        "more", "layer": 2}``, ``{"do": "size", "width": .., "height": ..}`` or ``{"do": "search"}``.
+    """
+
+    svg = param.String(default="")
+    selected = param.String(default="")
+    note = param.String(default="")
+
+    _esm = asset("js/tree.js")
+
+    def __init__(self, heard: Callable[[Message], None] | None = None, **params: Any) -> None:
+        super().__init__(**({"margin": 0} | params))
+        self._heard = heard
+
+    def save(self, name: str, text: str) -> None:
+        """Hand a text to the visitor as a file."""
+        kind = _TYPES.get(name.rpartition(".")[2], "text/plain")
+        self._send_msg({"name": name, "text": text, "type": f"{kind};charset=utf-8"})
+
+    def save_picture(self, name: str, svg: str, width: float, height: float) -> None:
+        """Hand an SVG text to the visitor as a PNG, drawn by the browser at up to three times its size."""
+        self._send_msg({"paint": True, "name": name, "text": svg, "size": [width, height]})
+
+    def _handle_msg(self, data: Any) -> None:
+        if self._heard is not None and isinstance(data, dict) and isinstance(data.get("do"), str):
+            self._heard(data)

@@ -1,0 +1,351 @@
+// The picture of the tree: pan, zoom, hover, keys.  The SVG text comes finished from the server; this
+// only moves it about and reports {do, id} for what the visitor wants.
+//
+// Zoom, focus and the place of the topic last touched survive every update.
+
+const NS = "http://www.w3.org/2000/svg"
+const FAR = 0.66 // below this scale the words are too small: the boxes show their gist instead
+const still = matchMedia("(prefers-reduced-motion: reduce)")
+
+function element(name, className, more = {}) {
+  const made = document.createElement(name)
+  made.className = className
+  Object.assign(made, more)
+  return made
+}
+
+function place_of(node) {
+  const [x, y] = (node.getAttribute("transform").match(/-?[\d.]+/g) ?? [0, 0]).map(Number)
+  return {x, y}
+}
+
+export function render({model, view}) {
+  const stage = element("div", "tp-stage")
+  const canvas = document.createElementNS(NS, "svg")
+  const world = document.createElementNS(NS, "g")
+  const tip = element("div", "tp-tip", {hidden: true})
+  const note = element("p", "tp-note")
+  const tools = element("div", "tp-tools")
+  canvas.setAttribute("class", "tp-canvas")
+  world.setAttribute("class", "tp-world")
+  canvas.append(world)
+  stage.append(canvas, note, tip, tools)
+
+  const camera = {x: 0, y: 0, k: 1, size: [1, 1], fitted: true}
+  let anchor = null // the topic last touched: it stays where it is on screen
+
+  // ---------------------------------------------------------------- camera
+
+  const settle = (moving) => {
+    world.classList.toggle("tp-moving", moving && !still.matches)
+    world.style.transform = `translate(${camera.x}px,${camera.y}px) scale(${camera.k})`
+    stage.classList.toggle("tp-far", camera.k < FAR)
+    stage.dataset.scale = camera.k.toFixed(3)
+  }
+  const fit = (moving = true) => {
+    const {clientWidth: width, clientHeight: height} = stage
+    if (width === 0 || height === 0) { return }
+    const [w, h] = camera.size
+    const k = Math.min(width / w, height / h, 1.35)
+    Object.assign(camera, {k, x: (width - k * w) / 2, y: Math.max(0, (height - k * h) / 2), fitted: true})
+    settle(moving)
+  }
+  const zoom = (factor, x, y, moving = false) => {
+    const k = Math.min(5, Math.max(0.08, camera.k * factor))
+    const real = k / camera.k
+    Object.assign(camera, {k, x: x - (x - camera.x) * real, y: y - (y - camera.y) * real, fitted: false})
+    settle(moving)
+  }
+  const middle = (factor) => zoom(factor, stage.clientWidth / 2, stage.clientHeight / 2, true)
+  for (const [text, label, act] of [["+", "Zoom in", () => middle(1.3)], ["−", "Zoom out", () => middle(1 / 1.3)], ["⤢", "Fit the whole tree", () => fit()]]) {
+    const button = element("button", "tp-tool", {type: "button", textContent: text, title: label, onclick: act})
+    button.setAttribute("aria-label", label)
+    tools.append(button)
+  }
+
+  // ----------------------------------------------------------- the picture
+
+  const nodes = () => [...world.querySelectorAll(".tp-node")]
+  const node = (id) => world.querySelector(`.tp-node[data-id="${CSS.escape(id ?? "")}"]`)
+  const edges = () => [...world.querySelectorAll(".tp-edge")]
+  const say = (name, id, more = {}) => {
+    if (id) { anchor = id }
+    model.send_msg({do: name, id, ...more})
+  }
+
+  const rove = () => {
+    const all = nodes()
+    const stop = node(anchor) ?? node(model.selected) ?? all[0]
+    all.forEach(each => each.setAttribute("tabindex", each === stop ? "0" : "-1"))
+  }
+  const move = (old_nodes, old_edges) => {
+    const timing = {duration: 250, easing: "cubic-bezier(.2,.7,.2,1)"}
+    for (const each of nodes()) {
+      const before = old_nodes.get(each.dataset.id)
+      const {x, y} = place_of(each)
+      if (!before) {
+        each.animate([{opacity: 0}, {opacity: 1}], timing)
+      } else if (before.x !== x || before.y !== y) {
+        each.animate([{transform: `translate(${before.x}px,${before.y}px)`}, {transform: `translate(${x}px,${y}px)`}], timing)
+      }
+    }
+    for (const each of edges()) {
+      const line = each.lastElementChild
+      const before = old_edges.get(`${each.dataset.from}>${each.dataset.to}`)
+      const path = line.getAttribute("d")
+      if (before === undefined) {
+        line.animate([{strokeOpacity: 0}, {strokeOpacity: 1, offset: 0.2}, {strokeOpacity: 0.42}], {duration: 1600, easing: "ease-out"})
+      } else if (before !== path) {
+        line.animate([{d: `path("${before}")`}, {d: `path("${path}")`}], timing)
+      }
+    }
+  }
+  const draw = () => {
+    const parsed = new DOMParser().parseFromString(model.svg, "image/svg+xml").documentElement
+    const drawn = model.svg !== "" && parsed.nodeName === "svg"
+    const old_nodes = new Map(nodes().map(each => [each.dataset.id, place_of(each)]))
+    const old_edges = new Map(edges().map(each => [`${each.dataset.from}>${each.dataset.to}`, each.lastElementChild.getAttribute("d")]))
+    const focused = view.shadow_el.activeElement?.dataset?.id
+    const held = old_nodes.get(anchor)
+    world.replaceChildren(...(drawn ? [...parsed.childNodes].map(child => document.importNode(child, true)) : []))
+    note.hidden = drawn
+    note.textContent = model.note
+    hide()
+    if (!drawn) { return }
+    world.setAttribute("role", "tree")
+    world.setAttribute("aria-label", parsed.getAttribute("aria-label"))
+    camera.size = parsed.getAttribute("viewBox").split(" ").slice(2).map(Number)
+    const now = node(anchor)
+    if (camera.fitted) {
+      fit(old_nodes.size > 0)
+    } else if (held && now) {
+      const {x, y} = place_of(now)
+      Object.assign(camera, {x: camera.x + camera.k * (held.x - x), y: camera.y + camera.k * (held.y - y)})
+      settle(true)
+    }
+    if (old_nodes.size > 0 && !still.matches) { move(old_nodes, old_edges) }
+    choose()
+    rove()
+    if (focused) { (node(focused) ?? node(anchor))?.focus({preventScroll: true}) }
+    stage.dataset.drawn = String(Number(stage.dataset.drawn ?? 0) + 1)
+  }
+  const choose = () => {
+    nodes().forEach(each => each.setAttribute("aria-selected", String(each.dataset.id === model.selected)))
+    rove()
+  }
+
+  // -------------------------------------------------------- hover and tips
+
+  const flow = (id) => { // everything above and beneath a topic, with the edges between
+    const links = edges()
+    const lit = new Set([id])
+    const follow = (near, far) => {
+      const queue = [id]
+      while (queue.length > 0) {
+        const at = queue.pop()
+        for (const link of links) {
+          if (link.dataset[near] === at) {
+            link.classList.add("tp-lit")
+            if (!lit.has(link.dataset[far])) { lit.add(link.dataset[far]); queue.push(link.dataset[far]) }
+          }
+        }
+      }
+    }
+    follow("from", "to")
+    follow("to", "from")
+    return lit
+  }
+  const unlight = () => {
+    stage.classList.remove("tp-dim")
+    world.querySelectorAll(".tp-lit").forEach(each => each.classList.remove("tp-lit"))
+  }
+  const light = (target) => {
+    unlight()
+    let lit
+    if (target.classList.contains("tp-edge")) {
+      target.classList.add("tp-lit")
+      lit = new Set([target.dataset.from, target.dataset.to])
+    } else {
+      lit = flow(target.dataset.id)
+    }
+    stage.classList.add("tp-dim")
+    lit.forEach(id => node(id)?.classList.add("tp-lit"))
+  }
+  const show = (target, x, y) => {
+    const [title, ...rest] = target.dataset.tip.split("\n")
+    tip.replaceChildren(element("strong", "", {textContent: title}), ...rest.map(line => element("span", "", {textContent: line})))
+    tip.hidden = false
+    const left = Math.min(x + 16, stage.clientWidth - tip.offsetWidth - 8)
+    const top = y + 18 + tip.offsetHeight > stage.clientHeight ? y - tip.offsetHeight - 12 : y + 18
+    tip.style.transform = `translate(${Math.max(8, left)}px,${Math.max(8, top)}px)`
+  }
+  const hide = () => { tip.hidden = true; unlight() }
+  const at = (event) => {
+    const box = stage.getBoundingClientRect()
+    return [event.clientX - box.left, event.clientY - box.top]
+  }
+
+  // -------------------------------------------------------------- pointers
+
+  const touching = new Map()
+  let dragged = false
+  canvas.addEventListener("pointerdown", (event) => {
+    touching.set(event.pointerId, at(event))
+    dragged = touching.size > 1
+  })
+  canvas.addEventListener("pointermove", (event) => {
+    const [x, y] = at(event)
+    const before = touching.get(event.pointerId)
+    if (before === undefined) {
+      const target = event.target.closest("[data-tip]")
+      if (target) { light(target); show(target, x, y) } else { hide() }
+      return
+    }
+    if (touching.size === 2) {
+      const other = [...touching].find(([id]) => id !== event.pointerId)[1]
+      const spread = (point) => Math.hypot(point[0] - other[0], point[1] - other[1])
+      zoom(spread([x, y]) / Math.max(1, spread(before)), (x + other[0]) / 2, (y + other[1]) / 2)
+      touching.set(event.pointerId, [x, y])
+      return
+    }
+    if (!dragged && Math.hypot(x - before[0], y - before[1]) < 5) { return }
+    if (!dragged) { dragged = true; canvas.setPointerCapture(event.pointerId); hide(); stage.classList.add("tp-drag") }
+    Object.assign(camera, {x: camera.x + x - before[0], y: camera.y + y - before[1], fitted: false})
+    touching.set(event.pointerId, [x, y])
+    settle(false)
+  })
+  const release = (event) => {
+    touching.delete(event.pointerId)
+    stage.classList.remove("tp-drag")
+  }
+  canvas.addEventListener("pointerup", release)
+  canvas.addEventListener("pointercancel", release)
+  canvas.addEventListener("pointerleave", hide)
+  canvas.addEventListener("click", (event) => {
+    if (dragged) { dragged = false; return }
+    const more = event.target.closest(".tp-more")
+    const target = event.target.closest(".tp-node")
+    if (more) { say("more", null, {layer: Number(more.dataset.layer)}) }
+    if (!target) { return }
+    const id = target.dataset.id
+    target.focus({preventScroll: true})
+    if (event.target.closest(".tp-toggle")) {
+      say("toggle", id)
+    } else if (event.shiftKey) {
+      say("root", id)
+    } else {
+      pick(target)
+    }
+  })
+  // The first click (or Enter) chooses a topic; on the chosen one it folds or unfolds.
+  const pick = (target) => {
+    const folds = target.hasAttribute("aria-expanded") && target.getAttribute("aria-selected") === "true"
+    say(folds ? "toggle" : "select", target.dataset.id)
+  }
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault()
+    const unit = event.deltaMode === 1 ? 18 : 1
+    zoom(Math.exp(-event.deltaY * unit * (event.ctrlKey ? 0.01 : 0.0016)), ...at(event))
+  }, {passive: false})
+
+  // ------------------------------------------------------------------ keys
+
+  const centre = (each) => { const {x} = place_of(each); return x + each.querySelector(".tp-box").width.baseVal.value / 2 }
+  const nearest = (found, from) => found.sort((a, b) => Math.abs(centre(a) - centre(from)) - Math.abs(centre(b) - centre(from)))[0]
+  const walk = {
+    ArrowDown: (here) => nearest(edges().filter(e => e.dataset.from === here.dataset.id).map(e => node(e.dataset.to)), here),
+    ArrowUp: (here) => nearest(edges().filter(e => e.dataset.to === here.dataset.id).map(e => node(e.dataset.from)), here),
+    ArrowRight: (here) => beside(here, 1),
+    ArrowLeft: (here) => beside(here, -1),
+    Home: () => nodes()[0],
+    End: () => nodes().at(-1),
+  }
+  const beside = (here, step) => {
+    const level = nodes().filter(each => each.getAttribute("aria-level") === here.getAttribute("aria-level"))
+    level.sort((a, b) => centre(a) - centre(b))
+    return level[level.indexOf(here) + step]
+  }
+  const see = (target) => { // bring a topic into the window
+    const box = target.getBoundingClientRect()
+    const frame = stage.getBoundingClientRect()
+    const dx = Math.max(0, frame.left + 12 - box.left) - Math.max(0, box.right - frame.right + 12)
+    const dy = Math.max(0, frame.top + 12 - box.top) - Math.max(0, box.bottom - frame.bottom + 12)
+    if (dx !== 0 || dy !== 0) { Object.assign(camera, {x: camera.x + dx, y: camera.y + dy, fitted: false}); settle(true) }
+  }
+  canvas.addEventListener("keydown", (event) => {
+    const more = event.target.closest?.(".tp-more")
+    if (more && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); say("more", null, {layer: Number(more.dataset.layer)}) }
+    const here = event.target.closest?.(".tp-node")
+    if (!here || event.ctrlKey || event.metaKey || event.altKey) { return }
+    const id = here.dataset.id
+    if (walk[event.key]) {
+      event.preventDefault()
+      const next = walk[event.key](here)
+      if (next) { anchor = next.dataset.id; rove(); next.focus({preventScroll: true}); see(next) }
+      return
+    }
+    const acts = {Enter: () => pick(here), " ": () => say("toggle", id), r: () => say("root", id), h: () => say("hide", id),
+      "+": () => middle(1.3), "-": () => middle(1 / 1.3), 0: () => fit(), Escape: () => say("select", "")}
+    if (acts[event.key]) { event.preventDefault(); acts[event.key]() }
+  })
+  canvas.addEventListener("focusin", (event) => {
+    const target = event.target.closest(".tp-node")
+    if (!target || !target.matches(":focus-visible")) { return }
+    light(target)
+    const box = target.getBoundingClientRect()
+    const frame = stage.getBoundingClientRect()
+    show(target, box.left - frame.left, box.bottom - frame.top - 8)
+  })
+  canvas.addEventListener("focusout", hide)
+
+  // ---------------------------------------------------------------- saving
+
+  const save = (name, blob) => {
+    const link = element("a", "", {href: URL.createObjectURL(blob), download: name})
+    link.click()
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000)
+  }
+  const paint = (name, text, size) => {
+    const picture = new Image()
+    picture.onload = () => {
+      const scale = Math.min(3, 12000 / Math.max(...size))
+      const sheet = element("canvas", "", {width: Math.round(size[0] * scale), height: Math.round(size[1] * scale)})
+      sheet.getContext("2d").drawImage(picture, 0, 0, sheet.width, sheet.height)
+      sheet.toBlob(blob => save(name, blob), "image/png")
+    }
+    picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`
+  }
+  model.on("msg:custom", (message) => {
+    if (message.paint) {
+      paint(message.name, message.text, message.size)
+    } else if (message.name) {
+      save(message.name, new Blob([message.text], {type: message.type}))
+    }
+  })
+
+  // ------------------------------------------------------------------ life
+
+  const slash = (event) => {
+    const typing = event.composedPath()[0]
+    if (event.key === "/" && stage.offsetParent !== null && !typing.closest?.("input,textarea,select,[contenteditable]")) {
+      event.preventDefault()
+      say("search")
+    }
+  }
+  let told = ""
+  const watcher = new ResizeObserver(() => {
+    const {clientWidth: width, clientHeight: height} = stage
+    if (width === 0 || height === 0) { return }
+    if (camera.fitted) { fit(false) }
+    const size = `${width}x${height}`
+    if (size !== told) { told = size; say("size", null, {width, height}) }
+  })
+  watcher.observe(stage)
+  document.addEventListener("keydown", slash)
+  model.on("remove", () => { watcher.disconnect(); document.removeEventListener("keydown", slash) })
+  model.on("svg", draw)
+  model.on("note", () => { note.textContent = model.note })
+  model.on("selected", choose)
+  draw()
+  return stage
+}
