@@ -82,6 +82,13 @@ class Slots(NamedTuple):
     sums: FloatArray
 
 
+class Cells(NamedTuple):
+    """The words of one document, brought together: ``prior`` (C, cells) and the prior ``mass`` (cells,)."""
+
+    prior: FloatArray
+    mass: FloatArray
+
+
 @compiled
 def make_slots(n_topics):
     """Empty slots for a model of ``n_topics`` topics in layer 1."""
@@ -91,56 +98,53 @@ def make_slots(n_topics):
 
 
 @compiled
-def scan(rng, row, weights):
-    """Draw k proportional to ``row[k] * weights[k]`` by blocks of eight: short sums instead of one long chain."""
-    n = len(row)
-    n_blocks = n // 8
-    total = 0.0
-    for b in range(n_blocks):
-        total += _block(row, weights, 8 * b)
-    for k in range(8 * n_blocks, n):
-        total += row[k] * weights[k]
+def scan(rng, phi, word, base, c, total):
+    """Draw k proportional to ``phi[word, k] * base[c, k]``, which sum to ``total``: blocks of eight, then one by one."""
+    n = phi.shape[1]
     u, rng = uniform(rng)
     u *= total
     reached = 0.0
     k = 0
-    for b in range(n_blocks):
-        mass = _block(row, weights, 8 * b)
+    while k + 8 <= n:
+        mass = _block(phi, word, base, c, k)
         if reached + mass > u:
             break
         reached += mass
         k += 8
-    last = k
+    last = 0
     while k < n:
-        weight = row[k] * weights[k]
+        weight = phi[word, k] * base[c, k]
         if weight > 0.0:
             last = k
         reached += weight
         if reached > u:
             return k, rng
         k += 1
-    return min(last, n - 1), rng
+    return last, rng
 
 
 @compiled
-def _block(row, weights, k):
+def _block(phi, word, base, c, k):
     return (
-        (row[k] * weights[k] + row[k + 1] * weights[k + 1]) + (row[k + 2] * weights[k + 2] + row[k + 3] * weights[k + 3])
+        (phi[word, k] * base[c, k] + phi[word, k + 1] * base[c, k + 1])
+        + (phi[word, k + 2] * base[c, k + 2] + phi[word, k + 3] * base[c, k + 3])
     ) + (
-        (row[k + 4] * weights[k + 4] + row[k + 5] * weights[k + 5])
-        + (row[k + 6] * weights[k + 6] + row[k + 7] * weights[k + 7])
+        (phi[word, k + 4] * base[c, k + 4] + phi[word, k + 5] * base[c, k + 5])
+        + (phi[word, k + 6] * base[c, k + 6] + phi[word, k + 7] * base[c, k + 7])
     )
 
 
 @compiled
 def start_document(rng, phi, words, counts, first, last, topics):
     """First topics of a document's tokens: theta^(1) = 1/K_1, so proportional to phi_vk alone."""
-    flat = np.ones(phi.shape[1])
+    flat = np.ones((1, phi.shape[1]))
     place = 0
     for cell in range(first, last):
-        row = phi[words[cell]]
+        total = 0.0
+        for k in range(phi.shape[1]):
+            total += phi[words[cell], k]
         for _ in range(counts[cell]):
-            k, rng = scan(rng, row, flat)
+            k, rng = scan(rng, phi, words[cell], flat, 0, total)
             topics[place] = k
             place += 1
     return rng
@@ -185,75 +189,92 @@ def _empty_slots(slots, n):
 
 
 @compiled
-def _prior_mass(glob, word, theta, live, n_live):
-    """sum_k phi_vk a_kj of one word, over the topics of layer 2 in use."""
+def make_cells(docs, begin, end, n_columns):
+    """Room for the prior masses of the longest of documents ``begin:end``."""
+    longest = 1
+    for j in range(begin, end):
+        longest = max(longest, docs.starts[j + 1] - docs.starts[j])
+    return Cells(np.empty((n_columns, longest)), np.empty(longest))
+
+
+@compiled
+def copy_priors(glob, words, first, last, cells):
+    """Bring the prior rows of a document's words together, one column of ``base`` after the other."""
+    prior, near = glob.prior, cells.prior
+    for i in range(last - first):
+        word = words[first + i]
+        for c in range(prior.shape[1]):
+            near[c, i] = prior[word, c]
+
+
+@compiled
+def weigh_priors(theta, live, n_live, n_cells, cells):
+    """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2), or Phi^(1) r for one layer."""
+    near, mass = cells.prior, cells.mass
     if len(theta) == 0:
-        return glob.prior[word, 0]
-    mass = 0.0
-    for i in range(n_live):
-        mass += glob.prior[word, live[i]] * theta[live[i]]
-    return mass
+        for i in range(n_cells):
+            mass[i] = near[0, i]
+        return
+    for i in range(n_cells):
+        mass[i] = 0.0
+    for place in range(n_live):
+        c = live[place]
+        weight = theta[c]
+        for i in range(n_cells):
+            mass[i] += near[c, i] * weight
 
 
 @compiled
-def _prior_topic(rng, glob, word, u, theta, live, n_live):
-    """Draw k proportional to phi_vk a_kj: first the topic c of layer 2 (by ``u``, a point of the mass), then k."""
-    c = 0
-    if len(theta) > 0:
-        c = live[n_live - 1]
-        for i in range(n_live):
-            u -= glob.prior[word, live[i]] * theta[live[i]]
-            if u < 0.0:
-                c = live[i]
-                break
-    return scan(rng, glob.phi[word], glob.base[c])
+def _prior_column(near, i, u, theta, live, n_live):
+    """The topic c of layer 2 at point ``u`` of the prior mass of cell ``i``; 0 for one layer."""
+    if len(theta) == 0:
+        return 0
+    for place in range(n_live):
+        c = live[place]
+        u -= near[c, i] * theta[c]
+        if u < 0.0:
+            return c
+    return live[n_live - 1]
 
 
 @compiled
-def draw_topics(rng, glob, words, counts, first, last, topics, theta, live, n_live, slots, n):
+def draw_topics(rng, glob, words, counts, first, last, topics, theta, live, n_live, cells, slots, n):
     """Draw every token's topic anew, one after another; returns the stream and the number of slots."""
-    phi = glob.phi
+    phi, base, near, mass = glob.phi, glob.base, cells.prior, cells.mass
+    slot_topic, slot_count, where, sums = slots
+    weigh_priors(theta, live, n_live, last - first, cells)
     place = 0
     for cell in range(first, last):
         word = words[cell]
-        prior = _prior_mass(glob, word, theta, live, n_live)
+        prior = mass[cell - first]
         for _ in range(counts[cell]):
-            slots.count[slots.where[topics[place]]] -= 1.0
+            slot_count[where[topics[place]]] -= 1.0
             total = 0.0
             for s in range(n):
-                total += phi[word, slots.topic[s]] * slots.count[s]
-                slots.sums[s] = total
+                total += phi[word, slot_topic[s]] * slot_count[s]
+                sums[s] = total
             u, rng = uniform(rng)
             u *= total + prior
             if u < total:
                 slot = 0
-                while slots.sums[slot] <= u:
+                while sums[slot] <= u:
                     slot += 1
-                k = slots.topic[slot]
+                k = slot_topic[slot]
             else:
-                k, rng = _prior_topic(rng, glob, word, u - total, theta, live, n_live)
-                slot = slots.where[k]
+                # first the topic c of layer 2, by where u falls in the prior mass, then k given c
+                c = _prior_column(near, cell - first, u - total, theta, live, n_live)
+                k, rng = scan(rng, phi, word, base, c, near[c, cell - first])
+                slot = where[k]
                 if slot < 0:
                     slot = n
-                    slots.where[k] = slot
-                    slots.topic[slot] = k
-                    slots.count[slot] = 0.0
+                    where[k] = slot
+                    slot_topic[slot] = k
+                    slot_count[slot] = 0.0
                     n += 1
-            slots.count[slot] += 1.0
+            slot_count[slot] += 1.0
             topics[place] = k
             place += 1
     return rng, n
-
-
-@compiled
-def layer_one_shape(glob, theta, live, n_live, k):
-    """a_kj = (Phi^(2) theta_j^(2))_k, r_k for one layer."""
-    if len(theta) == 0:
-        return glob.base[0, k]
-    shape = 0.0
-    for i in range(n_live):
-        shape += glob.base[live[i], k] * theta[live[i]]
-    return shape
 
 
 @compiled
@@ -262,15 +283,17 @@ def send_up(rng, glob, theta, s, slots, n, keep, tables):
     upper = glob.upper
     above.clear(s)
     one_layer = len(upper.widths) == 1
-    begin, n_live = (0, 0) if one_layer else (upper.first[1], s.n_live[1])
     for slot in range(n):
         k = slots.topic[slot]
-        shape = layer_one_shape(glob, theta, s.live[begin:], n_live, k)
-        x, rng = crt(rng, np.int64(slots.count[slot]), shape)
-        if not one_layer:
-            rng = above.split_tables(rng, upper, theta, s, 1, k, x, keep, tables.upper)
-        elif keep:
-            tables.top[k] += x
+        m = np.int64(slots.count[slot])
+        if one_layer:
+            x, rng = crt(rng, m, upper.r[k])
+            if keep:
+                tables.top[k] += x
+        else:
+            n_blocks = above.weigh(upper, theta, 1, k, s.sums)
+            x, rng = crt(rng, m, s.sums[n_blocks - above.ONE])
+            rng = above.split_tables(rng, upper, theta, s, 1, k, x, n_blocks, keep, tables.upper)
     return above.ascend(rng, upper, theta, s, keep, tables.upper, tables.top)
 
 
@@ -299,6 +322,7 @@ def sweep_documents(glob, hyper, seed, purpose, step, docs, begin, end, fresh, b
     upper = glob.upper
     s = above.new_scratch(upper)
     slots = make_slots(glob.phi.shape[1])
+    cells = make_cells(docs, begin, end, glob.base.shape[0])
     for j in range(begin, end):
         rng = stream(seed, purpose, step, docs.numbers[j])
         first, last = docs.starts[j], docs.starts[j + 1]
@@ -308,11 +332,12 @@ def sweep_documents(glob, hyper, seed, purpose, step, docs, begin, end, fresh, b
             start_locals(upper, theta, c)
             rng = start_document(rng, glob.phi, docs.words, docs.counts, first, last, topics)
         above.survey(upper, theta, s)
+        copy_priors(glob, docs.words, first, last, cells)
         n = _fill_slots(topics, slots)
         q_sum = 0.0
         for sweep in range(1, burn_in + collect + 1):
             keep = sweep > burn_in
-            rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, slots, n, sweep >= first_rates, keep, tables)
+            rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, cells, slots, n, sweep >= first_rates, keep, tables)
             if keep:
                 q_sum += s.q[len(c)]
                 _count_words(docs.words, docs.counts, first, last, topics, tables.words)
@@ -321,13 +346,13 @@ def sweep_documents(glob, hyper, seed, purpose, step, docs, begin, end, fresh, b
 
 
 @compiled
-def one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, slots, n, rates, keep, tables):
+def one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, cells, slots, n, rates, keep, tables):
     """One upward-downward sweep of one document (models.md 1.1)."""
     upper = glob.upper
     begin = upper.first[1] if len(upper.widths) > 1 else 0
     n_live = s.n_live[1] if len(upper.widths) > 1 else 0
     rng, n = draw_topics(
-        rng, glob, docs.words, docs.counts, first, last, topics, theta[: layer_two_width(upper)], s.live[begin:], n_live, slots, n
+        rng, glob, docs.words, docs.counts, first, last, topics, theta[: layer_two_width(upper)], s.live[begin:], n_live, cells, slots, n
     )
     n = _drop_empty(slots, n)
     rng = send_up(rng, glob, theta, s, slots, n, keep, tables)
@@ -361,6 +386,7 @@ def rate_documents(glob, hyper, seed, step, docs, begin, end, burn_in, collect, 
     upper = glob.upper
     s = above.new_scratch(upper)
     slots = make_slots(glob.phi.shape[1])
+    near = make_cells(docs, begin, end, glob.base.shape[0])
     nothing = _no_tables()
     for j in range(begin, end):
         rng = stream(seed, CHAIN, step, docs.numbers[j])
@@ -368,9 +394,10 @@ def rate_documents(glob, hyper, seed, step, docs, begin, end, burn_in, collect, 
         topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
         theta, c = docs.theta[j], docs.c[j]
         above.survey(upper, theta, s)
+        copy_priors(glob, docs.words, first, last, near)
         n = _fill_slots(topics, slots)
         for sweep in range(burn_in + collect):
-            rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, slots, n, True, False, nothing)
+            rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, near, slots, n, True, False, nothing)
             if sweep >= burn_in and (sweep - burn_in) % thin == thin - 1:
                 totals[j] += _add_rates(glob, scored_words, scored_starts[j], scored_starts[j + 1], theta, c, s, slots, n, len(topics), cells)
         _empty_slots(slots, n)
@@ -385,9 +412,14 @@ def _add_rates(glob, words, first, last, theta, c, s, slots, n, n_tokens, cells)
     n_live = s.n_live[1] if len(upper.widths) > 1 else 0
     under = theta[: layer_two_width(upper)]
     for cell in range(first, last):
-        rate = _prior_mass(glob, words[cell], under, s.live[begin:], n_live)
+        word = words[cell]
+        rate = 0.0
+        if len(under) == 0:
+            rate = glob.prior[word, 0]
+        for i in range(n_live):
+            rate += glob.prior[word, s.live[begin + i]] * under[s.live[begin + i]]
         for slot in range(n):
-            rate += glob.phi[words[cell], slots.topic[slot]] * slots.count[slot]
+            rate += glob.phi[word, slots.topic[slot]] * slots.count[slot]
         cells[cell] += rate * p
     shape = np.sum(under) if len(under) > 0 else np.sum(upper.r)
     return (n_tokens + shape) * p
@@ -399,6 +431,7 @@ def place_documents(glob, hyper, seed, docs, begin, end, burn_in, collect, first
     upper = glob.upper
     s = above.new_scratch(upper)
     slots = make_slots(glob.phi.shape[1])
+    near = make_cells(docs, begin, end, glob.base.shape[0])
     nothing = _no_tables()
     for j in range(begin, end):
         rng = stream(seed, INFER, 0, docs.numbers[j])
@@ -410,7 +443,7 @@ def place_documents(glob, hyper, seed, docs, begin, end, burn_in, collect, first
         above.survey(upper, theta, s)
         n = _fill_slots(topics, slots)
         for sweep in range(1, burn_in + collect + 1):
-            rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, slots, n, sweep >= first_rates, False, nothing)
+            rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, near, slots, n, sweep >= first_rates, False, nothing)
             if sweep > burn_in:
                 _add_theta(glob, theta, c, slots, n, collect, theta1[j], theta_upper[j])
         _empty_slots(slots, n)

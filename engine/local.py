@@ -170,7 +170,7 @@ class Sampler(NamedTuple):
         upper = glob.upper
         n_top = len(upper.r)
         return gibbs.Tables(
-            np.zeros(glob.phi.shape, dtype=kind), np.zeros(len(upper.weights), np.int64), np.zeros(n_top, np.int64)
+            np.zeros(glob.phi.shape, dtype=kind), np.zeros(len(upper.rows), np.int64), np.zeros(n_top, np.int64)
         )
 
     def _collect(self, glob: gibbs.Globals, room: list[gibbs.Tables], q_top: FloatArray, factor: float) -> Collected:

@@ -106,7 +106,8 @@ def send_up(rng, glob, theta, s, work, keep, tables):
             continue
         x, rng = crt(rng, work.m[k], work.shape[k])
         if len(upper.widths) > 1:
-            rng = above.split_tables(rng, upper, theta, s, 1, k, x, keep, tables.upper)
+            n_blocks = above.weigh(upper, theta, 1, k, s.sums)
+            rng = above.split_tables(rng, upper, theta, s, 1, k, x, n_blocks, keep, tables.upper)
         elif keep:
             tables.top[k] += x
     return above.ascend(rng, upper, theta, s, keep, tables.upper, tables.top)
@@ -204,20 +205,19 @@ def expect_tables(glob, theta, s, work, tables):
             if layer == n_layers - 1:
                 tables.top[k] += _fixed(n)
                 continue
-            _share_out(upper, theta, s, layer + 1, k, n, tables.upper)
+            _share_out(upper, theta, layer + 1, k, n, tables.upper)
 
 
 @compiled
-def _share_out(upper, theta, s, layer, k, n, table):
-    begin, below, row = upper.first[layer], upper.widths[layer - 1], upper.table[layer]
+def _share_out(upper, theta, layer, k, n, table):
+    """Give ``n`` expected tables of topic ``k`` to the topics of ``layer`` in proportion."""
+    begin, width = upper.first[layer], upper.widths[layer]
+    row = upper.table[layer] + k * width
     total = 0.0
-    for i in range(s.n_live[layer]):
-        c = s.live[begin + i]
-        total += upper.weights[row + c * below + k] * theta[begin + c]
-    for i in range(s.n_live[layer]):
-        c = s.live[begin + i]
-        weight = upper.weights[row + c * below + k] * theta[begin + c]
-        table[row + c * below + k] += _fixed(n * weight / max(total, above.SMALLEST))
+    for c in range(width):
+        total += upper.rows[row + c] * theta[begin + c]
+    for c in range(width):
+        table[row + c] += _fixed(n * upper.rows[row + c] * theta[begin + c] / max(total, above.SMALLEST))
 
 
 @compiled

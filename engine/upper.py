@@ -18,6 +18,10 @@ from engine.streams import uniform
 NEGLIGIBLE = 1e-17  # a share of the largest activation that no float64 sum can notice
 SMALLEST = 1e-300  # activations stay positive, so that a document never loses all its topics
 
+# Places in an array are unsigned in the hot loops: numba then need not ask whether they count from the end.
+place = np.uint64
+NONE, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (place(n) for n in range(9))
+
 
 class Hyper(NamedTuple):
     """Hyperparameters of the local variables: Beta(a0, b0) for p^(2), Gam(e0, 1/f0) for c^(l)."""
@@ -38,9 +42,11 @@ class Upper(NamedTuple):
     first : (L,) int64
         Where layer ``l`` begins in a document's flat vector of layers 2..L (``first[0]`` is unused).
     table : (L,) int64
-        Where the transpose of Phi^(l), (K_l, K_{l-1}), begins in ``weights``.
-    weights : (sum K_l K_{l-1},) float64
-        Phi^(2) ... Phi^(L), each transposed so that a topic's column is contiguous.
+        Where Phi^(l), K_{l-1} x K_l numbers, begins in ``rows`` and in ``columns``.
+    rows : (sum K_{l-1} K_l,) float64
+        Phi^(2) ... Phi^(L), row after row: what the topics above give one topic below.
+    columns : (sum K_{l-1} K_l,) float64
+        The same, column after column: what one topic above gives the topics below.
     r : (K_L,) float64
         Gamma shapes of the top layer.
     """
@@ -48,7 +54,8 @@ class Upper(NamedTuple):
     widths: Array
     first: Array
     table: Array
-    weights: FloatArray
+    rows: FloatArray
+    columns: FloatArray
     r: FloatArray
 
 
@@ -59,7 +66,7 @@ class Scratch(NamedTuple):
     shapes: FloatArray  # (T,): prior shapes of theta^(l): Phi^(l+1) theta^(l+1), r at the top
     live: Array  # (T,) int64: topics whose activation is not negligible, per layer
     n_live: Array  # (L,) int64
-    sums: FloatArray  # (max K,): running sums of a split
+    sums: FloatArray  # (max K,): running sums of a split, by blocks
     q: FloatArray  # (L + 1,): q^(1) ... q^(L+1)
 
 
@@ -69,15 +76,16 @@ def pack(phi: tuple[FloatArray, ...], r: FloatArray) -> Upper:
     first = np.concatenate([[0, 0], np.cumsum(widths[1:])])[: len(phi)].astype(np.int64)
     sizes = [0, 0, *(layer.size for layer in phi[1:])]
     table = np.cumsum(sizes)[: len(phi)].astype(np.int64)
-    flat = [np.ascontiguousarray(layer.T).ravel() for layer in phi[1:]]
-    return Upper(widths, first, table, np.concatenate([np.zeros(0), *flat]), np.ascontiguousarray(r))
+    rows = np.concatenate([np.zeros(0), *(layer.ravel() for layer in phi[1:])])
+    columns = np.concatenate([np.zeros(0), *(layer.T.ravel() for layer in phi[1:])])
+    return Upper(widths, first, table, rows, columns, np.ascontiguousarray(r))
 
 
 def unpack_tables(upper: Upper, tables: Array) -> list[Array]:
-    """Split a flat table laid out like ``weights`` back into (K_{l-1}, K_l) tables, l = 2..L."""
+    """Split a flat table laid out like ``rows`` back into (K_{l-1}, K_l) tables, l = 2..L."""
     layers = []
     for lower, width, begin in zip(upper.widths[:-1], upper.widths[1:], upper.table[1:], strict=True):
-        layers.append(tables[begin : begin + lower * width].reshape(width, lower).T)
+        layers.append(tables[begin : begin + lower * width].reshape(lower, width))
     return layers
 
 
@@ -129,45 +137,81 @@ def _list_live(theta, begin, width, live, n_live, layer):
 @compiled
 def _set_shapes(upper, theta, s, layer):
     """shapes^(l) = Phi^(l+1) theta^(l+1), r at the top."""
-    begin, width = upper.first[layer], upper.widths[layer]
+    begin, width = place(upper.first[layer]), place(upper.widths[layer])
+    shapes, columns, live = s.shapes, upper.columns, s.live
     if layer == len(upper.widths) - 1:
         for k in range(width):
-            s.shapes[begin + k] = upper.r[k]
+            shapes[begin + k] = upper.r[k]
         return
-    above, table = upper.first[layer + 1], upper.table[layer + 1]
+    above, table = place(upper.first[layer + 1]), place(upper.table[layer + 1])
     for k in range(width):
-        s.shapes[begin + k] = 0.0
-    for i in range(s.n_live[layer + 1]):
-        c = s.live[above + i]
+        shapes[begin + k] = 0.0
+    for i in range(place(s.n_live[layer + 1])):
+        c = place(live[above + i])
         weight = theta[above + c]
-        row = table + c * width
+        column = table + c * width
         for k in range(width):
-            s.shapes[begin + k] += upper.weights[row + k] * weight
+            shapes[begin + k] += columns[column + k] * weight
 
 
 @compiled
-def split_tables(rng, upper, theta, s, layer, k, n, keep, tables):
+def weigh(upper, theta, layer, k, sums):
+    """Write running sums of phi_kc theta_c over the topics c of ``layer``, by blocks of eight; returns their number.
+
+    ``sums[b]`` is the sum of the first ``b + 1`` blocks: the last is ``(Phi^(l) theta^(l))_k``, the CRT rate.
+    """
+    rows, begin, width = upper.rows, place(upper.first[layer]), place(upper.widths[layer])
+    row = place(upper.table[layer]) + place(k) * width
+    total = 0.0
+    n_blocks = width // EIGHT
+    for b in range(n_blocks):
+        total += _block(rows, row + EIGHT * b, theta, begin + EIGHT * b)
+        sums[b] = total
+    if width % EIGHT > NONE:
+        for c in range(EIGHT * n_blocks, width):
+            total += rows[row + c] * theta[begin + c]
+        sums[n_blocks] = total
+        n_blocks += ONE
+    return n_blocks
+
+
+@compiled
+def _block(a, i, b, j):
+    """Eight products as a balanced sum: short chains of additions, the same order everywhere."""
+    return (
+        (a[i] * b[j] + a[i + ONE] * b[j + ONE]) + (a[i + TWO] * b[j + TWO] + a[i + THREE] * b[j + THREE])
+    ) + (
+        (a[i + FOUR] * b[j + FOUR] + a[i + FIVE] * b[j + FIVE])
+        + (a[i + SIX] * b[j + SIX] + a[i + SEVEN] * b[j + SEVEN])
+    )
+
+
+@compiled
+def split_tables(rng, upper, theta, s, layer, k, n, n_blocks, keep, tables):
     """Give ``n`` tables of topic ``k`` of the layer below to topics of ``layer`` (models.md 1.1 step 1).
 
-    (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum); counted in ``s.counts`` and, when ``keep``, in ``tables``.
+    (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum), with the running sums that :func:`weigh` left in ``s.sums``;
+    counted in ``s.counts`` and, when ``keep``, in ``tables``.
     """
-    begin, below, table = upper.first[layer], upper.widths[layer - 1], upper.table[layer]
-    n_live = s.n_live[layer]
-    total = 0.0
-    for i in range(n_live):
-        c = s.live[begin + i]
-        total += upper.weights[table + c * below + k] * theta[begin + c]
-        s.sums[i] = total
+    rows, sums, counts = upper.rows, s.sums, s.counts
+    begin, width = place(upper.first[layer]), place(upper.widths[layer])
+    row = place(upper.table[layer]) + place(k) * width
     for _ in range(n):
         u, rng = uniform(rng)
-        u *= total
-        i = 0
-        while i < n_live - 1 and s.sums[i] <= u:
-            i += 1
-        c = s.live[begin + i]
-        s.counts[begin + c] += 1
+        u *= sums[n_blocks - ONE]
+        block, reached = NONE, 0.0
+        while block < n_blocks - ONE and sums[block] <= u:
+            reached = sums[block]
+            block += ONE
+        c = EIGHT * block
+        last = min(c + EIGHT, width) - ONE
+        reached += rows[row + c] * theta[begin + c]
+        while c < last and reached <= u:
+            c += ONE
+            reached += rows[row + c] * theta[begin + c]
+        counts[begin + c] += 1
         if keep:
-            tables[table + c * below + k] += 1
+            tables[row + c] += 1
     return rng
 
 
@@ -191,10 +235,13 @@ def ascend(rng, upper, theta, s, keep, tables, top):
             m = s.counts[begin + k]
             if m == 0:
                 continue
-            n, rng = crt(rng, m, s.shapes[begin + k])
             if layer < n_layers - 1:
-                rng = split_tables(rng, upper, theta, s, layer + 1, k, n, keep, tables)
-            elif keep:
+                n_blocks = weigh(upper, theta, layer + 1, k, s.sums)
+                n, rng = crt(rng, m, s.sums[n_blocks - ONE])
+                rng = split_tables(rng, upper, theta, s, layer + 1, k, n, n_blocks, keep, tables)
+                continue
+            n, rng = crt(rng, m, upper.r[k])
+            if keep:
                 top[k] += n
     return rng
 
@@ -247,8 +294,9 @@ def descend(rng, upper, theta, c, s):
         _set_shapes(upper, theta, s, layer)
         begin, width = upper.first[layer], upper.widths[layer]
         scale = 1.0 / (c[layer] + s.q[layer])
-        for k in range(begin, begin + width):
-            draw, rng = gamma(rng, s.shapes[k] + s.counts[k])
+        shapes, counts = s.shapes, s.counts
+        for k in range(place(begin), place(begin + width)):
+            draw, rng = gamma(rng, shapes[k] + counts[k])
             theta[k] = max(draw * scale, SMALLEST)
         _list_live(theta, begin, width, s.live, s.n_live, layer)
     return rng
