@@ -109,17 +109,6 @@ def from_query(text: str) -> dict[str, Any]:
     return fields
 
 
-def identity(layer: int, topic: int) -> str:
-    """The name of a topic for its whole life: ``identity(3, 17) == "L3:17"`` (numbers from 1)."""
-    return f"L{layer}:{topic}"
-
-
-def parse_identity(text: str) -> tuple[int, int] | None:
-    """(layer, topic number) of ``"L3:17"``, or None."""
-    found = _IDENTITY.fullmatch(text)
-    return (int(found[1]), int(found[2])) if found else None
-
-
 def _write(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(str(item) for item in value)

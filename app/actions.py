@@ -1,0 +1,143 @@
+"""What a visitor may do to the store, each a short writing transaction.
+
+The pages read through a read-only connection; this is the one place of the web application that
+writes.  Every method may wait for the database, so pages call them through ``context.later``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from time import monotonic
+
+from app import launcher
+from app.feed import Feed
+from app.plan import Order
+from engine import models, settings
+from store import labels, runs
+from store.database import Database, open_database
+from store.runs import RunRow
+
+FILL_PAUSE = 6.0  # seconds; a worker needs a moment to claim its run
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRun:
+    """What the new-run form asks for; texts are read by the model's own settings.
+
+    Attributes
+    ----------
+    corpus : int
+    model : str
+    texts : dict of str
+        Settings as texts, by name; empty ones keep their default.
+    order : Order
+    seed : int
+    name : str
+    """
+
+    corpus: int
+    model: str
+    texts: dict[str, str]
+    order: Order
+    seed: int = 1
+    name: str = ""
+
+
+@dataclass
+class Actions:
+    """Start, stop, pause, resume, delete and rename.
+
+    Attributes
+    ----------
+    url : str
+        The store; opened for writing on the first action.
+    feed : Feed
+        Told to look again after each action.
+    """
+
+    url: str
+    feed: Feed
+    _db: Database | None = None
+    _lock: Lock = field(default_factory=Lock)
+    _filled: float = -FILL_PAUSE
+
+    def create(self, wanted: NewRun) -> RunRow:
+        """Queue a run and start it when there is room.
+
+        Raises
+        ------
+        engine.settings.SettingError
+            When a setting cannot be read or is out of bounds.
+        """
+        config = settings.parse(models.load(wanted.model).Config, wanted.texts)
+        row = runs.create(
+            self._writing(),
+            corpus=wanted.corpus,
+            model=wanted.model,
+            inference=str(getattr(config, "inference", "")),
+            layers=tuple(getattr(config, "layers", ())),
+            settings=settings.to_json(config),
+            plan=wanted.order.to_json(),
+            seed=wanted.seed,
+            name=wanted.name,
+        )
+        self.fill(now=True)
+        self.feed.look()
+        return row
+
+    def stop(self, run: int) -> None:
+        """Ask a run to stop after its mini-batch; it keeps its results and can be resumed."""
+        launcher.stop(self._writing(), run)
+        self.feed.look()
+
+    def pause(self, run: int) -> None:
+        """Ask a run to pause after its mini-batch."""
+        launcher.pause(self._writing(), run)
+        self.feed.look()
+
+    def resume(self, run: int) -> None:
+        """Go on from the checkpoint."""
+        launcher.resume(self._writing(), run)
+        self.feed.look()
+
+    def delete(self, run: int) -> None:
+        """Delete a run with its points, snapshots and names; refused while its worker lives."""
+        runs.delete(self._writing(), run)
+        self.feed.look()
+
+    def rename_run(self, run: int, name: str) -> None:
+        """Give a run another name."""
+        runs.rename(self._writing(), run, name)
+        self.feed.look()
+
+    def rename_topic(self, run: int, layer: int, topic: int, text: str) -> None:
+        """Give a topic (identity number from 1) a name; an empty text takes it away."""
+        labels.set(self._writing(), run, layer, topic, text)
+        self.feed.relabel(run)
+
+    def keep_house(self, rows: Sequence[RunRow]) -> None:
+        """Forget ended workers and start what is queued; the feed calls it after every look."""
+        launcher.reap()
+        if any(row.state == "queued" for row in rows):
+            self.fill()
+
+    def fill(self, *, now: bool = False) -> None:
+        """Start queued runs while there is room, at most every few seconds."""
+        with self._lock:
+            if not now and monotonic() - self._filled < FILL_PAUSE:
+                return
+            self._filled = monotonic()
+        launcher.fill(self._writing())
+
+    def close(self) -> None:
+        """Close the writing connection."""
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+
+    def _writing(self) -> Database:
+        with self._lock:
+            if self._db is None:
+                self._db = open_database(self.url)
+            return self._db

@@ -1,0 +1,379 @@
+"""What is new in the store: one poller and one cache for all sessions of a server.
+
+A single thread asks the store every 0.4 s what changed, keeps the answer, and wakes the sessions
+through their documents.  Nothing here runs in a session's callback except reading what is already in
+memory; a slow session is not asked again before it has answered, it gets what it missed in one piece.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import Any, Protocol
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import launcher
+from app.frame import Frame, build_frame
+from app.frames import Frames
+from app.history import History
+from store import corpora, labels, points, runs, snapshots
+from store.database import Database
+from store.errors import StoreError
+from store.runs import RunRow
+from store.snapshots import SnapshotRow
+
+INTERVAL = 0.4  # seconds between two looks at the store
+CHUNK = 20_000  # points read at a time
+PULSE = 1.0  # seconds between two ticks while something trains, so that ages on screen stay true
+SPARK_POINTS = 48
+SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
+TROUBLE = (StoreError, SQLAlchemyError, OSError)
+
+log = logging.getLogger("topiary.feed")
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What changed since the last tick: numbers of runs.
+
+    Attributes
+    ----------
+    rows : runs whose row changed, or that came or went
+    points : runs whose history has more points, or a new epoch
+    snapshots : runs with a newer snapshot (its frame is in the cache if anybody looks at it live)
+    labels : runs some topic of which was renamed
+    """
+
+    rows: frozenset[int] = frozenset()
+    points: frozenset[int] = frozenset()
+    snapshots: frozenset[int] = frozenset()
+    labels: frozenset[int] = frozenset()
+
+    def __or__(self, other: "Tick") -> "Tick":
+        """Both in one."""
+        return Tick(
+            self.rows | other.rows,
+            self.points | other.points,
+            self.snapshots | other.snapshots,
+            self.labels | other.labels,
+        )
+
+
+class Document(Protocol):
+    """The part of a Bokeh document that the feed uses."""
+
+    def add_next_tick_callback(self, callback: Callable[[], None]) -> Any: ...  # noqa: D102
+
+
+class _Listener:
+    """One session: at most one callback of it is on the way, ticks in between are joined."""
+
+    def __init__(self, document: Document, callback: Callable[[Tick], None]) -> None:
+        self._document = document
+        self._callback = callback
+        self._lock = Lock()
+        self._waiting: Tick | None = None
+
+    def wake(self, tick: Tick) -> None:
+        with self._lock:
+            asked = self._waiting is not None
+            self._waiting = tick if self._waiting is None else self._waiting | tick
+        if not asked:
+            self._document.add_next_tick_callback(self._run)
+
+    def _run(self) -> None:
+        with self._lock:
+            tick, self._waiting = self._waiting, None
+        if tick is not None:
+            self._callback(tick)
+
+
+class Feed:
+    """The store as sessions see it.  Thread-safe; start it once, stop it at the end.
+
+    Parameters
+    ----------
+    db : Database
+        Read-only.
+    interval : float
+        Seconds between two looks.
+
+    Attributes
+    ----------
+    after_look : callable or None
+        Called in the poller's thread with every run after each look.
+    trouble : str
+        A sentence while the store cannot be read.
+    ready : Event
+        Set when the store has been looked at once.
+    """
+
+    def __init__(self, db: Database, interval: float = INTERVAL) -> None:
+        self.db = db
+        self.after_look: Callable[[Sequence[RunRow]], None] | None = None
+        self.trouble = ""
+        self.ready = Event()
+        self._interval = interval
+        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")
+        self._stop = Event()
+        self._lock = Lock()
+        self._polling = Lock()
+        self._thread = Thread(target=self._loop, name="topiary-poller", daemon=True)
+        self._listeners: dict[int, _Listener] = {}
+        self._rows: dict[int, RunRow] = {}
+        self._states: dict[int, str] = {}
+        self._histories: dict[int, History] = {}
+        self._latest: dict[int, SnapshotRow] = {}
+        self._sparks: dict[int, tuple[float, int, tuple[float, ...]]] = {}
+        self._live: set[int] = set()
+        self._pulse = 0.0
+        self._frames = Frames()
+        self._vocabularies: dict[int, tuple[str, ...]] = {}
+
+    # ------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Begin to poll."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop polling and wait for what is on the way."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def subscribe(self, document: Document, callback: Callable[[Tick], None]) -> Callable[[], None]:
+        """Call ``callback(tick)`` on ``document`` whenever something is new; returns how to end it."""
+        listener = _Listener(document, callback)
+        with self._lock:
+            self._listeners[id(listener)] = listener
+
+        def end() -> None:
+            with self._lock:
+                self._listeners.pop(id(listener), None)
+
+        return end
+
+    def submit(self, work: Callable[[], Any]) -> "Future[Any]":
+        """Run ``work`` in one of the feed's threads."""
+        return self._pool.submit(work)
+
+    # ------------------------------------------------- what is in memory now
+
+    def runs(self) -> tuple[RunRow, ...]:
+        """Every run, newest first."""
+        with self._lock:
+            return tuple(sorted(self._rows.values(), key=lambda row: -row.number))
+
+    def run(self, number: int) -> RunRow | None:
+        """One run, None where there is none of that number."""
+        with self._lock:
+            return self._rows.get(number)
+
+    def state(self, number: int) -> str:
+        """The state to show: as in the row, or "silent" / "lost" where no worker is behind it."""
+        with self._lock:
+            row = self._rows.get(number)
+            return self._states.get(number, row.state if row else "")
+
+    def spark(self, number: int) -> tuple[float, ...]:
+        """A few point perplexities of a run for a sparkline."""
+        with self._lock:
+            return self._sparks.get(number, (0.0, 0, ()))[2]
+
+    def latest(self, number: int) -> SnapshotRow | None:
+        """The newest snapshot of a run that the poller has seen."""
+        with self._lock:
+            return self._latest.get(number)
+
+    def known_history(self, number: int) -> History | None:
+        """The history of a run if it is in memory; see :meth:`history`."""
+        with self._lock:
+            return self._histories.get(number)
+
+    def known_frame(self, run: int, snapshot: int | None = None) -> Frame | None:
+        """The frame of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`frame`."""
+        if not snapshot:
+            latest = self.latest(run)
+            if latest is None:
+                return None
+            snapshot = latest.number
+        return self._frames.get(run, snapshot)
+
+    # ----------------------------------- what may have to be fetched: threads
+
+    def history(self, number: int) -> History | None:
+        """The history of a run, read from the store on the first call; kept up to date from then on."""
+        row = self.run(number)
+        if row is None:
+            return None
+        known = self.known_history(number)
+        if known is not None:
+            return known
+        fresh = History(number, row.attempt)
+        self._read_points(fresh)
+        with self._lock:
+            return self._histories.setdefault(number, fresh)
+
+    def frame(self, run: int, snapshot: int | None = None) -> Frame | None:
+        """The frame of a snapshot, built on the first call.
+
+        Parameters
+        ----------
+        run : int
+        snapshot : int or None
+            Number of the snapshot; None or 0 is the newest, and from now on the newest is prepared
+            before sessions hear of it.
+
+        Returns
+        -------
+        Frame or None
+            None when the run has no such snapshot.
+        """
+        if snapshot:
+            wanted = next((row for row in snapshots.every(self.db, run) if row.number == snapshot), None)
+        else:
+            self._live.add(run)
+            wanted = snapshots.latest(self.db, run)
+        return None if wanted is None else self._frames.fetch(run, wanted.number, partial(self._build, run, wanted))
+
+    def snapshots(self, run: int) -> list[SnapshotRow]:
+        """Every snapshot kept of a run, oldest first."""
+        return snapshots.every(self.db, run)
+
+    def relabel(self, run: int) -> None:
+        """Read the names of a run's topics again and tell every session."""
+        names = labels.every(self.db, run)
+        self._frames.relabel(run, names)
+        self._emit(Tick(labels=frozenset({run})))
+
+    def look(self) -> None:
+        """Look at the store now instead of at the next interval (after an action of a visitor)."""
+        self._pool.submit(self._poll_safely)
+
+    # -------------------------------------------------------------- the poller
+
+    def _loop(self) -> None:
+        while not self._stop.is_set():
+            self._poll_safely()
+            self._stop.wait(self._interval)
+
+    def _poll_safely(self) -> None:
+        with self._polling:
+            try:
+                self._poll()
+            except TROUBLE as error:
+                if not self.trouble:
+                    log.warning("the store cannot be read: %s", error)
+                self.trouble = f"The store cannot be read at the moment: {str(error).splitlines()[0]}"
+                self._emit(Tick())
+            else:
+                self.trouble = ""
+            self.ready.set()
+
+    def _poll(self) -> None:
+        rows = {row.number: row for row in runs.every(self.db)}
+        changed = self._take_rows(rows)
+        grown = {number for number in rows if self._grow(rows[number])}
+        busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
+        newer = self._newer_snapshots(busy)
+        self._refresh_sparks(rows[number] for number in busy)
+        prepared = newer & self._live
+        tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
+        due = bool(busy) and monotonic() - self._pulse >= PULSE
+        if tick != Tick() or due:
+            self._pulse = monotonic()
+            self._emit(tick)
+        for number in prepared:
+            self._pool.submit(self._prepare, number)
+        if self.after_look is not None:
+            self.after_look(tuple(rows.values()))
+
+    def _take_rows(self, rows: dict[int, RunRow]) -> set[int]:
+        """Keep the new rows; returns the runs that look different now."""
+        states = {n: launcher.state_of(row) if row.state == "running" else row.state for n, row in rows.items()}
+        with self._lock:
+            old, old_states = self._rows, self._states
+            self._rows, self._states = rows, states
+            for gone in old.keys() - rows.keys():
+                for cache in (self._histories, self._latest, self._sparks):
+                    cache.pop(gone, None)  # type: ignore[attr-defined]
+        changed = {n for n in rows if n not in old or _still(old[n]) != _still(rows[n]) or old_states[n] != states[n]}
+        return changed | (old.keys() - rows.keys())
+
+    def _grow(self, row: RunRow) -> bool:
+        """Bring the history of a run up to date, if anybody has asked for it."""
+        known = self.known_history(row.number)
+        if known is None:
+            return False
+        if known.attempt != row.attempt:
+            known = History(row.number, row.attempt)
+            self._read_points(known)
+            with self._lock:
+                self._histories[row.number] = known
+            return True
+        return self._read_points(known) > 0
+
+    def _read_points(self, history: History) -> int:
+        added = 0
+        while True:
+            found, cursor = points.since(self.db, history.run, history.cursor, limit=CHUNK)
+            added += history.add(point for _, point in found)
+            history.cursor = cursor
+            if len(found) < CHUNK:
+                return added
+
+    def _newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
+        newer = set()
+        for number in numbers:
+            row = snapshots.latest(self.db, number)
+            with self._lock:
+                known = self._latest.get(number)
+                if row is not None and (known is None or known.number != row.number):
+                    self._latest[number] = row
+                    newer.add(number)
+        return newer
+
+    def _refresh_sparks(self, rows: Iterable[RunRow]) -> None:
+        now = monotonic()
+        for row in rows:
+            read, minibatch, _ = self._sparks.get(row.number, (-SPARK_PAUSE, -1, ()))
+            if minibatch == row.minibatch or now - read < SPARK_PAUSE:
+                continue
+            value = points.series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
+            with self._lock:
+                self._sparks[row.number] = (now, row.minibatch, tuple(float(item) for item in value))
+
+    def _prepare(self, number: int) -> None:
+        """Build the newest frame, then tell: sessions find it in the cache."""
+        try:
+            self.frame(number)
+        except TROUBLE as error:
+            log.warning("the newest snapshot of run %d cannot be read: %s", number, error)
+        self._emit(Tick(snapshots=frozenset({number})))
+
+    def _build(self, number: int, snapshot: SnapshotRow) -> Frame:
+        row = self.run(number) or runs.get(self.db, number)
+        corpus = corpora.find(self.db, row.corpus)
+        vocabulary = self._vocabularies.get(row.corpus)
+        if vocabulary is None:
+            vocabulary = self._vocabularies[row.corpus] = corpora.vocabulary(self.db, row.corpus)
+        arrays = snapshots.load(self.db, snapshot.number)
+        names = labels.every(self.db, number)
+        return build_frame(arrays, vocabulary, names, row, snapshot, image_shape=corpus.image_shape)
+
+    def _emit(self, tick: Tick) -> None:
+        with self._lock:
+            listeners = tuple(self._listeners.values())
+        for listener in listeners:
+            listener.wake(tick)
+
+
+def _still(row: RunRow) -> RunRow:
+    """The row without what changes by itself."""
+    return replace(row, heartbeat_age=None)

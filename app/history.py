@@ -1,0 +1,107 @@
+"""The points of one run, kept in memory once for all sessions and only ever appended to.
+
+A session remembers how many points of a series it has shown and asks for the rest.  When the run is
+rewound (a resume deletes what came after the checkpoint) a new history with another ``epoch`` takes
+its place, and sessions draw again.
+"""
+
+from array import array
+from collections.abc import Iterable
+from itertools import count
+from threading import Lock
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+_EPOCHS = count(1)
+
+
+class PointLike(Protocol):
+    """What a history wants of a point (a row of the store fits)."""
+
+    @property
+    def minibatch(self) -> int: ...  # noqa: D102
+    @property
+    def documents(self) -> int: ...  # noqa: D102
+    @property
+    def seconds(self) -> float: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def layer(self) -> int: ...  # noqa: D102
+    @property
+    def value(self) -> float | None: ...  # noqa: D102
+
+
+class Columns(NamedTuple):
+    """Part of a series: one entry per point."""
+
+    minibatches: NDArray[np.float64]
+    documents: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+    def take(self, places: NDArray[np.intp]) -> "Columns":
+        """The points at ``places``."""
+        return Columns(*(column[places] for column in self))
+
+
+class History:
+    """Every point of one run since its beginning, by (name, layer).
+
+    Attributes
+    ----------
+    run, attempt : int
+    epoch : int
+        Another number for every history of this process; when it changes, draw again.
+    cursor : int
+        The newest row of the store that is in here.
+    """
+
+    def __init__(self, run: int, attempt: int) -> None:
+        self.run = run
+        self.attempt = attempt
+        self.epoch = next(_EPOCHS)
+        self.cursor = 0
+        self._lock = Lock()
+        self._series: dict[tuple[str, int], tuple[array[float], ...]] = {}
+
+    def add(self, points: Iterable[PointLike]) -> int:
+        """Append points, in the order of the store; returns how many."""
+        added = 0
+        with self._lock:
+            for point in points:
+                key = (point.name, point.layer)
+                columns = self._series.get(key)
+                if columns is None:
+                    columns = self._series[key] = tuple(array("d") for _ in range(4))
+                value = float("nan") if point.value is None else point.value
+                for column, item in zip(columns, (point.minibatch, point.documents, point.seconds, value), strict=True):
+                    column.append(item)
+                added += 1
+        return added
+
+    def length(self, name: str, layer: int = 0) -> int:
+        """How many points a series has."""
+        with self._lock:
+            columns = self._series.get((name, layer))
+            return 0 if columns is None else len(columns[0])
+
+    def after(self, name: str, layer: int = 0, shown: int = 0) -> Columns:
+        """The points of a series that come after the first ``shown``; empty where there is no such series."""
+        with self._lock:
+            columns = self._series.get((name, layer))
+            parts = [array("d")] * 4 if columns is None else [column[shown:] for column in columns]
+        return Columns(*(np.array(part, dtype=np.float64) for part in parts))
+
+    def layers(self, name: str) -> list[int]:
+        """The layers a series exists for, ascending."""
+        with self._lock:
+            return sorted(layer for known, layer in self._series if known == name)
+
+    def last(self, name: str, layer: int = 0) -> float | None:
+        """The newest value of a series, None where there is none."""
+        with self._lock:
+            columns = self._series.get((name, layer))
+            return columns[3][-1] if columns else None

@@ -1,0 +1,76 @@
+"""The first answer on the watch page: the most popular topics of the newest snapshot."""
+
+from functools import partial
+from typing import Any
+
+from app.board import Board, Message
+from app.feed import Tick
+from app.frame import Frame
+from app.session import Context
+from app.views import kpis, words
+from app.views.preview import caption, preview, waiting
+
+WAITING = {
+    "queued": "Waiting for a free place to train; the first topics come after the first mini-batches.",
+    "running": "The first topics are on their way. A first run on this machine compiles its kernels, about 20 s, once.",
+    "silent": "The worker went away before it wrote a snapshot; resume the run in the bar above.",
+    "failed": "The run failed before it wrote a snapshot; what went wrong is at the bottom of this page.",
+}
+
+
+class TopicPreview:
+    """A board that follows the chosen run, snapshot and layer.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.board = Board(heard=self._on_board)
+        context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
+        context.on_tick(self._on_tick)
+        self._draw()
+
+    def _on_view(self, *_: Any) -> None:
+        if self._context.view.page == "watch":
+            self._draw()
+
+    def _on_tick(self, tick: Tick) -> None:
+        view = self._context.view
+        if view.page == "watch" and view.run in (tick.snapshots | tick.labels | tick.rows):
+            self._draw()
+
+    def _on_board(self, message: Message) -> None:
+        match message:
+            case {"do": "layer", "value": str(text)} if text.isdecimal():
+                self._context.view.layer = int(text)
+            case {"do": "topic", "layer": str(layer), "topic": str(topic)} if layer.isdecimal() and topic.isdecimal():
+                self._context.view.param.update(page="explore", layer=int(layer), topic=int(topic), tab="")
+
+    def _draw(self) -> None:
+        view, feed = self._context.view, self._context.feed
+        frame = feed.known_frame(view.run, view.snapshot)
+        if frame is not None:
+            self._show(frame)
+            return
+        self.board.html = f"{_HEAD}</div>{waiting(WAITING.get(feed.state(view.run), 'This run has no snapshot yet.'))}"
+        if feed.run(view.run) is not None:
+            self._context.later(partial(feed.frame, view.run, view.snapshot), partial(self._arrived, view.run))
+
+    def _arrived(self, run: int, frame: Frame | None) -> None:
+        if frame is not None and run == self._context.view.run:
+            self._show(frame)
+
+    def _show(self, frame: Frame) -> None:
+        view = self._context.view
+        layer = min(view.layer, frame.n_layers)
+        entries = [(str(place), f"Layer {place} · {words.number(width)}") for place, width in enumerate(frame.widths, 1)]
+        self.board.html = (
+            f'{_HEAD}<span class="tp-dim">{caption(frame, bool(view.snapshot))}</span>'
+            f"{kpis.choices('layer', entries, str(layer), 'Layer')}</div>{preview(frame, layer)}"
+        )
+
+
+_HEAD = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h2>'

@@ -1,0 +1,62 @@
+"""The guide inside the app: the same pages as ``assets/guide``."""
+
+from functools import cache
+from html import escape
+from typing import Any
+
+import panel as pn
+from markdown_it import MarkdownIt
+from panel.viewable import Viewable
+
+from app.board import Board, Message
+from app.paths import asset
+from app.session import Context
+from app.views.markup import attributes
+
+FIRST = "index"
+ORDER = ("index", "watch", "explore", "runs", "corpora", "models", "store", "commands")
+
+
+def chapters() -> dict[str, str]:
+    """Titles of the guide's pages by file name, the known ones first in reading order."""
+    found = {path.stem: _title(path.read_text(encoding="utf-8"), path.stem) for path in sorted(asset("guide").glob("*.md"))}
+    known = [name for name in ORDER if name in found]
+    return {name: found[name] for name in (*known, *(name for name in found if name not in known))}
+
+
+@cache
+def chapter(name: str) -> str:
+    """One page of the guide as HTML (our own text, no raw HTML passes)."""
+    text = asset(f"guide/{name}.md").read_text(encoding="utf-8")
+    return MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+
+
+def guide_page(context: Context) -> Viewable:
+    """The page that explains the others; ``tab`` is the chapter."""
+    board = Board()
+    titles = chapters()
+
+    def draw(*_: Any) -> None:
+        if context.view.page != "guide":
+            return
+        name = context.view.tab if context.view.tab in titles else FIRST
+        contents = "".join(
+            f'<a href="?page=guide&amp;tab={escape(key)}"{attributes(data_do="chapter", data_name=key, data_go=True, aria_current="page" if key == name else None)}>{escape(title)}</a>'
+            for key, title in titles.items()
+        )
+        board.html = f'<div class="tp-guide"><nav aria-label="Chapters">{contents}</nav><article>{chapter(name)}</article></div>'
+
+    def heard(message: Message) -> None:
+        match message:
+            case {"do": "chapter", "name": str(name)} if name in titles:
+                context.view.tab = name
+
+    board.listen(heard)
+    context.view.param.watch(draw, ["page", "tab"])
+    draw()
+    return pn.Column(board, sizing_mode="stretch_width", margin=0)
+
+
+def _title(text: str, name: str) -> str:
+    first = text.lstrip().partition("\n")[0]
+    return first.removeprefix("# ").strip() if first.startswith("# ") else name.capitalize()

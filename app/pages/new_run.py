@@ -1,0 +1,196 @@
+"""The new-run form: drawn from the model's settings, checked while one types, one sentence per error."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from app.actions import NewRun
+from app.board import Board, Message
+from app.plan import Order
+from app.session import Context
+from app.views.form import Field, bounds, default_text, form
+from engine import models, settings
+from engine.settings import Setting, SettingError
+from store import corpora
+from store.runs import RunRow
+
+MINIBATCHES = "2000"
+LINKS = {"counts": "poisson", "binary": "bernoulli", "real": "gamma"}
+OWN = ("corpus", "model", "name", "minibatches", "seed", "averaged")
+
+
+class _Known(NamedTuple):
+    """What the form offers, read once per visit."""
+
+    corpora: list[corpora.CorpusRow]
+    titles: dict[str, str]
+    settings: dict[str, tuple[Setting, ...]]
+
+
+class NewRunForm:
+    """The form of one session.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.board = Board(_WAIT, self._on_board)
+        self._known: _Known | None = None
+        self._typed: dict[str, str] = {}
+        self._sending = False
+
+    def refresh(self) -> None:
+        """Read the corpora again and draw."""
+        self._context.later(self._read, self._take)
+
+    def _read(self) -> _Known:
+        loaded = {name: models.load(name) for name in models.names()}
+        return _Known(
+            corpora.every(self._context.db),
+            {name: module.TITLE for name, module in loaded.items()},
+            {name: settings.describe(module.Config) for name, module in loaded.items()},
+        )
+
+    def _take(self, known: _Known) -> None:
+        self._known = known
+        self._draw()
+
+    def _on_board(self, message: Message) -> None:
+        match message:
+            case {"do": "cancel"}:
+                self._context.view.tab = ""
+            case {"do": "typed", "form": dict(texts)}:
+                self._typed = {str(name): str(text) for name, text in texts.items()}
+                self._draw()
+            case {"do": "start", "form": dict(texts)}:
+                self._typed = {str(name): str(text) for name, text in texts.items()}
+                self._start()
+
+    # ------------------------------------------------------------ checking
+
+    def _start(self) -> None:
+        errors, wanted = self._check()
+        self._draw()
+        if wanted is None or errors or self._sending:
+            return
+        self._sending = True
+        self._context.later(partial(self._send, wanted), self._started)
+
+    def _send(self, wanted: NewRun) -> RunRow:
+        try:
+            return self._context.actions.create(wanted)
+        finally:
+            self._sending = False
+
+    def _started(self, run: RunRow) -> None:
+        self._typed = {}
+        self._context.tell(f"Run {run.number} is on its way.", "success")
+        self._context.view.param.update(
+            page="watch", run=run.number, snapshot=0, layer=1, topic=0, roots=(), closed=(), overlay=(), tab=""
+        )
+
+    def _check(self) -> tuple[dict[str, str], NewRun | None]:
+        """Errors by field ("" = about several), and the order when there is none."""
+        known = self._known
+        if known is None or not known.corpora:
+            return {"": "There is no corpus yet; import one with: topiary import PATH"}, None
+        model = self._model(known)
+        config = models.load(model).Config
+        texts = {about.name: self._typed[about.name] for about in known.settings[model] if self._typed.get(about.name, "").strip()}
+        errors = {name: said for name, text in texts.items() if (said := _wrong(config, {name: text}, alone=True))}
+        if not errors and (said := _wrong(config, texts, alone=False)):
+            name = said.partition(" ")[0]
+            errors[name if name in texts else ""] = said
+        errors |= self._check_own()
+        if errors:
+            return errors, None
+        order = Order(minibatches=int(self._own("minibatches")), averaged=self._own("averaged") == "true")
+        corpus = int(self._own("corpus") or known.corpora[0].number)
+        return {}, NewRun(
+            corpus=corpus, model=model, texts=texts, order=order, seed=int(self._own("seed")), name=self._own("name")[:200]
+        )
+
+    def _check_own(self) -> dict[str, str]:
+        errors = {}
+        for name, least, most in (("minibatches", 1, 10**9), ("seed", 0, 2**63 - 1)):
+            text = self._own(name)
+            if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
+                errors[name] = f"{name} must be a whole number from {least} to {most:,}; got {text!r}"
+        return errors
+
+    def _own(self, name: str) -> str:
+        usual = {"minibatches": MINIBATCHES, "seed": "1", "averaged": "false"}
+        return self._typed.get(name, "").strip() or usual.get(name, "")
+
+    def _model(self, known: _Known) -> str:
+        wanted = self._typed.get("model", "dlda")
+        return wanted if wanted in known.titles else next(iter(known.titles))
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw(self) -> None:
+        known = self._known
+        if known is None:
+            return
+        errors, _ = self._check()
+        model = self._model(known)
+        fields = [(about.advanced, self._field(about, errors.get(about.name, ""))) for about in known.settings[model]]
+        simple = [field for advanced, field in fields if not advanced]
+        advanced = [field for advanced, field in fields if advanced]
+        self.board.html = form(self._first(known, model, errors), simple, advanced, errors.get("", ""), ready=not errors)
+
+    def _first(self, known: _Known, model: str, errors: dict[str, str]) -> list[Field]:
+        corpus_choices = [
+            (str(row.number), f"{row.name} · {row.documents:,} documents, {row.words:,} words") for row in known.corpora
+        ]
+        corpus = self._typed.get("corpus", corpus_choices[-1][0] if corpus_choices else "")
+        return [
+            Field("corpus", "Corpus", "What the topics are about.", "choice", corpus, corpus_choices),
+            Field("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),
+            Field(
+                "minibatches", "Mini-batches", "Steps of training; a run can be stopped at any time and keeps what it has.",
+                "text", self._typed.get("minibatches", MINIBATCHES), error=errors.get("minibatches", ""),
+            ),
+            Field("name", "Name", "How you want to call it; may stay empty.", "text", self._typed.get("name", "")),
+            Field(
+                "seed", "Seed", "The same seed gives the same topics, bit for bit.", "text",
+                self._typed.get("seed", "1"), error=errors.get("seed", ""),
+            ),
+            Field(
+                "averaged", "Averaged perplexity too",
+                "The protocol of the papers' tables; costs a sweep of all held-out documents per mini-batch.",
+                "flag", self._typed.get("averaged", "false"),
+            ),
+        ]  # fmt: skip
+
+    def _field(self, about: Setting, error: str) -> Field:
+        usual = default_text(about.default)
+        value = self._typed.get(about.name, self._link() if about.name == "link" else usual)
+        kind = about.kind if about.kind in ("choice", "flag") else "text"
+        choices = [(choice, choice) for choice in about.choices]
+        hint = bounds(about.low, about.high, usual) if kind == "text" else ""
+        return Field(about.name, about.label, about.help, kind, value, choices, error, hint)
+
+    def _link(self) -> str:
+        """The link that fits the kind of the chosen corpus."""
+        rows = self._known.corpora if self._known else []
+        chosen = self._typed.get("corpus", str(rows[-1].number) if rows else "")
+        return next((LINKS.get(row.kind, "poisson") for row in rows if str(row.number) == chosen), "poisson")
+
+
+def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:
+    """The sentence about what is wrong with some settings, or empty.
+
+    Alone, a setting may lack the others it depends on: only a sentence about itself counts.
+    """
+    try:
+        settings.parse(config, texts)
+    except SettingError as error:
+        said = str(error)
+        return said if not alone or said.startswith((*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts))) else ""
+    return ""
+
+
+_WAIT = '<div class="tp-page-in"><p class="tp-wait" role="status">Reading what the models can be told …</p></div>'

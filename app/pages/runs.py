@@ -1,0 +1,101 @@
+"""Runs: what there is, how it goes, start another."""
+
+from functools import partial
+from typing import Any
+
+import panel as pn
+from panel.viewable import Viewable
+
+from app.board import Board, Message
+from app.feed import Tick
+from app.pages.new_run import NewRunForm
+from app.session import Context
+from app.views.icons import icon
+from app.views.markup import run_title
+from app.views.run_list import empty_store, run_list
+from store import corpora
+
+
+class Runs:
+    """The list of runs, or the new-run form when ``tab`` is "new".
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._board = Board(heard=self._on_board)
+        self._form = NewRunForm(context)
+        self._corpora: list[str] = []
+        self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.page = self._holder
+        context.view.param.watch(self._on_view, ["page", "run", "tab"])
+        context.on_tick(self._on_tick)
+        self._on_view()
+
+    def _on_view(self, *_: Any) -> None:
+        if self._context.view.page != "runs":
+            return
+        wanted = self._form.board if self._context.view.tab == "new" else self._board
+        if list(self._holder) != [wanted]:
+            self._holder[:] = [wanted]
+        if wanted is self._board:
+            self._draw()
+            self._context.later(partial(corpora.every, self._context.db), self._take_corpora)
+        else:
+            self._form.refresh()
+
+    def _take_corpora(self, rows: list[corpora.CorpusRow]) -> None:
+        self._corpora = [row.name for row in rows]
+        self._draw()
+
+    def _on_tick(self, tick: Tick) -> None:
+        if self._context.view.page == "runs" and self._context.view.tab != "new":
+            self._draw()
+
+    def _draw(self) -> None:
+        feed = self._context.feed
+        rows = feed.runs()
+        if not rows:
+            self._board.html = f'<div class="tp-page-in">{empty_store(self._corpora)}</div>'
+            return
+        training = sum(feed.state(row.number) == "running" for row in rows)
+        note = f"{len(rows)} in this store, {training} training" if training else f"{len(rows)} in this store"
+        self._board.html = (
+            f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
+            f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div>'
+            f"{run_list(rows, feed.state, feed.spark, self._context.view.run)}</div>"
+        )
+
+    def _on_board(self, message: Message) -> None:
+        view = self._context.view
+        match message:
+            case {"do": "new"}:
+                view.tab = "new"
+            case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():
+                choice = {} if int(text) == view.run else {"snapshot": 0, "topic": 0, "roots": (), "closed": (), "overlay": ()}
+                view.param.update(page=page, run=int(text), tab="", **choice)
+            case {"do": ("pause" | "resume" | "stop") as verb, "run": str(text)} if text.isdecimal():
+                self._context.later(partial(getattr(self._context.actions, verb), int(text)), lambda _: None)
+            case {"do": "rename", "run": str(text), "value": str(name)} if text.isdecimal():
+                self._context.later(partial(self._context.actions.rename_run, int(text), name[:200]), lambda _: None)
+            case {"do": "delete", "run": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
+                self._delete(int(text), typed)
+
+    def _delete(self, number: int, typed: str) -> None:
+        run = self._context.feed.run(number)
+        if run is None:
+            return
+        if typed != run_title(run):
+            self._context.tell(f"Run {number} stays: the name typed was not its name.", "warning")
+            return
+        self._context.later(
+            partial(self._context.actions.delete, number), lambda _: self._context.tell(f"Run {number} is deleted.", "success")
+        )
+
+
+def runs_page(context: Context) -> Viewable:
+    """The page that lists the runs and starts new ones."""
+    return Runs(context).page

@@ -1,0 +1,179 @@
+"""The web server: one process, one port, nothing fetched from anywhere else."""
+
+import logging
+import os
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+# Both are read when Bokeh and Panel are imported: scripts and styles come from this server only.
+os.environ["BOKEH_RESOURCES"] = "server"
+os.environ["PANEL_CDN_ROOT"] = "/cdn/"
+
+import panel as pn
+import panel_material_ui  # noqa: F401 - registers its bundle before the first page
+
+from app.actions import Actions
+from app.feed import Feed
+from app.paths import asset
+from app.session import DEFAULTS, View, to_query
+from app.shell import Site, visit
+from store.database import open_database
+
+USUAL_PORT = 5006
+TRIED_PORTS = 20
+
+log = logging.getLogger("topiary.serve")
+
+
+class ServeError(Exception):
+    """The server cannot start; the message is one sentence for the user."""
+
+
+def serve(
+    store_url: str | None = None,
+    port: int | None = None,
+    *,
+    address: str = "127.0.0.1",
+    open_browser: bool = False,
+    first_view: dict[str, Any] | None = None,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve a store until Ctrl-C or SIGTERM.
+
+    Parameters
+    ----------
+    store_url : str or None
+        URL or path of the store; None is the user's own.
+    port : int or None
+        0 is any free port; None is 5006 or the next free one.
+    address : str
+        Where to listen; the default is reachable from this machine only.
+    open_browser : bool
+        Open the page in the user's browser.
+    first_view : dict or None
+        Fields of :class:`app.session.View` that a visitor without a link begins with.
+    on_ready : (url) -> None
+        Called when the server answers; by default the address is printed.
+
+    Raises
+    ------
+    ServeError
+        When the port is taken.
+    """
+    open_database(store_url).close()  # creates the store, or says what is wrong with it
+    db = open_database(store_url, readonly=True)
+    port = _free_port(address, port)
+    feed = Feed(db)
+    actions = Actions(store_url or db.url, feed)
+    feed.after_look = actions.keep_house
+    site = Site(db, feed, actions, dict(first_view or {}))
+    server = _server(site, address, port)
+    url = f"http://{_shown(address)}:{server.port}/"
+    feed.start()
+    feed.ready.wait(timeout=5)
+    try:
+        (on_ready or _say)(url)
+        if open_browser:
+            webbrowser.open(url + _first_query(site.first_view))
+        server.run_until_shutdown()
+    finally:
+        feed.stop()
+        actions.close()
+        db.close()
+
+
+def _server(site: Site, address: str, port: int) -> Any:
+    pn.extension(notifications=True)
+    pn.config.exception_handler = _show_error
+    dist = Path(pn.__file__).parent / "dist"
+    return pn.serve(
+        {"/": partial(_page, site)},
+        port=port,
+        address=address,
+        start=False,
+        show=False,
+        verbose=False,
+        title="Topiary",
+        websocket_origin=_origins(address, port),
+        static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
+        compress_response=True,
+        keep_alive_milliseconds=20000,
+        unused_session_lifetime_milliseconds=15000,
+    )
+
+
+def _page(site: Site) -> Any:
+    """One visit; what goes wrong while it is built is shown instead of a blank page."""
+    try:
+        return visit(site)
+    except Exception:  # the outermost door: an unexpected error must not become a blank page
+        log.exception("a page could not be built")
+        return pn.pane.HTML(
+            "<h2>This view could not be opened</h2><p>The server's log says why. "
+            '<a href="/">Open Topiary without the rest of the link</a></p>'
+        )
+
+
+def _show_error(error: Exception) -> None:
+    """What a callback could not do: into the log, and a sentence for the visitor."""
+    log.error("a callback failed", exc_info=error)
+    if pn.state.notifications is not None:
+        pn.state.notifications.error("Something went wrong; the server's log has the details.", duration=9000)
+
+
+def _free_port(address: str, port: int | None) -> int:
+    if port == 0:
+        with _probe(address) as probe:
+            probe.bind((address, 0))
+            return int(probe.getsockname()[1])
+    if port is not None:
+        if not _is_free(address, port):
+            raise ServeError(f"port {port} of {address} is taken; choose another with --port, or --port 0 for any free one")
+        return port
+    for candidate in range(USUAL_PORT, USUAL_PORT + TRIED_PORTS):
+        if _is_free(address, candidate):
+            return candidate
+    raise ServeError(f"ports {USUAL_PORT} to {USUAL_PORT + TRIED_PORTS - 1} of {address} are all taken; choose one with --port")
+
+
+def _is_free(address: str, port: int) -> bool:
+    with _probe(address) as probe:
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def _probe(address: str) -> socket.socket:
+    probe = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    if sys.platform != "win32":  # on Windows this option would let two servers share a port
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return probe
+
+
+def _origins(address: str, port: int) -> list[str]:
+    """Pages that may open a session: our own, under any name this machine has when it is open to others."""
+    if address in ("127.0.0.1", "localhost"):
+        return [f"127.0.0.1:{port}", f"localhost:{port}"]
+    return [f"*:{port}"]
+
+
+def _shown(address: str) -> str:
+    if address in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        return "127.0.0.1"
+    return f"[{address}]" if ":" in address else address
+
+
+def _first_query(fields: dict[str, Any]) -> str:
+    return f"?{to_query(View(**(DEFAULTS | fields)))}" if fields else ""
+
+
+def _say(url: str) -> None:
+    sys.stdout.write(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")
+    sys.stdout.flush()

@@ -1,0 +1,227 @@
+"""One visit: the frame around the pages, the address bar, and the way from the feed to this session."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from typing import Any
+from urllib.parse import urlencode
+
+import panel as pn
+import panel_material_ui as pmui
+import param
+from bokeh.models import CustomJS
+from panel.custom import JSComponent
+from panel.viewable import Viewable
+
+from app import session, theme, topbar
+from app.actions import Actions
+from app.board import Board, Message
+from app.feed import TROUBLE, Feed, Tick
+from app.pages.explore import explore_page
+from app.pages.guide import guide_page
+from app.pages.runs import runs_page
+from app.pages.watch import watch_page
+from app.paths import asset
+from app.views.markup import run_title
+from engine.settings import SettingError
+from store.database import Database
+
+PAGES: dict[str, Callable[[session.Context], Viewable]] = {
+    "runs": runs_page,
+    "watch": watch_page,
+    "explore": explore_page,
+    "guide": guide_page,
+}
+EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
+
+log = logging.getLogger("topiary.shell")
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all sessions of a server share."""
+
+    db: Database
+    feed: Feed
+    actions: Actions
+    first_view: dict[str, Any]
+
+
+class Router(JSComponent):
+    """The address bar: writes the view's query into it and reports Back and Forward."""
+
+    query = param.String(default="")
+    heading = param.String(default="Topiary")
+
+    _esm = asset("js/router.js")
+
+    def __init__(self, heard: Callable[[Message], None], **params: Any) -> None:
+        super().__init__(**params, width=0, height=0, margin=0)
+        self._heard = heard
+
+    def _handle_msg(self, data: Any) -> None:
+        if isinstance(data, dict):
+            self._heard(data)
+
+
+class Shell:
+    """The session of one visitor; :meth:`page` is what the server shows.
+
+    Parameters
+    ----------
+    site : Site
+    query : str
+        The address the visitor came by.
+    dark : bool
+        Whether to begin with the dark side.
+    """
+
+    def __init__(self, site: Site, query: str, *, dark: bool) -> None:
+        self._site = site
+        self._document = pn.state.curdoc
+        self._open = True
+        self._listeners: list[Callable[[Tick], None]] = []
+        self._built: dict[str, Viewable] = {}
+        self.view = session.View(**self._start(query))
+        self.context = session.Context(
+            self.view, site.feed, site.db, site.actions, self._listeners.append, self.later, self.tell
+        )
+        self._bar = Board(heard=self._on_bar)
+        self._router = Router(self._on_address, query=session.to_query(self.view))
+        self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.page = self._frame(dark=dark)
+        self._draw_bar()
+        self._show()
+        self.view.param.watch(self._on_view, list(session.FIELDS))
+        self._end = site.feed.subscribe(self._document, self._on_tick)
+
+    def close(self) -> None:
+        """Forget this session; called when the browser is gone."""
+        self._open = False
+        self._end()
+
+    # ------------------------------------------------ what pages may use
+
+    def later(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Run ``work()`` in a thread and ``then(result)`` here; an error is shown as a message."""
+        self._site.feed.submit(work).add_done_callback(partial(self._deliver, then))
+
+    def tell(self, message: str, kind: str = "info") -> None:
+        """Show a message for a few seconds (an error longer)."""
+        area = pn.state.notifications
+        if area is not None:
+            area.send(escape(message), duration=9000 if kind == "error" else 4000, type=kind)
+
+    def _deliver(self, then: Callable[[Any], None], future: "Future[Any]") -> None:
+        if self._open:
+            self._document.add_next_tick_callback(partial(self._finish, then, future))
+
+    def _finish(self, then: Callable[[Any], None], future: "Future[Any]") -> None:
+        try:
+            result = future.result()
+        except CancelledError:
+            return
+        except EXPECTED as error:
+            self.tell(str(error), "error")
+        else:
+            then(result)
+
+    # ------------------------------------------------------------ building
+
+    def _start(self, query: str) -> dict[str, Any]:
+        """The fields to begin with: the address, else what the server was started for, else the newest run."""
+        fields = session.from_query(query)
+        if not fields:
+            fields = dict(self._site.first_view)
+        everyone = self._site.feed.runs()
+        if not everyone and fields.get("page") != "guide":
+            fields["page"] = "runs"
+        if everyone and not fields.get("run"):
+            fields["run"] = next((row.number for row in everyone if row.state == "running"), everyone[0].number)
+        return session.DEFAULTS | fields
+
+    def _frame(self, *, dark: bool) -> pmui.Page:
+        page = pmui.Page(
+            title="",
+            meta_title="Topiary",
+            favicon=asset("icons/topiary.svg"),
+            header=[self._bar, self._router],
+            main=[self._holder],
+            theme_config=theme.theme_config(),
+            template=theme.template(),
+            dark_theme=dark,
+            busy_indicator=None,
+        )
+        page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
+        self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
+        self._document.js_on_event("connection_lost", CustomJS(code=asset("js/lost.js").read_text(encoding="utf-8")))
+        return page
+
+    # ------------------------------------------------------- what happens
+
+    def _on_view(self, *_: param.parameterized.Event) -> None:
+        self._router.query = session.to_query(self.view)
+        self._draw_bar()
+        self._show()
+
+    def _on_tick(self, tick: Tick) -> None:
+        self._draw_bar()
+        for listener in self._listeners:
+            listener(tick)
+
+    def _on_address(self, message: Message) -> None:
+        if message.get("dark") is True:
+            self.page.dark_theme = True
+        elif isinstance(message.get("query"), str):
+            self.view.param.update(**(session.DEFAULTS | session.from_query(message["query"])))
+
+    def _on_bar(self, message: Message) -> None:
+        match message:
+            case {"do": "go", "page": str(page)} if page in PAGES:
+                self.view.param.update(page=page, tab="")
+            case {"do": "run", "value": str(text)} if text.isdecimal():
+                self.view.param.update(
+                    run=int(text), snapshot=0, topic=0, roots=(), closed=(), layer=1, overlay=()
+                )
+            case {"do": "live"}:
+                self.view.snapshot = 0
+            case {"do": "copied"}:
+                self.tell("The link to this view is in the clipboard.", "success")
+            case {"do": "not-copied"}:
+                self.tell("The browser did not allow copying; copy the address instead.", "warning")
+            case {"do": "pause" | "resume" | "stop" as verb}:
+                act = getattr(self._site.actions, verb)
+                self.later(partial(act, self.view.run), lambda _: None)
+
+    def _draw_bar(self) -> None:
+        feed, view = self._site.feed, self.view
+        run = feed.run(view.run)
+        state = feed.state(view.run)
+        self._bar.html = topbar.top_bar(view.page, run, state, feed.runs(), self._pinned(), feed.trouble)
+        self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
+
+    def _pinned(self) -> str:
+        latest = self._site.feed.latest(self.view.run)
+        if not self.view.snapshot or latest is None or latest.number == self.view.snapshot:
+            return ""
+        frame = self._site.feed.known_frame(self.view.run, self.view.snapshot)
+        shown = f"at {frame.minibatch:,}" if frame else "at an older snapshot"
+        return f"Pinned {shown} · live is {latest.minibatch:,}"
+
+    def _show(self) -> None:
+        name = self.view.page
+        if name not in self._built:
+            self._built[name] = PAGES[name](self.context)
+        if list(self._holder) != [self._built[name]]:
+            self._holder[:] = [self._built[name]]
+
+
+def visit(site: Site) -> Viewable:
+    """Build the page of one visit, for the server."""
+    asked = {name: [item.decode("utf-8", "replace") for item in values] for name, values in pn.state.session_args.items()}
+    shell = Shell(site, urlencode(asked, doseq=True), dark=pn.state.cookies.get("topiary_theme") == "dark")
+    pn.state.on_session_destroyed(lambda _: shell.close())
+    return shell.page

@@ -1,0 +1,100 @@
+"""How Topiary looks: colours, fonts, the page's skeleton.
+
+Colours of series and layers are fixed hues that stand on both grounds (Okabe-Ito, slightly evened),
+never alone: dashes and marks say the same.  Everything else is a CSS variable ``--tp-*`` that changes
+with the light or dark side; the variables are in ``assets/css/tokens.css``.
+"""
+
+from functools import cache
+from typing import Any
+
+from app.paths import asset
+
+FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
+SERIES = ("#0B9B74", "#E08E00", "#3D94D1", "#C8699C", "#D5602B", "#7F8C86")
+DASHES = ("solid", "dashed", "dotdash", "dotted", "dashdot", [8, 3, 2, 3])
+LAYERS = ("#7F8C86", "#2E8BC9", "#E08E00", "#C8699C", "#0B9B74", "#8A7BD1")  # 1 grey ink, 2 blue, 3 orange ...
+GAMMA_R = "#D5602B"  # the weights r above the top layer
+
+_SIDES: dict[str, dict[str, str]] = {
+    "light": {"primary": "#1B5E47", "ground": "#F5F4EE", "card": "#FFFFFF", "ink": "#18241E", "muted": "#5A6861"},
+    "dark": {"primary": "#62C79C", "ground": "#0F1512", "card": "#161E1A", "ink": "#E6ECE8", "muted": "#9AA9A1"},
+}
+
+
+def layer_colour(layer: int) -> str:
+    """Colour of layer ``layer`` (from 1); the list starts again after six, dashes tell them apart."""
+    return LAYERS[(layer - 1) % len(LAYERS)]
+
+
+def theme_config() -> dict[str, Any]:
+    """The Material theme of both sides, for ``panel_material_ui.Page``."""
+    return {name: _side(name) for name in _SIDES}
+
+
+def _side(name: str) -> dict[str, Any]:
+    colours = _SIDES[name]
+    line = "#E1E2D9" if name == "light" else "#28332D"
+    bar = "linear-gradient(100deg,#123F31,#1B5742)" if name == "light" else "linear-gradient(100deg,#0B1310,#12211B)"
+    return {
+        "palette": {
+            "primary": {"main": colours["primary"]},
+            "background": {"default": colours["ground"], "paper": colours["card"]},
+            "text": {"primary": colours["ink"], "secondary": colours["muted"]},
+            "divider": line,
+        },
+        "typography": {"fontFamily": FONT, "fontSize": 13},
+        "shape": {"borderRadius": 10},
+        "components": {
+            "MuiAppBar": {"styleOverrides": {"root": {"background": bar, "color": "#F2F7F4", "boxShadow": "none"}}},
+            "MuiToolbar": {"styleOverrides": {"root": {"minHeight": "56px !important", "padding": "0 16px !important"}}},
+        },
+    }
+
+
+CARD = """:host(.tp-card) { background: var(--tp-card); border: 1px solid var(--tp-line); border-radius: 16px;
+  padding: 16px 18px 8px; box-shadow: var(--tp-shadow); box-sizing: border-box; }"""
+PAGE = """:host(.tp-page) { max-width: 1480px; margin: 0 auto !important; padding: 22px 24px 48px; box-sizing: border-box;
+  display: flex; flex-direction: column; gap: 18px; width: 100%; }
+@media (max-width: 640px) { :host(.tp-page) { padding: 14px 12px 90px; } }"""
+
+
+@cache
+def style(name: str) -> str:
+    """The text of one of our style sheets."""
+    return asset(f"css/{name}.css").read_text(encoding="utf-8")
+
+
+@cache
+def template() -> str:
+    """The page around everything: our fonts and colours, and a skeleton that stands until the first board does."""
+    return "\n".join(
+        (
+            '{% extends "base.html" %}',
+            "{% block postamble %}{{ super() }}",
+            '<link rel="preload" href="/topiary/fonts/inter.woff2" as="font" type="font/woff2" crossorigin>',
+            "<style>{% raw %}",
+            style("tokens"),
+            "{% endraw %}</style>",
+            '<style id="tp-board-css" media="not all">{% raw %}',
+            style("board"),
+            "{% endraw %}</style>",
+            "{% endblock %}",
+            "{% block loader_css %}{% endblock %}{% block loader %}",
+            _SKELETON,
+            "{% endblock %}{% block loader_script %}{% endblock %}",
+        )
+    )
+
+
+_SKELETON = """
+<div id="tp-skeleton" aria-busy="true">
+  <div class="tp-sk-bar"><b>Topiary</b></div>
+  <div class="tp-sk-body"><i></i><i></i><i></i><i></i><i class="tp-sk-wide"></i><i class="tp-sk-wide"></i></div>
+  <p>Opening the view …</p>
+</div>
+<script>setTimeout(() => {
+  const p = document.querySelector("#tp-skeleton p");
+  if (p) { p.textContent = "This takes longer than usual. If the server has stopped, start it again and reload."; }
+}, 20000)</script>
+"""

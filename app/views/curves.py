@@ -1,0 +1,157 @@
+"""Curves of a run: figures made once, whose sources are then only streamed into.
+
+x is a column of the source, so another x-axis is another field name, not other data.  Perplexities of
+the two protocols never share an axis: what is measured is in the label.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from bokeh.models import ColumnDataSource, CustomJS, DataRange1d, GlyphRenderer, HoverTool, NumeralTickFormatter
+from bokeh.plotting import figure
+from numpy.typing import NDArray
+
+from app.theme import DASHES, GAMMA_R, SERIES, layer_colour
+
+SLOTS = 6  # runs overlaid at most, the own one included
+LAYER_SLOTS = 8  # layers and r
+MOST_SHOWN = 1500  # points of a curve after thinning
+MOST_STREAMED = 4000  # points a source may grow to before it is thinned again
+AXES = {"minibatches": "mini-batches", "documents": "documents seen", "seconds": "seconds of training"}
+COLUMNS = ("minibatches", "documents", "seconds", "value")
+BAND = ("low", "high")
+
+# Zoom and pan stay as they are while points arrive; another x-axis starts from the whole again.
+_REFIT = "figure.reset.emit()"
+
+
+@dataclass
+class Chart:
+    """A figure with fixed slots, each a source and its glyphs; an empty slot draws nothing."""
+
+    figure: Any
+    sources: list[ColumnDataSource]
+    lines: list[GlyphRenderer]
+    bands: list[GlyphRenderer] = field(default_factory=list)
+
+    def use_axis(self, name: str) -> None:
+        """Show the curves over another column."""
+        for renderer in (*self.lines, *self.bands):
+            if renderer.glyph.x != name:
+                renderer.glyph.x = name
+        self.figure.xaxis.axis_label = AXES[name]
+
+
+def thin(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp]:
+    """Places of at most about ``most`` points that look like all of them.
+
+    The row is cut into stretches; each keeps its lowest and its highest value, so no spike is lost.
+    First and last are kept; what is not a number is left out.
+    """
+    finite = np.flatnonzero(np.isfinite(values))
+    if len(finite) <= most:
+        return finite
+    kept = [finite[:1], finite[-1:]]
+    for stretch in np.array_split(finite, max(1, (most - 2) // 2)):
+        part = values[stretch]
+        kept.append(stretch[[int(part.argmin()), int(part.argmax())]])
+    return np.unique(np.concatenate(kept))
+
+
+def perplexity_chart(axis: str) -> Chart:
+    """Point perplexity of one run and of up to five others."""
+    plot = _figure(axis, "point perplexity", 330)
+    sources = [ColumnDataSource({name: [] for name in COLUMNS}) for _ in range(SLOTS)]
+    lines = []
+    for place in reversed(range(SLOTS)):  # the own run is drawn last, on top
+        lines.append(
+            plot.line(
+                axis,
+                "value",
+                source=sources[place],
+                color=SERIES[place],
+                line_dash=DASHES[place],
+                line_width=2.6 if place == 0 else 1.8,
+                line_join="round",
+            )
+        )
+    plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
+    return _finish(Chart(plot, sources, lines[::-1]), "perplexity", "@value{0,0.0}")
+
+
+def step_chart(axis: str, x_range: Any) -> Chart:
+    """Layer-adaptive step sizes on a log axis: the mean per layer, the spread over its topics as a band."""
+    plot = _figure(axis, "step size", 330, x_range=x_range, y_axis_type="log")
+    sources = [ColumnDataSource({name: [] for name in (*COLUMNS, *BAND)}) for _ in range(LAYER_SLOTS)]
+    bands = [plot.varea(axis, "low", "high", source=source, fill_alpha=0.16) for source in sources]
+    lines = [plot.line(axis, "value", source=source, line_width=2.2, line_join="round") for source in sources]
+    return _finish(Chart(plot, sources, lines, bands), "step size", "@value{0.00e+0}")
+
+
+def rate_chart(axis: str, x_range: Any) -> Chart:
+    """Tokens per second."""
+    plot = _figure(axis, "tokens per second", 190, x_range=x_range)
+    source = ColumnDataSource({name: [] for name in COLUMNS})
+    line = plot.line(axis, "value", source=source, color=SERIES[2], line_width=1.8)
+    plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
+    plot.y_range.start = 0
+    return _finish(Chart(plot, [source], [line]), "tokens/s", "@value{0,0}")
+
+
+def averaged_chart(axis: str, x_range: Any) -> Chart:
+    """Averaged perplexity, on an axis of its own."""
+    plot = _figure(axis, "averaged perplexity", 190, x_range=x_range)
+    source = ColumnDataSource({name: [] for name in COLUMNS})
+    line = plot.line(axis, "value", source=source, color=SERIES[3], line_width=2.2)
+    plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
+    return _finish(Chart(plot, [source], [line]), "averaged", "@value{0,0.0}")
+
+
+def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
+    """Colour the slots of a step chart for ``n_layers`` layers and r.
+
+    Returns
+    -------
+    list of (name, colour, dash)
+        For the legend.
+    """
+    legend: list[tuple[str, str, Any]] = []
+    for place, (line, band) in enumerate(zip(chart.lines, chart.bands, strict=True)):
+        is_r = place == n_layers
+        colour = GAMMA_R if is_r else layer_colour(place + 1)
+        dash = "dotted" if is_r else DASHES[place % len(DASHES)]
+        line.glyph.update(line_color=colour, line_dash=dash)
+        band.glyph.update(fill_color=colour)
+        if place <= n_layers:
+            legend.append(("r" if is_r else f"layer {place + 1}", colour, dash))
+    return legend
+
+
+def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
+    plot = figure(
+        height=height,
+        sizing_mode="stretch_width",
+        tools="pan,box_zoom,wheel_zoom,reset,save",
+        active_drag="box_zoom",
+        active_scroll=None,
+        output_backend="canvas",
+        x_axis_label=AXES[axis],
+        y_axis_label=label,
+        min_border_right=12,
+        **({"x_range": DataRange1d(range_padding=0.02, only_visible=True)} | more),
+    )
+    plot.toolbar.logo = None
+    plot.toolbar.autohide = True
+    plot.xaxis.formatter = NumeralTickFormatter(format="0,0")
+    plot.xaxis.ticker.desired_num_ticks = 6
+    plot.xgrid.grid_line_color = None
+    plot.outline_line_color = None
+    return plot
+
+
+def _finish(chart: Chart, word: str, value: str) -> Chart:
+    tips = [(word, value), ("mini-batch", "@minibatches{0,0}"), ("documents", "@documents{0,0}"), ("time", "@seconds{0,0} s")]
+    chart.figure.add_tools(HoverTool(renderers=chart.lines, tooltips=tips, mode="mouse", line_policy="nearest"))
+    chart.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": chart.figure}, code=_REFIT))
+    return chart

@@ -1,0 +1,128 @@
+"""The strip of numbers above the curves, the legend of the curves, and what a run is made of."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+from app.views import words
+from app.views.facts import RunFacts
+from app.views.markup import attributes, run_title
+
+CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
+
+
+class Health(NamedTuple):
+    """What the strip tells besides the row: the change of the point perplexity, and over how many mini-batches."""
+
+    state: str
+    change: float | None
+    over: int
+
+
+def health(state: str, minibatches: Sequence[float], value: Sequence[float]) -> Health:
+    """Compare the newest point perplexity with the one five evaluations before."""
+    if len(value) < 2:
+        return Health(state, None, 0)
+    before = max(0, len(value) - 1 - CHANGE_OVER)
+    return Health(state, float(value[-1] - value[before]), int(minibatches[-1] - minibatches[before]))
+
+
+def kpis(run: RunFacts, about: Health) -> str:
+    """The strip: perplexity, progress, pace, time left, heartbeat."""
+    ahead = words.left(run.minibatch, run.planned, run.seconds)
+    pace = f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started"
+    averaged = run.averaged_perplexity
+    cells = [
+        ("Point perplexity", words.perplexity(run.point_perplexity), _change(about), "On held-out tokens, with the topics of this moment; lower is better."),
+        ("Mini-batch", f"{run.minibatch:,}<small> / {run.planned:,}</small>", pace, "Steps of training done and planned."),
+        ("Tokens per second", words.rate(run.tokens_per_second), "while training", "Tokens of the mini-batches read per second of training."),
+        _time(run, about.state, ahead),
+        ("Heartbeat", _beat(run, about.state), escape(run.message or words.state(about.state)), "When the worker last wrote to the store."),
+    ]
+    if averaged is not None:
+        note = "over the collected samples"
+        cells.insert(1, ("Averaged perplexity", words.perplexity(averaged), note, "The protocol of the papers' tables: averaged over samples; not comparable with the point perplexity."))
+    return f'<div class="tp-kpis">{"".join(map(_cell, cells))}</div>'
+
+
+def legend(entries: Iterable[tuple[str, str, Any]]) -> str:
+    """Names with a stroke of their colour and dash."""
+    return '<div class="tp-legend">' + "".join(f"<span>{stroke(colour, dash)}{escape(name)}</span>" for name, colour, dash in entries) + "</div>"
+
+
+def stroke(colour: str, dash: Any) -> str:
+    """A short piece of a curve's line."""
+    steps = {"solid": "", "dashed": "6 4", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4"}
+    pattern = steps.get(dash, "") if isinstance(dash, str) else " ".join(map(str, dash))
+    return (
+        f'<svg class="tp-stroke" viewBox="0 0 26 8" aria-hidden="true"><line x1="1" y1="4" x2="25" y2="4" stroke="{colour}" '
+        f'stroke-width="2.6"{attributes(stroke_dasharray=pattern or None)}/></svg>'
+    )
+
+
+def overlay_chooser(run: RunFacts, others: Sequence[RunFacts], chosen: Sequence[int], strokes: Sequence[tuple[str, Any]]) -> str:
+    """Runs whose curves can be laid over this one's: switches that carry the stroke of their line.
+
+    ``strokes[0]`` is that of the run itself, the others follow in the order of ``chosen``.
+    """
+    shown = {number: strokes[place + 1] for place, number in enumerate(chosen) if place + 1 < len(strokes)}
+    own = f'<span class="tp-over tp-own">{stroke(*strokes[0])}{run.number} · {escape(run_title(run))}</span>'
+    switches = "".join(
+        f'<button class="tp-over"{attributes(data_do="overlay", data_run=other.number, aria_pressed="true" if other.number in shown else "false")}>'
+        f"{stroke(*shown[other.number]) if other.number in shown else '<i></i>'}{other.number} · {escape(run_title(other))}</button>"
+        for other in others
+    )
+    return f'<div class="tp-overs" role="group" aria-label="Runs shown">{own}{switches}</div>'
+
+
+def choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
+    """A row of buttons of which one is pressed; reports ``{do: name, value: ...}``."""
+    buttons = "".join(
+        f"<button{attributes(data_do=name, data_value=value, aria_pressed='true' if value == chosen else 'false')}>{escape(word)}</button>"
+        for value, word in entries
+    )
+    return f'<div class="tp-choices" role="group" aria-label="{escape(label)}">{buttons}</div>'
+
+
+def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
+    """What the run is made of, and what happened to it: (when, kind, text)."""
+    rows = [("Corpus", run.corpus_name), ("Model", run.model.upper()), ("Layers", "-".join(map(str, run.layers)))]
+    rows += [("Seed", str(run.seed)), ("Attempt", str(run.attempt))]
+    rows += [(name, _plain(value)) for name, value in run.settings.items() if name != "layers"]
+    table = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in rows)
+    told = "".join(f"<li><time>{escape(when)}</time><b>{escape(kind)}</b> {escape(text)}</li>" for when, kind, text in happened)
+    trace = f"<details><summary>Where it failed</summary><pre>{escape(run.traceback)}</pre></details>" if run.traceback else ""
+    events = f'<ol class="tp-events">{told}</ol>' if told else '<p class="tp-dim">Nothing yet.</p>'
+    return (
+        f'<div class="tp-about"><section><h3>What happened</h3>{events}{trace}</section>'
+        f'<section><h3>Settings</h3><dl class="tp-facts">{table}</dl></section></div>'
+    )
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _cell(cell: tuple[str, str, str, str]) -> str:
+    name, value, note, tip = cell
+    return f'<div class="tp-kpi" title="{escape(tip)}"><span class="tp-kpi-name">{name}</span><b>{value}</b><span class="tp-dim">{note}</span></div>'
+
+
+def _change(about: Health) -> str:
+    if about.change is None:
+        return "first one is on its way" if about.state == "running" else "not measured"
+    sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
+    return f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
+
+
+def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str, str]:
+    tip = "Training time, without evaluation and pauses."
+    if state == "running" and ahead is not None:
+        return ("Time left", words.span(ahead), f"{words.span(run.seconds)} so far", tip)
+    return ("Training time", words.span(run.seconds), words.state(state), tip)
+
+
+def _beat(run: RunFacts, state: str) -> str:
+    if state in ("running", "silent"):
+        return words.ago(run.heartbeat_age)
+    return words.state(state)

@@ -1,0 +1,28 @@
+"""Pieces of HTML used in more than one place."""
+
+from html import escape
+
+from app.views import words
+from app.views.facts import RunFacts
+
+
+def attributes(**values: object) -> str:
+    """HTML attributes, escaped: ``attributes(data_do="stop", data_run=3)``; None and False are left out."""
+    return "".join(
+        f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
+        for name, value in values.items()
+        if value is not None and value is not False
+    )
+
+
+def run_title(run: RunFacts) -> str:
+    """The name of a run, or what it is about."""
+    return run.name or f"{run.corpus_name} · {run.model.upper()}"
+
+
+def chip(state: str, wish: str = "run") -> str:
+    """The state of a run as a coloured word; a wish on its way is said too."""
+    word = words.state(state)
+    if state == "running" and wish in ("pause", "stop"):
+        word = {"pause": "pausing", "stop": "stopping"}[wish]
+    return f'<span class="tp-chip tp-{escape(state)}"><i></i>{escape(word)}</span>'

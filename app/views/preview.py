@@ -1,0 +1,43 @@
+"""The most popular topics of a layer in a few cards: what is this corpus about."""
+
+from html import escape
+
+from app.frame import Frame, identity
+from app.views import words
+from app.views.markup import attributes
+
+CARDS = 8
+WORDS = 10
+
+
+def preview(frame: Frame, layer: int) -> str:
+    """Cards of the ``CARDS`` most popular topics of ``layer``, each opening the topic in the explorer."""
+    nodes = frame.nodes(layer)[:CARDS]
+    most = max((frame.share(node) for node in nodes), default=0.0) or 1.0
+    cards = []
+    for node in nodes:
+        top = [escape(word.text) for word in frame.top_words(node, WORDS)]
+        name = frame.name(node)
+        share = frame.share(node)
+        head = f'<b class="tp-topic-name">{escape(name)}</b>' if name else ""
+        cards.append(
+            f'<button class="tp-topic"{attributes(data_do="topic", data_layer=layer, data_topic=node.column + 1, data_key=identity(node))}>'
+            f'<span class="tp-topic-head"><i class="tp-rank">{frame.rank(node)}</i>'
+            f'<span class="tp-topic-bar"><i style="width:{100 * share / most:.1f}%"></i></span><em>{100 * share:.1f}%</em></span>'
+            f"{head}<span class=\"tp-topic-words\"><strong>{' '.join(top[:3])}</strong> {' '.join(top[3:])}</span></button>"
+        )
+    return f'<div class="tp-topics">{"".join(cards)}</div>'
+
+
+def caption(frame: Frame, pinned: bool) -> str:  # noqa: FBT001 - one fact
+    """Which snapshot this is."""
+    return f"{'pinned at' if pinned else 'live ·'} mini-batch {words.number(frame.minibatch)}"
+
+
+def waiting(sentence: str) -> str:
+    """Empty cards and a sentence that says what is being waited for."""
+    return (
+        f'<p class="tp-wait" role="status">{escape(sentence)}</p><div class="tp-topics" aria-hidden="true">'
+        + '<span class="tp-topic tp-ghost-card"></span>' * 4
+        + "</div>"
+    )

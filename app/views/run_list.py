@@ -1,0 +1,142 @@
+"""The list of runs as one piece of HTML, and what an empty store says."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from html import escape
+
+from app.views import words
+from app.views.facts import RunFacts
+from app.views.icons import icon
+from app.views.markup import attributes, chip, run_title
+from app.views.sparkline import sparkline
+
+ACTIONS = {
+    "running": ("pause", "stop"),
+    "queued": ("stop",),
+    "paused": ("resume", "stop"),
+    "stopped": ("resume",),
+    "failed": ("resume",),
+    "silent": ("resume", "stop"),
+}
+MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
+FORMATS = (
+    ("a folder or .zip of .txt", "sub-folders become labels"),
+    (".csv, .tsv, .jsonl", "also gzipped; one document a row"),
+    ("UCI bag-of-words", "docword.*.txt with its vocabulary"),
+    ("LDA-C, svmlight, MatrixMarket", "counts"),
+    (".mat, idx images", "with their own test split, or pixels"),
+)
+
+
+def run_list(runs: Sequence[RunFacts], state: Callable[[int], str], spark: Callable[[int], Sequence[float]], selected: int) -> str:
+    """Every run as a row.
+
+    Parameters
+    ----------
+    runs : sequence of rows
+    state : (run number) -> str
+        The state to show.
+    spark : (run number) -> values
+        Point perplexities for the sparkline.
+    selected : int
+        Number of the run the other pages show.
+    """
+    rows = "".join(_row(run, state(run.number), spark(run.number), selected=run.number == selected) for run in runs)
+    return f'<ul class="tp-runs" aria-label="Runs">{rows}</ul>'
+
+
+def empty_store(corpora: Sequence[str]) -> str:
+    """What to do when there is no run yet: the commands, the formats, or the form when there is a corpus."""
+    formats = "".join(f"<li><b>{escape(name)}</b> {escape(note)}</li>" for name, note in FORMATS)
+    commands = (
+        '<p class="tp-lead">See it at work on text that is already on this machine:</p>'
+        '<pre class="tp-command">topiary demo</pre>'
+        '<p class="tp-lead">or bring your own documents, then train:</p>'
+        '<pre class="tp-command">topiary import PATH</pre>'
+    )
+    if corpora:
+        known = ", ".join(escape(name) for name in corpora)
+        commands = (
+            f'<p class="tp-lead">There is something to read already: {known}.</p>'
+            f'<p><button class="tp-button tp-strong" data-do="new">{icon("plus")}Start the first run</button></p>'
+        )
+    return (
+        '<section class="tp-empty"><div><h2>Nothing grows here yet</h2>'
+        "<p>A run reads a corpus and grows a hierarchy of topics from it. You can watch while it does.</p>"
+        f"{commands}</div><aside><h3>What can be imported</h3><ul>{formats}</ul></aside></section>"
+    )
+
+
+def _row(run: RunFacts, state: str, spark: Sequence[float], *, selected: bool) -> str:
+    title = escape(run_title(run))
+    label = f"{run.corpus_name} · {run.model.upper()} {run.inference.upper()} {'-'.join(map(str, run.layers))}"
+    edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
+    return (
+        f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'
+        f'<div class="tp-run-name"><span class="tp-run-number">{run.number}</span>'
+        f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
+        f'<div class="tp-dim">{escape(label)}</div></div></div>'
+        f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
+        f"{_progress(run, state)}{_numbers(run, spark)}"
+        f'<div class="tp-run-acts">{_acts(run, state)}</div>{_delete_dialog(run)}</li>'
+    )
+
+
+def _said(run: RunFacts, state: str) -> str:
+    if state == "running":
+        said = f"heartbeat {words.ago(run.heartbeat_age)}"
+    elif state == "silent":
+        said = f"no heartbeat for {words.span(run.heartbeat_age)}"
+    else:
+        said = run.message if state in ("failed", "queued") and run.message else _when(run.created)
+    return f'<div class="tp-dim tp-clip" title="{escape(run.message)}">{escape(said)}</div>'
+
+
+def _when(created: datetime | None) -> str:
+    return f"{created.astimezone():%d %b %H:%M}" if created else ""
+
+
+def _progress(run: RunFacts, state: str) -> str:
+    done = words.progress(run.minibatch, run.planned)
+    ahead = words.left(run.minibatch, run.planned, run.seconds) if state == "running" else None
+    note = f" · {words.span(ahead)} left" if ahead is not None else f" · {words.span(run.seconds)}" if run.seconds else ""
+    return (
+        f'<div class="tp-run-progress"><div class="tp-meter tp-{escape(state)}" role="progressbar" aria-label="Progress of run {run.number}"'
+        f'{attributes(aria_valuenow=round(100 * done), aria_valuemin=0, aria_valuemax=100)}><i style="width:{100 * done:.1f}%"></i></div>'
+        f'<div class="tp-dim">{run.minibatch:,} / {run.planned:,}{note}</div></div>'
+    )
+
+
+def _numbers(run: RunFacts, spark: Sequence[float]) -> str:
+    value = words.perplexity(run.point_perplexity)
+    return (
+        f'<div class="tp-run-spark">{sparkline(spark)}</div>'
+        f'<div class="tp-run-value"><b>{value}</b><span class="tp-dim">perplexity</span></div>'
+        f'<div class="tp-run-value"><b>{words.rate(run.tokens_per_second)}</b><span class="tp-dim">tokens/s</span></div>'
+    )
+
+
+def _acts(run: RunFacts, state: str) -> str:
+    verbs = "".join(
+        f'<button class="tp-icon-button"{attributes(data_do=verb, data_run=run.number, title=verb.capitalize(), aria_label=f"{verb} run {run.number}")}>'
+        f"{icon(MARKS[verb])}</button>"
+        for verb in ACTIONS.get(state, ())
+    )
+    delete = attributes(data_open=f"delete-{run.number}", title="Delete", aria_label=f"delete run {run.number}")
+    return (
+        f'<button class="tp-button"{attributes(data_do="watch", data_run=run.number)}>Watch</button>'
+        f'<button class="tp-button"{attributes(data_do="explore", data_run=run.number)}>Explore</button>'
+        f'{verbs}<button class="tp-icon-button tp-danger"{delete}>{icon("trash")}</button>'
+    )
+
+
+def _delete_dialog(run: RunFacts) -> str:
+    name = run_title(run)
+    return (
+        f'<dialog id="delete-{run.number}" class="tp-dialog" aria-label="Delete run {run.number}">'
+        f'<form{attributes(data_do="delete", data_run=run.number)}><h3>Delete run {run.number}?</h3>'
+        f"<p>Its points, snapshots and topic names go with it; the corpus stays. Type <b>{escape(name)}</b> to delete it.</p>"
+        f'<input class="tp-input" name="typed" autocomplete="off" data-hold aria-label="Name of the run">'
+        f'<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Keep it</button>'
+        f'<button type="submit" class="tp-button tp-deadly"{attributes(data_needs=name, disabled=True)}>Delete</button></div></form></dialog>'
+    )

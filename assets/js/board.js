@@ -1,0 +1,181 @@
+// A board shows one text of HTML made on the server and reports what a visitor does with it.
+//
+//   data-do="name"      on click (on a form: on submit) the server hears {do: name, ...data-*}
+//   data-change="name"  the same when an input changes; data-input="name" while typing
+//   data-edit="name"    double-click, F2 or Enter turns the text into an input; the server hears its value
+//   data-open="id", data-close   show and close a <dialog>
+//   data-copy           copies the address of the page
+//
+// New HTML is merged into what stands there, so that focus, half-typed text, scroll and open
+// dialogs survive.
+
+let sheet = null
+
+function shared_sheet() {
+  if (sheet === null) {
+    sheet = new CSSStyleSheet()
+    sheet.replaceSync(document.getElementById("tp-board-css")?.textContent ?? "")
+  }
+  return sheet
+}
+
+function parse(html) {
+  const template = document.createElement("template")
+  template.innerHTML = html
+  return template.content
+}
+
+function same(a, b) {
+  return a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.id ?? "") === (b.id ?? "") &&
+    (a.dataset?.key ?? "") === (b.dataset?.key ?? "")
+}
+
+const OWN = new Set(["open"]) // attributes the visitor changes
+
+function merge_attributes(old, next) {
+  for (const {name} of [...old.attributes]) {
+    if (!next.hasAttribute(name) && !OWN.has(name)) { old.removeAttribute(name) }
+  }
+  for (const {name, value} of next.attributes) {
+    if (old.getAttribute(name) !== value && !OWN.has(name)) { old.setAttribute(name, value) }
+  }
+  const active = old.getRootNode().activeElement
+  if ("checked" in old && old !== active) { old.checked = next.hasAttribute("checked") }
+  if (old.nodeName === "INPUT" && old !== active && old.dataset.hold === undefined && old.type !== "checkbox" && old.type !== "radio") {
+    old.value = next.getAttribute("value") ?? ""
+  }
+}
+
+function merge(old, next) {
+  if (old.dataset?.editing !== undefined) { return }
+  const known = new Map()
+  for (const child of old.childNodes) {
+    if (child.dataset?.key) { known.set(child.dataset.key, child) }
+  }
+  let here = old.firstChild
+  for (const wanted of [...next.childNodes]) {
+    const key = wanted.dataset?.key
+    const moved = key ? known.get(key) : undefined
+    if (moved && moved !== here && same(moved, wanted)) { old.insertBefore(moved, here) }
+    const found = moved ?? here
+    if (found && same(found, wanted)) {
+      if (found === here) { here = here.nextSibling }
+      if (found.nodeType === Node.ELEMENT_NODE) {
+        if (!found.isEqualNode(wanted)) { merge_attributes(found, wanted); merge(found, wanted) }
+      } else if (found.nodeValue !== wanted.nodeValue) { found.nodeValue = wanted.nodeValue }
+    } else {
+      old.insertBefore(wanted, here)
+    }
+  }
+  while (here) {
+    const gone = here
+    here = here.nextSibling
+    gone.remove()
+  }
+}
+
+function values(form) {
+  const found = {}
+  for (const field of form.elements) {
+    if (!field.name) { continue }
+    if (field.type === "checkbox") {
+      found[field.name] = String(field.checked)
+    } else if (field.type !== "radio" || field.checked) {
+      found[field.name] = field.value
+    }
+  }
+  return found
+}
+
+export function render({model, view}) {
+  const root = document.createElement("div")
+  root.className = "tp-board"
+  view.shadow_el.adoptedStyleSheets = [...view.shadow_el.adoptedStyleSheets, shared_sheet()]
+  const tell = (name, element, more = {}) => {
+    const form = element.closest("form")
+    const data = {...element.dataset}
+    model.send_msg({...data, do: name, ...(form ? {form: values(form)} : {}), ...more})
+  }
+  const update = () => {
+    merge(root, parse(model.html))
+    view.shadow_el.querySelectorAll("[data-autofocus]").forEach(e => { delete e.dataset.autofocus; e.focus() })
+  }
+  const edit = (element) => {
+    if (element.dataset.editing !== undefined) { return }
+    const before = element.dataset.value ?? element.textContent
+    const input = document.createElement("input")
+    input.value = before
+    input.className = "tp-edit"
+    input.setAttribute("aria-label", element.dataset.label ?? "New name")
+    element.dataset.editing = ""
+    element.replaceChildren(input)
+    input.focus()
+    input.select()
+    let over = false
+    const close = (keep) => {
+      if (over) { return }
+      over = true
+      const value = input.value.trim()
+      delete element.dataset.editing
+      element.textContent = keep && value ? value : before
+      if (keep && value !== before) { tell(element.dataset.edit, element, {value}) }
+    }
+    input.addEventListener("blur", () => close(true))
+    input.addEventListener("keydown", (event) => {
+      event.stopPropagation()
+      if (event.key === "Enter") { close(true) }
+      if (event.key === "Escape") { close(false) }
+    })
+  }
+  root.addEventListener("click", (event) => {
+    const element = event.target.closest("[data-do],[data-open],[data-close],[data-copy],a[data-go]")
+    if (!element || element.nodeName === "FORM" || element.disabled) { return }
+    if (element.nodeName === "A") {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) { return }
+      event.preventDefault()
+    }
+    if (element.dataset.open !== undefined) {
+      const dialog = root.querySelector(`#${CSS.escape(element.dataset.open)}`)
+      dialog?.querySelectorAll("input").forEach(input => { input.value = input.defaultValue })
+      dialog?.showModal()
+    }
+    if (element.dataset.copy !== undefined) {
+      navigator.clipboard?.writeText(location.href).then(() => tell("copied", element), () => tell("not-copied", element))
+    }
+    if (element.dataset.do !== undefined && !(element.type === "submit")) { tell(element.dataset.do, element) }
+    if (element.dataset.close !== undefined) { element.closest("dialog")?.close() }
+  })
+  root.addEventListener("submit", (event) => {
+    event.preventDefault()
+    if (event.target.dataset.do) { tell(event.target.dataset.do, event.target) }
+    event.target.closest("dialog")?.close()
+  })
+  root.addEventListener("change", (event) => {
+    const element = event.target.closest("[data-change]")
+    if (element) {
+      const value = event.target.type === "checkbox" ? String(event.target.checked) : event.target.value
+      tell(element.dataset.change, element, {value})
+    }
+  })
+  let typing = 0
+  root.addEventListener("input", (event) => {
+    const gate = event.target.closest("dialog")?.querySelector("[data-needs]")
+    if (gate) { gate.disabled = event.target.value !== gate.dataset.needs }
+    const element = event.target.closest("[data-input]")
+    if (element) {
+      clearTimeout(typing)
+      typing = setTimeout(() => tell(element.dataset.input, element, {value: event.target.value}), 250)
+    }
+  })
+  root.addEventListener("dblclick", (event) => {
+    const element = event.target.closest("[data-edit]")
+    if (element) { event.preventDefault(); edit(element) }
+  })
+  root.addEventListener("keydown", (event) => {
+    const element = event.target.closest("[data-edit]")
+    if (element && event.key === "F2") { event.preventDefault(); edit(element) }
+  })
+  model.on("html", update)
+  update()
+  return root
+}

@@ -1,0 +1,28 @@
+// The address bar, both ways: the view's query goes into the history, Back and Forward come back as messages.
+
+let pushed = 0
+
+export function render({model}) {
+  document.getElementById("tp-skeleton")?.remove()
+  const write = () => {
+    const wanted = `?${model.query}`
+    if (model.query === "" || location.search === wanted) { return }
+    // The first address only fills in defaults; a burst (a slider being dragged) is one step of the history.
+    const fill = pushed === 0 || performance.now() - pushed < 700
+    history[fill ? "replaceState" : "pushState"]({}, "", wanted)
+    pushed = performance.now()
+  }
+  const back = () => model.send_msg({query: location.search})
+  const entitle = () => { if (model.heading) { document.title = model.heading } }
+  addEventListener("popstate", back)
+  model.on("remove", () => removeEventListener("popstate", back))
+  model.on("query", write)
+  model.on("heading", entitle)
+  write()
+  entitle()
+  pushed = 1
+  if (!document.cookie.includes("topiary_theme=") && matchMedia("(prefers-color-scheme: dark)").matches) {
+    model.send_msg({dark: true})
+  }
+  return document.createElement("div")
+}
