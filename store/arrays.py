@@ -71,7 +71,7 @@ def frames(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1)
     header = json.dumps([[name, array.dtype.str, array.shape] for name, array in ready.items()]).encode()
     yield _HEADER.pack(MAGIC, len(header)) + header
     for array in ready.values():
-        raw = memoryview(array.reshape(-1).view(np.uint8))
+        raw = _bytes(array)
         for start in range(0, len(raw), CHUNK):
             yield _frame(raw[start : start + CHUNK], level)
 
@@ -85,7 +85,7 @@ def collect(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dic
         for name, dtype, shape in reader.header():
             array = np.empty(shape, dtype=np.dtype(dtype))
             keep = wanted is None or name in wanted
-            reader.fill(memoryview(array.reshape(-1).view(np.uint8)), keep=keep)
+            reader.fill(_bytes(array), keep=keep)
             if keep:
                 result[name] = array
     except (struct.error, zlib.error, ValueError, TypeError) as error:
@@ -101,6 +101,11 @@ def _plain(name: str, array: Array, *, single: bool) -> Array:
     if single and array.dtype == np.float64:
         return array.astype(np.float32)
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def _bytes(array: Array) -> memoryview:
+    """The memory of a row-major array as bytes."""
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _frame(raw: memoryview, level: int) -> bytes:

@@ -72,9 +72,9 @@ def check(block: DocumentBlock, *, first: int, words: int, labels: int, kind: st
     _demand(block.first == first, block, f"the block begins at document {block.first} but {first} is the next one")
     lengths = {len(column) for column in (block.part, block.labels, block.titles, block.texts, block.columns)}
     _demand(lengths == {block.documents}, block, "the block's columns differ in length")
-    _demand(bool(np.isin(block.part, (0, 1)).all()), block, "a document's part is neither 0 (training) nor 1 (test)")
+    _demand(np.isin(block.part, (0, 1)).all(), block, "a document's part is neither 0 (training) nor 1 (test)")
     known = (block.labels >= -1) & (block.labels < labels)
-    _demand(bool(known.all()), block, f"a label is outside the {labels} label names")
+    _demand(known.all(), block, f"a label is outside the {labels} label names")
     _check_cells(block, block.starts, block.words, block.values, words, kind)
     given = [array is not None for array in (block.scored_starts, block.scored_words, block.scored_values)]
     _demand(given == [has_scored] * 3, block, "scored tokens must come with every block or with none")
@@ -127,7 +127,7 @@ def unpack_texts(blob: bytes) -> dict[str, Any]:
 def narrow(array: Array) -> Array:
     """Whole numbers in the narrowest type that holds them all, other numbers as float32."""
     array = np.asarray(array)
-    if array.dtype.kind == "f":
+    if array.dtype.kind == "f" and (array != np.floor(array)).any():
         return array.astype(np.float32)
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
     for dtype in (np.uint8, np.int8, np.uint16, np.int16, np.int32):
@@ -138,14 +138,16 @@ def narrow(array: Array) -> Array:
 
 def _check_cells(block: DocumentBlock, starts: Array, words: Array, values: Array, n_words: int, kind: str) -> None:
     lengths = np.diff(starts)
-    whole = starts[0] == 0 and bool((lengths >= 0).all()) and starts[-1] == len(words) == len(values)
+    whole = starts[0] == 0 and (lengths >= 0).all() and starts[-1] == len(words) == len(values)
     _demand(whole, block, "the starts do not fit the cells")
     if len(words) == 0:
         return
-    _demand(0 <= int(words.min()) and int(words.max()) < n_words, block, f"a word is outside the {n_words} words")
-    _demand(bool((values > 0).all()) and bool(np.isfinite(values).all()), block, "a value is not a number above 0")
+    _demand(int(words.min()) >= 0 and int(words.max()) < n_words, block, f"a word is outside the {n_words} words")
+    if kind == "real":
+        values = values.astype(np.float32)  # as it will be kept
+    _demand((values > 0).all() and np.isfinite(values).all(), block, "a value is not a number above 0")
     if kind != "real":
-        _demand(bool((values == np.floor(values)).all()), block, "a count is not a whole number")
+        _demand((values == np.floor(values)).all(), block, "a count is not a whole number")
         _demand(int(values.max()) <= np.iinfo(np.int32).max, block, "a count is above 2147483647")
     if kind == "binary":
         _demand(int(values.max()) == 1, block, "a binary value is not 1")
@@ -156,12 +158,12 @@ def _repeats(lengths: Array, words: Array) -> bool:
     documents = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     keys = (documents << 32) | words.astype(np.int64)
     steps = np.diff(keys)
-    if bool((steps > 0).all()):
+    if (steps > 0).all():
         return False
     return bool((np.diff(np.sort(keys)) == 0).any())
 
 
-def _demand(holds: bool, block: DocumentBlock, problem: str) -> None:  # noqa: FBT001
+def _demand(holds: object, block: DocumentBlock, problem: str) -> None:
     if not holds:
         raise StoreError(f"documents from {block.first} on cannot be stored: {problem}")
 

@@ -68,7 +68,7 @@ def get(connection: Connection, number: int, *, lock: bool = False) -> CorpusRow
 
 
 def _row(row: Row[Any]) -> CorpusRow:
-    values = dict(row._mapping)  # noqa: SLF001  (SQLAlchemy's public name for it)
+    values = row._asdict()
     for internal in ("state", "touched"):
         del values[internal]
     height, width = values.pop("image_height"), values.pop("image_width")

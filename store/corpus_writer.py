@@ -225,9 +225,7 @@ def _stage(db: Database, name: str, header: dict[str, Any]) -> int:
         if connection.execute(select(corpora.c.number).where(corpora.c.name == name)).first() is not None:
             raise Conflict(taken(name))
         values = header | {"name": None, "state": "incomplete", "created": now(), "touched": now()}
-        key = connection.execute(insert(corpora).values(values)).inserted_primary_key
-        assert key is not None  # noqa: S101  (one row was inserted)
-        return int(key[0])
+        return int(connection.execute(insert(corpora).values(values).returning(corpora.c.number)).scalar_one())
 
     return db.transact(work)
 

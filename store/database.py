@@ -8,11 +8,11 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Double, Engine, QueuePool, create_engine, event, text
+from sqlalchemy import Connection, Double, Engine, QueuePool, Transaction, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.ext.compiler import compiles
@@ -27,24 +27,30 @@ BUSY_SECONDS = 10.0
 PATIENCE_SECONDS = 120.0
 _LOCKED_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _LOCKED_POSTGRESQL = {"40001", "40P01", "55P03"}  # serialisation failure, deadlock, lock not available
+_SHUTTING_DOWN = {"57P01", "57P02", "57P03"}
 _MIGRATION_LOCK = 5_074_697  # any number that nobody else locks
 
 
-class now(FunctionElement[float]):  # noqa: N801  (an SQL function, written as one)
-    """The database's clock in seconds since 1970, UTC."""
+class Now(FunctionElement[float]):
+    """The database's clock in seconds since 1970, UTC; written `now()`."""
 
     type = Double()
     inherit_cache = True
 
 
-@compiles(now, "sqlite")
+@compiles(Now, "sqlite")
 def _now_sqlite(*_: Any, **__: Any) -> str:
     return "((julianday('now') - 2440587.5) * 86400.0)"
 
 
-@compiles(now, "postgresql")
+@compiles(Now, "postgresql")
 def _now_postgresql(*_: Any, **__: Any) -> str:
     return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+
+
+def now() -> Now:
+    """Seconds since 1970, UTC, by the database's clock at the moment of the statement."""
+    return Now()
 
 
 class Database:
@@ -66,11 +72,12 @@ class Database:
         self.place = place
         self.readonly = readonly
         self.patience = PATIENCE_SECONDS
+        self._reached = False
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees one unchanging state of the store; keep it for a moment only."""
-        with self._sentences(), self._transaction(writes=False) as connection:
+        with _sentences(self.place), self._transaction(writes=False) as connection:
             yield connection
 
     @contextmanager
@@ -85,7 +92,7 @@ class Database:
             When the store is open for reading only, stays locked for `patience` seconds, or its disk is full.
         """
         self._refuse_if_readonly()
-        with self._sentences(), self._transaction(writes=True) as connection:
+        with _sentences(self.place), self._transaction(writes=True) as connection:
             yield connection
 
     def transact(self, work: Callable[[Connection], Result]) -> Result:
@@ -95,19 +102,20 @@ class Database:
         """
         self._refuse_if_readonly()
         deadline = time.monotonic() + self.patience
-        pauses = _pauses()
-        with self._sentences():
-            while True:
+        with _sentences(self.place):
+            for pause in _pauses():
                 finished = False
                 try:
                     with self._transaction(writes=True) as connection:
                         result = work(connection)
                         finished = True
-                    return result
                 except DBAPIError as error:
-                    if not _undone(error, finished=finished) or time.monotonic() > deadline:
+                    if not self._again(error, finished=finished) or time.monotonic() > deadline:
                         raise
-                time.sleep(next(pauses))
+                else:
+                    return result
+                time.sleep(pause)
+        raise AssertionError  # the pauses never end
 
     def close(self) -> None:
         """Give the connections back; the object can still be used and then opens new ones."""
@@ -119,26 +127,23 @@ class Database:
 
     @contextmanager
     def _transaction(self, *, writes: bool) -> Iterator[Connection]:
-        connection = self._begin(writes=writes)
-        with connection:
-            transaction = connection.get_transaction()
-            assert transaction is not None  # noqa: S101  (begun just above)
-            with transaction:
-                yield connection
+        connection, transaction = self._begin(writes=writes)
+        with connection, transaction:
+            yield connection
 
-    def _begin(self, *, writes: bool) -> Connection:
+    def _begin(self, *, writes: bool) -> tuple[Connection, Transaction]:
         """A connection inside a transaction that holds all the locks it needs."""
         deadline = time.monotonic() + self.patience
-        pauses = _pauses()
-        while True:
+        for pause in _pauses():
             try:
                 return self._begin_once(writes=writes)
             except DBAPIError as error:
-                if not _undone(error, finished=False) or time.monotonic() > deadline:
+                if not self._again(error, finished=False) or time.monotonic() > deadline:
                     raise
-            time.sleep(next(pauses))
+            time.sleep(pause)
+        raise AssertionError  # the pauses never end
 
-    def _begin_once(self, *, writes: bool) -> Connection:
+    def _begin_once(self, *, writes: bool) -> tuple[Connection, Transaction]:
         options: dict[str, Any] = {"writes": writes}
         if self._engine.dialect.name == "postgresql":
             options["isolation_level"] = "READ COMMITTED" if writes else "REPEATABLE READ"
@@ -146,22 +151,22 @@ class Database:
         connection = self._engine.connect()
         try:
             connection = connection.execution_options(**options)
-            connection.begin()
+            transaction = connection.begin()
         except BaseException:
             connection.close()
             raise
-        return connection
+        self._reached = True
+        return connection, transaction
 
-    @contextmanager
-    def _sentences(self) -> Iterator[None]:
-        """Turn what the database says about its circumstances into a sentence."""
-        try:
-            yield
-        except DBAPIError as error:
-            sentence = _sentence(error, self.place)
-            if sentence is None:
-                raise
-            raise StoreError(sentence) from error
+    def _again(self, error: DBAPIError, *, finished: bool) -> bool:
+        """Whether the database certainly undid the transaction, so that it may be tried again.
+
+        A server that was reached before is waited for while it restarts; only when the loss of the connection
+        came after the work was ``finished``, nobody knows whether it was committed.
+        """
+        if _met_a_lock(error):
+            return True
+        return self._reached and not finished and _lost_the_server(error)
 
 
 def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly: bool = False) -> Database:
@@ -187,7 +192,9 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
     address = os.fspath(url_or_path) if url_or_path is not None else os.environ.get("TOPIARY_STORE") or None
     if address is None:
         address = str(default_path())
-    database = _open_sqlite(address, readonly=readonly) if _is_file(address) else _open_postgresql(address, readonly)
+    database = (
+        _open_sqlite(address, readonly=readonly) if _is_file(address) else _open_postgresql(address, readonly=readonly)
+    )
     try:
         migrations.check(database, database.place, lock=lock_schema, readonly=readonly)
     except BaseException:
@@ -247,20 +254,15 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
     uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rwc'}"
 
     def connect() -> sqlite3.Connection:
-        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA journal_size_limit = 67108864")
-        return connection
+        return _connect_sqlite(uri)
 
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, pool_size=4, max_overflow=60)
     event.listen(engine, "begin", _begin_sqlite)
     database = Database(
         engine, URL.create("sqlite", database=str(path)).render_as_string(), str(path), readonly=readonly
     )
-    with database._sentences():  # noqa: SLF001  (the builder of the class)
-        if not readonly:
-            _use_wal(connect, path, database.patience)
+    if not readonly:
+        _use_wal(connect, path, database.patience)
     return database
 
 
@@ -280,29 +282,36 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")  # the snapshot is taken at the first look
 
 
+def _connect_sqlite(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        for setting in ("foreign_keys = ON", "synchronous = NORMAL", "journal_size_limit = 67108864"):
+            connection.execute(f"PRAGMA {setting}")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
 def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: float) -> None:
     """Write-ahead logging: readers never wait for the writer.  A property of the file, set once."""
     deadline = time.monotonic() + patience
-    pauses = _pauses()
-    while True:
+    for pause in _pauses():
         try:
-            connection = connect()
-        except sqlite3.OperationalError as error:
-            raise StoreError(f"the store {path} cannot be opened: {error}; check the path and your rights") from error
-        try:
-            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            with closing(connect()) as connection:
+                mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             break
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode & 0xFF not in _LOCKED_SQLITE or time.monotonic() > deadline:
-                raise StoreError(f"the store {path} cannot be used: {error}; give another file") from error
-        finally:
-            connection.close()
-        time.sleep(next(pauses))
+                raise StoreError(
+                    f"the store {path} cannot be opened ({error}); check the path and your rights"
+                ) from error
+        time.sleep(pause)
     if mode != "wal":
         raise StoreError(f"SQLite cannot share the file {path} between programs; put the store on a local disk")
 
 
-def _open_postgresql(address: str, readonly: bool) -> Database:  # noqa: FBT001
+def _open_postgresql(address: str, *, readonly: bool) -> Database:
     url = _parse(address)
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")
@@ -320,23 +329,37 @@ def _pauses() -> Iterator[float]:
         pause = min(2 * pause, 1.0)
 
 
-def _undone(error: DBAPIError, *, finished: bool) -> bool:
-    """Whether the database certainly undid the transaction, so that it may be tried again."""
+def _met_a_lock(error: DBAPIError) -> bool:
     origin = error.orig
     if isinstance(origin, sqlite3.Error):
         return getattr(origin, "sqlite_errorcode", 0) & 0xFF in _LOCKED_SQLITE
-    state = getattr(origin, "sqlstate", None)
-    if state in _LOCKED_POSTGRESQL:
-        return True
-    lost = error.connection_invalidated or state in {"57P01", "57P02", "57P03"}
-    return lost and not finished
+    return getattr(origin, "sqlstate", None) in _LOCKED_POSTGRESQL
+
+
+def _lost_the_server(error: DBAPIError) -> bool:
+    if isinstance(error.orig, sqlite3.Error) or not isinstance(error, OperationalError):
+        return False
+    state = getattr(error.orig, "sqlstate", None)
+    return error.connection_invalidated or state is None or state.startswith("08") or state in _SHUTTING_DOWN
+
+
+@contextmanager
+def _sentences(place: str) -> Iterator[None]:
+    """Turn what the database says about its circumstances into a sentence."""
+    try:
+        yield
+    except DBAPIError as error:
+        sentence = _sentence(error, place)
+        if sentence is None:
+            raise
+        raise StoreError(sentence) from error
 
 
 def _sentence(error: DBAPIError, place: str) -> str | None:
     origin = error.orig
     if isinstance(origin, sqlite3.Error):
         return _sentence_sqlite(getattr(origin, "sqlite_errorcode", 0) & 0xFF, place, origin)
-    if getattr(origin, "sqlstate", None) in _LOCKED_POSTGRESQL:
+    if _met_a_lock(error):
         return f"the store {place} was kept locked by another program; try again when it is done"
     if isinstance(error, OperationalError):
         return f"the database {place} cannot be reached: {str(origin).strip().splitlines()[0]}"

@@ -1,11 +1,14 @@
-"""What can go wrong in the store; every message is one sentence for the person at the screen."""
+"""What can go wrong in the store; every message is one sentence for the person at the screen.
+
+They are called after the fact that they tell, so their names do not end in Error.
+"""
 
 
 class StoreError(Exception):
     """The store could not do what was asked."""
 
 
-class NotFound(StoreError):  # noqa: N818  (a fact about the store, named as people say it)
+class NotFound(StoreError):  # noqa: N818
     """What was asked for is not in the store."""
 
 

@@ -44,5 +44,5 @@ def since(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tupl
     query = select(*columns).where(events.c.run == run, events.c.number > cursor)
     with db.read() as connection:
         rows = connection.execute(query.order_by(events.c.number).limit(limit)).all()
-    found = [Event(*row[:-1], datetime.fromtimestamp(row[-1], UTC)) for row in rows]
+    found = [Event(*row)._replace(created=datetime.fromtimestamp(row.created, UTC)) for row in rows]
     return found, found[-1].number if found else cursor

@@ -7,7 +7,7 @@ from store.ownership import hold
 from store.tables import topic_labels
 
 
-def set(db: Database, run: int, layer: int, topic: int, text: str) -> None:  # noqa: A001  (labels.set reads well)
+def set(db: Database, run: int, layer: int, topic: int, text: str) -> None:
     """Name a topic; an empty text takes the name away.
 
     Parameters

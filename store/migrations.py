@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
-from sqlalchemy import Connection, inspect, insert, select, update
+from sqlalchemy import Connection, insert, inspect, select, update
 
 from store import tables
 from store.errors import NotFound, SchemaMismatch
@@ -75,7 +75,7 @@ def version_of(connection: Connection, place: str) -> int | None:
     versions = connection.execute(select(tables.schema_version.c.version)).scalars().all()
     if len(versions) != 1:
         raise SchemaMismatch(f"{place} does not say which version of Topiary made it; restore it from a copy")
-    return versions[0]
+    return int(versions[0])
 
 
 def _refuse(version: int | None, place: str, *, readonly: bool) -> None:
@@ -94,7 +94,7 @@ def _refuse(version: int | None, place: str, *, readonly: bool) -> None:
         )
     if readonly:
         raise SchemaMismatch(
-            f"the store {place} was made by an older Topiary (tables {version}); run any command that writes to update it"
+            f"the store {place} was made by an older Topiary (tables {version}); run a command that writes to it"
         )
 
 
@@ -104,6 +104,7 @@ def _bring_up(connection: Connection, place: str) -> None:
         tables.metadata.create_all(connection)
         connection.execute(insert(tables.schema_version).values(version=tables.VERSION))
         return
+    _refuse(version, place, readonly=False)
     for step in range(version, tables.VERSION):
         STEPS[step](connection)
     connection.execute(update(tables.schema_version).values(version=tables.VERSION))

@@ -1,4 +1,6 @@
-"""The one question before every write of a worker: is the run still mine?"""
+"""Whose run it is: the one question before every write of a worker."""
+
+from typing import Any
 
 from sqlalchemy import Connection, select, update
 
@@ -7,8 +9,8 @@ from store.errors import LostClaim, NotFound
 from store.tables import runs
 
 
-def own(connection: Connection, run: int, attempt: int) -> None:
-    """Hold the run's row until the transaction ends, and beat: whoever writes is alive.
+def own(connection: Connection, run: int, attempt: int, **values: Any) -> None:
+    """Hold the run's row until the transaction ends, and beat (whoever writes is alive); set its ``values``.
 
     Raises
     ------
@@ -16,7 +18,7 @@ def own(connection: Connection, run: int, attempt: int) -> None:
         When ``attempt`` is not the run's current one, or the run was deleted.
     """
     mine = (runs.c.number == run) & (runs.c.attempt == attempt) & (runs.c.state != "deleted")
-    if connection.execute(update(runs).where(mine).values(heartbeat=now())).rowcount != 1:
+    if connection.execute(update(runs).where(mine).values(heartbeat=now(), **values)).rowcount != 1:
         raise LostClaim(
             f"attempt {attempt} of run {run} was replaced by a later one, or the run was deleted; it stops here"
         )

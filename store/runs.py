@@ -110,9 +110,8 @@ def create(
     def work(connection: Connection) -> RunRow:
         corpus_rows.get(connection, int(corpus), lock=True)
         fresh = {"state": "queued", "wish": "run", "process": {}, "created": now()}
-        key = connection.execute(insert(runs).values(**values, **fresh)).inserted_primary_key
-        assert key is not None  # noqa: S101  (one row was inserted)
-        return _get(connection, int(key[0]))
+        number = connection.execute(insert(runs).values(**values, **fresh).returning(runs.c.number)).scalar_one()
+        return _get(connection, number)
 
     return db.transact(work)
 
@@ -241,13 +240,12 @@ def beat(
     """
     rows = list(points)
     given = zip(_MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
-    measures = {name: value for name, value in given if value is not None}
+    measures: dict[str, Any] = {name: value for name, value in given if value is not None}
 
     def work(connection: Connection) -> str:
-        own(connection, n, attempt)
+        own(connection, n, attempt, minibatch=minibatch, seconds=seconds, message=message, **measures)
         insert_points(connection, n, rows)
-        _set(connection, n, minibatch=minibatch, seconds=seconds, message=message, **measures)
-        return connection.execute(select(runs.c.wish).where(runs.c.number == n)).scalar_one()
+        return str(connection.execute(select(runs.c.wish).where(runs.c.number == n)).scalar_one())
 
     return db.transact(work)
 
@@ -363,7 +361,7 @@ def _set(connection: Connection, n: int, *, if_attempt: int | None = None, **val
 
 
 def _row(row: Row[Any]) -> RunRow:
-    values = dict(row._mapping)  # noqa: SLF001  (SQLAlchemy's public name for it)
+    values = row._asdict()
     del values["heartbeat"]
     values["layers"] = tuple(values["layers"])
     age = values["heartbeat_age"]

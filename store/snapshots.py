@@ -138,7 +138,7 @@ def _of(run: int) -> Select[Any]:
 
 
 def _row(row: Row[Any]) -> SnapshotRow:
-    values = dict(row._mapping)  # noqa: SLF001  (SQLAlchemy's public name for it)
+    values = row._asdict()
     values["created"] = datetime.fromtimestamp(values["created"], UTC)
     return SnapshotRow(**values)
 

@@ -29,7 +29,8 @@ class Plain(TypeDecorator[str]):
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002, D102
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        """Give the database this."""
         if value is None:
             return None
         return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
@@ -41,7 +42,8 @@ class Real(TypeDecorator[float]):
     impl = Double
     cache_ok = True
 
-    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:  # noqa: ARG002, D102
+    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:  # noqa: ARG002
+        """Give the database this."""
         if value is None or math.isnan(value):
             return None
         return float(value)
@@ -53,7 +55,8 @@ class Whole(TypeDecorator[int]):
     impl = BigInteger
     cache_ok = True
 
-    def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:  # noqa: ARG002, D102
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:  # noqa: ARG002
+        """Give the database this."""
         return None if value is None else int(value)
 
 
@@ -63,10 +66,12 @@ class Json(TypeDecorator[Any]):
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002, D102
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002
+        """Give the database this."""
         return json.dumps(value, default=_plain_number)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002, D102
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        """Give the program this."""
         return None if value is None else json.loads(value)
 
 

@@ -1,0 +1,147 @@
+"""Databases for tests: every test that asks for ``database_url`` runs on SQLite and on PostgreSQL.
+
+The PostgreSQL server is the one that TOPIARY_TEST_POSTGRES points to (a URL that may create databases), else a
+private one, started for the session from the PostgreSQL programs of this machine and removed afterwards.
+
+A folder of tests uses them with ``from databases import database_url, db, postgresql_server`` in its conftest.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+
+from store.database import Database, open_database
+
+HOW = (
+    "no PostgreSQL server: install PostgreSQL (Debian: apt-get install postgresql) "
+    "or set TOPIARY_TEST_POSTGRES to the URL of a server"
+)
+SUFFIX = ".exe" if os.name == "nt" else ""
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """URL of a server that may create databases."""
+    given = os.environ.get("TOPIARY_TEST_POSTGRES")
+    if given:
+        yield given
+        return
+    programs = _programs()
+    if programs is None:
+        if os.environ.get("TOPIARY_REQUIRE_ALL") == "1":
+            pytest.fail(HOW)
+        pytest.skip(HOW)
+    with _running(programs) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Address of a new, empty database."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'store.db'}"
+        return
+    server = make_url(request.getfixturevalue("postgresql_server")).set(drivername="postgresql")
+    name = f"topiary_test_{uuid.uuid4().hex}"
+    _execute(server.render_as_string(hide_password=False), f"CREATE DATABASE {name}")
+    yield server.set(database=name).render_as_string(hide_password=False)
+    _execute(server.render_as_string(hide_password=False), f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[Database]:
+    """An open, empty store."""
+    database = open_database(database_url)
+    yield database
+    database.close()
+
+
+def _programs() -> Path | None:
+    """The folder that has initdb and postgres."""
+    on_path = shutil.which("initdb")
+    folders = [Path(on_path).parent] if on_path else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    folders += [Path("/usr/local/bin"), Path("/opt/homebrew/bin"), Path("/usr/local/pgsql/bin")]
+    for folder in folders:
+        if all((folder / f"{name}{SUFFIX}").exists() for name in ("initdb", "postgres")):
+            return folder
+    return None
+
+
+@contextlib.contextmanager
+def _running(programs: Path) -> Iterator[str]:
+    """A private server in a temporary folder on a free port of this machine."""
+    folder = Path(tempfile.mkdtemp(prefix="topiary-postgresql-"))
+    somebody = _not_root(folder)
+    port = _free_port()
+    log = folder / "log"
+    try:
+        initdb = [programs / "initdb", "-D", folder / "data", "-U", "topiary", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        subprocess.run([*initdb, "--locale=C"], check=True, stdout=subprocess.DEVNULL, cwd=folder, **somebody)
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(port),
+            "unix_socket_directories": "",
+            "fsync": "off",
+            "shared_buffers": "32MB",
+            "max_connections": "60",
+        }
+        command = [programs / "postgres", "-D", folder / "data"]
+        command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with log.open("wb") as output:
+            server = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, **somebody)
+        try:
+            url = f"postgresql://topiary@127.0.0.1:{port}/postgres"
+            _wait(url, server, log)
+            yield url
+        finally:
+            server.send_signal(signal.SIGTERM if os.name == "nt" else signal.SIGINT)  # SIGINT: leave at once
+            server.wait(timeout=60)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _not_root(folder: Path) -> dict[str, str | int]:
+    """Whom to start the server as: PostgreSQL refuses root."""
+    if os.name == "nt" or os.geteuid() != 0:
+        return {}
+    import pwd
+
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    somebody = pwd.getpwnam("postgres" if "postgres" in names else "nobody")
+    os.chown(folder, somebody.pw_uid, somebody.pw_gid)
+    return {"user": somebody.pw_uid, "group": somebody.pw_gid, "extra_groups": []}
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def _wait(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        with contextlib.suppress(psycopg.OperationalError):
+            psycopg.connect(url).close()
+            return
+        if server.poll() is not None:
+            break
+        time.sleep(0.1)
+    pytest.fail(f"the PostgreSQL server did not start: {log.read_text(errors='replace')[-2000:]}")
+
+
+def _execute(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement)

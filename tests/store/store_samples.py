@@ -1,0 +1,78 @@
+"""Small corpora and runs to put into a store."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from store import corpora, runs
+from store.blocks import DocumentBlock
+from store.database import Database
+
+WORDS = ("apple", "bread", "cheese", "dates", "eggs", "figs")
+LABELS = ("sweet", "salty")
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def block(first: int, documents: int = 3, *, seed: int = 0, scored: bool = False, real: bool = False) -> DocumentBlock:
+    """Documents whose counts depend on the seed and their numbers only."""
+    present = np.stack([_rng(seed, first + j).random(len(WORDS)) < 0.6 for j in range(documents)])
+    counts = np.stack([_rng(seed, first + j, 1).integers(1, 9, len(WORDS)) for j in range(documents)])
+    values = counts[present] + (0.25 if real else 0)
+    starts = np.concatenate([[0], np.cumsum(present.sum(1))])
+    words = np.nonzero(present)[1]
+    numbers = range(first, first + documents)
+    return DocumentBlock(
+        first=first,
+        starts=starts,
+        words=words.astype(np.int32),
+        values=values.astype(np.float32 if real else np.int32),
+        part=np.array([n % 5 == 4 for n in numbers], dtype=np.int8),
+        labels=np.array([n % 3 - 1 for n in numbers], dtype=np.int32),
+        scored_starts=starts if scored else None,
+        scored_words=words.astype(np.int32) if scored else None,
+        scored_values=np.ones(len(words), dtype=np.int32) if scored else None,
+        titles=[f"title {n}" for n in numbers],
+        texts=[f"text of document {n}" for n in numbers],
+        columns=[{"year": str(1900 + n)} for n in numbers],
+    )
+
+
+def write_corpus(db: Database, name: str = "food", blocks: int = 2, **options) -> corpora.CorpusRow:
+    """A corpus of ``blocks`` blocks of three documents."""
+    with corpora.writer(db, name, WORDS, label_names=LABELS, **options) as writer:
+        for i in range(blocks):
+            writer.add(block(3 * i, scored=options.get("has_scored", False), real=options.get("kind") == "real"))
+    return writer.row
+
+
+def new_run(db: Database, corpus: int | None = None, **options) -> runs.RunRow:
+    """A queued run, on a new corpus when none is given."""
+    if corpus is None:
+        rows = corpora.every(db)
+        corpus = rows[0].number if rows else write_corpus(db).number
+    values = {"model": "dlda", "inference": "tlasgr", "layers": (4, 2), "settings": {"eta": 0.05}, "seed": 1}
+    return runs.create(db, corpus=corpus, plan={"minibatches": 100}, **(values | options))
+
+
+def claimed_run(db: Database) -> runs.RunRow:
+    """A run at its first attempt."""
+    return runs.claim(db, new_run(db).number, {"pid": 1, "host": "here"})
+
+
+def python(script: str, *arguments: str) -> subprocess.Popen[str]:
+    """Another process running a script that finds the repository."""
+    folders = os.pathsep.join([str(REPOSITORY), str(Path(__file__).parent)])
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        env=os.environ | {"PYTHONPATH": folders},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _rng(*seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)

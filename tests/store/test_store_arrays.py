@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from store import arrays
+from store.errors import DamagedArrays, StoreError
+
+DTYPES = ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"]
+
+
+def same_bits(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (7, 5), (2, 3, 4)])
+def test_arrays_of_every_type_and_shape_come_back_bit_for_bit(dtype, shape):
+    array = np.random.default_rng(1).integers(0, 2, shape).astype(dtype)
+    back = arrays.unpack(arrays.pack({"phi.0": array}))["phi.0"]
+    assert same_bits(array, back)
+
+
+@given(hnp.arrays(st.sampled_from(DTYPES), hnp.array_shapes(min_dims=0, min_side=0, max_side=4)))
+def test_any_array_comes_back_bit_for_bit(array):
+    assert same_bits(array, arrays.unpack(arrays.pack({"a": array, "b": array}))["b"])
+
+
+def test_nan_payloads_infinities_and_negative_zeros_survive():
+    bits = np.array([0x7FF8000000000001, 0xFFF8000000000000, 0x8000000000000000, 0x7FF0000000000000], dtype=np.uint64)
+    back = arrays.unpack(arrays.pack({"x": bits.view(np.float64)}))["x"]
+    assert back.view(np.uint64).tolist() == bits.tolist()
+
+
+def test_arrays_larger_than_a_chunk_come_back_compressed_or_not():
+    rng = np.random.default_rng(2)
+    sparse = np.zeros(arrays.CHUNK // 8 + 1000)
+    sparse[::50] = 1.5
+    noise = rng.integers(0, 2**63, arrays.CHUNK // 8 + 1000)
+    blob = arrays.pack({"sparse": sparse, "noise": noise})
+    assert len(blob) < noise.nbytes + sparse.nbytes / 5
+    back = arrays.unpack(blob)
+    assert same_bits(sparse, back["sparse"])
+    assert same_bits(noise, back["noise"])
+
+
+def test_columns_first_and_foreign_byte_order_become_plain_arrays_of_the_same_values():
+    array = np.arange(6.0).reshape(2, 3)
+    back = arrays.unpack(arrays.pack({"f": np.asfortranarray(array), "b": array.astype(">f8"), "s": array[:, ::2]}))
+    assert same_bits(back["f"], array)
+    assert same_bits(back["b"], array)
+    assert same_bits(back["s"], array[:, ::2].copy())
+
+
+def test_single_stores_only_doubles_as_float32():
+    back = arrays.unpack(arrays.pack({"r": np.full(3, 1 / 3), "k": np.arange(3)}, single=True))
+    assert same_bits(back["r"], np.full(3, 1 / 3, dtype=np.float32))
+    assert back["k"].dtype == np.int64
+
+
+def test_unpacked_arrays_can_be_written_and_share_nothing():
+    blob = arrays.pack({"a": np.zeros(3)})
+    arrays.unpack(blob)["a"][:] = 7
+    assert arrays.unpack(blob)["a"].tolist() == [0, 0, 0]
+
+
+def test_only_the_named_arrays_are_read():
+    blob = arrays.pack({"a": np.arange(3), "b": np.arange(4), "c": np.arange(5)})
+    assert list(arrays.unpack(blob, only=("b",))) == ["b"]
+
+
+def test_parts_of_whole_frames_are_put_together():
+    given = {"a": np.arange(2_000_000), "b": np.zeros(0), "c": np.ones(3)}
+    back = arrays.collect(arrays.frames(given))
+    assert list(back) == ["a", "b", "c"]
+    assert all(same_bits(given[name], back[name]) for name in given)
+
+
+@pytest.mark.parametrize("array", [np.array(["a"]), np.array([{}], dtype=object), np.array([1j])])
+def test_text_and_objects_are_refused_by_name(array):
+    with pytest.raises(StoreError, match="array 'names' has type"):
+        arrays.pack({"names": array})
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "mark", "empty"])
+def test_damaged_bytes_are_refused_with_a_sentence(damage):
+    blob = bytearray(arrays.pack({"a": np.zeros(10_000)}))
+    if damage == "cut":
+        blob = blob[:-1]
+    elif damage == "flip":
+        blob[-8] ^= 1
+    elif damage == "mark":
+        blob[0] ^= 1
+    else:
+        blob = bytearray()
+    with pytest.raises(DamagedArrays, match="damaged"):
+        arrays.unpack(bytes(blob))

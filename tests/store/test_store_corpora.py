@@ -1,0 +1,294 @@
+import tracemalloc
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select, update
+from store_samples import LABELS, WORDS, block, new_run, write_corpus
+
+from store import blocks, corpora, corpus_writer, tables
+from store.blocks import DocumentBlock
+from store.errors import Conflict, LostClaim, NotFound, StoreError
+
+TABLES = (tables.corpora, tables.corpus_words, tables.corpus_blocks, tables.corpus_texts)
+
+
+def rows_left(db):
+    with db.read() as connection:
+        return [connection.execute(select(func.count()).select_from(table)).scalar() for table in TABLES]
+
+
+def joined(pieces, name):
+    return np.concatenate([getattr(piece, name) for piece in pieces])
+
+
+@pytest.mark.parametrize("kind", ["counts", "real"])
+@pytest.mark.parametrize("scored", [False, True])
+def test_a_corpus_comes_back_as_it_was_written(db, kind, scored):
+    row = write_corpus(db, kind=kind, has_scored=scored)
+    arrays = corpora.load(db, row.number)
+    pieces = [block(0, scored=scored, real=kind == "real"), block(3, scored=scored, real=kind == "real")]
+    lengths = np.concatenate([np.diff(piece.starts) for piece in pieces])
+    assert arrays.starts.tolist() == [0, *np.cumsum(lengths)]
+    for name in ("words", "values", "part", "labels"):
+        assert np.array_equal(getattr(arrays, name), joined(pieces, name)), name
+    found = [array.dtype.name for array in arrays[:5]]
+    assert found == ["int64", "int32", "float32" if kind == "real" else "int32", "int8", "int32"]
+    if scored:
+        assert np.array_equal(arrays.scored_words, joined(pieces, "scored_words"))
+        assert np.array_equal(arrays.scored_values, joined(pieces, "scored_values"))
+        assert np.array_equal(arrays.scored_starts, arrays.starts)
+    else:
+        assert arrays.scored_starts is arrays.scored_words is arrays.scored_values is None
+
+
+def test_the_row_of_a_corpus_says_what_is_in_it(db):
+    row = write_corpus(db, split_seed=7, source="a shelf", meta={"shelf": 3})
+    arrays = corpora.load(db, row.number)
+    assert (row.name, row.documents, row.train_documents, row.words) == ("food", 6, 5, len(WORDS))
+    assert (row.cells, row.tokens) == (len(arrays.words), arrays.values.sum())
+    assert (row.kind, row.label_names, row.image_shape, row.has_scored) == ("counts", LABELS, None, False)
+    assert (row.split_seed, row.source, row.meta) == (7, "a shelf", {"shelf": 3})
+    assert row.created.utcoffset().total_seconds() == 0
+    assert corpora.every(db) == [row]
+    assert corpora.vocabulary(db, row.number) == WORDS
+
+
+def test_a_corpus_is_found_by_name_and_by_number(db):
+    first, second = write_corpus(db, "first"), write_corpus(db, str(10))
+    assert corpora.find(db, "first") == corpora.find(db, first.number) == corpora.find(db, str(first.number)) == first
+    assert corpora.find(db, "10") == second
+    with pytest.raises(NotFound, match=rf"the store has first \({first.number}\), 10 \({second.number}\)"):
+        corpora.find(db, "third")
+
+
+def test_an_empty_store_says_that_it_has_no_corpora(db):
+    with pytest.raises(NotFound, match="import one first"):
+        corpora.find(db, "any")
+    with pytest.raises(NotFound, match="no corpus number 3"):
+        corpora.load(db, 3)
+
+
+def test_documents_come_in_the_order_asked_for(db):
+    number = write_corpus(db).number
+    found = corpora.documents(db, number, [4, 0, 4])
+    assert [document.number for document in found] == [4, 0, 4]
+    assert found[0] == corpora.Document(4, "title 4", "text of document 4", "sweet", {"year": "1904"}, 1)
+    assert found[1].label is None
+    assert corpora.documents(db, number, np.array([], dtype=np.int64)) == []
+    with pytest.raises(NotFound, match="documents 0 to 5, and no 6"):
+        corpora.documents(db, number, [6])
+
+
+def test_search_finds_documents_that_have_every_word_page_by_page(db):
+    number = write_corpus(db, blocks=4).number
+    total, page = corpora.search(db, number, "DOCUMENT text", 2, 3)
+    assert total == 12
+    assert [document.number for document in page] == [2, 3, 4]
+    assert corpora.search(db, number, "text 7") == (1, corpora.documents(db, number, [7]))
+    assert corpora.search(db, number, "nothing") == (0, [])
+    assert corpora.search(db, number, " ", 10, 5) == (12, corpora.documents(db, number, [10, 11]))
+
+
+def test_texts_with_any_character_come_back(db):
+    text = 'NUL \x00, lone \ud800, quote " and backslash \\, 𝔘nicode'
+    piece = block(0, 1)
+    with corpora.writer(db, "strange", WORDS, label_names=LABELS) as writer:
+        writer.add(DocumentBlock(**(vars(piece) | {"texts": [text], "titles": [text], "columns": [{text: text}]})))
+    document = corpora.documents(db, writer.row.number, [0])[0]
+    assert (document.title, document.text, document.columns) == (text, text, {text: text})
+
+
+def test_large_blocks_are_cut_by_documents_and_by_characters():
+    many = list(blocks.cut(block(10, 2500)))
+    assert [(piece.first, piece.documents) for piece in many] == [(10, 1000), (1010, 1000), (2010, 500)]
+    assert all(piece.starts[0] == 0 and piece.starts[-1] == len(piece.words) for piece in many)
+    long = block(0, 4, scored=True)
+    long.texts[:] = ["x" * 600_000, "y" * 600_000, "z", "w" * 2_000_000]
+    pieces = list(blocks.cut(long))
+    assert [(piece.first, piece.documents) for piece in pieces] == [(0, 1), (1, 2), (3, 1)]
+    for name in ("words", "values", "scored_words", "part", "labels"):
+        assert np.array_equal(joined(pieces, name), getattr(long, name)), name
+
+
+def test_the_content_hash_depends_on_counts_and_words_but_not_on_blocks_or_texts(db):
+    one = write_corpus(db, "one").content_hash
+    with corpora.writer(db, "whole", WORDS, label_names=LABELS) as writer:
+        piece = block(0, 6)
+        piece.texts[0] = "another text"
+        writer.add(piece)
+    assert writer.row.content_hash == one
+    with corpora.writer(db, "counts", WORDS, label_names=LABELS) as writer:
+        piece = block(0, 6)
+        piece.values[-1] += 1
+        writer.add(piece)
+    assert writer.row.content_hash != one
+    with corpora.writer(db, "words", [*WORDS[:-1], "fig"], label_names=LABELS) as writer:
+        writer.add(block(0, 6))
+    assert writer.row.content_hash != one
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_exception_inside_the_writer_leaves_the_store_as_it_was(db, error):
+    write_corpus(db, "before")
+    before = rows_left(db)
+
+    def stop_half_way():
+        with corpora.writer(db, "half", WORDS, label_names=LABELS) as writer:
+            writer.add(block(0))
+            raise error
+
+    with pytest.raises(error):
+        stop_half_way()
+    assert rows_left(db) == before
+    assert write_corpus(db, "half").documents == 6
+
+
+def test_a_corpus_being_written_is_not_seen(db):
+    with corpora.writer(db, "slow", WORDS, label_names=LABELS) as writer:
+        writer.add(block(0))
+        assert corpora.every(db) == []
+        with pytest.raises(NotFound):
+            corpora.load(db, writer.number)
+        with pytest.raises(NotFound):
+            new_run(db, writer.number)
+    assert len(corpora.every(db)) == 1
+
+
+def test_a_name_is_taken_once(db):
+    write_corpus(db, "food")
+    with pytest.raises(Conflict, match="already a corpus called 'food'"):
+        write_corpus(db, "food")
+
+    def race():
+        with corpora.writer(db, "drinks", WORDS, label_names=LABELS) as slow:
+            slow.add(block(0))
+            write_corpus(db, "drinks", blocks=1)
+
+    with pytest.raises(Conflict, match="already a corpus called 'drinks'"):
+        race()
+    assert [row.name for row in corpora.every(db)] == ["food", "drinks"]
+    assert rows_left(db)[0] == 2
+
+
+def test_rows_of_a_killed_import_are_removed_by_a_later_one(db):
+    writing = corpora.writer(db, "killed", WORDS, label_names=LABELS)
+    killed = writing.__enter__()
+    killed.add(block(0))
+    write_corpus(db, "soon after")
+    assert rows_left(db)[0] == 2
+    hour_ago = {"touched": tables.corpora.c.touched - corpus_writer.ABANDONED_SECONDS - 1}
+    with db.write() as connection:
+        connection.execute(update(tables.corpora).where(tables.corpora.c.number == killed.number).values(hour_ago))
+    write_corpus(db, "an hour later")
+    assert rows_left(db) == [2, 2 * len(WORDS), 4, 4]
+    with pytest.raises(LostClaim, match="import it again"):
+        killed.add(block(3))
+    with pytest.raises(LostClaim):
+        writing.__exit__(None, None, None)
+
+
+def test_a_deleted_corpus_leaves_nothing(db):
+    keep, gone = write_corpus(db, "keep"), write_corpus(db, "gone")
+    corpora.delete(db, gone.number)
+    assert corpora.every(db) == [keep]
+    assert rows_left(db) == [1, len(WORDS), 2, 2]
+    with pytest.raises(NotFound):
+        corpora.delete(db, gone.number)
+    assert write_corpus(db, "gone").number > gone.number
+
+
+def test_a_corpus_in_use_is_not_deleted_and_its_runs_are_named(db):
+    row = write_corpus(db)
+    numbers = [new_run(db).number for _ in range(2)]
+    with pytest.raises(Conflict, match=f"corpus 'food' is used by runs {numbers[0]}, {numbers[1]}"):
+        corpora.delete(db, row.number)
+    assert corpora.load(db, row.number).starts[-1] == row.cells
+
+
+def changed(**changes):
+    return DocumentBlock(**(vars(block(0)) | changes))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (block(3), "begins at document 3 but 0 is the next one"),
+        (block(0, scored=True), "scored tokens"),
+        (changed(titles=["one"]), "differ in length"),
+        (changed(part=np.array([0, 1, 2])), "part is neither"),
+        (changed(labels=np.array([0, 1, 2])), "outside the 2 label names"),
+        (changed(words=block(0).words + 3), "outside the 6 words"),
+        (changed(words=block(0).words - 1), "outside the 6 words"),
+        (changed(words=np.zeros_like(block(0).words)), "same word twice"),
+        (changed(values=block(0).values - block(0).values.min()), "not a number above 0"),
+        (changed(values=block(0).values + 0.5), "not a whole number"),
+        (changed(values=np.full(len(block(0).values), np.nan)), "not a number above 0"),
+        (changed(values=np.full(len(block(0).values), 2**31)), "above 2147483647"),
+        (changed(starts=block(0).starts + 1), "starts do not fit"),
+        (changed(starts=np.array([0, 5, 3, block(0).starts[-1]])), "starts do not fit"),
+    ],
+)
+def test_blocks_that_contradict_themselves_are_refused(db, wrong, sentence):
+    def write():
+        with corpora.writer(db, "wrong", WORDS, label_names=LABELS) as writer:
+            writer.add(wrong)
+
+    with pytest.raises(StoreError, match=f"documents from {wrong.first} on cannot be stored: .*{sentence}"):
+        write()
+    assert rows_left(db) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"name": " "}, "needs a name"),
+        ({"kind": "letters"}, "not 'letters'"),
+        ({"vocabulary": ()}, "no words"),
+        ({"image_shape": (2, 2)}, "2 x 2 pixels"),
+    ],
+)
+def test_descriptions_that_make_no_sense_are_refused(db, options, sentence):
+    values = {"name": "x", "vocabulary": WORDS} | options
+    with pytest.raises(StoreError, match=sentence), corpora.writer(db, **values):
+        pass
+
+
+def test_an_empty_corpus_and_empty_documents_can_be_kept(db):
+    with corpora.writer(db, "empty", WORDS) as writer:
+        pass
+    assert corpora.load(db, writer.row.number).starts.tolist() == [0]
+    with corpora.writer(db, "blank", WORDS, image_shape=(2, 3)) as writer:
+        empty = {"words": np.zeros(0, np.int32), "values": np.zeros(0, np.int32), "labels": np.full(3, -1)}
+        writer.add(changed(starts=np.zeros(4, np.int64), **empty))
+    assert corpora.load(db, writer.row.number).starts.tolist() == [0, 0, 0, 0]
+    assert writer.row.image_shape == (2, 3)
+    assert corpora.search(db, writer.row.number, "title 2")[0] == 1
+
+
+def test_loading_takes_the_memory_of_the_result_and_one_block(db):
+    rng = np.random.default_rng(3)
+    cells, per_block, documents = 200, 50_000, 250
+    words = [f"word {i}" for i in range(cells)]
+    with corpora.writer(db, "large", words) as writer:
+        for first in range(0, 40 * documents, documents):
+            writer.add(
+                DocumentBlock(
+                    first,
+                    np.arange(documents + 1) * cells,
+                    np.tile(np.arange(cells, dtype=np.int32), documents),
+                    rng.integers(1, 2**30, per_block, dtype=np.int32),
+                    np.zeros(documents, np.int8),
+                    np.full(documents, -1, np.int32),
+                    *(None, None, None),
+                    *(["a title"] * documents, ["a text " * 20] * documents, [{}] * documents),
+                )
+            )
+    corpora.load(db, writer.row.number)  # warm: compiled queries are not what is measured
+    tracemalloc.start()
+    arrays = corpora.load(db, writer.row.number)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    result = sum(array.nbytes for array in arrays if array is not None)
+    one_block = per_block * 5 * 2  # a byte for a word, four for a count: as stored, and unpacked
+    assert result > 15_000_000
+    assert peak - result < 2 * one_block + 200_000

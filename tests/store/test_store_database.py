@@ -1,0 +1,321 @@
+import os
+import sqlite3
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event, insert, select, text, update
+from store_samples import new_run, python, write_corpus
+
+from store import corpora, migrations, runs, tables
+from store.database import default_path, now, open_database
+from store.errors import NotFound, SchemaMismatch, StoreError
+
+
+def set_version(db, version):
+    with db.write() as connection:
+        connection.execute(update(tables.schema_version).values(version=version))
+
+
+def test_a_store_reopened_by_its_url_has_what_was_written(db):
+    number = write_corpus(db).number
+    again = open_database(db.url)
+    assert corpora.every(again)[0].number == number
+    again.close()
+
+
+def test_a_transaction_that_fails_leaves_no_trace(db):
+    def fail():
+        with db.write() as connection:
+            connection.execute(insert(tables.corpora).values(state="ready", kind="counts", created=0, touched=0))
+            raise KeyError
+
+    with pytest.raises(Exception, match=r"."):
+        fail()
+    assert corpora.every(db) == []
+
+
+def test_the_database_tells_the_time_within_a_minute_of_this_machine(db):
+    with db.read() as connection:
+        told = connection.execute(select(now())).scalar_one()
+    assert abs(told - time.time()) < 60
+    assert told % 1 != 0
+
+
+def test_a_read_only_store_sees_changes_but_makes_none(db):
+    looking = open_database(db.url, readonly=True)
+    write_corpus(db)
+    assert [row.name for row in corpora.every(looking)] == ["food"]
+    with pytest.raises(StoreError, match="reading only"):
+        write_corpus(looking, "other")
+    with pytest.raises(Exception, match=r"read-only|may not be written"), looking.read() as connection:
+        connection.execute(text("DELETE FROM corpus_words"))
+    looking.close()
+
+
+def test_one_read_sees_one_state_whatever_is_written_meanwhile(db):
+    write_corpus(db, "first")
+    with db.read() as connection:
+        before = connection.execute(select(tables.corpora.c.name)).scalars().all()
+        write_corpus(db, "second")
+        assert connection.execute(select(tables.corpora.c.name)).scalars().all() == before == ["first"]
+    assert len(corpora.every(db)) == 2
+
+
+def test_opening_a_store_that_is_not_there_for_reading_is_refused(tmp_path):
+    with pytest.raises(NotFound, match="there is no store at"):
+        open_database(tmp_path / "none.db", readonly=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_opening_an_empty_database_for_reading_is_refused(database_url, tmp_path):
+    (tmp_path / "store.db").touch()
+    with pytest.raises(NotFound, match="there is no store in"):
+        open_database(database_url, readonly=True)
+
+
+def test_a_newer_store_is_refused(db):
+    set_version(db, tables.VERSION + 1)
+    with pytest.raises(SchemaMismatch, match="newer Topiary"):
+        open_database(db.url)
+
+
+def test_an_older_store_without_a_step_is_refused(db):
+    set_version(db, 0)
+    with pytest.raises(SchemaMismatch, match="older Topiary"):
+        open_database(db.url)
+
+
+def test_an_older_store_is_brought_up_to_date_by_its_steps(db, monkeypatch):
+    set_version(db, 0)
+    steps = {0: lambda connection: connection.execute(text("CREATE TABLE proof (x INTEGER)"))}
+    monkeypatch.setattr(migrations, "STEPS", steps)
+    with pytest.raises(SchemaMismatch, match="a command that writes"):
+        open_database(db.url, readonly=True)
+    open_database(db.url).close()
+    with db.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM proof")).scalar() == 0
+        assert connection.execute(text("SELECT version FROM schema_version")).scalar() == tables.VERSION
+
+
+def test_a_step_that_fails_leaves_the_older_store_as_it_was(db, monkeypatch):
+    def step(connection):
+        connection.execute(text("CREATE TABLE proof (x INTEGER)"))
+        raise StoreError("the step failed")
+
+    set_version(db, 0)
+    monkeypatch.setattr(migrations, "STEPS", {0: step})
+    with pytest.raises(StoreError, match="the step failed"):
+        open_database(db.url)
+    with db.read() as connection:
+        assert connection.execute(text("SELECT version FROM schema_version")).scalar() == 0
+    with pytest.raises(Exception, match="proof"), db.read() as connection:
+        connection.execute(text("SELECT * FROM proof"))
+
+
+def test_a_database_with_somebody_elses_tables_of_the_same_name_is_refused(db, monkeypatch):
+    with db.write() as connection:
+        connection.execute(text("DROP TABLE schema_version"))
+    with pytest.raises(SchemaMismatch, match="not Topiary's"):
+        open_database(db.url)
+
+
+@pytest.mark.parametrize("several", [6])
+def test_several_programs_may_make_the_same_store_at_once(database_url, several):
+    script = "import sys; from store.database import open_database; open_database(sys.argv[1]).close(); print('made')"
+    processes = [python(script, database_url) for _ in range(several)]
+    outputs = [process.communicate() for process in processes]
+    assert [output for output, _ in outputs] == ["made\n"] * several, outputs
+    open_database(database_url, readonly=True).close()
+
+
+def test_a_writer_waits_for_another_that_holds_the_lock(db):
+    number = new_run(db).number
+    other = open_database(db.url)
+    renamed = threading.Thread(target=runs.rename, args=(other, number, "second"))
+    with db.write() as connection:
+        connection.execute(update(tables.runs).where(tables.runs.c.number == number).values(name="first"))
+        renamed.start()
+        renamed.join(0.3)
+        assert renamed.is_alive()
+    renamed.join(30)
+    assert runs.get(db, number).name == "second"
+    other.close()
+
+
+def test_work_undone_by_the_database_is_done_again(db):
+    number = new_run(db).number
+    tries = []
+
+    def work(connection):
+        connection.execute(update(tables.runs).values(name=f"try {len(tries)}"))
+        tries.append(1)
+        if len(tries) < 3:
+            raise locked(db)
+        return "done"
+
+    assert db.transact(work) == "done"
+    assert runs.get(db, number).name == "try 2"
+
+
+def test_a_lock_that_is_never_given_up_ends_in_a_sentence(db):
+    db.patience = 0.0
+
+    def work(_):
+        raise locked(db)
+
+    with pytest.raises(StoreError, match="kept locked by another program"):
+        db.transact(work)
+
+
+def locked(db):
+    """What the driver raises when the transaction meets a lock."""
+    import psycopg.errors
+    from sqlalchemy.exc import OperationalError
+
+    if db.url.startswith("postgresql"):
+        return OperationalError("UPDATE", {}, psycopg.errors.DeadlockDetected("deadlock"))
+    origin = sqlite3.OperationalError("database is locked")
+    origin.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    return OperationalError("UPDATE", {}, origin)
+
+
+def test_work_whose_connection_was_cut_is_done_again(db):
+    if not db.url.startswith("postgresql"):
+        pytest.skip("SQLite has no connection to cut")
+    number = new_run(db).number
+    tries = []
+
+    def work(connection):
+        connection.execute(update(tables.runs).values(name=f"try {len(tries)}"))
+        tries.append(1)
+        if len(tries) < 3:
+            connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+    db.transact(work)
+    assert runs.get(db, number).name == "try 2"
+
+
+def test_a_server_that_restarts_is_waited_for_but_an_unknown_one_is_not(db):
+    import psycopg
+
+    if not db.url.startswith("postgresql"):
+        pytest.skip("SQLite has no server")
+    refusals = []
+
+    def refuse(*_):
+        if len(refusals) < 3:
+            refusals.append(1)
+            raise psycopg.OperationalError("connection refused")
+
+    new_run(db)
+    db.close()
+    event.listen(db._engine, "do_connect", refuse)
+    assert len(runs.every(db)) == 1
+    assert len(refusals) == 3
+
+
+def test_errors_that_are_no_locks_are_not_tried_again(db):
+    tries = []
+
+    def work(connection):
+        tries.append(1)
+        connection.execute(text("SELECT nonsense"))
+
+    with pytest.raises(Exception, match="nonsense"):
+        db.transact(work)
+    assert tries == [1]
+
+
+def test_deleting_a_row_in_use_is_refused_by_both_databases(db):
+    new_run(db)
+    with pytest.raises(Exception, match=r"(?i)foreign key"), db.write() as connection:
+        connection.execute(tables.corpora.delete())
+
+
+def test_passwords_are_in_the_url_but_not_in_the_place():
+    with pytest.raises(StoreError, match="cannot be reached") as raised:
+        open_database("postgresql://ann:secret@127.0.0.1:9/nowhere")
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("mysql://localhost/x", "SQLite or PostgreSQL"),
+        ("sqlite://", "in memory"),
+        ("sqlite:///:memory:", "in memory"),
+        ("postgresql://host:port:port/x", "cannot be read"),
+    ],
+)
+def test_addresses_that_cannot_be_a_store_are_refused(address, sentence):
+    with pytest.raises(StoreError, match=sentence):
+        open_database(address)
+
+
+def test_a_file_that_is_no_database_and_a_folder_are_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("not a database, but long enough to look at" * 100)
+    with pytest.raises(StoreError, match=r"notes\.txt"):
+        open_database(tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text().startswith("not a database")
+    with pytest.raises(StoreError, match=r"notes\.txt"):
+        open_database(tmp_path / "notes.txt", readonly=True)
+    with pytest.raises(StoreError, match="is a folder"):
+        open_database(tmp_path)
+
+
+def test_a_path_with_spaces_and_signs_is_taken_as_it_is(tmp_path):
+    path = tmp_path / "Ännas store #1 100%?" / "my store.db"
+    database = open_database(path)
+    write_corpus(database)
+    database.close()
+    assert path.is_file()
+    looking = open_database(database.url, readonly=True)
+    assert len(corpora.every(looking)) == 1
+    looking.close()
+
+
+def test_sqlite_writes_ahead_checks_foreign_keys_and_waits(tmp_path):
+    database = open_database(tmp_path / "store.db")
+    with database.read() as connection:
+        found = {
+            name: connection.execute(text(f"PRAGMA {name}")).scalar()
+            for name in ("journal_mode", "foreign_keys", "synchronous", "busy_timeout")
+        }
+    assert found == {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 1, "busy_timeout": 10_000}
+    database.close()
+
+
+def test_a_read_only_store_opens_after_the_last_writer_has_left_and_taken_its_log_away(tmp_path):
+    database = open_database(tmp_path / "store.db")
+    write_corpus(database)
+    database.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
+    looking = open_database(tmp_path / "store.db", readonly=True)
+    assert len(corpora.every(looking)) == 1
+    looking.close()
+
+
+def test_the_default_store_is_where_each_system_keeps_data_of_programs(monkeypatch, tmp_path):
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    found = {}
+    for platform in ("linux", "darwin", "win32"):
+        monkeypatch.setattr(sys, "platform", platform)
+        found[platform] = default_path().relative_to(tmp_path).as_posix()
+    assert found == {
+        "linux": ".local/share/topiary/store.db",
+        "darwin": "Library/Application Support/Topiary/store.db",
+        "win32": "AppData/Local/Topiary/store.db",
+    }
+
+
+def test_the_environment_names_the_store_when_nothing_else_does(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOPIARY_STORE", str(tmp_path / "named.db"))
+    database = open_database()
+    assert database.place == str(tmp_path / "named.db")
+    assert os.path.exists(database.place)  # noqa: PTH110
+    database.close()

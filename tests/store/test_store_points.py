@@ -1,0 +1,151 @@
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from sqlalchemy import event
+from store_samples import claimed_run
+
+from store import events, points, runs, snapshots
+from store.points import Point
+
+
+def some(count, name="point_perplexity", layer=0, first=1):
+    return [Point(m, 10 * m, m / 2, name, layer, 1000.0 / m) for m in range(first, first + count)]
+
+
+def test_points_come_back_as_they_were_written(db):
+    run = claimed_run(db).number
+    written = [*some(3), Point(4, 40, 2.0, "step_size_mean", 3, 1e-300), Point(5, 50, 2.5, "elbo", 0, -math.inf)]
+    points.append(db, run, 1, written)
+    assert list(points.table(db, run)) == written
+    assert [point for _, point in points.since(db, run)[0]] == written
+
+
+def test_numbers_of_numpy_are_taken_and_nan_comes_back_as_nan(db):
+    run = claimed_run(db).number
+    one = Point(np.int64(3), np.int32(30), np.float32(1.5), "elbo", np.int8(2), np.float64("nan"))
+    runs.beat(db, run, 1, minibatch=np.int64(3), seconds=np.float64(1.5), point_perplexity=np.nan, points=[one])
+    (back,) = points.table(db, run)
+    assert back[:5] == (3, 30, 1.5, "elbo", 2)
+    assert math.isnan(back.value)
+    assert runs.get(db, run).minibatch == 3
+    assert runs.get(db, run).point_perplexity is None
+
+
+def test_a_reader_with_a_cursor_gets_every_point_once(db):
+    run, other = claimed_run(db).number, claimed_run(db).number
+    seen, cursor = [], 0
+    for first in (1, 4, 7):
+        points.append(db, run, 1, some(3, first=first))
+        points.append(db, other, 1, some(5))
+        while True:
+            new, cursor = points.since(db, run, cursor, limit=2)
+            if not new:
+                break
+            seen += [point for _, point in new]
+    assert seen == some(9)
+
+
+def test_a_cursor_passes_points_of_other_names(db):
+    run = claimed_run(db).number
+    points.append(db, run, 1, [*some(2, "elbo"), *some(5, "tokens_per_second")])
+    new, cursor = points.since(db, run, names=["elbo"])
+    assert [point.name for _, point in new] == ["elbo", "elbo"]
+    assert points.since(db, run, cursor) == ([], cursor)
+    points.append(db, run, 1, some(1, "elbo", first=9))
+    assert len(points.since(db, run, cursor, names=["elbo"])[0]) == 1
+
+
+def test_points_written_again_after_a_claim_are_new_to_every_cursor(db):
+    run = claimed_run(db).number
+    points.append(db, run, 1, some(6))
+    _, cursor = points.since(db, run)
+    runs.claim(db, run, {}, force=True)
+    assert points.since(db, run, cursor) == ([], cursor)
+    points.append(db, run, 2, some(2))
+    assert [point for _, point in points.since(db, run, cursor)[0]] == some(2)
+
+
+@pytest.mark.parametrize("most", [2, 3, 10, 99, 100, 2000])
+def test_a_thinned_curve_keeps_first_and_last_and_is_evenly_spread(db, most):
+    run = claimed_run(db).number
+    points.append(db, run, 1, [*some(100), *some(50, "elbo"), *some(100, layer=2)])
+    series = points.series(db, run, "point_perplexity", 0, most)
+    assert series.minibatch[0] == 1
+    assert series.minibatch[-1] == 100
+    assert len(series.minibatch) <= most
+    assert len(series.minibatch) >= min(most, 100) / 2
+    assert np.ptp(np.diff(series.minibatch)[:-1]) == 0 if len(series.minibatch) > 2 else True
+    assert np.array_equal(series.documents, 10 * series.minibatch)
+    assert np.array_equal(series.seconds, series.minibatch / 2)
+    assert np.array_equal(series.value, 1000.0 / series.minibatch)
+
+
+def test_a_curve_that_is_not_there_is_empty(db):
+    series = points.series(db, claimed_run(db).number, "elbo")
+    assert [array.shape for array in series] == [(0,)] * 4
+    assert [array.dtype.name for array in series] == ["int64", "int64", "float64", "float64"]
+
+
+def test_a_long_curve_is_thinned_by_the_database(db):
+    run = claimed_run(db).number
+    points.append(db, run, 1, some(30_000))
+    points.series(db, run, "point_perplexity", most=50)
+    tracemalloc.start()
+    assert len(points.series(db, run, "point_perplexity", most=50).value) > 25
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000  # 30,000 rows as Python objects take ten times as much
+
+
+def test_what_is_new_is_found_by_an_index(db):
+    if not db.url.startswith("sqlite"):
+        pytest.skip("PostgreSQL chooses its plan by the size of the table")
+    run = claimed_run(db).number
+    statements = []
+
+    def remember(connection, cursor, statement, parameters, context, many):
+        statements.append((statement, parameters))
+
+    event.listen(db._engine, "before_cursor_execute", remember)
+    points.since(db, run, 5)
+    points.series(db, run, "elbo")
+    event.remove(db._engine, "before_cursor_execute", remember)
+    plans = []
+    with db.read() as connection:
+        for statement, parameters in statements:
+            if "FROM points" in statement:
+                plans += [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+    found = [plan for plan in plans if "points" in plan]
+    assert found
+    assert all("INDEX points_by_n" in plan for plan in found), plans
+    assert not any("TEMP B-TREE" in plan for plan in plans), plans
+
+
+def test_the_whole_table_is_read_in_short_reads(db, monkeypatch):
+    monkeypatch.setattr(points, "_AT_ONCE", 4)
+    run = claimed_run(db).number
+    points.append(db, run, 1, some(8))
+    table = points.table(db, run)
+    assert next(table) == some(1)[0]
+    points.append(db, run, 1, some(3, first=9))
+    assert [point.minibatch for point in table] == list(range(2, 12))
+
+
+def test_events_are_told_in_order_and_rewound_like_points(db):
+    run = claimed_run(db).number
+    events.append(db, run, 1, 0, "started", "from nothing")
+    snapshots.save_checkpoint(db, run, 1, 10, 1.0, {}, {})
+    events.append(db, run, 1, 20, "failed", "out of memory")
+    found, cursor = events.since(db, run, 0)
+    assert [(e.attempt, e.minibatch, e.kind, e.text) for e in found] == [
+        (1, 0, "started", "from nothing"),
+        (1, 20, "failed", "out of memory"),
+    ]
+    assert found[0].created <= found[1].created
+    runs.claim(db, run, {}, force=True)
+    assert [e.kind for e in events.since(db, run)[0]] == ["started"]
+    events.append(db, run, 2, 10, "resumed")
+    assert [e.kind for e in events.since(db, run, cursor)[0]] == ["resumed"]
+    assert events.since(db, run, 10**9) == ([], 10**9)
