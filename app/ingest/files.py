@@ -153,11 +153,11 @@ def parts(path: Path, belongs: Callable[[Path], bool], what: str) -> list[Part]:
 
 def split_and_titles(parts: list[Part], sizes: list[int]) -> tuple[Array | None, list[str]]:
     """Part and title of each document of a file, or of a train and test pair."""
+    words = ["document" if each.part is None else ("train", "test")[each.part] for each in parts]
+    titles = [f"{word} {n}" for word, size in zip(words, sizes, strict=True) for n in range(1, size + 1)]
     if len(parts) == 1:
-        return None, [f"document {number}" for number in range(1, sizes[0] + 1)]
-    part = np.repeat(np.array([each.part for each in parts], np.int8), sizes)
-    titles = [f"{stem(each.path)} {n}" for each, size in zip(parts, sizes, strict=True) for n in range(1, size + 1)]
-    return part, titles
+        return None, titles
+    return np.repeat(np.array([each.part for each in parts], np.int8), sizes), titles
 
 
 def start(path: Path, size: int = 4096) -> bytes:

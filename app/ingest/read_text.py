@@ -5,6 +5,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+import numpy as np
+
 from app.ingest import fields
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
@@ -32,11 +34,16 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The files in the order of their names; those that are not UTF-8 are read as Latin-1, with a note."""
-    names = _names(path)
-    if not names:
+    """The files, shuffled by the seed; those that are not UTF-8 are read as Latin-1, with a note.
+
+    Files sorted by name come class after class, and the first mini-batches, which take documents in
+    their order, would see one class at a time.
+    """
+    ordered = _names(path)
+    if not ordered:
         raise IngestError(path, "has no .txt files in it")
-    top = _shared_folders(names)
+    top = _shared_folders(ordered)
+    names = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
     notes: list[str] = []
     return TextSource(
         where=str(path),
