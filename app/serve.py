@@ -6,7 +6,6 @@ import socket
 import sys
 import webbrowser
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +91,7 @@ def _server(site: Site, address: str, port: int) -> Any:
     pn.config.exception_handler = _show_error
     dist = Path(pn.__file__).parent / "dist"
     return pn.serve(
-        {"/": partial(_page, site)},
+        {"/": lambda: _page(site)},
         port=port,
         address=address,
         start=False,
@@ -133,12 +132,16 @@ def _free_port(address: str, port: int | None) -> int:
             return int(probe.getsockname()[1])
     if port is not None:
         if not _is_free(address, port):
-            raise ServeError(f"port {port} of {address} is taken; choose another with --port, or --port 0 for any free one")
+            raise ServeError(
+                f"port {port} of {address} is taken; choose another with --port, or --port 0 for any free one"
+            )
         return port
     for candidate in range(USUAL_PORT, USUAL_PORT + TRIED_PORTS):
         if _is_free(address, candidate):
             return candidate
-    raise ServeError(f"ports {USUAL_PORT} to {USUAL_PORT + TRIED_PORTS - 1} of {address} are all taken; choose one with --port")
+    raise ServeError(
+        f"ports {USUAL_PORT} to {USUAL_PORT + TRIED_PORTS - 1} of {address} are all taken; choose one with --port"
+    )
 
 
 def _is_free(address: str, port: int) -> bool:

@@ -154,6 +154,7 @@ class Shell:
             template=theme.template(),
             dark_theme=dark,
             busy_indicator=None,
+            sx={"& .main": {"backgroundColor": "var(--tp-ground)"}},
         )
         page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
@@ -183,9 +184,7 @@ class Shell:
             case {"do": "go", "page": str(page)} if page in PAGES:
                 self.view.param.update(page=page, tab="")
             case {"do": "run", "value": str(text)} if text.isdecimal():
-                self.view.param.update(
-                    run=int(text), snapshot=0, topic=0, roots=(), closed=(), layer=1, overlay=()
-                )
+                self.view.param.update(run=int(text), snapshot=0, topic=0, roots=(), closed=(), layer=1, overlay=())
             case {"do": "live"}:
                 self.view.snapshot = 0
             case {"do": "copied"}:
@@ -221,7 +220,9 @@ class Shell:
 
 def visit(site: Site) -> Viewable:
     """Build the page of one visit, for the server."""
-    asked = {name: [item.decode("utf-8", "replace") for item in values] for name, values in pn.state.session_args.items()}
+    asked = {
+        name: [item.decode("utf-8", "replace") for item in values] for name, values in pn.state.session_args.items()
+    }
     shell = Shell(site, urlencode(asked, doseq=True), dark=pn.state.cookies.get("topiary_theme") == "dark")
     pn.state.on_session_destroyed(lambda _: shell.close())
     return shell.page

@@ -47,7 +47,9 @@ def _side(name: str) -> dict[str, Any]:
         "shape": {"borderRadius": 10},
         "components": {
             "MuiAppBar": {"styleOverrides": {"root": {"background": bar, "color": "#F2F7F4", "boxShadow": "none"}}},
-            "MuiToolbar": {"styleOverrides": {"root": {"minHeight": "56px !important", "padding": "0 16px !important"}}},
+            "MuiToolbar": {
+                "styleOverrides": {"root": {"minHeight": "56px !important", "padding": "0 16px !important"}}
+            },
         },
     }
 
@@ -71,6 +73,7 @@ def template() -> str:
     return "\n".join(
         (
             '{% extends "base.html" %}',
+            "{% block js_resources %}{% endblock %}",  # after the skeleton, so that it is painted first
             "{% block postamble %}{{ super() }}",
             '<link rel="preload" href="/topiary/fonts/inter.woff2" as="font" type="font/woff2" crossorigin>',
             "<style>{% raw %}",
@@ -82,6 +85,7 @@ def template() -> str:
             "{% endblock %}",
             "{% block loader_css %}{% endblock %}{% block loader %}",
             _SKELETON,
+            "{{ bokeh_js if bokeh_js }}",
             "{% endblock %}{% block loader_script %}{% endblock %}",
         )
     )

@@ -9,10 +9,17 @@ from app.views.icons import icon
 from app.views.markup import attributes, chip, run_title
 from app.views.run_list import ACTIONS, MARKS
 
-PLACES = (("runs", "Runs", "list"), ("watch", "Watch", "pulse"), ("explore", "Explore", "tree"), ("guide", "Guide", "book"))
+PLACES = (
+    ("runs", "Runs", "list"),
+    ("watch", "Watch", "pulse"),
+    ("explore", "Explore", "tree"),
+    ("guide", "Guide", "book"),
+)
 
 
-def top_bar(page: str, run: RunFacts | None, state: str, everyone: Sequence[RunFacts], pinned: str, trouble: str) -> str:
+def top_bar(
+    page: str, run: RunFacts | None, state: str, everyone: Sequence[RunFacts], pinned: str, trouble: str
+) -> str:
     """The bar as HTML.
 
     Parameters
@@ -41,7 +48,7 @@ def top_bar(page: str, run: RunFacts | None, state: str, everyone: Sequence[RunF
 def _nav(page: str) -> str:
     links = (
         f'<a href="?page={name}"{attributes(data_do="go", data_page=name, data_go=True)}'
-        f'{attributes(aria_current="page" if name == page else None)}>{icon(mark)}<span>{word}</span></a>'
+        f"{attributes(aria_current='page' if name == page else None)}>{icon(mark)}<span>{word}</span></a>"
         for name, word, mark in PLACES
     )
     return f'<nav class="tp-nav" aria-label="Pages">{"".join(links)}</nav>'
@@ -58,7 +65,9 @@ def _run(run: RunFacts | None, state: str, everyone: Sequence[RunFacts], pinned:
     ahead = words.left(run.minibatch, run.planned, run.seconds) if state == "running" else None
     rest = f'<span class="tp-left">{words.span(ahead)} left</span>' if ahead is not None else ""
     pin = (
-        f'<button class="tp-pin" data-do="live" title="Go back to the newest snapshot">{escape(pinned)}</button>' if pinned else ""
+        f'<button class="tp-pin" data-do="live" title="Go back to the newest snapshot">{escape(pinned)}</button>'
+        if pinned
+        else ""
     )
     return f"{chooser}{chip(state, run.wish)}{rest}{pin}{_buttons(run, state)}"
 

@@ -66,7 +66,9 @@ class TopicPreview:
     def _show(self, frame: Frame) -> None:
         view = self._context.view
         layer = min(view.layer, frame.n_layers)
-        entries = [(str(place), f"Layer {place} · {words.number(width)}") for place, width in enumerate(frame.widths, 1)]
+        entries = [
+            (str(place), f"Layer {place} · {words.number(width)}") for place, width in enumerate(frame.widths, 1)
+        ]
         self.board.html = (
             f'{_HEAD}<span class="tp-dim">{caption(frame, bool(view.snapshot))}</span>'
             f"{kpis.choices('layer', entries, str(layer), 'Layer')}</div>{preview(frame, layer)}"

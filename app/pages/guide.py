@@ -19,7 +19,9 @@ ORDER = ("index", "watch", "explore", "runs", "corpora", "models", "store", "com
 
 def chapters() -> dict[str, str]:
     """Titles of the guide's pages by file name, the known ones first in reading order."""
-    found = {path.stem: _title(path.read_text(encoding="utf-8"), path.stem) for path in sorted(asset("guide").glob("*.md"))}
+    found = {
+        path.stem: _title(path.read_text(encoding="utf-8"), path.stem) for path in sorted(asset("guide").glob("*.md"))
+    }
     known = [name for name in ORDER if name in found]
     return {name: found[name] for name in (*known, *(name for name in found if name not in known))}
 
@@ -44,7 +46,9 @@ def guide_page(context: Context) -> Viewable:
             f'<a href="?page=guide&amp;tab={escape(key)}"{attributes(data_do="chapter", data_name=key, data_go=True, aria_current="page" if key == name else None)}>{escape(title)}</a>'
             for key, title in titles.items()
         )
-        board.html = f'<div class="tp-guide"><nav aria-label="Chapters">{contents}</nav><article>{chapter(name)}</article></div>'
+        board.html = (
+            f'<div class="tp-guide"><nav aria-label="Chapters">{contents}</nav><article>{chapter(name)}</article></div>'
+        )
 
     def heard(message: Message) -> None:
         match message:

@@ -98,7 +98,11 @@ class NewRunForm:
             return {"": "There is no corpus yet; import one with: topiary import PATH"}, None
         model = self._model(known)
         config = models.load(model).Config
-        texts = {about.name: self._typed[about.name] for about in known.settings[model] if self._typed.get(about.name, "").strip()}
+        texts = {
+            about.name: self._typed[about.name]
+            for about in known.settings[model]
+            if self._typed.get(about.name, "").strip()
+        }
         errors = {name: said for name, text in texts.items() if (said := _wrong(config, {name: text}, alone=True))}
         if not errors and (said := _wrong(config, texts, alone=False)):
             name = said.partition(" ")[0]
@@ -109,7 +113,12 @@ class NewRunForm:
         order = Order(minibatches=int(self._own("minibatches")), averaged=self._own("averaged") == "true")
         corpus = int(self._own("corpus") or known.corpora[0].number)
         return {}, NewRun(
-            corpus=corpus, model=model, texts=texts, order=order, seed=int(self._own("seed")), name=self._own("name")[:200]
+            corpus=corpus,
+            model=model,
+            texts=texts,
+            order=order,
+            seed=int(self._own("seed")),
+            name=self._own("name")[:200],
         )
 
     def _check_own(self) -> dict[str, str]:
@@ -139,7 +148,9 @@ class NewRunForm:
         fields = [(about.advanced, self._field(about, errors.get(about.name, ""))) for about in known.settings[model]]
         simple = [field for advanced, field in fields if not advanced]
         advanced = [field for advanced, field in fields if advanced]
-        self.board.html = form(self._first(known, model, errors), simple, advanced, errors.get("", ""), ready=not errors)
+        self.board.html = form(
+            self._first(known, model, errors), simple, advanced, errors.get("", ""), ready=not errors
+        )
 
     def _first(self, known: _Known, model: str, errors: dict[str, str]) -> list[Field]:
         corpus_choices = [
@@ -189,7 +200,12 @@ def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:
         settings.parse(config, texts)
     except SettingError as error:
         said = str(error)
-        return said if not alone or said.startswith((*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts))) else ""
+        return (
+            said
+            if not alone
+            or said.startswith((*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts)))
+            else ""
+        )
     return ""
 
 

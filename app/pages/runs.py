@@ -75,7 +75,11 @@ class Runs:
             case {"do": "new"}:
                 view.tab = "new"
             case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():
-                choice = {} if int(text) == view.run else {"snapshot": 0, "topic": 0, "roots": (), "closed": (), "overlay": ()}
+                choice = (
+                    {}
+                    if int(text) == view.run
+                    else {"snapshot": 0, "topic": 0, "roots": (), "closed": (), "overlay": ()}
+                )
                 view.param.update(page=page, run=int(text), tab="", **choice)
             case {"do": ("pause" | "resume" | "stop") as verb, "run": str(text)} if text.isdecimal():
                 self._context.later(partial(getattr(self._context.actions, verb), int(text)), lambda _: None)
@@ -92,7 +96,8 @@ class Runs:
             self._context.tell(f"Run {number} stays: the name typed was not its name.", "warning")
             return
         self._context.later(
-            partial(self._context.actions.delete, number), lambda _: self._context.tell(f"Run {number} is deleted.", "success")
+            partial(self._context.actions.delete, number),
+            lambda _: self._context.tell(f"Run {number} is deleted.", "success"),
         )
 
 

@@ -37,8 +37,8 @@ class Watch:
         self._about = Board()
         axis = context.view.axis
         self._perplexity = curves.perplexity_chart(axis)
-        shared = self._perplexity.figure.x_range
-        self._steps = curves.step_chart(axis, shared)
+        self._steps = curves.step_chart(axis)
+        shared = self._steps.figure.x_range
         self._rate = curves.rate_chart(axis, shared)
         self._averaged = curves.averaged_chart(axis, shared)
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
@@ -57,18 +57,20 @@ class Watch:
     # ------------------------------------------------------------ building
 
     def _lay_out(self) -> Viewable:
-        wide = {"flex": "1 1 460px", "min-width": "min(100%, 340px)"}
+        wide = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
         charts = pn.FlexBox(
             _card(self._head, self._perplexity.figure, styles=wide),
             _card(self._step_head, self._steps.figure, styles=wide),
-            gap="16px",
+            gap="18px",
+            align_items="stretch",
             sizing_mode="stretch_width",
             margin=0,
         )
         lower = pn.FlexBox(
             _card(Board('<h3 class="tp-h">Tokens per second</h3>'), self._rate.figure, styles=wide),
             self._average_card,
-            gap="16px",
+            gap="18px",
+            align_items="stretch",
             sizing_mode="stretch_width",
             margin=0,
         )
@@ -106,15 +108,13 @@ class Watch:
         match message:
             case {"do": "axis", "value": ("minibatches" | "documents" | "seconds") as name}:
                 view.axis = name
-            case {"do": "overlay", "run": str(text)} if text.isdecimal():
-                number, chosen = int(text), tuple(view.overlay)
-                kept = tuple(run for run in chosen if run != number)
-                if kept != chosen:
-                    view.overlay = kept
-                elif len(chosen) < curves.SLOTS - 1:
-                    view.overlay = (*chosen, number)
-                else:
+            case {"do": "overlay", "value": str(text)} if text.isdecimal():
+                if len(view.overlay) >= curves.SLOTS - 1:
                     self._context.tell(f"At most {curves.SLOTS - 1} other runs fit into the picture.", "info")
+                elif int(text) not in view.overlay:
+                    view.overlay = (*view.overlay, int(text))
+            case {"do": "overlay", "run": str(text)} if text.isdecimal():
+                view.overlay = tuple(run for run in view.overlay if run != int(text))
 
     def _choose(self) -> None:
         """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
@@ -169,7 +169,7 @@ class Watch:
         if n_layers != self._layers:
             self._layers = n_layers
             entries = curves.dress_layers(self._steps, n_layers)
-            self._step_head.html = f'<div class="tp-card-head"><h3 class="tp-h">Layer-adaptive step sizes</h3>{kpis.legend(entries)}</div>'
+            self._step_head.html = f'<div class="tp-card-head"><h3 class="tp-h">Layer-adaptive step sizes</h3>{kpis.legend(entries)}</div>{_STEP_NOTE}'
         for place, source in enumerate(self._steps.sources):
             layer = place + 1
             self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
@@ -219,6 +219,9 @@ class Watch:
         lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in happened[-40:]]
         self._about.html = kpis.details(run, lines[::-1])
         self._label(self._context.feed.known_history(run.number))
+
+
+_STEP_NOTE = '<p class="tp-dim tp-note">The line is the mean over the topics of a layer, the band their spread; every topic has its own step.</p>'
 
 
 def _band(history: History, layer: int, part: Columns, shown: int) -> dict[str, Any]:

@@ -80,9 +80,9 @@ def perplexity_chart(axis: str) -> Chart:
     return _finish(Chart(plot, sources, lines[::-1]), "perplexity", "@value{0,0.0}")
 
 
-def step_chart(axis: str, x_range: Any) -> Chart:
+def step_chart(axis: str) -> Chart:
     """Layer-adaptive step sizes on a log axis: the mean per layer, the spread over its topics as a band."""
-    plot = _figure(axis, "step size", 330, x_range=x_range, y_axis_type="log")
+    plot = _figure(axis, "step size", 330, y_axis_type="log")
     sources = [ColumnDataSource({name: [] for name in (*COLUMNS, *BAND)}) for _ in range(LAYER_SLOTS)]
     bands = [plot.varea(axis, "low", "high", source=source, fill_alpha=0.16) for source in sources]
     lines = [plot.line(axis, "value", source=source, line_width=2.2, line_join="round") for source in sources]
@@ -151,7 +151,12 @@ def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
 
 
 def _finish(chart: Chart, word: str, value: str) -> Chart:
-    tips = [(word, value), ("mini-batch", "@minibatches{0,0}"), ("documents", "@documents{0,0}"), ("time", "@seconds{0,0} s")]
+    tips = [
+        (word, value),
+        ("mini-batch", "@minibatches{0,0}"),
+        ("documents", "@documents{0,0}"),
+        ("time", "@seconds{0,0} s"),
+    ]
     chart.figure.add_tools(HoverTool(renderers=chart.lines, tooltips=tips, mode="mouse", line_policy="nearest"))
     chart.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": chart.figure}, code=_REFIT))
     return chart

@@ -105,9 +105,11 @@ def _row(field: Field) -> str:
     elif field.kind == "flag":
         control = f'<input type="checkbox" class="tp-check"{common}{attributes(checked=field.value == "true")}>'
     else:
-        control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{attributes(value=field.value)}>'
+        control = (
+            f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{attributes(value=field.value)}>'
+        )
     wrong = f'<span class="tp-error" role="alert">{escape(field.error)}</span>' if field.error else ""
-    hint = f' <em>{escape(field.hint)}</em>' if field.hint else ""
+    hint = f" <em>{escape(field.hint)}</em>" if field.hint else ""
     return (
         f'<div class="tp-field{" tp-flag" if field.kind == "flag" else ""}"{attributes(data_key=field.name)}>'
         f'<label for="field-{escape(field.name)}">{escape(field.label)}</label>{control}'

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from app.views import words
 from app.views.facts import RunFacts
+from app.views.icons import icon
 from app.views.markup import attributes, run_title
 
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
@@ -33,21 +34,48 @@ def kpis(run: RunFacts, about: Health) -> str:
     pace = f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started"
     averaged = run.averaged_perplexity
     cells = [
-        ("Point perplexity", words.perplexity(run.point_perplexity), _change(about), "On held-out tokens, with the topics of this moment; lower is better."),
-        ("Mini-batch", f"{run.minibatch:,}<small> / {run.planned:,}</small>", pace, "Steps of training done and planned."),
-        ("Tokens per second", words.rate(run.tokens_per_second), "while training", "Tokens of the mini-batches read per second of training."),
+        (
+            "Point perplexity",
+            words.perplexity(run.point_perplexity),
+            _change(about),
+            "On held-out tokens, with the topics of this moment; lower is better.",
+        ),
+        (
+            "Mini-batch",
+            f"{run.minibatch:,}<small> / {run.planned:,}</small>",
+            pace,
+            "Steps of training done and planned.",
+        ),
+        (
+            "Tokens per second",
+            words.rate(run.tokens_per_second),
+            "while training",
+            "Tokens of the mini-batches read per second of training.",
+        ),
         _time(run, about.state, ahead),
-        ("Heartbeat", _beat(run, about.state), escape(run.message or words.state(about.state)), "When the worker last wrote to the store."),
+        _beat(run, about.state),
     ]
     if averaged is not None:
         note = "over the collected samples"
-        cells.insert(1, ("Averaged perplexity", words.perplexity(averaged), note, "The protocol of the papers' tables: averaged over samples; not comparable with the point perplexity."))
+        cells.insert(
+            1,
+            (
+                "Averaged perplexity",
+                words.perplexity(averaged),
+                note,
+                "The protocol of the papers' tables: averaged over samples; not comparable with the point perplexity.",
+            ),
+        )
     return f'<div class="tp-kpis">{"".join(map(_cell, cells))}</div>'
 
 
 def legend(entries: Iterable[tuple[str, str, Any]]) -> str:
     """Names with a stroke of their colour and dash."""
-    return '<div class="tp-legend">' + "".join(f"<span>{stroke(colour, dash)}{escape(name)}</span>" for name, colour, dash in entries) + "</div>"
+    return (
+        '<div class="tp-legend">'
+        + "".join(f"<span>{stroke(colour, dash)}{escape(name)}</span>" for name, colour, dash in entries)
+        + "</div>"
+    )
 
 
 def stroke(colour: str, dash: Any) -> str:
@@ -60,19 +88,31 @@ def stroke(colour: str, dash: Any) -> str:
     )
 
 
-def overlay_chooser(run: RunFacts, others: Sequence[RunFacts], chosen: Sequence[int], strokes: Sequence[tuple[str, Any]]) -> str:
-    """Runs whose curves can be laid over this one's: switches that carry the stroke of their line.
+def overlay_chooser(
+    run: RunFacts, others: Sequence[RunFacts], chosen: Sequence[int], strokes: Sequence[tuple[str, Any]]
+) -> str:
+    """The runs whose curves are shown, each with the stroke of its line, and a list to lay another one over them.
 
     ``strokes[0]`` is that of the run itself, the others follow in the order of ``chosen``.
     """
-    shown = {number: strokes[place + 1] for place, number in enumerate(chosen) if place + 1 < len(strokes)}
-    own = f'<span class="tp-over tp-own">{stroke(*strokes[0])}{run.number} · {escape(run_title(run))}</span>'
-    switches = "".join(
-        f'<button class="tp-over"{attributes(data_do="overlay", data_run=other.number, aria_pressed="true" if other.number in shown else "false")}>'
-        f"{stroke(*shown[other.number]) if other.number in shown else '<i></i>'}{other.number} · {escape(run_title(other))}</button>"
-        for other in others
+    known = {other.number: other for other in others}
+    own = f'<span class="tp-over tp-own">{stroke(*strokes[0])}{_named(run)}</span>'
+    laid = "".join(
+        f'<button class="tp-over"{attributes(data_do="overlay", data_run=number, title="Take this curve away", data_key=number)}>'
+        f"{stroke(*strokes[place])}{_named(known[number])}{icon('close')}</button>"
+        for place, number in enumerate(chosen, 1)
+        if number in known and place < len(strokes)
     )
-    return f'<div class="tp-overs" role="group" aria-label="Runs shown">{own}{switches}</div>'
+    rest = "".join(
+        f"<option{attributes(value=other.number)}>{_named(other)}</option>"
+        for other in others
+        if other.number not in chosen
+    )
+    more = (
+        '<select class="tp-over" aria-label="Compare with another run" data-change="overlay">'
+        f'<option value="" selected>Compare with …</option>{rest}</select>'
+    )
+    return f'<div class="tp-overs">{own}{laid}{more if rest else ""}</div>'
 
 
 def choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
@@ -90,13 +130,23 @@ def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     rows += [("Seed", str(run.seed)), ("Attempt", str(run.attempt))]
     rows += [(name, _plain(value)) for name, value in run.settings.items() if name != "layers"]
     table = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in rows)
-    told = "".join(f"<li><time>{escape(when)}</time><b>{escape(kind)}</b> {escape(text)}</li>" for when, kind, text in happened)
-    trace = f"<details><summary>Where it failed</summary><pre>{escape(run.traceback)}</pre></details>" if run.traceback else ""
+    told = "".join(
+        f"<li><time>{escape(when)}</time><b>{escape(kind)}</b> {escape(text)}</li>" for when, kind, text in happened
+    )
+    trace = (
+        f"<details><summary>Where it failed</summary><pre>{escape(run.traceback)}</pre></details>"
+        if run.traceback
+        else ""
+    )
     events = f'<ol class="tp-events">{told}</ol>' if told else '<p class="tp-dim">Nothing yet.</p>'
     return (
         f'<div class="tp-about"><section><h3>What happened</h3>{events}{trace}</section>'
         f'<section><h3>Settings</h3><dl class="tp-facts">{table}</dl></section></div>'
     )
+
+
+def _named(run: RunFacts) -> str:
+    return f"{run.number} · {escape(run_title(run))}"
 
 
 def _plain(value: Any) -> str:
@@ -122,7 +172,10 @@ def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str
     return ("Training time", words.span(run.seconds), words.state(state), tip)
 
 
-def _beat(run: RunFacts, state: str) -> str:
+def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
+    said = escape(run.message or words.state(state))
     if state in ("running", "silent"):
-        return words.ago(run.heartbeat_age)
-    return words.state(state)
+        return ("Heartbeat", words.ago(run.heartbeat_age), said, "When the worker last wrote to the store.")
+    when = run.ended or run.created
+    name = "Waiting since" if state == "queued" else words.state(state).capitalize()
+    return (name, f"{when.astimezone():%d %b %H:%M}", said, "By the clock of the database.")

@@ -24,7 +24,7 @@ def preview(frame: Frame, layer: int) -> str:
             f'<button class="tp-topic"{attributes(data_do="topic", data_layer=layer, data_topic=node.column + 1, data_key=identity(node))}>'
             f'<span class="tp-topic-head"><i class="tp-rank">{frame.rank(node)}</i>'
             f'<span class="tp-topic-bar"><i style="width:{100 * share / most:.1f}%"></i></span><em>{100 * share:.1f}%</em></span>'
-            f"{head}<span class=\"tp-topic-words\"><strong>{' '.join(top[:3])}</strong> {' '.join(top[3:])}</span></button>"
+            f'{head}<span class="tp-topic-words"><strong>{" ".join(top[:3])}</strong> {" ".join(top[3:])}</span></button>'
         )
     return f'<div class="tp-topics">{"".join(cards)}</div>'
 

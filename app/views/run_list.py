@@ -28,7 +28,9 @@ FORMATS = (
 )
 
 
-def run_list(runs: Sequence[RunFacts], state: Callable[[int], str], spark: Callable[[int], Sequence[float]], selected: int) -> str:
+def run_list(
+    runs: Sequence[RunFacts], state: Callable[[int], str], spark: Callable[[int], Sequence[float]], selected: int
+) -> str:
     """Every run as a row.
 
     Parameters
@@ -99,7 +101,9 @@ def _when(created: datetime | None) -> str:
 def _progress(run: RunFacts, state: str) -> str:
     done = words.progress(run.minibatch, run.planned)
     ahead = words.left(run.minibatch, run.planned, run.seconds) if state == "running" else None
-    note = f" · {words.span(ahead)} left" if ahead is not None else f" · {words.span(run.seconds)}" if run.seconds else ""
+    note = (
+        f" · {words.span(ahead)} left" if ahead is not None else f" · {words.span(run.seconds)}" if run.seconds else ""
+    )
     return (
         f'<div class="tp-run-progress"><div class="tp-meter tp-{escape(state)}" role="progressbar" aria-label="Progress of run {run.number}"'
         f'{attributes(aria_valuenow=round(100 * done), aria_valuemin=0, aria_valuemax=100)}><i style="width:{100 * done:.1f}%"></i></div>'
@@ -112,7 +116,7 @@ def _numbers(run: RunFacts, spark: Sequence[float]) -> str:
     return (
         f'<div class="tp-run-spark">{sparkline(spark)}</div>'
         f'<div class="tp-run-value"><b>{value}</b><span class="tp-dim">perplexity</span></div>'
-        f'<div class="tp-run-value"><b>{words.rate(run.tokens_per_second)}</b><span class="tp-dim">tokens/s</span></div>'
+        f'<div class="tp-run-value tp-run-rate"><b>{words.rate(run.tokens_per_second)}</b><span class="tp-dim">tokens/s</span></div>'
     )
 
 
@@ -134,7 +138,7 @@ def _delete_dialog(run: RunFacts) -> str:
     name = run_title(run)
     return (
         f'<dialog id="delete-{run.number}" class="tp-dialog" aria-label="Delete run {run.number}">'
-        f'<form{attributes(data_do="delete", data_run=run.number)}><h3>Delete run {run.number}?</h3>'
+        f"<form{attributes(data_do='delete', data_run=run.number)}><h3>Delete run {run.number}?</h3>"
         f"<p>Its points, snapshots and topic names go with it; the corpus stays. Type <b>{escape(name)}</b> to delete it.</p>"
         f'<input class="tp-input" name="typed" autocomplete="off" data-hold aria-label="Name of the run">'
         f'<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Keep it</button>'
