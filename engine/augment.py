@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from engine.contract import FloatArray
-from engine.jit import compiled
+from engine.jit import compiled, inlined
 from engine.streams import Stream, bits, positive, uniform
 
 Draw: TypeAlias = Any  # (value, Stream): numba infers the type, the checker cannot
@@ -62,15 +62,7 @@ _EXPONENTIAL_X, _EXPONENTIAL_F = _exponential_layers()
 _LOG_FACTORIAL = np.concatenate([np.zeros(1), np.cumsum(np.log(np.arange(1.0, _N_FACTORIALS)))])
 
 
-def _inlined(function: Callable[..., Any]) -> Any:
-    """Compile a draw so that callers take in its body: a call that hands a stream back costs ten nanoseconds."""
-    draw = compiled(function)
-    if hasattr(draw, "targetoptions"):  # not where the compiler is switched off
-        draw.targetoptions["forceinline"] = True
-    return draw
-
-
-@_inlined
+@inlined
 def normal(rng: Stream) -> Draw:
     """Draw a standard normal by the ziggurat, exact in the tail."""
     while True:
@@ -100,7 +92,7 @@ def _normal_edge(rng: Stream, i: int, x: float) -> Any:
     return x, height < exp(-0.5 * x * x), rng
 
 
-@_inlined
+@inlined
 def exponential(rng: Stream) -> Draw:
     """Draw a standard exponential, never 0, by the ziggurat."""
     start = 0.0
@@ -118,7 +110,7 @@ def exponential(rng: Stream) -> Draw:
             return start + x, rng
 
 
-@_inlined
+@inlined
 def gamma(rng: Stream, shape: float) -> Draw:
     """Draw ``Gam(shape, 1)``: at least ``TINY`` for a positive shape, 0 for shape 0."""
     if shape < _MIDDLE_SHAPE:
@@ -151,7 +143,7 @@ def log_gamma_draw(rng: Stream, shape: float) -> Draw:
     return log(x) - e / shape, rng
 
 
-@_inlined
+@inlined
 def _gamma_large(rng: Stream, shape: float) -> Draw:
     """Draw for a shape of at least 1: the cube of a normal (Marsaglia and Tsang, TOMS 2000)."""
     d = shape - 1.0 / 3.0
@@ -168,7 +160,7 @@ def _gamma_large(rng: Stream, shape: float) -> Draw:
             return d * v, rng
 
 
-@_inlined
+@inlined
 def _gamma_small(rng: Stream, shape: float) -> Draw:
     """Draw for a shape far below 1 (Ahrens and Dieter's GS, 1974).
 
@@ -229,7 +221,7 @@ def beta(rng: Stream, a: float, b: float) -> Draw:
     return min(max(value, TINY), BELOW_ONE), rng
 
 
-@_inlined
+@inlined
 def crt(rng: Stream, n: int, r: float) -> Draw:
     """Draw the number of tables of a Chinese restaurant, ``CRT(n, r) = sum_{i=1..n} Bernoulli(r / (r + i - 1))``.
 

@@ -16,10 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import upper as above
+from engine.upper import FOUR, NONE, ONE, THREE, TWO, place
 from engine.augment import crt
 from engine.contract import Array, FloatArray
-from engine.jit import compiled
+from engine.jit import compiled, inlined
 from engine.streams import CHAIN, INFER, stream, uniform
+
+NOWHERE = place(0xFFFFFFFF)  # the slot of a topic that the document does not use
 
 
 class Globals(NamedTuple):
@@ -91,13 +94,12 @@ class Cells(NamedTuple):
 
 @compiled
 def make_slots(n_topics):
-    """Empty slots for a model of ``n_topics`` topics in layer 1."""
-    return Slots(
-        np.zeros(n_topics, np.int64), np.zeros(n_topics), np.full(n_topics, -1, np.int64), np.zeros(n_topics)
-    )
+    """Empty slots for a model of ``n_topics`` topics in layer 1, padded for sums of four."""
+    room = n_topics + 4
+    return Slots(np.zeros(room, place), np.zeros(room), np.full(n_topics, NOWHERE, place), np.zeros(room))
 
 
-@compiled
+@inlined
 def scan(rng, phi, word, base, c, total):
     """Draw k proportional to ``phi[word, k] * base[c, k]``, which sum to ``total``: blocks of eight, then one by one."""
     n = phi.shape[1]
@@ -123,7 +125,7 @@ def scan(rng, phi, word, base, c, total):
     return last, rng
 
 
-@compiled
+@inlined
 def _block(phi, word, base, c, k):
     return (
         (phi[word, k] * base[c, k] + phi[word, k + 1] * base[c, k + 1])
@@ -155,18 +157,13 @@ def _fill_slots(topics, slots):
     n = 0
     for token in range(len(topics)):
         k = topics[token]
-        slot = slots.where[k]
-        if slot < 0:
-            slot = n
-            slots.where[k] = slot
-            slots.topic[slot] = k
-            slots.count[slot] = 0.0
-            n += 1
-        slots.count[slot] += 1.0
+        if slots.where[k] == NOWHERE:
+            n = _open_slot(slots, n, k)
+        slots.count[slots.where[k]] += 1.0
     return n
 
 
-@compiled
+@inlined
 def _drop_empty(slots, n):
     """Close the gaps left by topics that lost their last token; returns how many remain."""
     kept = 0
@@ -178,14 +175,16 @@ def _drop_empty(slots, n):
             slots.where[k] = kept
             kept += 1
         else:
-            slots.where[k] = -1
+            slots.where[k] = NOWHERE
+    for slot in range(kept, kept + 3):
+        slots.count[slot] = 0.0
     return kept
 
 
 @compiled
 def _empty_slots(slots, n):
     for slot in range(n):
-        slots.where[slots.topic[slot]] = -1
+        slots.where[slots.topic[slot]] = NOWHERE
 
 
 @compiled
@@ -207,7 +206,7 @@ def copy_priors(glob, words, first, last, cells):
             near[c, i] = prior[word, c]
 
 
-@compiled
+@inlined
 def weigh_priors(theta, live, n_live, n_cells, cells):
     """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2), or Phi^(1) r for one layer."""
     near, mass = cells.prior, cells.mass
@@ -224,7 +223,7 @@ def weigh_priors(theta, live, n_live, n_cells, cells):
             mass[i] += near[c, i] * weight
 
 
-@compiled
+@inlined
 def _prior_column(near, i, u, theta, live, n_live):
     """The topic c of layer 2 at point ``u`` of the prior mass of cell ``i``; 0 for one layer."""
     if len(theta) == 0:
@@ -237,47 +236,72 @@ def _prior_column(near, i, u, theta, live, n_live):
     return live[n_live - 1]
 
 
-@compiled
+@inlined
 def draw_topics(rng, glob, words, counts, first, last, topics, theta, live, n_live, cells, slots, n):
     """Draw every token's topic anew, one after another; returns the stream and the number of slots."""
     phi, base, near, mass = glob.phi, glob.base, cells.prior, cells.mass
     slot_topic, slot_count, where, sums = slots
     weigh_priors(theta, live, n_live, last - first, cells)
-    place = 0
+    token = NONE
     for cell in range(first, last):
-        word = words[cell]
+        word = place(words[cell])
         prior = mass[cell - first]
         for _ in range(counts[cell]):
-            slot_count[where[topics[place]]] -= 1.0
-            total = 0.0
-            for s in range(n):
-                total += phi[word, slot_topic[s]] * slot_count[s]
-                sums[s] = total
+            slot_count[where[topics[token]]] -= 1.0
+            total = _running_sums(phi, word, slot_topic, slot_count, place(n), sums)
             u, rng = uniform(rng)
             u *= total + prior
             if u < total:
-                slot = 0
+                slot = NONE
                 while sums[slot] <= u:
-                    slot += 1
+                    slot += ONE
                 k = slot_topic[slot]
             else:
                 # first the topic c of layer 2, by where u falls in the prior mass, then k given c
                 c = _prior_column(near, cell - first, u - total, theta, live, n_live)
                 k, rng = scan(rng, phi, word, base, c, near[c, cell - first])
                 slot = where[k]
-                if slot < 0:
-                    slot = n
-                    where[k] = slot
-                    slot_topic[slot] = k
-                    slot_count[slot] = 0.0
-                    n += 1
+                if slot == NOWHERE:
+                    slot = place(n)
+                    n = _open_slot(slots, n, k)
             slot_count[slot] += 1.0
-            topics[place] = k
-            place += 1
+            topics[token] = k
+            token += ONE
     return rng, n
 
 
-@compiled
+@inlined
+def _running_sums(phi, word, slot_topic, slot_count, n, sums):
+    """Running sums of ``phi_vk n_jk`` over the slots, four at a time (slots are padded); returns the last."""
+    total = 0.0
+    s = NONE
+    while s < n:
+        a = phi[word, slot_topic[s]] * slot_count[s]
+        b = phi[word, slot_topic[s + ONE]] * slot_count[s + ONE]
+        c = phi[word, slot_topic[s + TWO]] * slot_count[s + TWO]
+        d = phi[word, slot_topic[s + THREE]] * slot_count[s + THREE]
+        b += a
+        d += c
+        sums[s] = total + a
+        sums[s + ONE] = total + b
+        sums[s + TWO] = total + (b + c)
+        total += b + d
+        sums[s + THREE] = total
+        s += FOUR
+    return total
+
+
+@inlined
+def _open_slot(slots, n, k):
+    """Make room for topic ``k`` behind the ``n`` slots in use and keep the padding behind it empty."""
+    slots.where[k] = n
+    slots.topic[n] = k
+    for s in range(n, n + 4):
+        slots.count[s] = 0.0
+    return n + 1
+
+
+@inlined
 def send_up(rng, glob, theta, s, slots, n, keep, tables):
     """Tables of layer 1, x_k^(2) ~ CRT(m_k^(1), a_kj), given to layer 2 and carried to the top."""
     upper = glob.upper
@@ -345,7 +369,7 @@ def sweep_documents(glob, hyper, seed, purpose, step, docs, begin, end, fresh, b
         _empty_slots(slots, n)
 
 
-@compiled
+@inlined
 def one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, cells, slots, n, rates, keep, tables):
     """One upward-downward sweep of one document (models.md 1.1)."""
     upper = glob.upper
@@ -362,7 +386,7 @@ def one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, cells, s
     return rng, n
 
 
-@compiled
+@inlined
 def layer_two_width(upper):
     """K_2, or 0 when there is one layer."""
     return upper.widths[1] if len(upper.widths) > 1 else 0
@@ -441,6 +465,7 @@ def place_documents(glob, hyper, seed, docs, begin, end, burn_in, collect, first
         start_locals(upper, theta, c)
         rng = start_document(rng, glob.phi, docs.words, docs.counts, first, last, topics)
         above.survey(upper, theta, s)
+        copy_priors(glob, docs.words, first, last, near)
         n = _fill_slots(topics, slots)
         for sweep in range(1, burn_in + collect + 1):
             rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, near, slots, n, sweep >= first_rates, False, nothing)

@@ -50,3 +50,11 @@ if _CACHED:
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile with numba: no GIL, cached on disk where that is possible, IEEE arithmetic as written."""
     return numba.njit(nogil=True, cache=_CACHED, error_model="numpy")(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """As :func:`compiled`, with the body taken into its callers: a call that hands a stream back costs 10 ns."""
+    kernel = compiled(function)
+    if hasattr(kernel, "targetoptions"):  # not where the compiler is switched off
+        kernel.targetoptions["forceinline"] = True
+    return kernel

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.augment import beta, crt, gamma
 from engine.contract import Array, FloatArray
-from engine.jit import compiled
+from engine.jit import compiled, inlined
 from engine.streams import uniform
 
 NEGLIGIBLE = 1e-17  # a share of the largest activation that no float64 sum can notice
@@ -121,7 +121,7 @@ def survey(upper, theta, s):
         _set_shapes(upper, theta, s, layer)
 
 
-@compiled
+@inlined
 def _list_live(theta, begin, width, live, n_live, layer):
     largest = 0.0
     for c in range(begin, begin + width):
@@ -134,7 +134,7 @@ def _list_live(theta, begin, width, live, n_live, layer):
     n_live[layer] = n
 
 
-@compiled
+@inlined
 def _set_shapes(upper, theta, s, layer):
     """shapes^(l) = Phi^(l+1) theta^(l+1), r at the top."""
     begin, width = place(upper.first[layer]), place(upper.widths[layer])
@@ -154,7 +154,7 @@ def _set_shapes(upper, theta, s, layer):
             shapes[begin + k] += columns[column + k] * weight
 
 
-@compiled
+@inlined
 def weigh(upper, theta, layer, k, sums):
     """Write running sums of phi_kc theta_c over the topics c of ``layer``, by blocks of eight; returns their number.
 
@@ -175,7 +175,7 @@ def weigh(upper, theta, layer, k, sums):
     return n_blocks
 
 
-@compiled
+@inlined
 def _block(a, i, b, j):
     """Eight products as a balanced sum: short chains of additions, the same order everywhere."""
     return (
@@ -186,7 +186,7 @@ def _block(a, i, b, j):
     )
 
 
-@compiled
+@inlined
 def split_tables(rng, upper, theta, s, layer, k, n, n_blocks, keep, tables):
     """Give ``n`` tables of topic ``k`` of the layer below to topics of ``layer`` (models.md 1.1 step 1).
 
@@ -221,7 +221,7 @@ def clear(s):
     s.counts[:] = 0
 
 
-@compiled
+@inlined
 def ascend(rng, upper, theta, s, keep, tables, top):
     """Carry the counts of layer 2 up to the top: x^(l+1) ~ CRT(m^(l), Phi^(l+1) theta^(l+1)), then split.
 
@@ -246,7 +246,7 @@ def ascend(rng, upper, theta, s, keep, tables, top):
     return rng
 
 
-@compiled
+@inlined
 def draw_rates(rng, upper, hyper, n_tokens, theta, c):
     """p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)) and c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
 
@@ -264,7 +264,7 @@ def draw_rates(rng, upper, hyper, n_tokens, theta, c):
     return rng
 
 
-@compiled
+@inlined
 def _layer_sum(upper, theta, layer):
     """Sum of theta over the topics of layer index ``layer``; r above the top."""
     total = 0.0
@@ -278,7 +278,7 @@ def _layer_sum(upper, theta, layer):
     return total
 
 
-@compiled
+@inlined
 def set_q(c, q):
     """q^(1) = 1, q^(l+1) = ln(1 + q^(l) / c^(l+1)) (DLDA eq. 3)."""
     q[0] = 1.0
@@ -286,7 +286,7 @@ def set_q(c, q):
         q[layer + 1] = np.log1p(q[layer] / c[layer])
 
 
-@compiled
+@inlined
 def descend(rng, upper, theta, c, s):
     """theta^(l) ~ Gam(shape + m^(l), 1/(c^(l+1) + q^(l))), from the top down to layer 2 (models.md 1.1 step 5)."""
     set_q(c, s.q)
