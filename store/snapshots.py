@@ -1,12 +1,13 @@
 """Snapshots, for eyes: small, append-only, thinned with age.  Checkpoints, for going on: one per run, exact."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select
+from sqlalchemy import Connection, Row, Select, delete, insert, select
 
 from store import thinning
 from store.arrays import Array, collect, frames, pack, unpack
@@ -185,7 +186,10 @@ def _replace(connection: Connection, *, attempt: int, values: dict[str, Any]) ->
 
 def _stored_parts(connection: Connection, run: int, generation: int) -> Iterator[bytes]:
     mine = (checkpoint_parts.c.run == run) & (checkpoint_parts.c.generation == generation)
-    count = connection.execute(select(func.count()).select_from(checkpoint_parts).where(mine)).scalar_one()
-    for part in range(count):
-        query = select(checkpoint_parts.c.arrays).where(mine, checkpoint_parts.c.part == part)
-        yield connection.execute(query).scalar_one()
+    for part in itertools.count():
+        blob = connection.execute(
+            select(checkpoint_parts.c.arrays).where(mine, checkpoint_parts.c.part == part)
+        ).scalar()
+        if blob is None:
+            return
+        yield blob

@@ -1,6 +1,6 @@
 """Databases for tests: every test that asks for ``database_url`` runs on SQLite and on PostgreSQL.
 
-The PostgreSQL server is the one that TOPIARY_TEST_POSTGRES points to (a URL that may create databases), else a
+The PostgreSQL server is the one that TOPIARY_TEST_POSTGRES points to (a URL that may create schemas), else a
 private one, started for the session from the PostgreSQL programs of this machine and removed afterwards.
 
 A folder of tests uses them with ``from databases import database_url, db, postgresql_server`` in its conftest.
@@ -33,7 +33,7 @@ SUFFIX = ".exe" if os.name == "nt" else ""
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[str]:
-    """URL of a server that may create databases."""
+    """URL of a server where schemas may be made."""
     given = os.environ.get("TOPIARY_TEST_POSTGRES")
     if given:
         yield given
@@ -53,11 +53,12 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'store.db'}"
         return
-    server = make_url(request.getfixturevalue("postgresql_server")).set(drivername="postgresql")
+    server = request.getfixturevalue("postgresql_server")
     name = f"topiary_test_{uuid.uuid4().hex}"
-    _execute(server.render_as_string(hide_password=False), f"CREATE DATABASE {name}")
-    yield server.set(database=name).render_as_string(hide_password=False)
-    _execute(server.render_as_string(hide_password=False), f"DROP DATABASE {name} WITH (FORCE)")
+    _execute(server, f"CREATE SCHEMA {name}")  # a schema is as empty as a database of its own, and quickly made
+    url = make_url(server).set(drivername="postgresql").update_query_dict({"options": f"-csearch_path={name}"})
+    yield url.render_as_string(hide_password=False)
+    _execute(server, f"DROP SCHEMA {name} CASCADE")
 
 
 @pytest.fixture
@@ -143,5 +144,6 @@ def _wait(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def _execute(url: str, statement: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain, autocommit=True) as connection:
         connection.execute(statement)

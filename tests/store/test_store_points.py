@@ -99,9 +99,8 @@ def test_a_long_curve_is_thinned_by_the_database(db):
     assert peak < 1_000_000  # 30,000 rows as Python objects take ten times as much
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_what_is_new_is_found_by_an_index(db):
-    if not db.url.startswith("sqlite"):
-        pytest.skip("PostgreSQL chooses its plan by the size of the table")
     run = claimed_run(db).number
     statements = []
 

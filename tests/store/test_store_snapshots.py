@@ -1,0 +1,188 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import func, select
+from store_samples import claimed_run
+
+from store import points, runs, snapshots, tables, thinning
+from store.errors import DamagedArrays, NotFound
+from store.points import Point
+
+
+def arrays_at(minibatch):
+    rng = np.random.default_rng(minibatch)
+    return {"phi.0": rng.random((5, 3)), "r": rng.random(3), "top_documents.0": rng.integers(-1, 9, (3, 20))}
+
+
+def same(a, b):
+    return list(a) == list(b) and all(
+        x.dtype == y.dtype and np.array_equal(x, y) for x, y in zip(a.values(), b.values(), strict=True)
+    )
+
+
+def test_a_snapshot_comes_back_in_single_precision(db):
+    run = claimed_run(db).number
+    row = snapshots.append(db, run, 1, 50, 2.5, arrays_at(50))
+    back = snapshots.load(db, row.number)
+    given = arrays_at(50)
+    assert np.array_equal(back["phi.0"], given["phi.0"].astype(np.float32))
+    assert back["phi.0"].dtype == np.float32
+    assert np.array_equal(back["top_documents.0"], given["top_documents.0"])
+    assert (row.run, row.minibatch, row.seconds) == (run, 50, 2.5)
+    assert 0 < row.size < sum(array.nbytes for array in given.values()) + 500
+    assert snapshots.every(db, run) == [row]
+
+
+def test_the_latest_snapshot_is_the_one_of_the_highest_minibatch(db):
+    run, other = claimed_run(db).number, claimed_run(db).number
+    assert snapshots.latest(db, run) is None
+    for minibatch in (10, 20, 30):
+        snapshots.append(db, run, 1, minibatch, 1.0, {})
+    snapshots.append(db, other, 1, 99, 1.0, {})
+    assert snapshots.latest(db, run).minibatch == 30
+    assert [row.minibatch for row in snapshots.every(db, run)] == [10, 20, 30]
+
+
+def test_a_second_snapshot_of_a_minibatch_replaces_the_first_under_a_new_number(db):
+    run = claimed_run(db).number
+    first = snapshots.append(db, run, 1, 10, 1.0, {"r": np.zeros(2)})
+    second = snapshots.append(db, run, 1, 10, 1.0, {"r": np.ones(2)})
+    assert second.number > first.number
+    assert snapshots.load(db, second.number)["r"].tolist() == [1, 1]
+    with pytest.raises(NotFound, match="not kept any more"):
+        snapshots.load(db, first.number)
+
+
+def test_old_snapshots_are_given_up_by_the_rule(db):
+    run = claimed_run(db).number
+    appended = range(0, 600, 2)
+    for minibatch in appended:
+        snapshots.append(db, run, 1, minibatch, 1.0, {})
+    left = [row.minibatch for row in snapshots.every(db, run)]
+    assert left == sorted(thinning.kept(appended))
+    assert len(left) < 120
+    assert left[0] == 0
+    assert left[-thinning.LATEST :] == list(appended[-thinning.LATEST :])
+
+
+def test_the_rule_keeps_first_last_an_even_ladder_and_an_early_one():
+    left = sorted(thinning.kept(range(1, 1_000_001)))
+    assert left[0] == 1
+    assert left[-1] == 1_000_000
+    assert len(left) < 170
+    gaps = np.diff(left)
+    assert gaps.max() <= 2**14  # 64 cells are enough for a million with cells of 2^14
+    early = [m for m in left if m < 1000]
+    assert len(early) > 30
+    assert all(b / a <= 2 ** (1 / 2) + 1e-9 or b - a == 1 for a, b in itertools.pairwise(early))
+
+
+@given(st.integers(0, 5_000_000), st.integers(1, 5000), st.integers(1, 800))
+def test_the_rule_never_keeps_more_than_a_bound_that_grows_with_the_octaves(first, every, count):
+    appended = range(first, first + every * count, every)
+    bound = thinning.CELLS + thinning.PER_OCTAVE * (math.log2(appended[-1] + 1) + 1) + 1 + thinning.LATEST
+    left = thinning.kept(appended)
+    assert len(left) <= bound
+    assert {appended[0], appended[-1]} <= left
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=300),
+    st.lists(st.tuples(st.integers(1, 300), st.integers(0, 300)), max_size=4),
+)
+def test_a_run_stopped_anywhere_ends_with_the_snapshots_of_one_never_stopped(steps, stops):
+    appended = np.cumsum(steps).tolist()
+    left: set[int] = set()
+    for stopped_after, checkpoint in [*stops, (len(appended), 0)]:
+        resumed_at = appended[min(checkpoint, stopped_after, len(appended)) - 1] if checkpoint else 0
+        resumed_at = min(resumed_at, max(left, default=0))
+        left = {m for m in left if m <= resumed_at}
+        for minibatch in (m for m in appended[:stopped_after] if m > resumed_at):
+            left = thinning.kept(left | {minibatch})
+    never_stopped: set[int] = set()
+    for minibatch in appended:
+        never_stopped = thinning.kept(never_stopped | {minibatch})
+    assert left == never_stopped == thinning.kept(appended)
+
+
+def test_a_checkpoint_comes_back_bit_for_bit(db):
+    run = claimed_run(db).number
+    assert snapshots.load_checkpoint(db, run) is None
+    given = arrays_at(1) | {"t": np.array(7), "empty": np.zeros((0, 4)), "half": np.float32([1 / 3])}
+    meta = {"generator": {"state": 2**127 + 1}, "seen": [1, 2]}
+    snapshots.save_checkpoint(db, run, 1, 20, 4.5, given, meta)
+    found = snapshots.load_checkpoint(db, run)
+    assert (found.minibatch, found.seconds, found.meta) == (20, 4.5, meta)
+    assert same(found.arrays, given)
+
+
+def test_a_checkpoint_of_many_parts_replaces_the_one_before_and_leaves_none_of_it(db, monkeypatch):
+    monkeypatch.setattr(snapshots, "_PART_BYTES", 1000)
+    run = claimed_run(db).number
+    for minibatch in (1, 2, 3):
+        large = {str(i): np.random.default_rng((minibatch, i)).random(100) for i in range(12)}
+        snapshots.save_checkpoint(db, run, 1, minibatch, 1.0, large, {})
+    with db.read() as connection:
+        table = tables.checkpoint_parts
+        counted = connection.execute(select(table.c.generation, func.count()).group_by(table.c.generation)).all()
+    assert len(counted) == 1
+    assert counted[0][1] > 5
+    found = snapshots.load_checkpoint(db, run)
+    assert found.minibatch == 3
+    assert same(found.arrays, large)
+
+
+def test_a_checkpoint_that_lost_a_part_is_refused(db, monkeypatch):
+    monkeypatch.setattr(snapshots, "_PART_BYTES", 100)
+    run = claimed_run(db).number
+    snapshots.save_checkpoint(db, run, 1, 1, 1.0, {str(i): np.arange(100) for i in range(5)}, {})
+    with db.write() as connection:
+        connection.execute(tables.checkpoint_parts.delete().where(tables.checkpoint_parts.c.part == 4))
+    with pytest.raises(DamagedArrays, match="end too early"):
+        snapshots.load_checkpoint(db, run)
+
+
+class Work:
+    """A worker in miniature: what it writes at a mini-batch depends on the mini-batch only."""
+
+    def __init__(self, db, run, claim):
+        self.db, self.run, self.attempt = db, run, claim.attempt
+        self.minibatch = claim.minibatch
+
+    def train(self, until, *, checkpoint=20):
+        for m in range(self.minibatch + 1, until + 1):
+            self.minibatch = m
+            new = [Point(m, 10 * m, m / 8, "point_perplexity", 0, 900 + 100 / m)] if m % 3 == 0 else []
+            measure = new[0].value if new else None
+            runs.beat(self.db, self.run, self.attempt, minibatch=m, seconds=m / 8, point_perplexity=measure, points=new)
+            if m % 7 == 0:
+                snapshots.append(self.db, self.run, self.attempt, m, m / 8, arrays_at(m))
+            if m % checkpoint == 0:
+                snapshots.save_checkpoint(self.db, self.run, self.attempt, m, m / 8, arrays_at(m), {"m": m})
+        return self
+
+
+def written(db, run):
+    row = runs.get(db, run)
+    kept = [(row.minibatch, row.seconds, snapshots.load(db, row.number)) for row in snapshots.every(db, run)]
+    found = [(m, s, {name: array.tolist() for name, array in arrays.items()}) for m, s, arrays in kept]
+    return list(points.table(db, run)), found, (row.minibatch, row.seconds, row.point_perplexity)
+
+
+@pytest.mark.parametrize("kills", [[], [19], [20], [21], [57], [39, 41, 61], [5, 5, 60]])
+def test_a_run_killed_and_resumed_has_exactly_the_rows_of_one_never_stopped(db, kills):
+    whole, broken = claimed_run(db), claimed_run(db)
+    Work(db, whole.number, whole).train(65)
+    for kill in kills:
+        Work(db, broken.number, broken).train(kill)
+        broken = runs.claim(db, broken.number, {}, force=True)
+        at = 20 * (kill // 20)
+        assert (broken.minibatch, broken.seconds) == (at, at / 8)
+        assert broken.point_perplexity == (900 + 100 / (at // 3 * 3) if at else None)
+        assert max([m for m, *_ in written(db, broken.number)[0]], default=0) <= at
+    Work(db, broken.number, broken).train(65)
+    assert written(db, broken.number) == written(db, whole.number)
