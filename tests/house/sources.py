@@ -1,0 +1,80 @@
+"""The sources of the house as syntax trees, for rules about the code."""
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("engine", "store", "app")
+
+
+class Source(NamedTuple):
+    """One module: its place, as in ``engine/jit.py``, its text and its tree."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    def line(self, number: int) -> str:
+        """One line of the text, counted from 1."""
+        return self.text.splitlines()[number - 1]
+
+
+class Import(NamedTuple):
+    """A module imported anywhere in a source, with what is taken from it ("" = the module itself)."""
+
+    module: str
+    name: str
+    line: int
+
+
+@cache
+def sources(*rooms: str) -> tuple[Source, ...]:
+    """Every module of some rooms (all three when none is named)."""
+    files = [path for room in rooms or ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+    return tuple(read(path) for path in files)
+
+
+def read(path: Path) -> Source:
+    """One file as a source."""
+    text = path.read_text(encoding="utf-8")
+    return Source(path.relative_to(ROOT).as_posix(), text, ast.parse(text))
+
+
+def imports(source: Source) -> list[Import]:
+    """What a source imports, at its head or inside a function."""
+    found: list[Import] = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            found += [Import(alias.name, "", node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [Import(node.module or "", alias.name, node.lineno) for alias in node.names]
+    return found
+
+
+def calls(source: Source) -> list[tuple[str, int]]:
+    """The dotted name of everything a source calls, with its line: ``("np.random.seed", 12)``."""
+    return [(dotted(node.func), node.lineno) for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
+
+
+def dotted(node: ast.expr) -> str:
+    """``a.b.c`` of an expression of names and attributes; "" in front where it begins with something else."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def public(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """Public functions and classes of a module, and public methods of public classes (a Protocol says it once)."""
+    found: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            found.append(node)
+            if isinstance(node, ast.ClassDef) and "Protocol" not in map(ast.unparse, node.bases):
+                found += [
+                    item
+                    for item in node.body
+                    if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and not item.name.startswith("_")
+                ]
+    return found

@@ -1,0 +1,133 @@
+"""Who may import whom, and what each room keeps its hands off."""
+
+import ast
+import contextlib
+import io
+import sys
+
+import importlinter.cli
+import pytest
+from sources import ROOT, Source, calls, dotted, imports, sources
+
+OUTSIDE = {"engine": {"numpy", "numba", "scipy"}, "store": {"sqlalchemy", "numpy"}}
+DECORATORS = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit", "jit_module"}
+CACHE = "engine/jit.py"  # finds the folder of compiled kernels: the one place of the engine that looks outside
+
+# Modules that reach a file, a clock, a log, the environment, another process or the network.
+WORLD = {
+    "logging", "os", "sys", "io", "pathlib", "shutil", "tempfile", "glob", "time", "datetime", "random", "secrets",
+    "subprocess", "socket", "urllib", "http", "warnings", "sqlite3", "pickle", "zipfile", "gzip", "csv", "argparse",
+}  # fmt: skip
+DOORS = {
+    "open",
+    "print",
+    "input",
+    "np.save",
+    "np.load",
+    "np.savez",
+    "np.loadtxt",
+    "np.savetxt",
+    "np.fromfile",
+    "np.memmap",
+}
+
+
+def test_every_contract_of_import_linter_is_kept(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        broken = importlinter.cli.lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+    assert broken == 0, told.getvalue()
+
+
+def test_the_contracts_leave_no_cache_behind():
+    assert not (ROOT / ".import_linter_cache").exists()
+
+
+@pytest.mark.parametrize("room", OUTSIDE)
+def test_a_room_imports_itself_the_standard_library_and_its_few_packages(room):
+    allowed = OUTSIDE[room] | {room} | set(sys.stdlib_module_names)
+    strangers = [
+        f"{source.path}:{found.line} {found.module}"
+        for source in sources(room)
+        for found in imports(source)
+        if found.module.partition(".")[0] not in allowed
+    ]
+    assert strangers == []
+
+
+def test_imports_are_absolute():
+    relative = [
+        f"{source.path}:{node.lineno}"
+        for source in sources()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ImportFrom) and node.level > 0
+    ]
+    assert relative == []
+
+
+def test_numba_is_named_in_one_module_only():
+    users = {
+        source.path for source in sources() for found in imports(source) if found.module.partition(".")[0] == "numba"
+    }
+    assert users == {CACHE}
+
+
+def test_there_is_one_numba_decorator():
+    made = [(source.path, name) for source in sources() for name in numba_decorators(source)]
+    assert made == [(CACHE, "numba.njit")]
+
+
+def test_whatever_compiles_frees_the_gil_and_keeps_arithmetic_as_written():
+    asked = [
+        {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+        for source in sources("engine")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in DECORATORS
+    ]
+    assert asked
+    assert [given for given in asked if given.get("nogil") != "True"] == []
+    assert [given for given in asked if "fastmath" in given or given.get("parallel", "False") != "False"] == []
+
+
+def test_the_engine_touches_no_file_clock_log_or_environment():
+    touched = [
+        f"{source.path}:{line} {what}"
+        for source in sources("engine")
+        if source.path != CACHE
+        for what, line in outward(source)
+    ]
+    assert touched == []
+
+
+def test_the_rule_about_the_engine_notices_a_planted_file_clock_and_print():
+    text = "import time\nfrom pathlib import Path\nnow = time.time()\nprint(open('x'))\n"
+    planted = Source("planted.py", text, ast.parse(text))
+    assert [what for what, _ in outward(planted)] == ["time", "pathlib", "print", "open"]
+
+
+def test_the_engine_draws_nothing_from_global_random_state():
+    allowed = {"np.random.Generator", "np.random.Philox", "np.random.SeedSequence"}
+    drawn = [
+        f"{source.path}:{line} {name}"
+        for source in sources("engine")
+        for name, line in calls(source)
+        if name.startswith(("np.random.", "numpy.random.", "random.")) and name not in allowed
+    ]
+    assert drawn == []
+
+
+def numba_decorators(source: Source) -> list[str]:
+    """Every numba function that compiles others, as it is spelled."""
+    taken = [f"numba.{found.name}" for found in imports(source) if found.module == "numba" and found.name in DECORATORS]
+    return taken + [
+        dotted(node)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute) and dotted(node) in {f"numba.{name}" for name in DECORATORS}
+    ]
+
+
+def outward(source: Source) -> list[tuple[str, int]]:
+    """Imports of modules that reach the world, then calls that do, with their lines."""
+    modules = [(found.module, found.line) for found in imports(source) if found.module.partition(".")[0] in WORLD]
+    return modules + sorted(((name, line) for name, line in calls(source) if name in DOORS), key=lambda call: call[1])
