@@ -1,0 +1,76 @@
+"""The guide's page about the store says what is true."""
+
+import re
+import types
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+from store_samples import REPOSITORY, claimed_run, write_corpus
+
+from store import arrays, blocks, events, labels, runs, snapshots, tables, thinning
+from store.points import Point
+
+GUIDE = (REPOSITORY / "assets" / "guide" / "store.md").read_text(encoding="utf-8")
+
+
+def written(language):
+    return re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+
+
+def documented_columns():
+    found, table = {}, ""
+    for line in GUIDE.splitlines():
+        if begins := re.match(r"`(\w+)`: ", line):
+            table = begins[1]
+            found[table] = set()
+        elif (row := re.match(r"\| ([\w, ]+) \|", line)) and row[1] != "column":
+            found[table] |= set(row[1].split(", "))
+    return found
+
+
+def test_every_table_and_column_is_documented_and_nothing_else():
+    assert documented_columns() == {
+        name: {column.name for column in table.columns} for name, table in tables.metadata.tables.items()
+    }
+
+
+def test_the_numbers_of_the_guide_are_those_of_the_code():
+    for sentence in (
+        f"of the tables described here: {tables.VERSION} ",
+        f"at most {thinning.CELLS} cells",
+        f"the {thinning.LATEST} latest",
+        f"at most {blocks.DOCUMENTS_PER_BLOCK} documents",
+        f"each started {arrays.CHUNK >> 20} MiB",
+    ):
+        assert sentence in GUIDE, sentence
+    assert thinning.PER_OCTAVE == 4
+
+
+def test_every_query_of_the_guide_runs_on_its_database(db):
+    run = claimed_run(db)
+    write_corpus(db, "another")
+    kinds = [("point_perplexity", 0), ("step_size_mean", 1), ("step_size_mean", 2)]
+    new = [Point(m, m, m, name, layer, 2.0) for m in range(1, 4) for name, layer in kinds]
+    runs.beat(db, run.number, 1, minibatch=3, seconds=1.0, point_perplexity=700.0, points=new)
+    snapshots.append(db, run.number, 1, 3, 1.0, {"r": np.ones(3)})
+    labels.set(db, run.number, 1, 1, "food")
+    events.append(db, run.number, 1, 3, "started")
+    dialect = "sqlite" if db.url.startswith("sqlite") else "postgresql"
+    statements = [part for block in written("sql") + written(dialect) for part in block.split(";") if part.strip()]
+    assert len(statements) == 9
+    with db.read() as connection:
+        for statement in statements:
+            assert connection.execute(text(statement.replace("::", "\\:\\:"))).all(), statement
+
+
+@pytest.mark.parametrize("size", [0, 3, arrays.CHUNK // 4])
+def test_the_reader_printed_in_the_guide_reads_arrays(size):
+    printed = types.ModuleType("printed")
+    exec(written("python")[0], printed.__dict__)
+    given = {"phi.0": np.random.default_rng(1).random((size, 2)), "t": np.array(3), "zeros": np.zeros(5000, np.int32)}
+    back = printed.unpack(arrays.pack(given))
+    assert list(back) == list(given)
+    for name, array in given.items():
+        assert back[name].dtype == array.dtype
+        assert np.array_equal(back[name], array)
