@@ -1,0 +1,132 @@
+"""``topiary benchmark``: measure on this machine what the papers published."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.progress import Progress, duration
+
+if TYPE_CHECKING:
+    from app.benchmarks.fidelity import Length, Row
+    from app.benchmarks.keeping import Table
+    from app.benchmarks.published import Trial
+    from app.training import Training
+    from engine.corpus import Corpus
+
+MISTAKE = 2
+KEEP_SECONDS = 60.0  # between two savings of an unfinished row
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one benchmark; the exit status is 0, or 2 for a mistake of the user."""
+    wanted = _parser().parse_args(list(argv))
+    from app.ingest.errors import IngestError
+
+    try:
+        return fidelity(wanted)
+    except (IngestError, LookupError, ValueError) as error:
+        sys.stderr.write(f"topiary benchmark: {' '.join(str(error).split())}\n")
+        return MISTAKE
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return 130
+
+
+def fidelity(wanted: argparse.Namespace) -> int:
+    """Print the table of averaged perplexity beside the published figures, row by row."""
+    from app.benchmarks import published, table
+    from app.benchmarks.fidelity import Length
+    from app.benchmarks.keeping import Table
+    from app.benchmarks.reading import read_corpus
+    from engine.corpus import TEST, TRAIN
+    from engine.jit import cache_folder
+
+    trials = published.chosen(wanted.models, wanted.only)
+    progress = Progress()
+    progress.show(f"reading {wanted.data.name}")
+    corpus = read_corpus(wanted.data)
+    kept = Table(wanted.json, corpus, wanted.minibatches)
+    progress.end()
+    n_train, n_test = len(corpus.documents(TRAIN)), len(corpus.documents(TEST))
+    _say(f"{wanted.data.name}: {n_train:,} training and {n_test:,} test documents, {corpus.n_words:,} words")
+    _say(f"{wanted.minibatches:,} mini-batches (sweeps for Gibbs), {wanted.threads} threads\n\n{table.HEAD}")
+    rows = []
+    for trial in trials:
+        for seed in range(1, wanted.seeds + 1):
+            length = Length(minibatches=wanted.minibatches, threads=wanted.threads)
+            row = kept.find(f"{trial.model} {trial.name}", seed)
+            if row is None:
+                row = _measured(corpus, trial, seed, length, kept=kept, progress=progress)
+            rows.append(row)
+            _say(table.line(row, cache_folder().name))
+    _say("\n" + "\n".join(table.summary(rows)))
+    return 0
+
+
+def _measured(
+    corpus: "Corpus", trial: "Trial", seed: int, length: "Length", *, kept: "Table", progress: Progress
+) -> "Row":
+    """One row, saved as it grows and shown on the way."""
+    from app.benchmarks import fidelity as trials
+    from engine.jit import cache_folder
+
+    key = {"trial": trial._asdict(), "seed": seed, "engine": cache_folder().name}
+    saved = time.monotonic()
+
+    def watch(training: "Training", now: trials.Standing) -> None:
+        nonlocal saved
+        done = now.position.minibatch
+        left = (length.minibatches - done) * now.seconds / done
+        figure = "" if now.averaged is None else f"averaged {now.averaged:.1f}"
+        progress.show(f"{trial.name} seed {seed}", done / length.minibatches, f"{duration(left)} left  {figure}")
+        if kept.keeps and time.monotonic() - saved >= KEEP_SECONDS:
+            kept.save(key, trials.packed(training, now))
+            saved = time.monotonic()
+
+    progress.show(f"{trial.name} seed {seed}: starting")
+    row = trials.measure(corpus, trial, seed, length, start=kept.load(key), watch=watch)
+    kept.add(row)
+    progress.end()
+    return row
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="topiary benchmark", description="Measure this installation of Topiary.")
+    benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
+    one = benchmarks.add_parser("fidelity", help="averaged perplexity beside the published figures")
+    one.add_argument("--data", required=True, type=Path, metavar="FILE", help="the corpus, for example 20news_data.mat")
+    one.add_argument("--models", type=_list, default=("dlda",), help="models, separated by commas (default dlda)")
+    one.add_argument("--only", type=_list, default=(), help="only these rows, as in tlasgr:128,gibbs:128-64-32")
+    one.add_argument("--minibatches", type=_at_least_two, default=3500, help="steps (default 3500); sweeps for gibbs")
+    one.add_argument("--seeds", type=_positive, default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")
+    one.add_argument("--threads", type=_positive, default=2, help="threads (default 2); no effect on results")
+    one.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and go on from what is there")
+    return parser
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.lower().replace(" ", "").split(",") if part)
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text!r}")
+    return int(text)
+
+
+def _at_least_two(text: str) -> int:
+    if _positive(text) < 2:
+        raise argparse.ArgumentTypeError("must be at least 2, one to burn in and one to score")
+    return int(text)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

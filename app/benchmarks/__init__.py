@@ -1,0 +1,1 @@
+"""What stands behind ``topiary benchmark``: published tables, measured anew."""

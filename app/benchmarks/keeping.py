@@ -1,0 +1,105 @@
+"""The file of a table that goes on where it was interrupted: finished rows as JSON, the unfinished one beside it."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.benchmarks.fidelity import Row
+from engine.contract import Array
+from engine.corpus import Corpus
+from store.arrays import pack, unpack
+
+
+class TableError(ValueError):
+    """A table cannot go on from this file; the message is one sentence for the user."""
+
+
+class Table:
+    """Rows of one table, on one corpus, of one length.
+
+    Parameters
+    ----------
+    path : Path or None
+        The JSON file; None keeps nothing.
+    corpus : Corpus
+    minibatches : int
+
+    Raises
+    ------
+    TableError
+        When the file holds something else.
+    """
+
+    def __init__(self, path: Path | None, corpus: Corpus, minibatches: int) -> None:
+        self._path = path
+        self._head = {"corpus": content_hash(corpus), "minibatches": minibatches}
+        self.rows: list[Row] = []
+        if path is not None and path.exists():
+            self._read(path)
+
+    def find(self, trial: str, seed: int) -> Row | None:
+        """The finished row of a trial and seed."""
+        return next((row for row in self.rows if (row.trial, row.seed) == (trial, seed)), None)
+
+    def add(self, row: Row) -> None:
+        """Keep a finished row; what was kept of it while it ran goes."""
+        self.rows.append(row)
+        if self._path is None:
+            return
+        content = self._head | {"rows": [row._asdict() | {"difference": row.difference} for row in self.rows]}
+        _replace(self._path, json.dumps(content, indent=1).encode())
+        self._unfinished.unlink(missing_ok=True)
+
+    def save(self, key: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Keep an unfinished row; ``key`` says which one it is."""
+        if self._path is not None:
+            named = np.frombuffer(json.dumps(self._head | key, sort_keys=True).encode(), dtype=np.uint8)
+            _replace(self._unfinished, pack(arrays | {"key": named}))
+
+    def load(self, key: dict[str, Any]) -> dict[str, Array]:
+        """What was kept of an unfinished row with exactly this key; nothing where there is none."""
+        if self._path is None or not self._unfinished.exists():
+            return {}
+        arrays = unpack(self._unfinished.read_bytes())
+        named = arrays.pop("key").tobytes().decode()
+        return arrays if named == json.dumps(self._head | key, sort_keys=True) else {}
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there is a file."""
+        return self._path is not None
+
+    @property
+    def _unfinished(self) -> Path:
+        if self._path is None:
+            raise TableError("a table without a file keeps no unfinished row")
+        return self._path.with_name(self._path.name + ".unfinished")
+
+    def _read(self, path: Path) -> None:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            head = {name: found[name] for name in self._head}
+            rows = [Row(**{name: row[name] for name in Row._fields}) for row in found["rows"]]
+        except (ValueError, KeyError, TypeError):
+            raise TableError(f"{path} is not the table of a benchmark; name another file with --json") from None
+        if head != self._head:
+            raise TableError(f"{path} holds a table of another corpus or length; name another file with --json")
+        self.rows = rows
+
+
+def content_hash(corpus: Corpus) -> str:
+    """A short name for exactly these counts and this split."""
+    digest = hashlib.sha256()
+    for array in (*corpus.counts, corpus.part, *(corpus.scored or ())):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    beside = path.with_name(path.name + ".new")
+    beside.write_bytes(content)
+    beside.replace(path)

@@ -1,0 +1,80 @@
+"""How the benchmarks time things and say what they found."""
+
+import argparse
+import gc
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from engine.corpus import Corpus
+
+DATA = "20news_dlda/20news_data.mat"
+
+
+def say(text: str = "") -> None:
+    """Print a line at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def shared_data() -> Path:
+    """Where the shared corpora are looked for when no file is named."""
+    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
+    return Path(os.environ.get("TOPIARY_SHARED_DATA", beside))
+
+
+def parser(about: str, *, corpus: bool = True) -> argparse.ArgumentParser:
+    """Options most benchmarks have; ``about`` is the docstring of the script."""
+    options = argparse.ArgumentParser(description=about.strip().partition("\n")[0])
+    if corpus:
+        options.add_argument("--data", type=Path, help=f"a .mat file of counts (default: the shared {DATA})")
+        options.add_argument("--documents", type=int, help="use a synthetic corpus of this many documents instead")
+    return options
+
+
+def corpus_of(wanted: argparse.Namespace) -> Corpus:
+    """The corpus that the options name."""
+    from app.benchmarks.reading import read_corpus
+    from app.ingest.errors import IngestError
+
+    from .synthetic import small_corpus
+
+    if wanted.documents:
+        return small_corpus(wanted.documents)
+    try:
+        return read_corpus(wanted.data or shared_data() / DATA)
+    except IngestError as error:
+        raise SystemExit(f"{error}; name a file with --data, or use --documents 500") from None
+
+
+def interleaved(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of every contestant in every round: A B C A B C ..., so that a busy moment hurts all alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, work in contestants.items():
+            gc.collect()
+            began = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - began)
+    return seconds
+
+
+def median(values: Sequence[float]) -> float:
+    """The median."""
+    return statistics.median(values)
+
+
+def ratio(slow: Sequence[float], fast: Sequence[float]) -> str:
+    """How many times ``fast`` is faster: the median over rounds, and how far rounds lie apart."""
+    each = sorted(a / b for a, b in zip(slow, fast, strict=True))
+    return f"{statistics.median(each):.2f} (rounds {each[0]:.2f} to {each[-1]:.2f})"
+
+
+def load() -> str:
+    """How busy the machine is, where the system tells."""
+    if not hasattr(os, "getloadavg"):
+        return f"{os.cpu_count()} processors"
+    return f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
