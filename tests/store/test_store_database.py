@@ -145,6 +145,21 @@ def test_a_writer_waits_for_another_that_holds_the_lock(db):
     other.close()
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_writer_that_first_reads_is_not_overtaken(db):
+    number = new_run(db).number
+    other = open_database(db.url)
+    renamed = threading.Thread(target=runs.rename, args=(other, number, "second"))
+    with db.write() as connection:
+        assert connection.execute(select(tables.runs.c.name)).scalar() == ""
+        renamed.start()
+        renamed.join(0.3)
+        connection.execute(update(tables.runs).values(name="first"))
+    renamed.join(30)
+    assert runs.get(db, number).name == "second"
+    other.close()
+
+
 def test_work_undone_by_the_database_is_done_again(db):
     number = new_run(db).number
     tries = []

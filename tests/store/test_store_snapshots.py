@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from store_samples import claimed_run
 
 from store import points, runs, snapshots, tables, thinning
-from store.errors import DamagedArrays, NotFound
+from store.errors import DamagedArrays, LostClaim, NotFound
 from store.points import Point
 
 
@@ -91,11 +91,13 @@ def test_the_rule_never_keeps_more_than_a_bound_that_grows_with_the_octaves(firs
 
 
 @given(
-    st.lists(st.integers(1, 40), min_size=1, max_size=300),
-    st.lists(st.tuples(st.integers(1, 300), st.integers(0, 300)), max_size=4),
+    st.integers(0, 2**32),
+    st.integers(1, 600),
+    st.integers(1, 40),
+    st.lists(st.tuples(st.integers(1, 600), st.integers(0, 600)), max_size=4),
 )
-def test_a_run_stopped_anywhere_ends_with_the_snapshots_of_one_never_stopped(steps, stops):
-    appended = np.cumsum(steps).tolist()
+def test_a_run_stopped_anywhere_ends_with_the_snapshots_of_one_never_stopped(seed, count, largest_step, stops):
+    appended = np.cumsum(np.random.default_rng(seed).integers(1, largest_step + 1, count)).tolist()
     left: set[int] = set()
     for stopped_after, checkpoint in [*stops, (len(appended), 0)]:
         resumed_at = appended[min(checkpoint, stopped_after, len(appended)) - 1] if checkpoint else 0
@@ -144,6 +146,28 @@ def test_a_checkpoint_that_lost_a_part_is_refused(db, monkeypatch):
         connection.execute(tables.checkpoint_parts.delete().where(tables.checkpoint_parts.c.part == 4))
     with pytest.raises(DamagedArrays, match="end too early"):
         snapshots.load_checkpoint(db, run)
+
+
+def test_a_worker_that_loses_its_run_between_two_parts_of_a_checkpoint_writes_no_further_part(db, monkeypatch):
+    monkeypatch.setattr(snapshots, "_PART_BYTES", 1000)
+    run = claimed_run(db).number
+    snapshots.save_checkpoint(db, run, 1, 10, 1.0, arrays_at(10), {})
+    real = snapshots._parts
+
+    def lose_after_two(pieces):
+        for number, part in enumerate(real(pieces)):
+            if number == 2:
+                runs.claim(db, run, {"pid": 2}, force=True)
+            yield part
+
+    monkeypatch.setattr(snapshots, "_parts", lose_after_two)
+    large = {str(i): np.random.default_rng(i).random(200) for i in range(6)}
+    with pytest.raises(LostClaim):
+        snapshots.save_checkpoint(db, run, 1, 20, 2.0, large, {})
+    with db.read() as connection:
+        generations = connection.execute(select(tables.checkpoint_parts.c.generation).distinct()).all()
+    assert len(generations) == 1
+    assert snapshots.load_checkpoint(db, run).minibatch == 10
 
 
 class Work:
