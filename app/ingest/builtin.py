@@ -17,7 +17,7 @@ from store.corpora import CorpusRow
 from store.database import Database
 
 NAME = "python-docs"
-MOST = 10_000  # documents in all
+MOST = 9_000  # documents in all
 MOST_OF_ONE = 1_500  # of one package, so that no package is the whole corpus
 MOST_OF_STANDARD = 4_000
 _SHUFFLE = 1  # seed
@@ -40,26 +40,27 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 # Words that every docstring uses, whatever it is about.
 _NOISE = """
-allow allowed allows api arg args argument arguments array arrays attr attribute attributes automatically available
-base based bool boolean bytes call callable called calling calls case cases change changed class classes code common
-contain containing contains corresponding create created creates creating current currently custom default defaults
-define defined defines depending deprecated described description dict dictionary different directly doc docs
-documentation does doing dtype ensure equivalent error errors etc example examples exception exceptions exist existing
-exists expected false field fields float follow following func function functions future general generally getter
-given gives handle handled handles handling helper however ignored implement implementation implementations
-implemented implementing implements import include included includes including indicate indicates indicating init
-initialize input inputs instance instances instead int integer integers intended internal internally item items
-iterable iterator just keyword kwarg kwargs kwds like list lists main make makes mapping may means meth method methods
-module modules multiple must name named names necessary need needed needs new none note notes nothing number obj
+actual added additional allow allowed allows api appropriate arg args argument arguments array arrays attr attribute
+attributes automatically available base based best better bit bool boolean bytes call callable called calling calls
+case cases certain change changed class classes code common consider considered contain containing contains controls
+corresponding create created creates creating current currently custom default defaults define defined defines
+depending deprecated described description details dict dictionary different directly doc docs documentation does
+doing dtype ensure equivalent error errors etc example examples exception exceptions exist existing exists expected
+false field fields float follow following func function functions future general generally getter given gives handle
+handled handles handling helper however ignored implement implementation implementations implemented implementing
+implements import include included includes including indicate indicates indicating info information init initialize
+input inputs instance instances instead int integer integers intended internal internally item items iterable iterator
+just keyword kind kwarg kwargs kwds like list lists main make makes mapping may means meth method methods module
+modules multiple must na name named names necessary need needed needs new non none note notes nothing np number obj
 object objects old ones option optional options order otherwise output outputs overridden override pair pairs param
-parameter parameters params particular pass passed passing performs possible previous private probably properties
-property provide provided provides public purpose python raise raised raises raising rather receive ref refer
-reference references related represent representation represented representing represents require required requires
-result results return returned returning returns rtype same section see self sequence set sets setter setting should
-shown similar simple simply single specific specified specifies specify specifying str string strings subclass
-subclasses support supported supports sure takes target things true tuple tuples type types typically unless usage use
-used useful user uses using usually valid value values various version versionadded versionchanged want way ways
-whether will within wrapper
+parameter parameters params particular pass passed passing pd performs possible present previous private probably
+properties property provide provided provides public purpose py python raise raised raises raising rather receive ref
+refer reference references related represent representation represented representing represents require required
+requires result results return returned returning returns rtype same section see self sequence set sets setter setting
+should shown similar simple simply single specific specified specifies specify specifying str string strings subclass
+subclasses support supported supports sure takes target things true tuple tuples type types typically ug union unless
+usage use used useful user uses using usually valid value values various versa version versionadded versionchanged
+vice want way ways whether will within wrapper ws xs ys
 """
 
 

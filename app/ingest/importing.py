@@ -11,7 +11,6 @@ from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import (
     BLOCK,
-    LEFT_OUT,
     TEST,
     TRAIN,
     Array,
@@ -84,10 +83,9 @@ def import_source(
 ) -> CorpusRow:
     """Store the documents of a source as the corpus ``name``; ``facts`` are kept with it."""
     counted = _counted(source, options, progress)
-    if counted.n_documents == 0:
-        raise IngestError(counted.where, "has no documents")
-    part = None if counted.has_split else draw_test(counted.n_documents, options.test_share, options.seed)
-    meta = facts | {"notes": counted.notes}
+    lengths = _lengths(counted)
+    part = draw_test(len(lengths), options.test_share, options.seed) if counted.part is None else counted.part
+    stays = _staying(counted, part, lengths)
     with corpora.writer(
         db,
         name,
@@ -97,17 +95,14 @@ def import_source(
         image_shape=counted.image_shape,
         split_seed=options.seed,
         source=counted.where,
-        meta=meta,
+        meta=facts | {"notes": counted.notes},
         has_scored=counted.has_scored,
     ) as writer:
-        stored, training = 0, 0
-        for rows in _ready(counted, part, binary=options.binary):
-            writer.add(_block(rows, stored))
-            stored += len(rows.labels)
-            training += int(np.count_nonzero(rows.part == TRAIN))
-            progress(f"Storing documents: {stored:,}", min(stored / counted.n_documents, 1.0))
-        if training == 0:
-            raise IngestError(counted.where, "has no training document with a word of the vocabulary in it")
+        stored, total = 0, int(np.count_nonzero(stays))
+        for rows, here in _ready(counted, part, stays):
+            writer.add(_block(_as_binary(rows) if options.binary else rows, here, stored))
+            stored += len(here)
+            progress(f"Storing documents: {stored:,}", stored / total)
     for note in counted.notes:
         progress(f"Note: {note}", 1.0)
     return writer.row
@@ -132,31 +127,43 @@ def _counted(source: Source, options: ImportOptions, progress: Progress) -> Coun
     return source
 
 
-def _ready(source: CountSource, part: Array | None, *, binary: bool) -> Iterator[Rows]:
-    """Runs of at most BLOCK documents, split and cleared of those that are empty or left out.
+def _lengths(source: CountSource) -> Array:
+    """Cells of each document; where only the counts tell, they are read once, which also proves them sound."""
+    if source.lengths is not None:
+        return source.lengths
+    return np.concatenate([np.empty(0, np.int64), *(np.diff(rows.starts) for rows in source.blocks())])
 
-    A training document without words teaches nothing and is dropped; a test document stays, so that
+
+def _staying(source: CountSource, part: Array, lengths: Array) -> Array:
+    """Which documents are stored, (documents,) bool.
+
+    A training document without words teaches nothing and is left out; a test document stays, so that
     test sets keep their published size.
     """
-    begin, dropped = 0, 0
-    for run in source.blocks():
-        n = len(run.labels)
-        if part is not None:
-            run = run._replace(part=part[begin : begin + n])  # noqa: PLW2901
-        begin += n
-        for first in range(0, n, BLOCK):
-            rows = piece(run, first, min(first + BLOCK, n))
-            if binary:
-                rows = _as_binary(rows)
-            lengths = np.diff(rows.starts)
-            empty = (rows.part == TRAIN) & (lengths == 0)
-            dropped += int(empty.sum())
-            rows = _only(rows, ~empty & (rows.part != LEFT_OUT))
-            if len(rows.labels):
-                yield rows
+    if len(lengths) == 0:
+        raise IngestError(source.where, "has no documents")
+    empty = (part == TRAIN) & (lengths == 0)
+    dropped = int(np.count_nonzero(empty))
+    if dropped == np.count_nonzero(part == TRAIN):
+        raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
     if dropped:
         are = "training document is" if dropped == 1 else "training documents are"
         source.notes.append(f"{dropped:,} {are} without words and left out")
+    stays: Array = ~empty
+    return stays
+
+
+def _ready(source: CountSource, part: Array, stays: Array) -> Iterator[tuple[Rows, Array]]:
+    """Runs of at most BLOCK documents that stay, and the part of each."""
+    begin = 0
+    for run in source.blocks():
+        n = len(run.labels)
+        for first in range(0, n, BLOCK):
+            last = min(first + BLOCK, n)
+            here = slice(begin + first, begin + last)
+            if stays[here].any():
+                yield _only(piece(run, first, last), stays[here]), part[here][stays[here]]
+        begin += n
 
 
 def _as_binary(rows: Rows) -> Rows:
@@ -174,7 +181,6 @@ def _only(rows: Rows, stays: Array) -> Rows:
     return Rows(
         *_take(rows.starts, rows.words, rows.values, stays),
         rows.labels[stays],
-        None if rows.part is None else rows.part[stays],
         [rows.titles[n] for n in numbers],
         [rows.texts[n] for n in numbers],
         [rows.columns[n] for n in numbers],
@@ -190,14 +196,14 @@ def _take(starts: Array, words: Array, values: Array, stays: Array) -> tuple[Arr
     return new_starts, words[cells], values[cells]
 
 
-def _block(rows: Rows, first: int) -> DocumentBlock:
+def _block(rows: Rows, part: Array, first: int) -> DocumentBlock:
     starts, words, values = rows.scored or (None, None, None)
     return DocumentBlock(
         first=first,
         starts=rows.starts,
         words=rows.words,
         values=rows.values,
-        part=np.asarray(rows.part),
+        part=part,
         labels=rows.labels,
         scored_starts=starts,
         scored_words=words,

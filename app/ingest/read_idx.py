@@ -37,18 +37,16 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     return CountSource(
         where=str(path),
         vocabulary=tuple(f"r{row}c{column}" for row in range(1, height + 1) for column in range(1, width + 1)),
-        blocks=lambda: _blocks(images, labels, part, titles, binary=options.binary),
+        blocks=lambda: _blocks(images, labels, titles, binary=options.binary),
         n_documents=len(titles),
         label_names=label_names,
         kind="binary" if options.binary else "real",
         image_shape=(height, width),
-        has_split=part is not None,
+        part=part,
     )
 
 
-def _blocks(
-    images: list[Array], labels: Array, part: Array | None, titles: list[str], *, binary: bool
-) -> Iterator[Rows]:
+def _blocks(images: list[Array], labels: Array, titles: list[str], *, binary: bool) -> Iterator[Rows]:
     first = 0
     for stack in images:
         for begin in range(0, len(stack), BLOCK):
@@ -63,7 +61,6 @@ def _blocks(
                 pixels.astype(np.int32),
                 values,
                 labels[here],
-                None if part is None else part[here],
                 titles[here],
                 nothing,
                 [{} for _ in nothing],

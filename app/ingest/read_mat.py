@@ -1,11 +1,13 @@
 """MATLAB files of the deep topic model papers: sparse matrices of words x documents, and a vocabulary."""
 
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import io
 from scipy import sparse as scipy_sparse
+from scipy.io.matlab import MatReadError
 
 from app.ingest import beside, sparse
 from app.ingest.errors import IngestError
@@ -51,10 +53,10 @@ def read(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - t
     return CountSource(
         where=str(path),
         vocabulary=words,
-        blocks=lambda: sparse.blocks(arrays, labels=labels, titles=titles, part=part, scored=scored),
+        blocks=lambda: sparse.blocks(arrays, labels=labels, titles=titles, scored=scored),
         n_documents=len(part),
         label_names=label_names,
-        has_split=has_test,
+        part=part if has_test else None,
         has_scored=has_test,
     )
 
@@ -64,7 +66,7 @@ def _load(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = io.loadmat(path, chars_as_strings=True)
     except NotImplementedError:
         raise IngestError(path, "is a MATLAB 7.3 file; save it in MATLAB with -v7 and import that") from None
-    except (OSError, ValueError, TypeError, KeyError, EOFError) as error:
+    except (MatReadError, OSError, ValueError, TypeError, KeyError, EOFError, zlib.error) as error:
         raise IngestError(path, f"is not a MATLAB file that can be read ({error})") from None
     missing = [name for name in (TRAINING, "vocabulary") if name not in found]
     if missing:

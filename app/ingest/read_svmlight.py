@@ -43,11 +43,11 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     return CountSource(
         where=str(path),
         vocabulary=words,
-        blocks=lambda: sparse.blocks(arrays, labels=labels, titles=titles, part=part),
+        blocks=lambda: sparse.blocks(arrays, labels=labels, titles=titles),
         n_documents=len(lengths),
         label_names=label_names,
         kind="counts" if whole else "real",
-        has_split=part is not None,
+        part=part,
     )
 
 

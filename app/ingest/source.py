@@ -50,8 +50,6 @@ class Rows(NamedTuple):
         Cells of document ``j`` are ``starts[j]:starts[j + 1]``; words ascend within a document.
     labels : (documents,) int32
         -1 where there is none.
-    part : (documents,) int8 or None
-        TRAIN, TEST or LEFT_OUT; None: to be drawn by seed.
     titles, texts : list of str
     columns : list of dict
     scored : (starts, words, values) or None
@@ -62,7 +60,6 @@ class Rows(NamedTuple):
     words: Array
     values: Array
     labels: Array
-    part: Array | None
     titles: list[str]
     texts: list[str]
     columns: list[dict[str, str]]
@@ -107,8 +104,12 @@ class CountSource:
         How many documents ``blocks`` gives altogether.
     kind : str
         ``"counts"``, ``"binary"`` or ``"real"``.
-    has_split, has_scored : bool
-        Whether the blocks bring ``part`` and ``scored``.
+    part : (documents,) int8 or None
+        TRAIN or TEST for each document; None: to be drawn by seed.
+    lengths : (documents,) or None
+        How many cells each document has, where that is known without going through the blocks.
+    has_scored : bool
+        Whether the blocks bring ``scored``.
     pruned : bool
         Whether the vocabulary has already been cut as the options say.
     """
@@ -120,7 +121,8 @@ class CountSource:
     label_names: tuple[str, ...] = ()
     kind: str = "counts"
     image_shape: tuple[int, int] | None = None
-    has_split: bool = False
+    part: Array | None = None
+    lengths: Array | None = None
     has_scored: bool = False
     pruned: bool = False
     notes: list[str] = field(default_factory=list)
@@ -137,7 +139,6 @@ def untitled(starts: Array, words: Array, values: Array, first: int, labels: Arr
         words,
         values,
         np.full(n, -1, np.int32) if labels is None else labels,
-        None,
         [f"document {number}" for number in range(first, first + n)],
         [""] * n,
         [{} for _ in range(n)],
@@ -150,7 +151,6 @@ def piece(rows: Rows, begin: int, end: int) -> Rows:
     return Rows(
         *cut(rows.starts, rows.words, rows.values, begin, end),
         rows.labels[docs],
-        None if rows.part is None else rows.part[docs],
         rows.titles[docs],
         rows.texts[docs],
         rows.columns[docs],

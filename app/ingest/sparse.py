@@ -57,7 +57,6 @@ def blocks(
     *,
     labels: Array,
     titles: Sequence[str],
-    part: Array | None = None,
     scored: tuple[Array, Array, Array] | None = None,
 ) -> Iterator[Rows]:
     """Counts that are in memory, in runs of documents."""
@@ -67,7 +66,6 @@ def blocks(
         yield Rows(
             *cut(*arrays, begin, end),
             labels[begin:end],
-            None if part is None else part[begin:end],
             list(titles[begin:end]),
             [""] * (end - begin),
             [{} for _ in range(begin, end)],

@@ -76,10 +76,11 @@ def count(source: TextSource, options: ImportOptions, progress: Progress) -> Cou
     return CountSource(
         where=source.where,
         vocabulary=vocabulary,
-        blocks=lambda: _blocks(source, arrays, labels, part),
+        blocks=lambda: _blocks(source, arrays, labels),
         n_documents=len(labels),
         label_names=label_names,
-        has_split=part is not None,
+        part=part,
+        lengths=np.diff(arrays[0]),
         pruned=True,
         notes=source.notes,
     )
@@ -128,9 +129,7 @@ def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:
         source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")
 
 
-def _blocks(
-    source: TextSource, arrays: tuple[Array, Array, Array], labels: Array, part: Array | None
-) -> Iterator[Rows]:
+def _blocks(source: TextSource, arrays: tuple[Array, Array, Array], labels: Array) -> Iterator[Rows]:
     begin = 0
     for documents in _in_blocks(source):
         end = begin + len(documents)
@@ -139,7 +138,6 @@ def _blocks(
         yield Rows(
             *cut(*arrays, begin, end),
             labels[begin:end],
-            None if part is None else part[begin:end],
             [document.title for document in documents],
             [document.text for document in documents],
             [dict(document.columns) for document in documents],

@@ -1,0 +1,241 @@
+"""Tiny files of every format, whole ones and broken ones."""
+
+import gzip
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import io, sparse
+from sqlalchemy import select
+
+from store import tables
+from store.database import Database
+
+
+class Sample(NamedTuple):
+    """A whole file and what must come out of it."""
+
+    make: Callable[[Path], Path]
+    documents: int
+    words: int
+    tokens: int
+
+
+class Broken(NamedTuple):
+    """A file that must be refused: by which format, in which line, and what the sentence must say."""
+
+    format: str
+    make: Callable[[Path], Path]
+    line: int | None
+    says: str
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    raw = text.encode() if isinstance(text, str) else text
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+    return path
+
+
+def text_folder(folder: Path) -> Path:
+    for label, words in (("fruit", "apple pear apple"), ("metal", "iron tin iron")):
+        for n in range(3):
+            write(folder / label / f"{n}.txt", f"{words} number\nthe {words}\n")
+    return folder
+
+
+def text_zip(folder: Path) -> Path:
+    text_folder(folder / "in")
+    with zipfile.ZipFile(folder / "texts.zip", "w") as archive:
+        for path in sorted((folder / "in").rglob("*.txt")):
+            archive.write(path, f"all/{path.relative_to(folder / 'in').as_posix()}")
+    return folder / "texts.zip"
+
+
+def table(folder: Path) -> Path:
+    rows = [f'{n},"apple, pear {word}",{label},{split}' for n, (word, label, split) in enumerate(TABLE)]
+    return write(folder / "table.csv.gz", "\n".join(["id,text,label,split", *rows]) + "\n")
+
+
+TABLE = [("red", "a", "train"), ("green", "a", "test"), ("red", "b", "train"), ("green", "b", "train")]
+
+
+def json_lines(folder: Path) -> Path:
+    lines = [f'{{"text": "apple pear {word}", "label": "{label}", "split": "{split}"}}' for word, label, split in TABLE]
+    return write(folder / "objects.jsonl", "\n".join(lines))
+
+
+def plain_lines(folder: Path) -> Path:
+    return write(
+        folder / "lines.mallet", "".join(f"n{n}\t{label}\tapple {word}\n" for n, (word, label, _) in enumerate(TABLE))
+    )
+
+
+def uci(folder: Path) -> Path:
+    write(folder / "vocab.tiny.txt", "None\nnan\n1992\n")
+    return write(folder / "docword.tiny.txt.gz", "4\n3\n5\n1 1 2\n1 3 1\n2 2 4\n4 1 1\n4 2 1\n")
+
+
+def ldac(folder: Path) -> Path:
+    write(folder / "vocab.txt", "None\nnan\n1992\n")
+    return write(folder / "tiny.dat.gz", "2 0:2 2:1\n1 1:4\n0\n2 1:1 0:1\n")
+
+
+def matrix_market(folder: Path) -> Path:
+    head = "%%MatrixMarket matrix coordinate integer general\n% documents x words\n"
+    write(folder / "vocabulary.txt", "None\nnan\n1992\n")
+    write(folder / "labels.map", "fruit 1\nmetal 2\n")
+    write(folder / "train.mtx", head + "3 3 4\n3 2 1\n1 1 2\n1 3 1\n2 2 4\n")
+    write(folder / "train.label", "1\n2\n2\n")
+    write(folder / "test.mtx", head + "2 3 2\n1 1 5\n2 2 1\n")
+    write(folder / "test.label", "2\n1\n")
+    return folder
+
+
+def svmlight(folder: Path) -> Path:
+    write(folder / "vocabulary.txt", "None 12\nnan 7\n1992 3\n")
+    write(folder / "train.feat.gz", "1 3:1 1:2\n2 2:4\n1 1:1 2:1\n")
+    write(folder / "test.feat.gz", "2 2:1\n")
+    return folder
+
+
+def idx(folder: Path) -> Path:
+    for name, pixels, labels in (("train", PIXELS, [7, 3, 7]), ("t10k", PIXELS[:1], [3])):
+        head = b"".join(int(n).to_bytes(4, "big") for n in (0x803, *pixels.shape))
+        write(folder / f"{name}-images-idx3-ubyte.gz", head + pixels.tobytes())
+        head = b"".join(int(n).to_bytes(4, "big") for n in (0x801, len(labels)))
+        write(folder / f"{name}-labels-idx1-ubyte.gz", head + bytes(labels))
+    return folder
+
+
+PIXELS = np.array([[[0, 255, 1], [0, 0, 0]], [[9, 0, 0], [0, 0, 200]], [[0, 0, 0], [128, 127, 0]]], np.uint8)
+
+
+def deep(folder: Path) -> Path:
+    write(folder / "vocab.txt", "None\nnan\n1992\nspare\n")
+    return write(folder / "deep.dat", "3 3\n0 2\n0 2 2 1\n1 1\n1 4\n2 1\n0 1\n")
+
+
+def matlab(folder: Path, **changed: object) -> Path:
+    content: dict[str, object] = {
+        "wordsTrain": sparse.csc_matrix(np.array([[2.0, 0, 1], [0, 4, 0]])),
+        "wordsHeldout": sparse.csc_matrix(np.array([[3.0, 0], [0, 2]])),
+        "wordsTest": sparse.csc_matrix(np.array([[1.0, 0], [1, 0]])),
+        "labelsTrain": np.array([[1], [2], [1]], np.uint8),
+        "labelsTest": np.array([[2], [2]], np.uint8),
+        "labelsToGroup": np.array([["fruit"], ["metal"]], object),
+        "vocabulary": np.array([["None"], ["nan"]], object),
+    }
+    content |= changed
+    folder.mkdir(parents=True, exist_ok=True)
+    io.savemat(folder / "paper.mat", {name: value for name, value in content.items() if value is not None})
+    return folder / "paper.mat"
+
+
+HALF = sparse.csc_matrix(np.array([[0.5], [1]]))
+
+# Tokens of texts are those of the default options with min_df=1 and max_df=1: "the" and single letters go.
+SAMPLES = {
+    "text": Sample(text_folder, 6, 5, 42),
+    "csv": Sample(table, 4, 4, 12),
+    "jsonl": Sample(json_lines, 4, 4, 12),
+    "lines": Sample(plain_lines, 4, 3, 8),
+    "uci": Sample(uci, 4, 3, 9),
+    "ldac": Sample(ldac, 4, 3, 9),
+    "mtx": Sample(matrix_market, 5, 3, 14),
+    "svmlight": Sample(svmlight, 4, 3, 10),
+    "idx": Sample(idx, 4, 6, 8),
+    "def": Sample(deep, 3, 4, 8),
+    "mat": Sample(matlab, 5, 2, 14),
+}
+
+
+def _file(name: str, text: str | bytes, **beside: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        for other, content in beside.items():
+            write(folder / other.replace("_", "."), content)
+        return write(folder / name, text)
+
+    return make
+
+
+def _cut(make: Callable[[Path], Path], keep: int = -12) -> Callable[[Path], Path]:
+    """The file that ``make`` makes, compressed and with its end missing."""
+
+    def cut(folder: Path) -> Path:
+        path = make(folder)
+        raw = path.read_bytes()
+        path.write_bytes(raw[:keep])
+        return path
+
+    return cut
+
+
+_WORDS = "a\nb\nc\n"
+_SIZES = "%%MatrixMarket matrix coordinate integer general\n"
+
+BROKEN = [
+    Broken("text", lambda folder: write(folder / "empty" / "readme.md", "no text").parent, None, "no .txt"),
+    Broken("text", _file("bad.zip", b"PK\x03\x04 not a zip"), None, "zip"),
+    Broken("text", lambda folder: write(folder / "blank" / "0.txt", "").parent, None, "no words"),
+    Broken("csv", _file("a.csv", "id,text\n1,pear\n2,apple,3\n"), 3, "3 columns"),
+    Broken("csv", _file("a.csv", 'id,text\n1,pear\n2,"apple\n3,fig\n'), 3, "cannot be read"),
+    Broken("csv", _file("a.csv", b"id,text\n1,pear\n2,app\xe9le\n"), 3, "is not UTF-8"),
+    Broken("csv", _file("a.csv", "text,split\n" + "pear,train\n" * 250 + "fig,trial\n"), 252, "'trial'"),
+    Broken("csv", _file("a.csv", ""), None, "empty"),
+    Broken("csv", _file("a.csv", "id,text\n"), None, "no documents"),
+    Broken("csv", _cut(table), None, "cut short"),
+    Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n{"text": "fig"\n'), 2, "not JSON"),
+    Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n["fig"]\n'), 2, "object"),
+    Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n\n{"body": "fig"}\n'), 3, "no field 'text'"),
+    Broken("jsonl", _file("a.jsonl", b'{"text": "pear"}\n{"text": "f\xffg"}\n'), 2, "byte 29"),
+    Broken("lines", _file("a.mallet", "n\tx\tpear\n" * 60 + "fig\n"), 61, "tab"),
+    Broken("lines", _file("a.mallet", "\n\n"), None, "no documents"),
+    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 4 1\n", vocab_x_txt=_WORDS), 5, "word 4"),
+    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 -1\n", vocab_x_txt=_WORDS), 5, "negative"),
+    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 0.5\n", vocab_x_txt=_WORDS), 5, "not a whole number"),
+    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2\n", vocab_x_txt=_WORDS), 5, "2 numbers"),
+    Broken("uci", _file("docword.x.txt", "2\n3\n2\n2 1 2\n1 2 1\n", vocab_x_txt=_WORDS), 5, "sort the file"),
+    Broken("uci", _file("docword.x.txt", "2\n3\n9\n1 1 2\n2 2 1\n", vocab_x_txt=_WORDS), 3, "promises 9"),
+    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n"), None, "vocabulary"),
+    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n", vocab_x_txt="a\nb\n"), None, "2 words"),
+    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n", vocab_x_txt="a\n\nb\n"), 2, "empty"),
+    Broken("uci", _cut(uci), None, "cut short"),
+    Broken("ldac", _file("a.ldac", "1 0:1\n2 0:1 3:1\n", vocab_txt=_WORDS), 2, "word 3"),
+    Broken("ldac", _file("a.ldac", "1 0:1\n3 0:1 1:1\n", vocab_txt=_WORDS), 2, "says that it has 3"),
+    Broken("ldac", _file("a.ldac", "1 0:1\n1 0:-4\n", vocab_txt=_WORDS), 2, "negative"),
+    Broken("ldac", _file("a.ldac", "1 0:1\n1 0=4\n", vocab_txt=_WORDS), 2, "word:count"),
+    Broken("ldac", _file("a.ldac", "1 0:1\n\n1 0:4\n", vocab_txt=_WORDS), 2, "line is empty"),
+    Broken("ldac", _file("a.ldac", "1 0:1\n1 0:4\n"), None, "vocabulary"),
+    Broken("mtx", _file("a.mtx", _SIZES + "2 3 2\n1 1 1\n3 1 1\n", vocab_txt=_WORDS), 4, "document 3"),
+    Broken("mtx", _file("a.mtx", _SIZES + "2 3 3\n1 1 1\n2 1 1\n", vocab_txt=_WORDS), 2, "promises 3"),
+    Broken("mtx", _file("a.mtx", _SIZES + "2 3 1\n1 1 1\n2 1 1\n", vocab_txt=_WORDS), 2, "more"),
+    Broken("mtx", _file("a.mtx", _SIZES + "2 3 2\n1 1 1\n2 x 1\n", vocab_txt=_WORDS), 4, "'x'"),
+    Broken("mtx", _file("a.mtx", "%%MatrixMarket matrix array real general\n", vocab_txt=_WORDS), 1, "array"),
+    Broken("mtx", _file("a.mtx", _SIZES + "2 5 1\n1 1 1\n", vocab_txt=_WORDS), None, "3 words"),
+    Broken("svmlight", _file("a.svmlight", "1 1:1\n2 4:1\n", vocab_txt=_WORDS), 2, "word 4"),
+    Broken("svmlight", _file("a.svmlight", "1 1:1\n2 1:-1\n", vocab_txt=_WORDS), 2, "negative"),
+    Broken("svmlight", _file("a.svmlight", "1 1:1\n2 1:nan\n", vocab_txt=_WORDS), 2, "nan"),
+    Broken("svmlight", _file("a.svmlight", "1 1:1\nspam 1:1\n", vocab_txt=_WORDS), 2, "'spam'"),
+    Broken("svmlight", _file("a.svmlight", "", vocab_txt=_WORDS), None, "empty"),
+    Broken("idx", _file("x-images-idx3-ubyte", b"\0\0\x08\x03" + b"\0\0\0\x01" * 3), None, "promises 1 x 1 x 1"),
+    Broken("idx", _cut(lambda folder: idx(folder) / "t10k-images-idx3-ubyte.gz"), None, "cut short"),
+    Broken("def", _file("a.dat", "2 3\n0 1\n0 1\n1 2\n0 1 1\n", vocab_txt=_WORDS), 5, "2 pairs"),
+    Broken("def", _file("a.dat", "2 3\n0 1\n0 1\n1 1\n3 1\n", vocab_txt=_WORDS), 5, "word 3"),
+    Broken("def", _file("a.dat", "2 3\n0 1\n0 1\n", vocab_txt=_WORDS), 1, "promises 2 documents"),
+    Broken("mat", _file("a.mat", b"MATLAB? no"), None, "not a MATLAB file"),
+    Broken("mat", lambda folder: matlab(folder, vocabulary=None), None, "no variable vocabulary"),
+    Broken("mat", lambda folder: matlab(folder, wordsTrain=HALF), None, "wordsTrain has a value"),
+    Broken("mat", lambda folder: matlab(folder, labelsTest=np.array([[1]])), None, "one label for each"),
+]  # fmt: skip
+
+
+def everything(db: Database) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of all tables: the store as it is."""
+    with db.read() as connection:
+        return {
+            table.name: [tuple(row) for row in connection.execute(select(table))]
+            for table in tables.metadata.sorted_tables
+        }

@@ -1,0 +1,121 @@
+"""What every reader promises, whatever its format."""
+
+import re
+from pathlib import Path
+
+import pytest
+from ingest_samples import BROKEN, SAMPLES, Broken, everything
+
+from app.ingest import registry
+from app.ingest.errors import IngestError
+from app.ingest.importing import import_path
+from app.ingest.options import ImportOptions
+from store import corpora
+from store.database import Database
+from store.errors import Conflict
+
+NAMES = [reader.NAME for reader in registry.readers()]
+KEEP_ALL = {"min_df": 1, "max_df": 1.0}
+TEXTS = ("csv", "jsonl", "lines", "text")
+
+
+def test_every_reader_has_a_name_of_its_own_and_a_sentence() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+    assert all(re.fullmatch(r"[a-z]+", name) for name in NAMES)
+    assert all(len(reader.DESCRIPTION) > 20 for reader in registry.readers())
+
+
+def test_every_reader_is_tested_by_a_whole_file_and_two_broken_ones() -> None:
+    assert set(SAMPLES) == set(NAMES)
+    broken = [each.format for each in BROKEN]
+    assert all(broken.count(name) >= 2 for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_whole_file_is_recognised_by_its_reader_alone_and_gives_its_documents(
+    name: str, tmp_path: Path, db: Database
+) -> None:
+    sample = SAMPLES[name]
+    path = sample.make(tmp_path / "sample")
+    assert name == registry.choose(path, None).NAME
+    row = import_path(db, path, ImportOptions(test_share=0, **(KEEP_ALL if name in TEXTS else {})))
+    whole = corpora.load(db, row.number)
+    assert row.words == sample.words == len(corpora.vocabulary(db, row.number))
+    assert row.tokens == sample.tokens
+    # documents without a word are left out of the training part, so counts may only differ by those
+    assert row.documents == sample.documents - (name in ("uci", "ldac"))
+    assert len(whole.starts) == row.documents + 1
+    assert row.meta["format"] == name
+    texts = corpora.documents(db, row.number, range(row.documents))
+    assert [document.number for document in texts] == list(range(row.documents))
+    assert all(document.title for document in texts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_file_twice_gives_the_same_corpus(name: str, tmp_path: Path, db: Database) -> None:
+    path = SAMPLES[name].make(tmp_path / "sample")
+    first, second = (import_path(db, path, ImportOptions(name=title, **KEEP_ALL)) for title in ("one", "two"))
+    assert first.content_hash == second.content_hash
+    assert (corpora.load(db, first.number).part == corpora.load(db, second.number).part).all()
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda each: f"{each.format}: {each.says}")
+def test_a_broken_file_is_refused_in_one_sentence_and_leaves_the_store_as_it_was(
+    broken: Broken, tmp_path: Path, db: Database
+) -> None:
+    path = broken.make(tmp_path / "input")
+    import_path(db, SAMPLES["uci"].make(tmp_path / "before"))
+    before = everything(db)
+    with pytest.raises(IngestError) as caught:
+        import_path(db, path, ImportOptions(format=broken.format, name="broken"))
+    assert everything(db) == before
+    sentence = str(caught.value)
+    assert caught.value.line == broken.line
+    assert (f", line {broken.line}: " in sentence) == (broken.line is not None)
+    assert str(tmp_path / "input") in sentence
+    assert broken.says in sentence
+    assert "\n" not in sentence
+    assert not sentence.endswith(".")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recognising_never_complains(name: str, tmp_path: Path) -> None:
+    reader = next(reader for reader in registry.readers() if name == reader.NAME)
+    for number, raw in enumerate((b"", b"\x1f\x8b", b"\0" * 10, b"1 2 3", "½".encode("latin-1"))):
+        for ending in (".txt", ".csv", ".gz", ".dat", ".zip", ""):
+            path = tmp_path / f"{number}{ending}"
+            path.write_bytes(raw)
+            assert reader.recognises(path) in (True, False)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert reader.recognises(empty) is False
+
+
+def test_an_unknown_format_or_path_or_a_folder_of_two_formats_is_refused(tmp_path: Path, db: Database) -> None:
+    path = SAMPLES["uci"].make(tmp_path / "sample")
+    with pytest.raises(IngestError, match="the formats are csv, def"):
+        import_path(db, path, ImportOptions(format="word"))
+    with pytest.raises(IngestError, match="no such file"):
+        import_path(db, tmp_path / "nowhere.csv")
+    SAMPLES["csv"].make(tmp_path / "sample")
+    with pytest.raises(IngestError, match="csv or uci; say which"):
+        import_path(db, path.parent)
+    strange = tmp_path / "strange.bin"
+    strange.write_bytes(b"\1\2\3")
+    with pytest.raises(IngestError, match="--format"):
+        import_path(db, strange)
+
+
+def test_a_taken_name_is_refused_before_anything_is_read(tmp_path: Path, db: Database) -> None:
+    path = SAMPLES["uci"].make(tmp_path / "sample")
+    import_path(db, path, ImportOptions(name="mine"))
+    with pytest.raises(Conflict, match="already a corpus called 'mine'"):
+        import_path(db, tmp_path / "nowhere.csv", ImportOptions(name="mine"))
+
+
+def test_progress_tells_what_is_being_done_and_how_much_of_it(tmp_path: Path, db: Database) -> None:
+    told: list[tuple[str, float | None]] = []
+    import_path(db, SAMPLES["uci"].make(tmp_path / "sample"), ImportOptions(), lambda *each: told.append(each))
+    assert told[0] == ("Reading docword.tiny.txt.gz", None)
+    assert any(message == "Storing documents: 3" and share == 1.0 for message, share in told)
+    assert told[-1][0].startswith("Note: 1 training document is without words")

@@ -1,0 +1,213 @@
+"""Texts: columns found by name or look, cleaning, vocabulary, split."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ingest_samples import text_folder, text_zip, write
+
+from app.ingest import words
+from app.ingest.errors import IngestError
+from app.ingest.importing import draw_test, import_path
+from app.ingest.options import ImportOptions, OptionError
+from store import corpora
+from store.corpora import CorpusRow
+from store.database import Database
+
+ALL = {"min_df": 1, "max_df": 1.0}
+
+
+def bags(db: Database, row: CorpusRow) -> list[dict[str, int]]:
+    """Each document as word -> count."""
+    words_of = corpora.vocabulary(db, row.number)
+    whole = corpora.load(db, row.number)
+    return [
+        {words_of[w]: int(n) for w, n in zip(whole.words[a:b], whole.values[a:b], strict=True)}
+        for a, b in zip(whole.starts[:-1], whole.starts[1:], strict=True)
+    ]
+
+
+def test_text_is_counted_in_lower_case_by_runs_of_letters_without_stop_words_tags_and_addresses() -> None:
+    text = "The <b>Cat's</b> naïve CAT3 &amp; dog<br />see https://a.example/x?y or www.b.example: it isn't null"
+    assert words.clean(text).split() == [
+        "the", "cat's", "naïve", "cat3", "dog", "see", "or", "it", "isn't", "null",
+    ]  # fmt: skip
+
+
+def test_words_that_table_readers_take_for_missing_values_survive_in_texts(tmp_path: Path, db: Database) -> None:
+    rows = ["text,label", "null nan inf,NA", "true none null,None", "na false,", '"",nan']
+    path = write(tmp_path / "odd.csv", "\n".join(rows))
+    row = import_path(db, path, ImportOptions(stop_words="none", test_share=0, **ALL))
+    assert set(corpora.vocabulary(db, row.number)) == {"null", "nan", "inf", "true", "none", "na", "false"}
+    assert row.label_names == ("NA", "None", "nan")
+    labels = [document.label for document in corpora.documents(db, row.number, range(row.documents))]
+    assert labels == ["NA", "None", None]
+    assert row.meta["notes"] == ["1 training document is without words and left out"]
+
+
+def test_a_column_of_the_split_gives_the_parts_and_unused_documents_stay_out(tmp_path: Path, db: Database) -> None:
+    rows = [f"apple {'pear' * (n % 2)},{part}" for n, part in enumerate(["train", "test", "unused", "Train", "valid"])]
+    path = write(tmp_path / "parts.csv", "\n".join(["text,split", *rows]))
+    row = import_path(db, path, ImportOptions(**ALL))
+    assert corpora.load(db, row.number).part.tolist() == [0, 1, 0, 0]
+    assert "1 documents are in neither" in row.meta["notes"][0]
+
+
+def test_a_file_of_one_part_only_is_split_by_seed(tmp_path: Path, db: Database) -> None:
+    path = write(tmp_path / "one.csv", "text,split\n" + "apple pear,train\n" * 40)
+    row = import_path(db, path, ImportOptions(test_share=0.25, **ALL))
+    assert row.train_documents == 30
+    assert "drawn by seed" in row.meta["notes"][0]
+
+
+def test_a_table_without_column_names_is_seen_through(tmp_path: Path, db: Database) -> None:
+    rows = [f'"{n % 2 + 1}","Title number {n}","A much longer description about apple and pear, {n}"' for n in range(9)]
+    path = write(tmp_path / "news.csv.gz", "\n".join(rows))
+    write(tmp_path / "classes.txt", "World\nSport\n\n")
+    row = import_path(db, path, ImportOptions(test_share=0, **ALL))
+    assert row.label_names == ("World", "Sport")
+    document = corpora.documents(db, row.number, [1])[0]
+    assert document.title == "Title number 1"
+    assert document.text == "A much longer description about apple and pear, 1"
+    assert document.label == "Sport"
+    assert bags(db, row)[1] == {"title": 1, "number": 1, "longer": 1, "description": 1, "apple": 1, "pear": 1}
+
+
+def test_columns_without_names_can_be_given_by_number(tmp_path: Path, db: Database) -> None:
+    path = write(tmp_path / "n.tsv", "".join(f"x{n}\tapple {n}\tpear\tk{n % 2}\n" for n in range(4)))
+    options = ImportOptions(text_column="2,3", label_column="4", title_column="1", header="no", test_share=0, **ALL)
+    row = import_path(db, path, options)
+    document = corpora.documents(db, row.number, [2])[0]
+    assert (document.title, document.text, document.label) == ("x2", "apple 2\n\npear", "k0")
+    with pytest.raises(IngestError, match="has no column '9'; its columns are 1, 2, 3, 4"):
+        import_path(db, path, ImportOptions(text_column="9", header="no", name="other"))
+
+
+def test_tab_separated_text_may_have_lone_quotes(tmp_path: Path, db: Database) -> None:
+    path = write(tmp_path / "n.tsv", 'text\tlabel\n12" apple\ta\n"pear\tb\n')
+    row = import_path(db, path, ImportOptions(test_share=0, **ALL))
+    assert [document.text for document in corpora.documents(db, row.number, [0, 1])] == ['12" apple', '"pear']
+
+
+def test_quoted_cells_may_have_line_ends_and_the_error_after_them_names_the_right_line(
+    tmp_path: Path, db: Database
+) -> None:
+    path = write(tmp_path / "n.csv", 'text;label\r\n"one\r\ntwo; ""three""";a\r\npear;b;c\r\n')
+    with pytest.raises(IngestError, match="line 4: has 3 columns, but line 1 has 2"):
+        import_path(db, path)
+    path = write(tmp_path / "m.csv", 'text;label\r\n"one\r\ntwo; ""three""";a\r\n')
+    row = import_path(db, path, ImportOptions(stop_words="none", test_share=0, **ALL))
+    assert corpora.documents(db, row.number, [0])[0].text == 'one\r\ntwo; "three"'
+
+
+def test_a_list_of_labels_gives_the_first_and_stays_a_column(tmp_path: Path, db: Database) -> None:
+    lines = ['{"text": "apple", "label": ["fruit", "red"], "year": 1987, "more": {"a": null}, "none": null}',
+             '{"text": "iron", "label": []}']  # fmt: skip
+    path = write(tmp_path / "a.jsonl", "\n".join(lines))
+    row = import_path(db, path, ImportOptions(test_share=0, **ALL))
+    first, second = corpora.documents(db, row.number, [0, 1])
+    assert first.label == "fruit"
+    assert first.columns == {"label": "fruit, red", "year": "1987", "more": '{"a": null}', "none": ""}
+    assert second.label is None
+
+
+def test_a_folder_gives_labels_by_sub_folder_titles_by_first_line_and_is_shuffled_by_seed(
+    tmp_path: Path, db: Database
+) -> None:
+    path = text_folder(tmp_path / "texts")
+    one, two = (import_path(db, path, ImportOptions(name=str(seed), seed=seed, **ALL)) for seed in (1, 2))
+    documents = [corpora.documents(db, row.number, range(6)) for row in (one, two)]
+    files = [[document.columns["file"] for document in each] for each in documents]
+    assert set(files[0]) == {f"{label}/{n}.txt" for label in ("fruit", "metal") for n in range(3)}
+    assert sorted(files[0]) == sorted(files[1])
+    assert files[0] != files[1]
+    assert all(document.label == document.columns["file"].split("/")[0] for document in documents[0])
+    assert documents[0][0].title in ("apple pear apple number", "iron tin iron number")
+
+
+def test_a_zip_reads_as_the_folder_in_it(tmp_path: Path, db: Database) -> None:
+    folder = import_path(db, text_folder(tmp_path / "texts"), ImportOptions(**ALL))
+    zipped = import_path(db, text_zip(tmp_path / "packed"), ImportOptions(name="packed", **ALL))
+    assert folder.content_hash == zipped.content_hash
+
+
+def test_a_folder_of_train_and_test_gives_the_split(tmp_path: Path, db: Database) -> None:
+    for part in ("train", "test"):
+        text_folder(tmp_path / "texts" / part)
+    row = import_path(db, tmp_path / "texts", ImportOptions(**ALL))
+    assert (row.documents, row.train_documents) == (12, 6)
+    assert row.label_names == ("fruit", "metal")
+
+
+def test_a_text_that_is_not_utf8_is_read_as_latin1_with_a_note(tmp_path: Path, db: Database) -> None:
+    path = text_folder(tmp_path / "texts")
+    write(path / "fruit" / "9.txt", "apple\npêche\n".encode("latin-1"))
+    row = import_path(db, path, ImportOptions(test_share=0, **ALL))
+    assert "pêche" in corpora.vocabulary(db, row.number)
+    assert row.meta["notes"] == ["fruit/9.txt is not UTF-8 (line 2, byte 8): read as Latin-1"]
+
+
+def test_the_vocabulary_is_cut_by_document_frequency_and_size_most_frequent_first(tmp_path: Path, db: Database) -> None:
+    texts = ["apple apple pear fig", "apple pear", "apple fig plum plum plum", "apple"]
+    path = write(tmp_path / "a.jsonl", "\n".join(f'{{"text": "{text}"}}' for text in texts))
+
+    def vocabulary(**options: Any) -> tuple[str, ...]:
+        row = import_path(db, path, ImportOptions(name=str(options), test_share=0, **options))
+        return corpora.vocabulary(db, row.number)
+
+    assert vocabulary() == ("fig", "pear")  # plum is in one document only, apple in all
+    assert vocabulary(**ALL) == ("apple", "plum", "fig", "pear")
+    assert vocabulary(min_df=1, max_df=0.9) == ("plum", "fig", "pear")
+    assert vocabulary(max_words=2, **ALL) == ("apple", "plum")
+    stop = write(tmp_path / "stop.txt", "Apple\nfig\n")
+    assert vocabulary(stop_words=str(stop), **ALL) == ("plum", "pear")
+
+
+def test_binary_keeps_only_whether_a_word_occurs(tmp_path: Path, db: Database) -> None:
+    path = write(tmp_path / "a.jsonl", '{"text": "apple apple pear"}\n{"text": "pear"}')
+    row = import_path(db, path, ImportOptions(binary=True, test_share=0, **ALL))
+    assert row.kind == "binary"
+    assert bags(db, row) == [{"apple": 1, "pear": 1}, {"pear": 1}]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path, db: Database) -> None:
+    path = write(tmp_path / "a.csv", b"\xef\xbb\xbftext,label\npear fig,a\npear,b\n")
+    row = import_path(db, path, ImportOptions(test_share=0, **ALL))
+    assert row.label_names == ("a", "b")
+
+
+def test_another_encoding_can_be_named(tmp_path: Path, db: Database) -> None:
+    path = write(tmp_path / "a.csv", "text\npêche\npêche\n".encode("cp1252"))
+    row = import_path(db, path, ImportOptions(encoding="cp1252", test_share=0, **ALL))
+    assert corpora.vocabulary(db, row.number) == ("pêche",)
+
+
+@pytest.mark.parametrize(("n", "share", "wanted"), [(100, 0.1, 10), (5, 0.1, 1), (2, 0.9, 1), (7, 0.0, 0), (1, 0.5, 0)])
+def test_the_test_part_is_a_share_of_at_least_one_and_never_all(n: int, share: float, wanted: int) -> None:
+    part = draw_test(n, share, seed=3)
+    assert int(part.sum()) == wanted
+    assert np.array_equal(part, draw_test(n, share, seed=3))
+
+
+def test_another_seed_draws_other_test_documents() -> None:
+    assert not np.array_equal(draw_test(100, 0.2, seed=0), draw_test(100, 0.2, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"header": "maybe"}, "auto, yes or no"),
+        ({"test_share": 1.0}, "below 1"),
+        ({"min_df": 0}, "1 or more"),
+        ({"max_df": 1.5}, "share of the documents"),
+        ({"max_words": 0}, "1 or more"),
+        ({"seed": -1}, "0 or more"),
+        ({"encoding": "utf-9"}, "no text encoding 'utf-9'"),
+        ({"encoding": "utf-16"}, "convert them to UTF-8"),
+        ({"stop_words": "no such file"}, "there is no file"),
+    ],
+)
+def test_an_option_that_cannot_be_says_so_on_birth(options: dict[str, object], says: str) -> None:
+    with pytest.raises(OptionError, match=says):
+        ImportOptions(**options)  # type: ignore[arg-type]
