@@ -1,0 +1,348 @@
+"""What every model keeps to: found by name, it must pass here without another line being written."""
+
+import dataclasses
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from engine import evaluate, models, settings
+from engine.contract import Batch, Facts, Kernel, Sweeps, flatten, unflatten
+
+V, N = 30, 36
+SEED = 20_240_229
+SHORT = Sweeps(3, 4, 2)
+
+
+class Case(NamedTuple):
+    """One model with one of its choices made: the defaults, another sampler, another link ..."""
+
+    model: str
+    changed: tuple[tuple[str, str], ...]
+
+    @property
+    def config(self) -> Any:
+        """The settings; layers are small where a model has them, so that a step takes milliseconds."""
+        kind = models.load(self.model).Config
+        small = {"layers": "7-5-3", "burn_in": "2", "collect": "2"}
+        known = {about.name for about in settings.describe(kind)}
+        return settings.parse(kind, {name: text for name, text in small.items() if name in known} | dict(self.changed))
+
+    def kernel(self, n_threads: int = 1) -> Kernel:
+        """A kernel for the corpus of this file."""
+        return models.load(self.model).build(self.config, Facts(V, N, n_classes=3), n_threads)
+
+    @property
+    def data(self) -> str:
+        """Which values the documents must have."""
+        return dict(self.changed).get("link", "poisson")
+
+
+def cases() -> list[Case]:
+    """Every model as it comes, then with every other answer to each question of choice, one at a time."""
+    found = []
+    for name in models.names():
+        found.append(Case(name, ()))
+        for about in settings.describe(models.load(name).Config):
+            options = about.choices if about.kind == "choice" else ("true", "false") if about.kind == "flag" else ()
+            others = [choice for choice in options if choice != str(about.default).lower()]
+            found += [case for choice in others if allowed(case := Case(name, ((about.name, choice),)))]
+    return found
+
+
+def allowed(case: Case) -> bool:
+    """Whether the model agrees to this choice with all others left as they are."""
+    try:
+        return case.config is not None
+    except settings.SettingError:
+        return False
+
+
+def documents(kind: str = "poisson", *, seed: int = 3) -> Batch:
+    """Thirty-six documents on three subjects; the second has no word at all and the third a single one."""
+    rng = np.random.default_rng(seed)
+    table = rng.poisson(0.2 + 2.0 * (np.arange(V) % 3 == np.arange(N)[:, None] % 3))
+    table[1] = 0
+    table[2] = np.arange(V) == 5
+    present = table > 0
+    values = {"poisson": table, "bernoulli": present, "gamma": table * rng.gamma(2.0, 1.0, table.shape)}[kind]
+    return Batch(
+        np.nonzero(present)[1].astype(np.int32),
+        values[present].astype(np.float32 if kind == "gamma" else np.int32),
+        np.concatenate([[0], np.cumsum(present.sum(1))]).astype(np.int64),
+        (np.arange(N) % 3).astype(np.int32),
+        np.arange(100, 100 + N, dtype=np.int64),
+    )
+
+
+def some(batch: Batch, rows: slice) -> Batch:
+    """A few neighbouring documents of a batch."""
+    starts = batch.starts[rows.start : rows.stop + 1]
+    cells = slice(starts[0], starts[-1])
+    return Batch(batch.words[cells], batch.counts[cells], starts - starts[0], batch.labels[rows], batch.documents[rows])
+
+
+def halves(batch: Batch) -> tuple[Batch, Batch]:
+    """The cells of a batch dealt out in turn: every document in both, observed and scored."""
+    first = np.arange(len(batch.words)) % 2 == 0
+    parts = []
+    for chosen in (first, ~first):
+        before = np.concatenate([[0], np.cumsum(chosen)])
+        parts.append(
+            batch._replace(words=batch.words[chosen], counts=batch.counts[chosen], starts=before[batch.starts])
+        )
+    return parts[0], parts[1]
+
+
+def trained(case: Case, steps: int = 2, n_threads: int = 1, seed: int = SEED) -> tuple[Kernel, Any, Any]:
+    """Kernel, state and last info after a few steps on all documents."""
+    kernel, batch = case.kernel(n_threads), documents(case.data)
+    state = kernel.prepare(seed, kernel.init(seed), batch)
+    info = None
+    for _ in range(steps):
+        state, info = kernel.step(seed, state, batch)
+    return kernel, state, info
+
+
+def bits(arrays: dict[str, np.ndarray]) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
+    """Everything that makes two sets of arrays the same."""
+    return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
+
+
+every_case = pytest.mark.parametrize(
+    "case", cases(), ids=lambda case: "-".join([case.model, *(f"{name}={text}" for name, text in case.changed)])
+)
+every_model = pytest.mark.parametrize("name", models.names())
+
+
+# ------------------------------------------------------------------ settings
+
+
+def test_there_is_a_model_and_the_registry_is_the_folder():
+    assert "dlda" in models.names()
+
+
+def test_an_unknown_model_is_refused_with_the_list_of_those_there_are():
+    with pytest.raises(LookupError, match="no model 'nonesuch'.*dlda"):
+        models.load("nonesuch")
+
+
+@every_model
+def test_a_model_offers_a_title_settings_a_state_and_a_builder(name):
+    module = models.load(name)
+    assert module.TITLE
+    assert module.TITLE.strip() == module.TITLE
+    assert dataclasses.is_dataclass(module.Config)
+    assert issubclass(module.State, tuple)
+    assert callable(module.build)
+
+
+@every_model
+def test_settings_are_frozen_and_keyword_only(name):
+    kind = models.load(name).Config
+    config = kind()
+    field = dataclasses.fields(kind)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(config, field, getattr(config, field))
+    with pytest.raises(TypeError):
+        kind(getattr(config, field))
+
+
+@every_model
+def test_every_setting_has_a_label_a_sentence_of_help_and_a_default_within_its_bounds(name):
+    described = settings.describe(models.load(name).Config)
+    assert [about.name for about in described if not about.label.strip() or len(about.help) < 10] == []
+    assert len({about.label for about in described}) == len(described)
+    assert any(not about.advanced for about in described), "the simple form would be empty"
+
+
+@every_model
+def test_every_setting_survives_json_and_text(name):
+    kind = models.load(name).Config
+    config = kind()
+    assert settings.from_json(kind, json.loads(json.dumps(settings.to_json(config)))) == config
+    assert settings.parse(kind, {about.name: as_text(about) for about in settings.describe(kind)}) == config
+
+
+def as_text(about: settings.Setting) -> str:
+    """A default as one would type it."""
+    if about.kind == "widths":
+        return "-".join(map(str, about.default))
+    return ",".join(map(repr, about.default)) if about.kind == "numbers" else str(about.default)
+
+
+@every_model
+def test_a_number_out_of_bounds_is_refused_by_name(name):
+    kind = models.load(name).Config
+    bounded = [
+        about for about in settings.describe(kind) if about.kind in ("integer", "number") and about.low is not None
+    ]
+    for about in bounded:
+        wrong = about.low - 1 if about.kind == "integer" else about.low - 1.0
+        with pytest.raises(settings.SettingError, match=rf"{about.name} must be at least"):
+            kind(**{about.name: wrong})
+        with pytest.raises(settings.SettingError, match=about.name):
+            kind(**{about.name: float("nan")})
+
+
+@every_model
+def test_the_settings_as_they_come_build_a_kernel(name):
+    kernel = Case(name, ()).kernel()
+    assert isinstance(kernel, Kernel)
+    assert kernel.batch_size >= 0
+    assert kernel.measure in ("perplexity", "log-likelihood")
+    module = models.load(name)
+    whole = module.build(module.Config(), Facts(V, N))
+    assert isinstance(whole.init(SEED), module.State)
+
+
+# --------------------------------------------------------------------- steps
+
+
+@every_case
+def test_a_state_holds_arrays_and_nothing_else(case):
+    _, state, _ = trained(case)
+    for value in state:
+        parts = value if isinstance(value, tuple) else (value,)
+        assert all(isinstance(part, np.ndarray) and part.dtype != object for part in parts)
+
+
+@every_case
+def test_a_state_flattened_and_built_again_has_the_same_bits(case):
+    _, state, _ = trained(case)
+    again = unflatten(type(state), flatten(state))
+    assert type(again) is type(state)
+    assert bits(flatten(again)) == bits(flatten(state))
+
+
+@every_case
+def test_a_run_that_goes_on_from_its_arrays_equals_one_that_never_stopped(case):
+    kernel, stopped, _ = trained(case, steps=2)
+    stored = {name: array.copy() for name, array in flatten(stopped).items()}
+    resumed, _ = case.kernel().step(SEED, unflatten(type(stopped), stored), documents(case.data))
+    _, through, _ = trained(case, steps=3)
+    assert bits(flatten(resumed)) == bits(flatten(through))
+
+
+@every_case
+def test_a_step_changes_neither_the_state_nor_the_documents_it_was_given(case):
+    kernel, state, _ = trained(case)
+    batch = documents(case.data)
+    before = bits(flatten(state)) | bits(batch._asdict())
+    after, _ = kernel.step(SEED, state, batch)
+    assert bits(flatten(state)) | bits(batch._asdict()) == before
+    assert bits(flatten(after)) != bits(flatten(state))
+
+
+@every_case
+def test_topics_are_points_on_the_simplex_layer_upon_layer(case):
+    kernel, state, _ = trained(case, steps=4)
+    phi, r = kernel.topics(state)
+    rows = V
+    for layer in phi:
+        assert layer.shape[0] == rows
+        assert (layer >= 0).all()
+        np.testing.assert_allclose(layer.sum(axis=0), 1.0, atol=1e-9)
+        rows = layer.shape[1]
+    assert r.shape == (rows,)
+    assert (r >= 0).all()
+    assert np.isfinite(r).all()
+
+
+@every_case
+def test_a_step_reports_its_tokens_and_positive_step_sizes_of_every_topic(case):
+    kernel, state, info = trained(case)
+    widths = [layer.shape[1] for layer in kernel.topics(state).phi]
+    assert info.tokens == int(documents(case.data).counts.sum(dtype=np.float64))
+    assert info.token_draws >= info.tokens
+    if kernel.batch_size:
+        assert [len(sizes) for sizes in info.step_sizes][: len(widths)] == widths
+    for sizes in info.step_sizes:
+        assert (sizes > 0).all()
+        assert np.isfinite(sizes).all()
+
+
+@every_case
+def test_the_same_seed_gives_the_same_bits(case):
+    _, one, _ = trained(case)
+    _, two, _ = trained(case)
+    assert bits(flatten(one)) == bits(flatten(two))
+
+
+@every_case
+def test_another_seed_gives_other_topics(case):
+    kernel, one, _ = trained(case)
+    _, two, _ = trained(case, seed=SEED + 1)
+    assert not np.array_equal(kernel.topics(one).phi[0], kernel.topics(two).phi[0])
+
+
+@every_case
+def test_one_thread_and_two_give_the_same_bits(case):
+    one_kernel, one, _ = trained(case, steps=3)
+    two_kernel, two, _ = trained(case, steps=3, n_threads=2)
+    assert bits(flatten(one)) == bits(flatten(two))
+    batch = documents(case.data)
+    places = [kernel.infer(SEED, one, batch, SHORT) for kernel in (one_kernel, two_kernel)]
+    assert bits(flatten(places[0])) == bits(flatten(places[1]))
+
+
+# ----------------------------------------------------------------- documents
+
+
+@every_case
+@pytest.mark.parametrize("sweeps", [None, SHORT])
+def test_documents_are_placed_with_one_activation_a_topic(case, sweeps):
+    kernel, state, _ = trained(case)
+    theta = kernel.infer(SEED, state, documents(case.data), sweeps).theta
+    assert [layer.shape for layer in theta] == [(N, layer.shape[1]) for layer in kernel.topics(state).phi]
+    for layer in theta:
+        assert (layer >= 0).all()
+        assert np.isfinite(layer).all()
+
+
+@every_case
+def test_where_a_document_lies_does_not_depend_on_its_company(case):
+    kernel, state, _ = trained(case)
+    batch = documents(case.data)
+    together = kernel.infer(SEED, state, batch, SHORT).theta
+    alone = kernel.infer(SEED, state, some(batch, slice(5, 9)), SHORT).theta
+    for whole, part in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(whole[5:9], part)
+
+
+@every_case
+def test_held_out_cells_get_finite_rates_and_a_finite_score(case):
+    kernel, state, _ = trained(case)
+    observed, scored = halves(documents(case.data))
+    chain = kernel.start_chain(SEED, state, observed)
+    chain, rates = kernel.advance_chain(SEED, state, chain, observed, scored, SHORT)
+    assert rates.cells.shape == scored.words.shape
+    assert rates.totals.shape == (N,)
+    assert np.isfinite(rates.cells).all()
+    assert (rates.totals > 0).all()
+    assert (rates.cells > 0).all()
+    score = evaluate.score(kernel, rates, scored)
+    assert np.isfinite(score)
+    if kernel.measure == "perplexity":
+        assert 1.0 < score < 20 * V
+
+
+@every_case
+def test_a_chain_goes_on_from_its_arrays_with_the_same_bits(case):
+    kernel, state, _ = trained(case)
+    observed, scored = halves(documents(case.data))
+    chain, _ = kernel.advance_chain(SEED, state, kernel.start_chain(SEED, state, observed), observed, scored, SHORT)
+    stored = unflatten(type(chain), {name: array.copy() for name, array in flatten(chain).items()})
+    ends = [kernel.advance_chain(SEED, state, each, observed, scored, SHORT) for each in (chain, stored)]
+    assert bits(flatten(ends[0][0])) == bits(flatten(ends[1][0]))
+    assert bits(flatten(ends[0][1])) == bits(flatten(ends[1][1]))
+    assert bits(flatten(ends[0][0])) != bits(flatten(chain))
+
+
+@every_case
+def test_the_point_score_is_the_same_for_any_number_of_threads(case):
+    _, state, _ = trained(case)
+    observed, scored = halves(documents(case.data))
+    scores = {evaluate.point(case.kernel(n), SEED, state, observed, scored, SHORT) for n in (1, 2)}
+    assert len(scores) == 1
