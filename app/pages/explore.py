@@ -1,6 +1,7 @@
 """The page where a run's topics are explored: list, tree, topic, all three one selection."""
 
-from functools import partial
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import panel as pn
@@ -10,7 +11,7 @@ from app.board import Board, Message
 from app.export import trees
 from app.frame import Frame, identity, parse_identity
 from app.pages import explore_reading as reading
-from app.session import Context
+from app.session import DIRECTIONS, PARTS, Context
 from app.theme import style
 from app.views.cards import Finding, Marks, topic_list
 from app.views.controls import Controls, Moment, control_row
@@ -90,7 +91,7 @@ class Explorer:
         return node if self._view.topic and self._frame is not None and self._frame.has(node) else None
 
     def _layer(self, frame: Frame) -> int:
-        """The layer listed: the view's, but the top one as long as nothing was chosen."""
+        """Choose the layer to list: the view's, but the top one as long as nobody chose."""
         if self._view.topic == 0 and self._view.tab != "layer" and not self._view.roots and self._view.layer == 1:
             return frame.n_layers
         return min(self._view.layer, frame.n_layers)
@@ -176,10 +177,11 @@ class Explorer:
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
         alone = len(drawing.part.nodes) == len(drawing.part.roots)
-        hint = reading.lonely(frame, choice) if alone else ""
+        hint = f'<p class="ex-hint">{escape(reading.lonely(frame, choice))}</p>' if alone else ""
+        outline = tree_outline(frame, drawing.part, choice.direction)
         self._foot.html = (
             f'<p class="ex-caption">{escape(caption(frame, choice))}</p>{hint}'
-            f'<details class="ex-fold"><summary>The tree as text</summary>{tree_outline(frame, drawing.part, choice.direction)}</details>'
+            f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
         )
 
     def _draw_controls(self, frame: Frame) -> None:
@@ -216,65 +218,66 @@ class Explorer:
     # -------------------------------------------------------------- wishes
 
     def _hear(self, message: Message) -> None:
+        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        wish, value = message["do"], str(message.get("value", ""))
         node = parse_identity(str(message.get("id", "")))
-        value = str(message.get("value", ""))
-        match message["do"]:
-            case "select":
-                self._select(node)
-            case "toggle" if node is not None:
-                self._view.closed = _flip(self._view.closed, identity(node))
-            case "root" if node is not None:
-                self._view.param.update(roots=(identity(node),), layer=node.layer, topic=node.column + 1)
-            case "pin" | "unpin" if node is not None:
-                self._view.roots = _flip(tuple(identity(root) for root in self._roots()), identity(node))
-            case "popular":
-                self._view.param.update(roots=(), closed=(), part="union")
-            case "hide" if node is not None:
-                self._hide(node)
-            case "unhide":
-                self._hidden = frozenset()
-                self._draw_all()
-            case "open-all":
-                self._view.closed = ()
-            case "more":
-                self._cap *= 2
-                self._draw_all()
-            case "layer":
-                self._list_layer(str(message.get("layer", "")))
-            case "direction" if value in ("down", "up"):
-                self._view.direction = value
-            case "part" if value in ("union", "shared", "unique"):
-                self._view.part = value
-            case "wide":
-                self._view.tab = "" if self._view.tab == _WIDE_TAB else _WIDE_TAB
-            case _:
-                self._hear_values(message, node, value)
+        if wish in self._on_topic:
+            if node is not None and self._frame is not None and self._frame.has(node):
+                self._on_topic[wish](node)
+            elif wish == "select":
+                self._view.topic = 0
+        elif wish in self._on_anything:
+            self._on_anything[wish](message, value)
 
-    def _hear_values(self, message: Message, node: Node | None, value: str) -> None:
-        match message["do"]:
-            case "threshold":
-                self._view.threshold = reading.threshold(value, self._view.threshold)
-            case "snapshot" if value.isdecimal():
-                self._view.snapshot = int(value)
-            case "size":
-                self._resize(message)
-            case "search" if "value" in message:
-                self._search(value)
-            case "search":
-                self._focus_search()
-            case "rename" if node is not None:
-                act = partial(self._context.actions.rename_topic, self._view.run, node.layer, node.column + 1, value)
-                self._context.later(act, lambda _: self._fetch())
-            case "save" if value:
-                self._save(value)
-            case _:
-                pass
+    @cached_property
+    def _on_topic(self) -> dict[str, Callable[[Node], None]]:
+        return {
+            "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
+            "toggle": lambda node: self._put(closed=_flip(self._view.closed, identity(node))),
+            "root": lambda node: self._put(roots=(identity(node),), layer=node.layer, topic=node.column + 1),
+            "pin": self._pin,
+            "unpin": self._pin,
+            "hide": self._hide,
+        }
 
-    def _select(self, node: Node | None) -> None:
-        if node is None:
-            self._view.topic = 0
-        else:
-            self._view.param.update(layer=node.layer, topic=node.column + 1)
+    @cached_property
+    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
+        return {
+            "popular": lambda *_: self._put(roots=(), closed=(), part="union"),
+            "open-all": lambda *_: self._put(closed=()),
+            "wide": lambda *_: self._put(tab="" if self._view.tab == _WIDE_TAB else _WIDE_TAB),
+            "direction": lambda _, value: self._put(direction=value) if value in DIRECTIONS else None,
+            "part": lambda _, value: self._put(part=value) if value in PARTS else None,
+            "threshold": lambda _, value: self._put(threshold=reading.threshold(value, self._view.threshold)),
+            "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
+            "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
+            "unhide": lambda *_: self._unhide(),
+            "more": lambda *_: self._show_more(),
+            "size": lambda message, _: self._resize(message),
+            "search": lambda message, value: self._search(value) if "value" in message else self._focus_search(),
+            "rename": self._rename,
+            "save": lambda _, value: self._save(value),
+        }
+
+    def _put(self, **fields: Any) -> None:
+        self._view.param.update(**fields)
+
+    def _pin(self, node: Node) -> None:
+        self._put(roots=_flip(tuple(identity(root) for root in self._roots()), identity(node)))
+
+    def _unhide(self) -> None:
+        self._hidden = frozenset()
+        self._draw_all()
+
+    def _show_more(self) -> None:
+        self._cap *= 2
+        self._draw_all()
+
+    def _rename(self, message: Message, value: str) -> None:
+        node = parse_identity(str(message.get("id", "")))
+        if node is not None:
+            act = partial(self._context.actions.rename_topic, self._view.run, node.layer, node.column + 1, value[:120])
+            self._context.later(act, lambda _: self._fetch())
 
     def _hide(self, node: Node) -> None:
         roots = self._roots()
@@ -292,11 +295,19 @@ class Explorer:
         width, height = message.get("width"), message.get("height")
         if not isinstance(width, int | float) or not isinstance(height, int | float) or min(width, height) < 50:
             return
+        if message.get("here") != len(self._tree.svg):
+            self._send_again()
         aspect = min(2.6, max(0.6, width / height))
         if abs(aspect / self._aspect - 1) > 0.12:
             self._aspect = aspect
             if self._frame is not None:
                 self._draw_tree(self._frame)
+
+    def _send_again(self) -> None:
+        """Send everything once more, changed by a blank so that it counts as new."""
+        self._tree.svg += " "
+        for board in (self._controls, self._list, self._detail, self._foot):
+            board.html += " "
 
     def _focus_search(self) -> None:
         if self._frame is not None:
@@ -307,7 +318,9 @@ class Explorer:
         if self._frame is not None:
             self._draw_list(self._frame)
             if self._finding.text.strip():
-                self._context.later(partial(reading.search, self._context, self._view.run, self._finding.text), self._searched)
+                self._context.later(
+                    partial(reading.search, self._context, self._view.run, self._finding.text), self._searched
+                )
 
     def _searched(self, finding: Finding) -> None:
         if finding.text == self._finding.text and self._frame is not None:
@@ -322,9 +335,9 @@ class Explorer:
         name = f"topiary-run-{frame.run}-minibatch-{frame.minibatch}.{form}"
         if form == "png":
             picture = draw(frame, choice, theme=LIGHT, aspect=self._aspect)
-            self._tree.save_picture(name, picture.svg, picture.layout.width, picture.layout.height)
+            self._tree.hand_over_picture(name, picture.svg, picture.layout.width, picture.layout.height)
         elif form in trees.formats():
-            self._tree.save(name, trees.render(frame, choice, form))
+            self._tree.hand_over(name, trees.render(frame, choice, form))
 
 
 def _ordered(identities: tuple[str, ...]) -> list[Node]:

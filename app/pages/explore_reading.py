@@ -41,7 +41,9 @@ def search(context: Context, run: int, text: str) -> Finding:
     if row is None:
         return Finding(text, total=0)
     total, found = corpora.search(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS)
-    documents = [Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found]
+    documents = [
+        Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found
+    ]
     return Finding(text, documents=documents, total=total)
 
 
@@ -108,12 +110,12 @@ def waiting_for(context: Context) -> str:
 def lonely(frame: Frame, choice: Choice) -> str:
     """Say why only the roots are seen."""
     if choice.part == "shared":
-        return '<p class="ex-hint">These roots share no topic at this threshold.</p>'
+        return "These roots share no topic at this threshold."
     if choice.direction == "up" or all(root.layer == 1 for root in choice.roots):
-        return '<p class="ex-hint">Nothing lies beyond these roots in this direction at this threshold.</p>'
+        return "Nothing lies beyond these roots in this direction at this threshold."
     if frame.minibatch < 50:
-        return '<p class="ex-hint">Training has just begun: no edge is above the threshold yet. Lower τ, or wait a little.</p>'
-    return '<p class="ex-hint">No edge of these roots is above the threshold; lower τ to see their heaviest children.</p>'
+        return "Training has just begun: no edge is above the threshold yet. Lower τ, or wait a little."
+    return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
 
 
 def threshold(text: str, before: float) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from app.frame import Frame
+from app.views.atoms import atom_uri, has_pictures
 from app.views.text import percent, shorten, text_width, wrap
 from engine.tree import Node
 
@@ -15,6 +16,17 @@ HEAD = 1.75  # the line of rank and share with the bar beneath, relative to the 
 PADDING = 7.0
 SHAPE = 2.1  # wanted width : height of the words
 _LONGEST = 22  # letters of one word; e-mail addresses and hashes are cut
+_GIST = 13  # letters of one line of the gist
+_PICTURE = 7.5  # width of the picture of a topic of images, in ems
+
+
+class Picture(NamedTuple):
+    """The image of a topic of pixels, and where in the box it stands."""
+
+    uri: str
+    top: float
+    width: float
+    height: float
 
 
 class Box(NamedTuple):
@@ -22,6 +34,7 @@ class Box(NamedTuple):
 
     ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up
     to three short lines shown instead when the picture is looked at from afar, in the size ``gist_font``.
+    Topics of images have a ``picture`` instead of both.
     """
 
     node: Node
@@ -33,6 +46,7 @@ class Box(NamedTuple):
     font: float
     gist: tuple[str, ...]
     gist_font: float
+    picture: Picture | None
     width: float
     height: float
 
@@ -51,23 +65,48 @@ def boxes(frame: Frame, nodes: Iterable[Node], n_words: int = 12) -> dict[Node, 
 
 def _box(frame: Frame, node: Node, n_words: int) -> Box:
     font = font_size(frame, node)
-    words = [shorten(word.text, _LONGEST) for word in frame.top_words(node, n_words)]
-    name = shorten(frame.name(node), 40)
-    lines = _wrapped(words)
-    rank, share = str(frame.rank(node)), percent(frame.share(node))
-    header = 1.12 * text_width(rank) * HEADER + text_width(share) * 0.85 + 1.4
-    ems = max(header, 1.08 * text_width(name), *(text_width(line) for line in lines))
-    width = ems * font + 2 * PADDING
-    height = HEAD * font + (LEADING * font) * (len(lines) + bool(name)) + 2 * PADDING - 3
-    gist = wrap(name.split(), 8.0)[:3] if name else words[:3]
-    gist_font = min(
-        (width - 10) / max(1.08 * text_width(line) for line in gist), (height - 24) / (1.15 * len(gist)), 2.6 * font
-    )
     most = float(frame.shares[node.layer - 1].max())
-    bar = frame.share(node) / most if most > 0 else 0.0
-    return Box(node, rank, share, bar, name, tuple(lines), font, tuple(gist), gist_font, width, height)
+    rank, share, name = str(frame.rank(node)), percent(frame.share(node)), shorten(frame.name(node), 40)
+    pictured = has_pictures(frame)
+    lines = [] if pictured else _wrapped([shorten(word.text, _LONGEST) for word in frame.top_words(node, n_words)])
+    header = 1.12 * text_width(rank) * HEADER + text_width(share) * 0.85 + 1.4
+    ems = max([header, 1.08 * text_width(name), _PICTURE * pictured, *(text_width(line) for line in lines)])
+    width = ems * font + 2 * PADDING
+    height = HEAD * font + LEADING * font * (len(lines) + bool(name)) + 2 * PADDING - 3
+    picture = _picture(frame, node, width - 2 * PADDING, height) if pictured else None
+    if picture is not None:
+        height += picture.height + 2
+    gist, size = ((), 1.0) if pictured else _gist(frame, node, width, height)
+    return Box(
+        node=node,
+        rank=rank,
+        share=share,
+        bar=frame.share(node) / most if most > 0 else 0.0,
+        name=name,
+        lines=tuple(lines),
+        font=font,
+        gist=gist,
+        gist_font=min(size, 2.6 * font),
+        picture=picture,
+        width=width,
+        height=height,
+    )
 
 
 def _wrapped(words: list[str]) -> list[str]:
     area = sum(text_width(word) + 0.28 for word in words) * LEADING
-    return wrap(words, max(math.sqrt(area * SHAPE), *(text_width(word) for word in words)))
+    return wrap(words, max([math.sqrt(area * SHAPE), *(text_width(word) for word in words)]))
+
+
+def _gist(frame: Frame, node: Node, width: float, height: float) -> tuple[tuple[str, ...], float]:
+    """Choose the few lines for looking from afar, and the largest font in which they fit."""
+    name = frame.name(node)
+    lines = wrap(name.split(), 7.0)[:3] if name else [word.text for word in frame.top_words(node, 3)]
+    lines = [shorten(line, _GIST) for line in lines]
+    across = (width - 12) / max(1.08 * text_width(line) for line in lines)
+    return tuple(lines), min(across, (height - 26) / (1.15 * len(lines)))
+
+
+def _picture(frame: Frame, node: Node, width: float, top: float) -> Picture:
+    rows, columns = frame.image_shape or (1, 1)
+    return Picture(atom_uri(frame, node), top - PADDING, width, width * rows / columns)

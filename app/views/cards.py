@@ -6,6 +6,7 @@ from typing import NamedTuple
 from app.frame import Frame, identity
 from app.views.atoms import has_pictures, mosaic_uri
 from app.views.find import Match
+from app.views.palette import hue
 from app.views.text import escape, percent, shorten
 from engine.tree import Node
 
@@ -51,20 +52,24 @@ def topic_list(frame: Frame, layer: int, marks: Marks, finding: Finding, *, focu
     """
     auto = " data-autofocus" if focus else ""
     box = (
-        f'<div class="ex-find"><input type="search" data-input="search" data-hold placeholder="Search words, names, documents"'
-        f' aria-label="Search words, topic names and documents" value="{escape(finding.text)}"{auto}><kbd>/</kbd></div>'
+        f'<div class="ex-find"><input type="search" data-input="search" data-hold value="{escape(finding.text)}"{auto}'
+        ' placeholder="Search words or documents" aria-label="Search words, topic names and documents">'
+        "<kbd>/</kbd></div>"
     )
     body = _found(frame, marks, finding) if finding.text.strip() else _layer(frame, layer, marks)
     return f'<div class="ex-head">{box}{_tabs(frame, layer)}</div>{body}'
 
 
 def _tabs(frame: Frame, layer: int) -> str:
-    tabs = "".join(
-        f'<button role="tab" data-do="layer" data-layer="{number}" aria-selected="{"true" if number == layer else "false"}"'
-        f' style="--hue:var(--tp-layer-{(number - 1) % 6 + 1})">Layer {number}<small>{frame.widths[number - 1]}</small></button>'
-        for number in range(frame.n_layers, 0, -1)
-    )
-    return f'<div class="ex-tabs" role="tablist" aria-label="Layer">{tabs}</div>'
+    tabs = "".join(_tab(frame, number, chosen=number == layer) for number in range(frame.n_layers, 0, -1))
+    count = f"<small>{frame.widths[layer - 1]} topics</small>"
+    return f'<div class="ex-tabs" role="tablist" aria-label="Layer"><span>Layer</span>{tabs}{count}</div>'
+
+
+def _tab(frame: Frame, layer: int, *, chosen: bool) -> str:
+    label = f'aria-label="Layer {layer}" title="Layer {layer}: {frame.widths[layer - 1]} topics" style="{hue(layer)}"'
+    state = f'aria-selected="{"true" if chosen else "false"}"'
+    return f'<button role="tab" data-do="layer" data-layer="{layer}" {state} {label}>{layer}</button>'
 
 
 def _layer(frame: Frame, layer: int, marks: Marks) -> str:
@@ -76,69 +81,76 @@ def _layer(frame: Frame, layer: int, marks: Marks) -> str:
 
 def card(frame: Frame, node: Node, marks: Marks, note: str = "") -> str:
     """Write one topic: rank, share as number and bar, name or heaviest words, more words."""
+    key = identity(node)
     words = [escape(shorten(word.text, 26)) for word in frame.top_words(node, 10)]
     name = escape(frame.name(node))
     lead, rest = (name, words) if name else (" ".join(words[:3]), words[3:])
-    most = float(frame.shares[node.layer - 1].max())
-    width = 100 * frame.share(node) / most if most > 0 else 0
     chosen = ' aria-current="true"' if node == marks.selected else ""
-    root = node in marks.roots
-    toggle = (
-        f'<button class="ex-pin" data-do="pin" data-id="{identity(node)}" aria-pressed="{"true" if root else "false"}"'
-        f' title="{"Take out of" if root else "Add to"} the roots of the tree">{"✓" if root else "+"}</button>'
+    line = (
+        f'<span class="ex-line"><b class="ex-rank">{frame.rank(node)}</b><span class="ex-bar">'
+        f'<i style="width:{_relative(frame, node):.1f}%"></i></span>'
+        f'<span class="ex-share">{percent(frame.share(node))}</span></span>'
     )
     return (
-        f'<li class="ex-card" data-key="{identity(node)}" style="--hue:var(--tp-layer-{(node.layer - 1) % 6 + 1})"{chosen}>'
-        f'<button class="ex-topic" data-do="select" data-id="{identity(node)}"><span class="ex-line"><b class="ex-rank">{frame.rank(node)}</b>'
-        f'<span class="ex-bar"><i style="width:{width:.1f}%"></i></span><span class="ex-share">{percent(frame.share(node))}</span></span>'
-        f'<span class="ex-words"><strong>{lead}</strong> {" ".join(rest)}</span>{note}</button>{toggle}</li>'
+        f'<li class="ex-card" data-key="{key}" style="{hue(node.layer)}"{chosen}>'
+        f'<button class="ex-topic" data-do="select" data-id="{key}">{line}'
+        f'<span class="ex-words"><strong>{lead}</strong> {" ".join(rest)}</span>{note}</button>'
+        f"{_pin(key, chosen=node in marks.roots)}</li>"
     )
+
+
+def _relative(frame: Frame, node: Node) -> float:
+    most = float(frame.shares[node.layer - 1].max())
+    return 100 * frame.share(node) / most if most > 0 else 0.0
+
+
+def _pin(key: str, *, chosen: bool) -> str:
+    mark, verb = ("✓", "Take out of") if chosen else ("+", "Add to")
+    label = f'title="{verb} the roots of the tree" aria-label="{verb} the roots of the tree"'
+    state = f'aria-pressed="{"true" if chosen else "false"}"'
+    return f'<button class="ex-pin" data-do="pin" data-id="{key}" {state} {label}>{mark}</button>'
 
 
 def _pictures(frame: Frame, layer: int, marks: Marks) -> str:
     nodes = frame.nodes(layer)
     rows = -(-len(nodes) // _MOSAIC)
-    tiles = []
-    for place, node in enumerate(nodes):
-        row, column = divmod(place, _MOSAIC)
-        x = 100 * column / (_MOSAIC - 1)
-        y = 100 * row / (rows - 1) if rows > 1 else 0
-        chosen = ' aria-current="true"' if node == marks.selected else ""
-        label = f"topic {place + 1} of layer {layer}, {percent(frame.share(node))}"
-        tiles.append(
-            f'<button class="ex-atom" data-key="{identity(node)}" data-do="select" data-id="{identity(node)}"{chosen}'
-            f' aria-label="{escape(label)}" title="{escape(label)}"><i style="background-position:{x:.3f}% {y:.3f}%"></i>'
-            f"<small>{place + 1}</small></button>"
-        )
+    tiles = "".join(_tile(frame, node, divmod(place, _MOSAIC), rows, marks) for place, node in enumerate(nodes))
     shape = frame.image_shape or (1, 1)
-    look = f"--sheet:url({mosaic_uri(frame, layer, _MOSAIC)});--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
-    return f'<div class="ex-atoms" role="tabpanel" aria-label="Topics of layer {layer}" style="{look}">{"".join(tiles)}</div>'
+    size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
+    look = f'style="--sheet:url({mosaic_uri(frame, layer, _MOSAIC)});{size}"'
+    return f'<div class="ex-atoms" role="tabpanel" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
+
+
+def _tile(frame: Frame, node: Node, seat: tuple[int, int], rows: int, marks: Marks) -> str:
+    x, y = 100 * seat[1] / (_MOSAIC - 1), 100 * seat[0] / max(rows - 1, 1)
+    key, chosen = identity(node), ' aria-current="true"' if node == marks.selected else ""
+    name = f" {frame.name(node)}" if frame.name(node) else ""
+    label = escape(f"topic {frame.rank(node)} of layer {node.layer}, {percent(frame.share(node))}{name}")
+    return (
+        f'<button class="ex-atom" data-key="{key}" data-do="select" data-id="{key}"{chosen} aria-label="{label}"'
+        f' title="{label}"><i style="background-position:{x:.3f}% {y:.3f}%"></i>'
+        f"<small>{frame.rank(node)}</small></button>"
+    )
 
 
 def _found(frame: Frame, marks: Marks, finding: Finding) -> str:
-    cards = "".join(
-        card(
-            frame,
-            match.node,
-            marks,
-            f'<small class="ex-note">Layer {match.node.layer} · {_because(frame, match)}</small>',
-        )
-        for match in finding.topics
-    )
+    cards = "".join(card(frame, match.node, marks, _because(frame, match)) for match in finding.topics)
     none = f"No topic has “{escape(finding.text)}” among its 30 heaviest words."
     topics = f'<ol class="ex-cards">{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
     total = "searching …" if finding.total is None else f"{finding.total:,}"
-    rows = "".join(
-        f"<li><strong>{escape(shorten(found.title, 90))}</strong><span>{escape(found.excerpt)}</span></li>"
-        for found in finding.documents
-    )
+    rows = "".join(_document(found) for found in finding.documents)
     return (
         f'<h3 class="ex-group">Topics <small>{len(finding.topics)}</small></h3>{topics}'
         f'<h3 class="ex-group">Documents <small>{total}</small></h3><ul class="ex-docs">{rows}</ul>'
     )
 
 
+def _document(found: Found) -> str:
+    return f"<li><strong>{escape(shorten(found.title, 90))}</strong><span>{escape(found.excerpt)}</span></li>"
+
+
 def _because(frame: Frame, match: Match) -> str:
+    why = f"“{escape(shorten(match.word, 26))}” has {percent(match.weight)}"
     if match.word == frame.name(match.node):
-        return "by its name"
-    return f"“{escape(shorten(match.word, 26))}” has {percent(match.weight)}"
+        why = "by its name"
+    return f'<small class="ex-note">Layer {match.node.layer} · {why}</small>'

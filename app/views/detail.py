@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.frame import Frame, Relative, identity
 from app.views.atoms import atom_uri, has_pictures
+from app.views.palette import hue
 from app.views.text import escape, number, percent, shorten
 from engine.tree import Node
 
@@ -54,64 +55,60 @@ def topic_detail(frame: Frame, node: Node, threshold: float, documents: Sequence
 
 
 def _head(frame: Frame, node: Node, *, root: bool) -> str:
-    key, name = identity(node), frame.name(node)
-    of = (
-        f"Layer {node.layer} · rank {frame.rank(node)} of {frame.widths[node.layer - 1]} · {percent(frame.share(node))}"
-    )
-    title = escape(name or frame.title(node))
-    kind = "" if name else " ex-unnamed"
-    step = ""
-    if frame.step_sizes:
-        step = f" · step size {number(float(frame.step_sizes[node.layer - 1][node.column]))}"
-    dead = (
-        ""
-        if frame.alive[node.layer - 1][node.column]
-        else '<p class="ex-none">No document uses this topic at present.</p>'
-    )
-    pin = "Remove from roots" if root else "Add to roots"
+    key, width = identity(node), frame.widths[node.layer - 1]
+    of = f"Layer {node.layer} · rank {frame.rank(node)} of {width} · {percent(frame.share(node))}"
+    step = f" · step size {number(float(frame.step_sizes[node.layer - 1][node.column]))}" if frame.step_sizes else ""
+    alive = bool(frame.alive[node.layer - 1][node.column])
+    dead = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
+    edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
+    acts = (("root", "Make root"), ("pin", "Remove from roots" if root else "Add to roots"), ("hide", "Hide"))
+    buttons = "".join(f'<button data-do="{do}" data-id="{key}">{word}</button>' for do, word in acts)
     return (
-        f'<header style="--hue:var(--tp-layer-{(node.layer - 1) % 6 + 1})"><p class="ex-over">{of}</p>'
-        f'<h2 class="ex-name{kind}" tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic" data-value="{escape(name)}"'
-        f' title="Double-click or F2 to give it a name">{title}</h2>'
-        f'<p class="ex-ident"><span title="The number of a topic that never changes during a run">{key}</span>{step}</p>{dead}'
-        f'<div class="ex-acts"><button data-do="root" data-id="{key}">Make root</button>'
-        f'<button data-do="pin" data-id="{key}">{pin}</button><button data-do="hide" data-id="{key}">Hide</button></div></header>'
+        f'<header style="{hue(node.layer)}"><p class="ex-over">{of}</p>'
+        f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(frame.title(node))}</h2>'
+        f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}</p>'
+        f'{dead}<div class="ex-acts">{buttons}</div></header>'
     )
 
 
 def _words(frame: Frame, node: Node) -> str:
     words = frame.top_words(node, 30)
     most = words[0].weight if words and words[0].weight > 0 else 1.0
-    rows = [
-        f'<li><span>{escape(word.text)}</span><i style="--part:{100 * word.weight / most:.1f}%"></i><small>{number(word.weight)}</small></li>'
-        for word in words
-    ]
+    rows = [f"<li><span>{escape(word.text)}</span>{_bar(word.weight, most)}</li>" for word in words]
     mass = percent(sum(word.weight for word in words))
+    title = _title("Words", f"{mass} in {len(rows)}", "Share of the topic that these words have together")
     more = ""
     if len(rows) > 12:
-        more = f'<details><summary>{len(rows) - 12} more words</summary><ol class="ex-bars">{"".join(rows[12:])}</ol></details>'
-    return (
-        f'<section><h3>Words <small title="Mass of the words listed in the topic\'s projection to words">{mass} in {len(rows)}</small></h3>'
-        f'<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
-    )
+        rest = "".join(rows[12:])
+        more = f'<details><summary>{len(rows) - 12} more words</summary><ol class="ex-bars">{rest}</ol></details>'
+    return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
 
 
-def _relatives(frame: Frame, title: str, relatives: list[Relative], least: float) -> str:
+def _relatives(frame: Frame, word: str, relatives: list[Relative], least: float) -> str:
     if not relatives:
         return ""
-    most = relatives[0].weight
-    rows = "".join(
-        f'<li{"" if relative.weight > least else " class=ex-weak"}><button data-do="select" data-id="{identity(relative.node)}"'
-        f' style="--hue:var(--tp-layer-{(relative.node.layer - 1) % 6 + 1})"><b>{frame.rank(relative.node)}</b>'
-        f"<span>{escape(shorten(frame.title(relative.node), 44))}</span></button>"
-        f'<i style="--part:{100 * relative.weight / most:.1f}%"></i><small>{number(relative.weight)}</small></li>'
-        for relative in relatives
-    )
-    layer = relatives[0].node.layer
+    rows = "".join(_relative(frame, relative, relatives[0].weight, least) for relative in relatives)
+    hint = "Weight of the edge; paler ones are not above the threshold"
+    title = _title(word, f"layer {relatives[0].node.layer}", hint)
+    return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+
+
+def _relative(frame: Frame, relative: Relative, most: float, least: float) -> str:
+    node = relative.node
+    weak = "" if relative.weight > least else ' class="ex-weak"'
+    title = escape(shorten(frame.title(node), 44))
     return (
-        f'<section><h3>{title} <small title="Paler ones are not above the threshold">layer {layer}, edge weight</small></h3>'
-        f'<ol class="ex-bars ex-kin">{rows}</ol></section>'
+        f'<li{weak}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
+        f"<b>{frame.rank(node)}</b><span>{title}</span></button>{_bar(relative.weight, most)}</li>"
     )
+
+
+def _bar(weight: float, most: float) -> str:
+    return f'<i style="--part:{100 * weight / most:.1f}%"></i><small>{number(weight)}</small>'
+
+
+def _title(word: str, note: str, hint: str) -> str:
+    return f'<h3>{word} <small title="{hint}">{note}</small></h3>'
 
 
 def _documents(documents: Sequence[Reading] | None) -> str:
@@ -127,7 +124,8 @@ def _documents(documents: Sequence[Reading] | None) -> str:
 def _document(document: Reading) -> str:
     title = escape(shorten(document.title, 110) or "untitled")
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
-    head = f'<strong>{title}</strong>{label}<small title="Strength of the topic in the document (theta)">{number(document.weight)}</small>'
+    strength = f'<small title="Strength of the topic in the document (theta)">{number(document.weight)}</small>'
+    head = f"<strong>{title}</strong>{label}{strength}"
     if not document.text.strip():
         return f"<li><div>{head}</div></li>"
     return (

@@ -19,7 +19,8 @@ from engine.tree import Edge, Node, Subnetwork
 WIDE = 16 / 9
 MARGIN = 18.0
 _ACROSS, _ROWS = 15.0, 26.0
-_BAND_TITLE = 20.0
+_BAND_TITLE = 24.0
+_ROOMIEST = 2.2  # times the usual gap between layers
 CHIP = (74.0, 26.0)
 
 
@@ -104,6 +105,10 @@ def lay_out(
     ]
     centres = spread(rows, links, [len(nodes) for nodes in layers], _ACROSS)
     shelves = _shelves(layers, rows, centres, boxes, gaps)
+    spare = (max(shelf.ends[-1] for shelf in shelves) + MARGIN) / aspect - shelves[-1].bottom - MARGIN
+    if spare > 0 and len(layers) > 1:  # use the height there is: longer edges are easier to follow
+        roomy = min(gaps.layers + spare / (len(layers) - 1), _ROOMIEST * gaps.layers)
+        shelves = _shelves(layers, rows, centres, boxes, gaps._replace(layers=roomy))
     places = {
         node: Place(x, shelf.top, number)
         for number, shelf in enumerate(shelves)
@@ -195,7 +200,7 @@ def _bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, ...]:
     for layer, own in found.items():
         last = own[-1]
         chip = (last.ends[-1] + _ACROSS, (last.top + last.bottom - CHIP[1]) / 2)
-        bands.append(Band(layer, own[0].top - 8, sum(len(shelf.nodes) for shelf in own), more.get(layer, 0), chip))
+        bands.append(Band(layer, own[0].top - 14, sum(len(shelf.nodes) for shelf in own), more.get(layer, 0), chip))
     return tuple(bands)
 
 

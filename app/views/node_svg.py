@@ -1,13 +1,13 @@
 """One node as SVG: the outline, the words, the gist for looking from afar, the handle to fold it."""
 
-from app.views.boxes import HEAD, HEADER, LEADING, PADDING, Box
+from app.views.boxes import HEAD, HEADER, LEADING, PADDING, Box, Picture
 from app.views.palette import Theme, layer_border, layer_colour
 from app.views.text import escape
 
 _BOLD = ' font-weight="700"'
 
 
-def svg_text(x: float, y: float, size: float, fill: str, text: str, more: str = "") -> str:  # noqa: PLR0917
+def svg_text(x: float, y: float, size: float, fill: str, text: str, more: str = "") -> str:
     """Write one line of text, escaped; ``more`` are further attributes as they stand."""
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}" fill="{fill}"{more}>{escape(text)}</text>'
 
@@ -40,17 +40,28 @@ def words(box: Box, theme: Theme) -> str:
     if box.name:
         pieces.append(svg_text(PADDING, y, font, theme.ink, box.name, _BOLD))
         y += LEADING * font
-    rows = _rows(box.lines, PADDING, y, LEADING * font)
-    return f'<g class="tp-words">{"".join(pieces)}<text font-size="{font:.1f}" fill="{theme.ink}">{rows}</text></g>'
+    if box.picture is None:
+        rows = _rows(box.lines, PADDING, y, LEADING * font)
+        pieces.append(f'<text font-size="{font:.1f}" fill="{theme.ink}">{rows}</text>')
+    else:
+        pieces.append(_picture(box.picture))
+    kind = "tp-words" if box.picture is None else "tp-shown"
+    return f'<g class="{kind}">{"".join(pieces)}</g>'
 
 
 def gist(box: Box, theme: Theme) -> str:
-    """Write what stands in the box when the picture is small: few words, large."""
+    """Write what stands in the box when the picture is small: few words, large, and the rank on a tab."""
+    if box.picture is not None:
+        return ""
     size = box.gist_font
     leading = 1.15 * size
-    top = (box.height - (len(box.gist) - 1) * leading) / 2 + size * 0.36
+    top = (box.height + 9 - (len(box.gist) - 1) * leading) / 2 + size * 0.36
+    width = 11.0 + 9.5 * len(box.rank)
+    tab = _rect(width, 21, f'x="-7" y="-10" rx="7" fill="{layer_colour(theme, box.node.layer)}"')
+    rank = svg_text(width / 2 - 7, 6.5, 16, theme.box, box.rank, f' text-anchor="middle"{_BOLD}')
     rows = _rows(box.gist, box.width / 2, top, leading)
-    return f'<text class="tp-gist" font-size="{size:.1f}" fill="{theme.ink}" text-anchor="middle">{rows}</text>'
+    text = f'<text font-size="{size:.1f}" fill="{theme.ink}" text-anchor="middle">{rows}</text>'
+    return f'<g class="tp-gist">{tab}{rank}{text}</g>'
 
 
 def handle(box: Box, theme: Theme, more: int | None, *, below: bool, live: bool) -> str:
@@ -68,6 +79,11 @@ def handle(box: Box, theme: Theme, more: int | None, *, below: bool, live: bool)
     pill = _rect(width, 18, f'x="{-width / 2:.1f}" y="-9" rx="9" fill="{layer_colour(theme, box.node.layer)}"')
     y = box.height if below else 0.0
     return f'<g transform="translate({box.width / 2:.1f} {y:.1f})"{kind}>{pill}{sign}</g>'
+
+
+def _picture(picture: Picture) -> str:
+    place = f'x="{PADDING}" y="{picture.top:.1f}" width="{picture.width:.1f}" height="{picture.height:.1f}"'
+    return f'<image href="{picture.uri}" {place} style="image-rendering:pixelated"/>'
 
 
 def _rect(width: float, height: float, more: str) -> str:

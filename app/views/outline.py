@@ -23,7 +23,7 @@ def tree_outline(frame: Frame, part: Subnetwork, direction: Direction = "down") 
     return f'<ul class="ex-outline">{items}</ul>'
 
 
-def _item(  # noqa: PLR0917
+def _item(
     frame: Frame,
     node: Node,
     edge: Edge | None,

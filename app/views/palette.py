@@ -57,3 +57,8 @@ def layer_colour(theme: Theme, layer: int) -> str:
 def layer_border(layer: int) -> Border:
     """Border of a layer, counted from 1."""
     return _BORDERS[(layer - 1) % len(_BORDERS)]
+
+
+def hue(layer: int) -> str:
+    """Give the declaration that colours a piece of HTML after its layer."""
+    return f"--hue:{layer_colour(LIVE, layer)}"

@@ -59,7 +59,8 @@ def settle(wanted: Floats, weights: Floats, widths: Floats, gap: float) -> Float
     if len(wanted) == 0:
         return np.zeros(0)
     distance = np.concatenate([[0.0], ((widths[:-1] + widths[1:]) / 2 + gap).cumsum()])
-    return isotonic(wanted - distance, weights) + distance
+    settled: Floats = isotonic(wanted - distance, weights) + distance
+    return settled
 
 
 def fold(layers: Sequence[Sizes], gaps: Gaps, aspect: float) -> list[int]:

@@ -39,12 +39,12 @@ class TreeView(JSComponent):
         super().__init__(**({"margin": 0} | params))
         self._heard = heard
 
-    def save(self, name: str, text: str) -> None:
+    def hand_over(self, name: str, text: str) -> None:
         """Hand a text to the visitor as a file."""
         kind = _TYPES.get(name.rpartition(".")[2], "text/plain")
         self._send_msg({"name": name, "text": text, "type": f"{kind};charset=utf-8"})
 
-    def save_picture(self, name: str, svg: str, width: float, height: float) -> None:
+    def hand_over_picture(self, name: str, svg: str, width: float, height: float) -> None:
         """Hand an SVG text to the visitor as a PNG, drawn by the browser at up to three times its size."""
         self._send_msg({"paint": True, "name": name, "text": svg, "size": [width, height]})
 

@@ -332,13 +332,17 @@ export function render({model, view}) {
       say("search")
     }
   }
+  // What the server changes while the page is still being opened can get lost; so, once the page is
+  // open, it hears how much of the picture is here and sends again what is missing.
+  const tell = (width, height) => say("size", null, {width, height, here: model.svg.length})
+  setTimeout(() => tell(stage.clientWidth, stage.clientHeight), 700)
   let told = ""
   const watcher = new ResizeObserver(() => {
     const {clientWidth: width, clientHeight: height} = stage
     if (width === 0 || height === 0) { return }
     if (camera.fitted) { fit(false) }
     const size = `${width}x${height}`
-    if (size !== told) { told = size; say("size", null, {width, height}) }
+    if (size !== told) { told = size; tell(width, height) }
   })
   watcher.observe(stage)
   document.addEventListener("keydown", slash)
