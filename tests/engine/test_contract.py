@@ -124,7 +124,7 @@ def test_there_is_a_model_and_the_registry_is_the_folder():
 
 
 def test_an_unknown_model_is_refused_with_the_list_of_those_there_are():
-    with pytest.raises(LookupError, match="no model 'nonesuch'.*dlda"):
+    with pytest.raises(LookupError, match=r"no model 'nonesuch'.*dlda"):
         models.load("nonesuch")
 
 
@@ -218,7 +218,7 @@ def test_a_state_flattened_and_built_again_has_the_same_bits(case):
 
 @every_case
 def test_a_run_that_goes_on_from_its_arrays_equals_one_that_never_stopped(case):
-    kernel, stopped, _ = trained(case, steps=2)
+    _, stopped, _ = trained(case, steps=2)
     stored = {name: array.copy() for name, array in flatten(stopped).items()}
     resumed, _ = case.kernel().step(SEED, unflatten(type(stopped), stored), documents(case.data))
     _, through, _ = trained(case, steps=3)
