@@ -6,7 +6,6 @@ Gammas are ``Gam(shape, scale = 1)`` and never exactly 0 for a positive shape: a
 the mass lies below the smallest float64, and a draw there is that smallest number (``TINY``).
 """
 
-from collections.abc import Callable
 from math import erfc, exp, expm1, fabs, floor, log, log1p, pi, sqrt
 from typing import Any, TypeAlias
 

@@ -85,15 +85,19 @@ class Corpus:
     def held_out(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
         """The (observed, scored) tokens of the named documents (models.md 1.4).
 
-        Tokens are split, not word types.  A corpus with its own scored tokens gives those; otherwise
-        ``floor(scored_share * n) + 1`` of the ``n >= 2`` tokens of each document are scored, drawn by
-        ``(split_seed, document)``.
+        Tokens are split, not word types; real values have no tokens, so whole cells are split.  A corpus
+        with its own scored tokens gives those; otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2``
+        tokens of each document are scored, drawn by ``(split_seed, document)``.
         """
         whole = self.batch(documents)
         if self.scored is not None:
             scored = take(self.scored, documents, self.labels)
             return _minus(whole, scored), scored
-        picked = _pick_tokens(whole.starts, whole.counts, whole.documents, scored_share, self.split_seed)
+        real = whole.counts.dtype.kind == "f"
+        tokens = np.ones(len(whole.words), dtype=np.int32) if real else whole.counts
+        picked = _pick_tokens(whole.starts, tokens, whole.documents, scored_share, self.split_seed)
+        if real:
+            picked = np.where(picked > 0, whole.counts, 0.0).astype(whole.counts.dtype)
         return _keep(whole, whole.counts - picked), _keep(whole, picked)
 
 
@@ -140,7 +144,15 @@ def _keep(whole: Batch, counts: Array) -> Batch:
 
 
 @compiled
-def _gather(from_starts, from_words, from_values, documents, starts, words, values):
+def _gather(
+    from_starts: Array,
+    from_words: Array,
+    from_values: Array,
+    documents: Array,
+    starts: Array,
+    words: Array,
+    values: Array,
+) -> None:
     for row in range(len(documents)):
         begin = from_starts[documents[row]]
         for cell in range(starts[row], starts[row + 1]):
@@ -149,7 +161,9 @@ def _gather(from_starts, from_words, from_values, documents, starts, words, valu
 
 
 @compiled
-def _subtract(starts, words, rest, part_starts, part_words, part_counts):
+def _subtract(
+    starts: Array, words: Array, rest: Array, part_starts: Array, part_words: Array, part_counts: Array
+) -> int:
     for row in range(len(starts) - 1):
         for cell in range(part_starts[row], part_starts[row + 1]):
             place = starts[row]
@@ -162,7 +176,7 @@ def _subtract(starts, words, rest, part_starts, part_words, part_counts):
 
 
 @compiled
-def _pick_tokens(starts, counts, documents, share, seed):
+def _pick_tokens(starts: Array, counts: Array, documents: Array, share: float, seed: int) -> Array:
     """Selection sampling of a fixed number of tokens per document, without replacement."""
     picked = np.zeros_like(counts)
     for row in range(len(starts) - 1):

@@ -1,56 +1,28 @@
 """Gibbs sweeps with theta^(1) integrated out: the fast local sampler of the Poisson link.
 
-A document is swept in one go, while the topics of its words sit in cache.  With theta^(1) integrated
-out (models.md 1.5) a token's topic is drawn from
-
-    P(z = k | rest) proportional to phi_vk (n_jk + a_kj),   a_j = Phi^(2) theta_j^(2)  (r for one layer),
-
-split into the few topics the document already uses, ``phi_vk n_jk``, and one prior mass per word,
-``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)``.  The layers above are in ``upper.py``.
-
-One layer is the same code with a single topic above it, whose column is r and whose activation is 1.
+A document is swept in one go, while the topics of its words sit in cache: tokens (``tokens.py``), then
+tables up, rates and activations down (``upper.py``; DLDA section 2, models.md 1.1 and 1.5).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from engine import tokens
 from engine import upper as above
-from engine.upper import FOUR, NONE, ONE, THREE, TWO, place
 from engine.augment import crt
 from engine.contract import Array, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import CHAIN, INFER, stream, uniform
-
-NOWHERE = place(0xFFFFFFFF)  # the slot of a topic that the document does not use
-
-
-class Globals(NamedTuple):
-    """What every document reads: the topics, and the prior of layer 1 as ``base`` columns.
-
-    Attributes
-    ----------
-    phi : (V, K_1) float64
-        Phi^(1).
-    base : (C, K_1) float64
-        Transpose of Phi^(2), or r as one row when there is one layer.
-    prior : (V, C) float64
-        ``Phi^(1) base'``: prior mass of every word under each column.
-    upper : Upper
-        The layers above.
-    """
-
-    phi: FloatArray
-    base: FloatArray
-    prior: FloatArray
-    upper: above.Upper
+from engine.streams import CHAIN, INFER, Stream, stream
+from engine.tokens import Cells, Document, Globals, Slots
+from engine.upper import Hyper, Scratch, Upper
 
 
 class Tables(NamedTuple):
     """Counts collected by one thread; integers, so that they add up the same in any order.
 
     ``words`` (V, K_1) is the table x_vk of layer 1, ``upper`` those of layers 2..L laid out like
-    ``Upper.weights``, ``top`` (K_L,) the x_k^(L+1) that drive r.
+    ``Upper.rows``, ``top`` (K_L,) the x_k^(L+1) that drive r.
     """
 
     words: Array
@@ -76,240 +48,73 @@ class Documents(NamedTuple):
     c: FloatArray
 
 
-class Slots(NamedTuple):
-    """The topics one document uses, packed: ``count[s]`` tokens in topic ``topic[s]``; ``where`` inverts it."""
+class Desk(NamedTuple):
+    """Everything one thread works with, reset by each document."""
 
-    topic: Array
-    count: FloatArray
-    where: Array
-    sums: FloatArray
-
-
-class Cells(NamedTuple):
-    """The words of one document, brought together: ``prior`` (C, cells) and the prior ``mass`` (cells,)."""
-
-    prior: FloatArray
-    mass: FloatArray
-
-
-@compiled
-def make_slots(n_topics):
-    """Empty slots for a model of ``n_topics`` topics in layer 1, padded for sums of four."""
-    room = n_topics + 4
-    return Slots(np.zeros(room, place), np.zeros(room), np.full(n_topics, NOWHERE, place), np.zeros(room))
+    s: Scratch
+    cells: Cells
+    slots: Slots
 
 
 @inlined
-def scan(rng, phi, word, base, c, total):
-    """Draw k proportional to ``phi[word, k] * base[c, k]``, which sum to ``total``: blocks of eight, then one by one."""
-    n = phi.shape[1]
-    u, rng = uniform(rng)
-    u *= total
-    reached = 0.0
-    k = 0
-    while k + 8 <= n:
-        mass = _block(phi, word, base, c, k)
-        if reached + mass > u:
-            break
-        reached += mass
-        k += 8
-    last = 0
-    while k < n:
-        weight = phi[word, k] * base[c, k]
-        if weight > 0.0:
-            last = k
-        reached += weight
-        if reached > u:
-            return k, rng
-        k += 1
-    return last, rng
-
-
-@inlined
-def _block(phi, word, base, c, k):
-    return (
-        (phi[word, k] * base[c, k] + phi[word, k + 1] * base[c, k + 1])
-        + (phi[word, k + 2] * base[c, k + 2] + phi[word, k + 3] * base[c, k + 3])
-    ) + (
-        (phi[word, k + 4] * base[c, k + 4] + phi[word, k + 5] * base[c, k + 5])
-        + (phi[word, k + 6] * base[c, k + 6] + phi[word, k + 7] * base[c, k + 7])
+def make_desk(glob: Globals, docs: Documents, begin: int, end: int) -> Desk:
+    """Working memory for documents ``begin:end``."""
+    return Desk(
+        above.new_scratch(glob.upper),
+        tokens.make_cells(docs.starts, begin, end, glob.base.shape[0]),
+        tokens.make_slots(glob.phi.shape[1]),
     )
 
 
-@compiled
-def start_document(rng, phi, words, counts, first, last, topics):
-    """First topics of a document's tokens: theta^(1) = 1/K_1, so proportional to phi_vk alone."""
-    flat = np.ones((1, phi.shape[1]))
-    place = 0
-    for cell in range(first, last):
-        total = 0.0
-        for k in range(phi.shape[1]):
-            total += phi[words[cell], k]
-        for _ in range(counts[cell]):
-            k, rng = scan(rng, phi, words[cell], flat, 0, total)
-            topics[place] = k
-            place += 1
-    return rng
-
-
-@compiled
-def _fill_slots(topics, slots):
-    n = 0
-    for token in range(len(topics)):
-        k = topics[token]
-        if slots.where[k] == NOWHERE:
-            n = _open_slot(slots, n, k)
-        slots.count[slots.where[k]] += 1.0
-    return n
+@inlined
+def document(docs: Documents, j: int) -> Document:
+    """Document ``j`` of ``docs``, its local variables as views."""
+    topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
+    return Document(docs.words, docs.counts, docs.starts[j], docs.starts[j + 1], topics, docs.theta[j], docs.c[j])
 
 
 @inlined
-def _drop_empty(slots, n):
-    """Close the gaps left by topics that lost their last token; returns how many remain."""
-    kept = 0
-    for slot in range(n):
-        k = slots.topic[slot]
-        if slots.count[slot] > 0.0:
-            slots.topic[kept] = k
-            slots.count[kept] = slots.count[slot]
-            slots.where[k] = kept
-            kept += 1
-        else:
-            slots.where[k] = NOWHERE
-    for slot in range(kept, kept + 3):
-        slots.count[slot] = 0.0
-    return kept
-
-
-@compiled
-def _empty_slots(slots, n):
-    for slot in range(n):
-        slots.where[slots.topic[slot]] = NOWHERE
-
-
-@compiled
-def make_cells(docs, begin, end, n_columns):
-    """Room for the prior masses of the longest of documents ``begin:end``."""
-    longest = 1
-    for j in range(begin, end):
-        longest = max(longest, docs.starts[j + 1] - docs.starts[j])
-    return Cells(np.empty((n_columns, longest)), np.empty(longest))
-
-
-@compiled
-def copy_priors(glob, words, first, last, cells):
-    """Bring the prior rows of a document's words together, one column of ``base`` after the other."""
-    prior, near = glob.prior, cells.prior
-    for i in range(last - first):
-        word = words[first + i]
-        for c in range(prior.shape[1]):
-            near[c, i] = prior[word, c]
+def open_document(glob: Globals, doc: Document, desk: Desk) -> int:
+    """Lay a document on the desk; returns how many slots it uses."""
+    above.survey(glob.upper, doc.theta, desk.s)
+    tokens.copy_priors(glob, doc, desk.cells)
+    return tokens.fill_slots(doc.topics, desk.slots)
 
 
 @inlined
-def weigh_priors(theta, live, n_live, n_cells, cells):
-    """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2), or Phi^(1) r for one layer."""
-    near, mass = cells.prior, cells.mass
-    if len(theta) == 0:
-        for i in range(n_cells):
-            mass[i] = near[0, i]
-        return
-    for i in range(n_cells):
-        mass[i] = 0.0
-    for place in range(n_live):
-        c = live[place]
-        weight = theta[c]
-        for i in range(n_cells):
-            mass[i] += near[c, i] * weight
+def layer_two(upper: Upper, s: Scratch) -> tuple[int, int, int]:
+    """Where layer 2 begins, how wide it is and how many of its topics are live; zeros for one layer."""
+    if len(upper.widths) == 1:
+        return 0, 0, 0
+    return upper.first[1], upper.widths[1], s.n_live[1]
 
 
 @inlined
-def _prior_column(near, i, u, theta, live, n_live):
-    """The topic c of layer 2 at point ``u`` of the prior mass of cell ``i``; 0 for one layer."""
-    if len(theta) == 0:
-        return 0
-    for place in range(n_live):
-        c = live[place]
-        u -= near[c, i] * theta[c]
-        if u < 0.0:
-            return c
-    return live[n_live - 1]
-
-
-@inlined
-def draw_topics(rng, glob, words, counts, first, last, topics, theta, live, n_live, cells, slots, n):
-    """Draw every token's topic anew, one after another; returns the stream and the number of slots."""
-    phi, base, near, mass = glob.phi, glob.base, cells.prior, cells.mass
-    slot_topic, slot_count, where, sums = slots
-    weigh_priors(theta, live, n_live, last - first, cells)
-    token = NONE
-    for cell in range(first, last):
-        word = place(words[cell])
-        prior = mass[cell - first]
-        for _ in range(counts[cell]):
-            slot_count[where[topics[token]]] -= 1.0
-            total = _running_sums(phi, word, slot_topic, slot_count, place(n), sums)
-            u, rng = uniform(rng)
-            u *= total + prior
-            if u < total:
-                slot = NONE
-                while sums[slot] <= u:
-                    slot += ONE
-                k = slot_topic[slot]
-            else:
-                # first the topic c of layer 2, by where u falls in the prior mass, then k given c
-                c = _prior_column(near, cell - first, u - total, theta, live, n_live)
-                k, rng = scan(rng, phi, word, base, c, near[c, cell - first])
-                slot = where[k]
-                if slot == NOWHERE:
-                    slot = place(n)
-                    n = _open_slot(slots, n, k)
-            slot_count[slot] += 1.0
-            topics[token] = k
-            token += ONE
+def one_sweep(
+    rng: Stream, glob: Globals, hyper: Hyper, doc: Document, desk: Desk, n: int, rates: bool, keep: bool, tables: Tables
+) -> tuple[Stream, int]:
+    """One upward-downward sweep of a document (models.md 1.1); ``n`` slots in, ``n`` slots out."""
+    upper, s = glob.upper, desk.s
+    begin, width, n_live = layer_two(upper, s)
+    rng, n = tokens.draw_topics(rng, glob, doc, doc.theta[:width], s.live[begin:], n_live, desk.cells, desk.slots, n)
+    n = tokens.drop_empty(desk.slots, n)
+    rng = send_up(rng, upper, doc.theta, s, desk.slots, n, keep, tables)
+    if rates:
+        rng = above.draw_rates(rng, upper, hyper, len(doc.topics), doc.theta, doc.c)
+    rng = above.descend(rng, upper, doc.theta, doc.c, s)
     return rng, n
 
 
 @inlined
-def _running_sums(phi, word, slot_topic, slot_count, n, sums):
-    """Running sums of ``phi_vk n_jk`` over the slots, four at a time (slots are padded); returns the last."""
-    total = 0.0
-    s = NONE
-    while s < n:
-        a = phi[word, slot_topic[s]] * slot_count[s]
-        b = phi[word, slot_topic[s + ONE]] * slot_count[s + ONE]
-        c = phi[word, slot_topic[s + TWO]] * slot_count[s + TWO]
-        d = phi[word, slot_topic[s + THREE]] * slot_count[s + THREE]
-        b += a
-        d += c
-        sums[s] = total + a
-        sums[s + ONE] = total + b
-        sums[s + TWO] = total + (b + c)
-        total += b + d
-        sums[s + THREE] = total
-        s += FOUR
-    return total
-
-
-@inlined
-def _open_slot(slots, n, k):
-    """Make room for topic ``k`` behind the ``n`` slots in use and keep the padding behind it empty."""
-    slots.where[k] = n
-    slots.topic[n] = k
-    for s in range(n, n + 4):
-        slots.count[s] = 0.0
-    return n + 1
-
-
-@inlined
-def send_up(rng, glob, theta, s, slots, n, keep, tables):
+def send_up(
+    rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, slots: Slots, n: int, keep: bool, tables: Tables
+) -> Stream:
     """Tables of layer 1, x_k^(2) ~ CRT(m_k^(1), a_kj), given to layer 2 and carried to the top."""
-    upper = glob.upper
     above.clear(s)
     one_layer = len(upper.widths) == 1
     for slot in range(n):
         k = slots.topic[slot]
-        m = np.int64(slots.count[slot])
+        m = np.int64(slots.tokens[slot])
         if one_layer:
             x, rng = crt(rng, m, upper.r[k])
             if keep:
@@ -322,16 +127,40 @@ def send_up(rng, glob, theta, s, slots, n, keep, tables):
 
 
 @compiled
-def _count_words(words, counts, first, last, topics, table):
-    place = 0
-    for cell in range(first, last):
-        for _ in range(counts[cell]):
-            table[words[cell], topics[place]] += 1
-            place += 1
+def start_documents(glob: Globals, seed: int, purpose: int, step: int, docs: Documents, begin: int, end: int) -> None:
+    """Put documents ``begin:end`` where a chain starts."""
+    for j in range(begin, end):
+        doc = document(docs, j)
+        start_locals(glob.upper, doc.theta, doc.c)
+        tokens.start_topics(stream(seed, purpose, step, docs.numbers[j]), glob.phi, doc)
 
 
 @compiled
-def sweep_documents(glob, hyper, seed, purpose, step, docs, begin, end, fresh, burn_in, collect, first_rates, tables, q_top):
+def start_locals(upper: Upper, theta: FloatArray, c: FloatArray) -> None:
+    """theta^(l) = 1/K_l and c^(l) = 1: where the authors' local chains start."""
+    c[:] = 1.0
+    for layer in range(1, len(upper.widths)):
+        begin, width = upper.first[layer], upper.widths[layer]
+        theta[begin : begin + width] = 1.0 / width
+
+
+@compiled
+def sweep_documents(
+    glob: Globals,
+    hyper: Hyper,
+    seed: int,
+    purpose: int,
+    step: int,
+    docs: Documents,
+    begin: int,
+    end: int,
+    fresh: bool,
+    burn_in: int,
+    collect: int,
+    first_rates: int,
+    tables: Tables,
+    q_top: FloatArray,
+) -> None:
     """Sweep documents ``begin:end`` and collect counts over the last ``collect`` sweeps.
 
     Parameters
@@ -343,152 +172,130 @@ def sweep_documents(glob, hyper, seed, purpose, step, docs, begin, end, fresh, b
     q_top : (documents,) float64
         Receives the sum over collected sweeps of q_j^(L+1).
     """
-    upper = glob.upper
-    s = above.new_scratch(upper)
-    slots = make_slots(glob.phi.shape[1])
-    cells = make_cells(docs, begin, end, glob.base.shape[0])
+    desk = make_desk(glob, docs, begin, end)
     for j in range(begin, end):
         rng = stream(seed, purpose, step, docs.numbers[j])
-        first, last = docs.starts[j], docs.starts[j + 1]
-        topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-        theta, c = docs.theta[j], docs.c[j]
+        doc = document(docs, j)
         if fresh:
-            start_locals(upper, theta, c)
-            rng = start_document(rng, glob.phi, docs.words, docs.counts, first, last, topics)
-        above.survey(upper, theta, s)
-        copy_priors(glob, docs.words, first, last, cells)
-        n = _fill_slots(topics, slots)
+            start_locals(glob.upper, doc.theta, doc.c)
+            rng = tokens.start_topics(rng, glob.phi, doc)
+        n = open_document(glob, doc, desk)
         q_sum = 0.0
         for sweep in range(1, burn_in + collect + 1):
             keep = sweep > burn_in
-            rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, cells, slots, n, sweep >= first_rates, keep, tables)
+            rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= first_rates, keep, tables)
             if keep:
-                q_sum += s.q[len(c)]
-                _count_words(docs.words, docs.counts, first, last, topics, tables.words)
+                q_sum += desk.s.q[len(doc.c)]
+                tokens.count_words(doc, tables.words)
         q_top[j] = q_sum
-        _empty_slots(slots, n)
-
-
-@inlined
-def one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, cells, slots, n, rates, keep, tables):
-    """One upward-downward sweep of one document (models.md 1.1)."""
-    upper = glob.upper
-    begin = upper.first[1] if len(upper.widths) > 1 else 0
-    n_live = s.n_live[1] if len(upper.widths) > 1 else 0
-    rng, n = draw_topics(
-        rng, glob, docs.words, docs.counts, first, last, topics, theta[: layer_two_width(upper)], s.live[begin:], n_live, cells, slots, n
-    )
-    n = _drop_empty(slots, n)
-    rng = send_up(rng, glob, theta, s, slots, n, keep, tables)
-    if rates:
-        rng = above.draw_rates(rng, upper, hyper, len(topics), theta, c)
-    rng = above.descend(rng, upper, theta, c, s)
-    return rng, n
-
-
-@inlined
-def layer_two_width(upper):
-    """K_2, or 0 when there is one layer."""
-    return upper.widths[1] if len(upper.widths) > 1 else 0
+        tokens.empty_slots(desk.slots, n)
 
 
 @compiled
-def start_locals(upper, theta, c):
-    """theta^(l) = 1/K_l and c^(l) = 1: where the authors' local chains start."""
-    c[:] = 1.0
-    for layer in range(1, len(upper.widths)):
-        begin, width = upper.first[layer], upper.widths[layer]
-        theta[begin : begin + width] = 1.0 / width
-
-
-@compiled
-def rate_documents(glob, hyper, seed, step, docs, begin, end, burn_in, collect, thin, scored_words, scored_starts, cells, totals):
+def rate_documents(
+    glob: Globals,
+    hyper: Hyper,
+    seed: int,
+    step: int,
+    docs: Documents,
+    begin: int,
+    end: int,
+    burn_in: int,
+    collect: int,
+    thin: int,
+    scored_words: Array,
+    scored_starts: Array,
+    rates: FloatArray,
+    totals: FloatArray,
+) -> None:
     """Go on with the chains of ``begin:end`` and sum E[Phi^(1) theta^(1)] at the scored cells over kept sweeps.
 
     theta^(1) enters by its conditional mean given the counts, ``(n_jk + a_kj) p_j^(2)``.
     """
-    upper = glob.upper
-    s = above.new_scratch(upper)
-    slots = make_slots(glob.phi.shape[1])
-    near = make_cells(docs, begin, end, glob.base.shape[0])
-    nothing = _no_tables()
+    desk = make_desk(glob, docs, begin, end)
+    nothing = no_tables()
     for j in range(begin, end):
         rng = stream(seed, CHAIN, step, docs.numbers[j])
-        first, last = docs.starts[j], docs.starts[j + 1]
-        topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-        theta, c = docs.theta[j], docs.c[j]
-        above.survey(upper, theta, s)
-        copy_priors(glob, docs.words, first, last, near)
-        n = _fill_slots(topics, slots)
+        doc = document(docs, j)
+        n = open_document(glob, doc, desk)
         for sweep in range(burn_in + collect):
-            rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, near, slots, n, True, False, nothing)
+            rng, n = one_sweep(rng, glob, hyper, doc, desk, n, True, False, nothing)
             if sweep >= burn_in and (sweep - burn_in) % thin == thin - 1:
-                totals[j] += _add_rates(glob, scored_words, scored_starts[j], scored_starts[j + 1], theta, c, s, slots, n, len(topics), cells)
-        _empty_slots(slots, n)
+                for cell in range(scored_starts[j], scored_starts[j + 1]):
+                    rates[cell] += _mean_rate(glob, scored_words[cell], doc, desk, n)
+                totals[j] += _mean_total(glob.upper, doc, desk.s)
+        tokens.empty_slots(desk.slots, n)
+
+
+@inlined
+def _mean_rate(glob: Globals, word: int, doc: Document, desk: Desk, n: int) -> float:
+    """(sum_k phi_vk (n_jk + a_kj)) p_j^(2) of one word."""
+    begin, width, n_live = layer_two(glob.upper, desk.s)
+    rate = glob.prior[word, 0] if width == 0 else 0.0
+    for i in range(n_live):
+        c = desk.s.live[begin + i]
+        rate += glob.prior[word, c] * doc.theta[c]
+    for slot in range(n):
+        rate += glob.phi[word, desk.slots.topic[slot]] * desk.slots.tokens[slot]
+    return rate / (1.0 + doc.c[0])
+
+
+@inlined
+def _mean_total(upper: Upper, doc: Document, s: Scratch) -> float:
+    """(sum_k (n_jk + a_kj)) p_j^(2): the mean rates summed over the vocabulary."""
+    _, width, _ = layer_two(upper, s)
+    shape = np.sum(upper.r) if width == 0 else np.sum(doc.theta[:width])
+    return (len(doc.topics) + shape) / (1.0 + doc.c[0])
 
 
 @compiled
-def _add_rates(glob, words, first, last, theta, c, s, slots, n, n_tokens, cells):
-    """Add one sample's rates to ``cells``; returns the sum of the rates over the whole vocabulary."""
-    upper = glob.upper
-    p = 1.0 / (1.0 + c[0])
-    begin = upper.first[1] if len(upper.widths) > 1 else 0
-    n_live = s.n_live[1] if len(upper.widths) > 1 else 0
-    under = theta[: layer_two_width(upper)]
-    for cell in range(first, last):
-        word = words[cell]
-        rate = 0.0
-        if len(under) == 0:
-            rate = glob.prior[word, 0]
-        for i in range(n_live):
-            rate += glob.prior[word, s.live[begin + i]] * under[s.live[begin + i]]
-        for slot in range(n):
-            rate += glob.phi[word, slots.topic[slot]] * slots.count[slot]
-        cells[cell] += rate * p
-    shape = np.sum(under) if len(under) > 0 else np.sum(upper.r)
-    return (n_tokens + shape) * p
-
-
-@compiled
-def place_documents(glob, hyper, seed, docs, begin, end, burn_in, collect, first_rates, theta1, theta_upper):
+def place_documents(
+    glob: Globals,
+    hyper: Hyper,
+    seed: int,
+    docs: Documents,
+    begin: int,
+    end: int,
+    burn_in: int,
+    collect: int,
+    first_rates: int,
+    theta1: FloatArray,
+    theta_upper: FloatArray,
+) -> None:
     """Posterior means of theta for fresh documents: ``theta1`` (documents, K_1), ``theta_upper`` (documents, T)."""
-    upper = glob.upper
-    s = above.new_scratch(upper)
-    slots = make_slots(glob.phi.shape[1])
-    near = make_cells(docs, begin, end, glob.base.shape[0])
-    nothing = _no_tables()
+    desk = make_desk(glob, docs, begin, end)
+    nothing = no_tables()
     for j in range(begin, end):
         rng = stream(seed, INFER, 0, docs.numbers[j])
-        first, last = docs.starts[j], docs.starts[j + 1]
-        topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-        theta, c = docs.theta[j], docs.c[j]
-        start_locals(upper, theta, c)
-        rng = start_document(rng, glob.phi, docs.words, docs.counts, first, last, topics)
-        above.survey(upper, theta, s)
-        copy_priors(glob, docs.words, first, last, near)
-        n = _fill_slots(topics, slots)
+        doc = document(docs, j)
+        start_locals(glob.upper, doc.theta, doc.c)
+        rng = tokens.start_topics(rng, glob.phi, doc)
+        n = open_document(glob, doc, desk)
         for sweep in range(1, burn_in + collect + 1):
-            rng, n = one_sweep(rng, glob, hyper, docs, first, last, topics, theta, c, s, near, slots, n, sweep >= first_rates, False, nothing)
+            rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= first_rates, False, nothing)
             if sweep > burn_in:
-                _add_theta(glob, theta, c, slots, n, collect, theta1[j], theta_upper[j])
-        _empty_slots(slots, n)
+                _add_theta(glob, doc, desk, n, 1.0 / collect, theta1[j], theta_upper[j])
+        tokens.empty_slots(desk.slots, n)
 
 
-@compiled
-def _add_theta(glob, theta, c, slots, n, n_samples, theta1, theta_upper):
-    share = 1.0 / n_samples
-    p = share / (1.0 + c[0])
-    if len(theta) == 0:
+@inlined
+def _add_theta(
+    glob: Globals, doc: Document, desk: Desk, n: int, share: float, theta1: FloatArray, theta_upper: FloatArray
+) -> None:
+    """Add ``share`` of the conditional mean of theta^(1) and of the drawn theta above."""
+    begin, width, n_live = layer_two(glob.upper, desk.s)
+    p = share / (1.0 + doc.c[0])
+    if width == 0:
         theta1 += glob.base[0] * p
-    for i in range(layer_two_width(glob.upper)):
-        if theta[i] > 0.0:
-            theta1 += glob.base[i] * (theta[i] * p)
+    for i in range(n_live):
+        c = desk.s.live[begin + i]
+        theta1 += glob.base[c] * (doc.theta[c] * p)
     for slot in range(n):
-        theta1[slots.topic[slot]] += slots.count[slot] * p
-    theta_upper += theta * share
+        theta1[desk.slots.topic[slot]] += desk.slots.tokens[slot] * p
+    theta_upper += doc.theta * share
 
 
 @compiled
-def _no_tables():
+def no_tables() -> Tables:
     """Tables that nothing is kept in."""
     return Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -44,7 +44,7 @@ def _usable(folder: Path) -> bool:
 _FOLDER = cache_folder()
 _CACHED = _usable(_FOLDER)
 if _CACHED:
-    numba.config.CACHE_DIR = str(_FOLDER)
+    numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
 
 
 def compiled(function: Callable[..., Any]) -> Any:

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import gibbs, plain, streams
+from engine import gibbs, plain
 from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
 from engine.jit import compiled
 from engine.pool import Pool, chunks
+from engine.tokens import Globals
 from engine.upper import Hyper, n_upper, pack, unpack_tables
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
@@ -63,27 +64,26 @@ class Sampler(NamedTuple):
     expected: bool
     pool: Pool
 
-    def globals_of(self, phi: tuple[FloatArray, ...], r: FloatArray) -> gibbs.Globals:
+    def globals_of(self, phi: tuple[FloatArray, ...], r: FloatArray) -> Globals:
         """Pack topics for the kernels; ``phi[0]`` is shared, not copied."""
         base = np.ascontiguousarray(phi[1].T if len(phi) > 1 else r[None, :])
         prior = np.empty((phi[0].shape[0] if self.collapsed else 0, len(base)))
         self.pool.run(_prior, [(phi[0], base, prior, a, b) for a, b in chunks(len(prior), self.pool.n_threads)])
-        return gibbs.Globals(phi[0], base, prior, pack(phi, r))
+        return Globals(phi[0], base, prior, pack(phi, r))
 
-    def fresh(self, glob: gibbs.Globals, batch: Batch, seed: int, purpose: int, step: int) -> Locals:
+    def fresh(self, glob: Globals, batch: Batch, seed: int, purpose: int, step: int) -> Locals:
         """Local variables where a chain starts: theta = 1/K, c = 1, topics of tokens proportional to phi_vk."""
         local = self.empty(glob, batch)
-        local.c[:] = 1.0
-        local.scale[:] = 1.0
+        if self.collapsed:
+            docs = _collapsed(batch, local)
+            self._over(gibbs.start_documents, batch, lambda a, b: (glob, seed, purpose, step, docs, a, b))
+            return local
         local.theta1[:] = 1.0 / glob.phi.shape[1]
         for begin, width in zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True):
             local.theta[:, begin : begin + width] = 1.0 / width
-        if self.collapsed:
-            docs = _collapsed(batch, local)
-            self._over(_start, batch, lambda a, b: (glob, seed, purpose, step, docs, a, b))
         return local
 
-    def empty(self, glob: gibbs.Globals, batch: Batch) -> Locals:
+    def empty(self, glob: Globals, batch: Batch) -> Locals:
         """Room for the local variables of a batch, unset."""
         n_documents, n_layers = len(batch.documents), len(glob.upper.widths)
         n_tokens = int(batch.counts.sum()) if self.collapsed else 0
@@ -97,7 +97,7 @@ class Sampler(NamedTuple):
 
     def sweep(
         self,
-        glob: gibbs.Globals,
+        glob: Globals,
         address: tuple[int, int, int],
         batch: Batch,
         local: Locals,
@@ -122,7 +122,7 @@ class Sampler(NamedTuple):
 
     def rate(
         self,
-        glob: gibbs.Globals,
+        glob: Globals,
         seed: int,
         step: int,
         observed: Batch,
@@ -134,17 +134,17 @@ class Sampler(NamedTuple):
         cells, totals = np.zeros(len(scored.words)), np.zeros(len(observed.documents))
 
         def arguments(first: int, last: int) -> tuple[object, ...]:
+            tail = (first, last, *sweeps, scored.words)
             if self.collapsed:
                 docs = _collapsed(observed, local)
-                chain = (glob, self.hyper, seed, step, docs, first, last, *sweeps)
-                return (*chain, scored.words, scored.starts, cells, totals)
-            chain = (glob, self.hyper, self.link, seed, step, _plain(observed, local), first, last, *sweeps)
-            return (*chain, scored.words, scored.counts, scored.starts, cells, totals)
+                return (glob, self.hyper, seed, step, docs, *tail, scored.starts, cells, totals)
+            head = (glob, self.hyper, self.link, seed, step, _plain(observed, local))
+            return (*head, *tail, scored.counts, scored.starts, cells, totals)
 
         self._over(gibbs.rate_documents if self.collapsed else plain.rate_documents, observed, arguments)
         return Rates(cells, totals)
 
-    def place(self, glob: gibbs.Globals, seed: int, batch: Batch, plan: Plan) -> Local:
+    def place(self, glob: Globals, seed: int, batch: Batch, plan: Plan) -> Local:
         """Posterior means of theta of every layer for documents met for the first time."""
         local = self.empty(glob, batch)
         theta1 = np.zeros((len(batch.documents), glob.phi.shape[1]))
@@ -165,7 +165,7 @@ class Sampler(NamedTuple):
         edges = [0, *np.searchsorted(batch.starts, shares), len(batch.documents)]
         self.pool.run(work, [arguments(a, b) for a, b in itertools.pairwise(edges) if a < b])
 
-    def _tables(self, glob: gibbs.Globals) -> gibbs.Tables:
+    def _tables(self, glob: Globals) -> gibbs.Tables:
         kind = np.int32 if self.collapsed else np.int64
         upper = glob.upper
         n_top = len(upper.r)
@@ -173,15 +173,17 @@ class Sampler(NamedTuple):
             np.zeros(glob.phi.shape, dtype=kind), np.zeros(len(upper.rows), np.int64), np.zeros(n_top, np.int64)
         )
 
-    def _collect(self, glob: gibbs.Globals, room: list[gibbs.Tables], q_top: FloatArray, factor: float) -> Collected:
+    def _collect(self, glob: Globals, room: list[gibbs.Tables], q_top: FloatArray, factor: float) -> Collected:
         total = room[0]
         for tables in room[1:]:
             for mine, other in zip(total, tables, strict=True):
-                mine += other
+                np.add(mine, other, out=mine)
         unit = factor / plain.UNIT if self.expected else factor
         upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, total.upper)]
         words = np.multiply(total.words, unit)
-        return Collected([words, *(np.ascontiguousarray(table) for table in upper)], total.top * unit, q_top.sum() * factor)
+        return Collected(
+            [words, *(np.ascontiguousarray(table) for table in upper)], total.top * unit, q_top.sum() * factor
+        )
 
 
 def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:
@@ -198,15 +200,7 @@ def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:
 
 
 @compiled
-def _start(glob, seed, purpose, step, docs, begin, end):
-    for j in range(begin, end):
-        rng = streams.stream(seed, purpose, step, docs.numbers[j])
-        topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-        gibbs.start_document(rng, glob.phi, docs.words, docs.counts, docs.starts[j], docs.starts[j + 1], topics)
-
-
-@compiled
-def _prior(phi, base, prior, begin, end):
+def _prior(phi: FloatArray, base: FloatArray, prior: FloatArray, begin: int, end: int) -> None:
     """``prior = phi base'`` for rows ``begin:end``, each row summed in the same order whatever the threads."""
     n_topics, n_columns = phi.shape[1], base.shape[0]
     turned = np.ascontiguousarray(base.T)

@@ -18,7 +18,9 @@ from engine.augment import crt, expected_crt, gamma, log_factorial, truncated_be
 from engine.contract import Array, FloatArray
 from engine.gibbs import Tables, start_locals
 from engine.jit import compiled
-from engine.streams import CHAIN, INFER, stream, uniform
+from engine.streams import CHAIN, INFER, Stream, stream, uniform
+from engine.tokens import Globals
+from engine.upper import Hyper, Scratch, Upper
 
 POISSON, BERNOULLI, GAMMA = 0, 1, 2
 UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics: sums are exact in any order
@@ -50,22 +52,24 @@ class Work(NamedTuple):
 
 
 @compiled
-def latent_count(rng, link, value, rate, scale):
+def latent_count(rng: Stream, link: int, value: float, rate: float, scale: float) -> tuple[int, Stream]:
     """The count behind an observed value > 0 (models.md 1, links)."""
     if link == BERNOULLI:
         return truncated_poisson(rng, rate)
     if link == GAMMA:
         return truncated_bessel(rng, 2.0 * np.sqrt(scale * value * rate))
-    return np.int64(value), rng
+    return int(value), rng
 
 
 @compiled
-def split_words(rng, glob, link, docs, j, work, keep, table):
+def split_words(
+    rng: Stream, glob: Globals, link: int, docs: PlainDocuments, j: int, work: Work, keep: bool, table: Array
+) -> tuple[Stream, int]:
     """Latent counts of every cell and their split over topics; returns the stream and the document's total."""
     phi, theta1 = glob.phi, docs.theta1[j]
     n_topics = phi.shape[1]
     work.m[:] = 0
-    total_count = np.int64(0)
+    total_count = 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
         word = docs.words[cell]
         total = 0.0
@@ -84,7 +88,7 @@ def split_words(rng, glob, link, docs, j, work, keep, table):
 
 
 @compiled
-def layer_one_shapes(glob, theta, s, shape):
+def layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatArray) -> None:
     """a_j = Phi^(2) theta_j^(2), r for one layer, as a (K_1,) vector."""
     if len(theta) == 0:
         shape[:] = glob.base[0]
@@ -97,7 +101,9 @@ def layer_one_shapes(glob, theta, s, shape):
 
 
 @compiled
-def send_up(rng, glob, theta, s, work, keep, tables):
+def send_up(
+    rng: Stream, glob: Globals, theta: FloatArray, s: Scratch, work: Work, keep: bool, tables: Tables
+) -> Stream:
     """x_k^(2) ~ CRT(m_k^(1), a_k), given to layer 2 and carried to the top."""
     upper = glob.upper
     above.clear(s)
@@ -114,7 +120,19 @@ def send_up(rng, glob, theta, s, work, keep, tables):
 
 
 @compiled
-def one_sweep(rng, glob, hyper, link, docs, j, s, work, rates, keep, tables):
+def one_sweep(
+    rng: Stream,
+    glob: Globals,
+    hyper: Hyper,
+    link: int,
+    docs: PlainDocuments,
+    j: int,
+    s: Scratch,
+    work: Work,
+    rates: bool,
+    keep: bool,
+    tables: Tables,
+) -> Stream:
     """One upward-downward sweep of document ``j`` (models.md 1.1)."""
     theta, c = docs.theta[j], docs.c[j]
     rng, n = split_words(rng, glob, link, docs, j, work, keep, tables.words)
@@ -134,7 +152,7 @@ def one_sweep(rng, glob, hyper, link, docs, j, s, work, rates, keep, tables):
 
 
 @compiled
-def _begin(glob, docs, j, fresh, s, work):
+def _begin(glob: Globals, docs: PlainDocuments, j: int, fresh: bool, s: Scratch, work: Work) -> None:
     if fresh:
         start_locals(glob.upper, docs.theta[j], docs.c[j])
         docs.theta1[j, :] = 1.0 / docs.theta1.shape[1]
@@ -144,14 +162,29 @@ def _begin(glob, docs, j, fresh, s, work):
 
 
 @compiled
-def _new_work(n_topics):
+def _new_work(n_topics: int) -> Work:
     return Work(np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
 
 
 @compiled
 def sweep_documents(
-    glob, hyper, link, expected, seed, purpose, step, docs, begin, end, fresh, burn_in, collect, first_rates, tables, q_top
-):
+    glob: Globals,
+    hyper: Hyper,
+    link: int,
+    expected: bool,
+    seed: int,
+    purpose: int,
+    step: int,
+    docs: PlainDocuments,
+    begin: int,
+    end: int,
+    fresh: bool,
+    burn_in: int,
+    collect: int,
+    first_rates: int,
+    tables: Tables,
+    q_top: FloatArray,
+) -> None:
     """As ``gibbs.sweep_documents``; with ``expected`` the tables receive conditional means, in units of 1/UNIT."""
     s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
     for j in range(begin, end):
@@ -172,12 +205,12 @@ def sweep_documents(
 
 
 @compiled
-def _fixed(value):
-    return np.int64(np.rint(value * UNIT))
+def _fixed(value: float) -> int:
+    return int(np.rint(value * UNIT))
 
 
 @compiled
-def expect_words(glob, docs, j, table):
+def expect_words(glob: Globals, docs: PlainDocuments, j: int, table: Array) -> None:
     """E[A_vk] = x_v phi_vk theta_k / (Phi theta)_v with the theta at the end of the sweep."""
     phi, theta1 = glob.phi, docs.theta1[j]
     for cell in range(docs.starts[j], docs.starts[j + 1]):
@@ -191,7 +224,7 @@ def expect_words(glob, docs, j, table):
 
 
 @compiled
-def expect_tables(glob, theta, s, work, tables):
+def expect_tables(glob: Globals, theta: FloatArray, s: Scratch, work: Work, tables: Tables) -> None:
     """E of the tables above layer 1: the mean of CRT, split by phi theta."""
     upper = glob.upper
     n_layers = len(upper.widths)
@@ -209,7 +242,7 @@ def expect_tables(glob, theta, s, work, tables):
 
 
 @compiled
-def _share_out(upper, theta, layer, k, n, table):
+def _share_out(upper: Upper, theta: FloatArray, layer: int, k: int, n: float, table: Array) -> None:
     """Give ``n`` expected tables of topic ``k`` to the topics of ``layer`` in proportion."""
     begin, width = upper.first[layer], upper.widths[layer]
     row = upper.table[layer] + k * width
@@ -222,9 +255,23 @@ def _share_out(upper, theta, layer, k, n, table):
 
 @compiled
 def rate_documents(
-    glob, hyper, link, seed, step, docs, begin, end, burn_in, collect, thin, scored_words, scored_values, scored_starts,
-    cells, totals
-):
+    glob: Globals,
+    hyper: Hyper,
+    link: int,
+    seed: int,
+    step: int,
+    docs: PlainDocuments,
+    begin: int,
+    end: int,
+    burn_in: int,
+    collect: int,
+    thin: int,
+    scored_words: Array,
+    scored_values: Array,
+    scored_starts: Array,
+    cells: FloatArray,
+    totals: FloatArray,
+) -> None:
     """Go on with the chains of ``begin:end`` and sum over kept sweeps what the scored cells are judged by.
 
     Poisson: the rates, and in ``totals`` their sum over the vocabulary.  Other links: the probability
@@ -249,7 +296,7 @@ def rate_documents(
 
 
 @compiled
-def likelihood(link, value, rate, scale):
+def likelihood(link: int, value: float, rate: float, scale: float) -> float:
     """Poisson: the rate itself; Bernoulli: P(b = 1); gamma: the density of ``value`` > 0."""
     if link == BERNOULLI:
         return -np.expm1(-rate)
@@ -259,10 +306,10 @@ def likelihood(link, value, rate, scale):
 
 
 @compiled
-def _gamma_density(y, rate, scale):
+def _gamma_density(y: float, rate: float, scale: float) -> float:
     """sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale): terms around the largest, in logarithms."""
     log_ratio = np.log(scale) + np.log(y) + np.log(rate)
-    peak = max(np.int64(np.exp(0.5 * log_ratio)), 1)
+    peak = max(int(np.exp(0.5 * log_ratio)), 1)
     log_peak = peak * log_ratio - log_factorial(peak) - log_factorial(peak - 1)
     total, term, x = 1.0, 1.0, peak
     while term > 1e-17 * total:
@@ -278,7 +325,20 @@ def _gamma_density(y, rate, scale):
 
 
 @compiled
-def place_documents(glob, hyper, link, seed, docs, begin, end, burn_in, collect, first_rates, theta1, theta_upper):
+def place_documents(
+    glob: Globals,
+    hyper: Hyper,
+    link: int,
+    seed: int,
+    docs: PlainDocuments,
+    begin: int,
+    end: int,
+    burn_in: int,
+    collect: int,
+    first_rates: int,
+    theta1: FloatArray,
+    theta_upper: FloatArray,
+) -> None:
     """Posterior means of theta for fresh documents: ``theta1`` (documents, K_1), ``theta_upper`` (documents, T)."""
     s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
     nothing = Tables(np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))

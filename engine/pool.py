@@ -1,5 +1,6 @@
 """Spread independent chunks of work over threads; results never depend on how many there are."""
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,7 +10,7 @@ def chunks(n_items: int, n_parts: int) -> list[tuple[int, int]]:
     """Cut ``range(n_items)`` into at most ``n_parts`` contiguous, non-empty pieces of nearly equal size."""
     n_parts = max(1, min(n_parts, n_items))
     edges = [n_items * part // n_parts for part in range(n_parts + 1)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))
 
 
 class Pool:

@@ -33,7 +33,7 @@ def setting(
     default: Any,
     *,
     label: str,
-    help: str,  # noqa: A002 - the word users know
+    help: str,
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] = (),

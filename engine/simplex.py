@@ -225,7 +225,7 @@ def _propose(
 def _project(
     phi: FloatArray,
     excess: FloatArray,
-    reflect: bool,  # noqa: FBT001 - compiled code takes arguments by place
+    reflect: bool,
     new: FloatArray,
     first: int,
     last: int,
@@ -312,7 +312,7 @@ def _log_gammas(counts: Array, eta: float, seed: int, step: int, layer: int, top
 def _scale_rows(
     old: FloatArray,
     usable: Array,
-    every: bool,  # noqa: FBT001 - compiled code takes arguments by place
+    every: bool,
     factors: FloatArray,
     new: FloatArray,
     first: int,

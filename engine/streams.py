@@ -37,7 +37,7 @@ class Stream(NamedTuple):
 
 
 @compiled
-def mix(z):
+def mix(z: np.uint64) -> np.uint64:
     """Finalise 64 bits so that every input bit reaches every output bit (Stafford's variant 13)."""
     z = (z ^ (z >> _S30)) * _MIX1
     z = (z ^ (z >> _S27)) * _MIX2
@@ -45,7 +45,7 @@ def mix(z):
 
 
 @compiled
-def stream(seed, purpose, step, item):
+def stream(seed: int, purpose: int, step: int, item: int) -> Stream:
     """The stream of ``(seed, purpose, step, item)``; all four are taken modulo 2^64."""
     key = mix(np.uint64(seed) + _GOLDEN)
     key = mix((key ^ np.uint64(purpose)) + _GOLDEN)
@@ -57,21 +57,21 @@ def stream(seed, purpose, step, item):
 
 
 @compiled
-def bits(rng):
+def bits(rng: Stream) -> tuple[np.uint64, Stream]:
     """64 random bits and the stream to go on with."""
     state = rng.state + rng.gamma
     return mix(state), Stream(state, rng.gamma)
 
 
 @compiled
-def uniform(rng):
+def uniform(rng: Stream) -> tuple[float, Stream]:
     """A float64 uniform on [0, 1) and the stream to go on with."""
     state = rng.state + rng.gamma
     return np.float64(mix(state) >> _S11) * _UNIT, Stream(state, rng.gamma)
 
 
 @compiled
-def positive(rng):
+def positive(rng: Stream) -> tuple[float, Stream]:
     """A float64 uniform on (0, 1], safe under a logarithm, and the stream to go on with."""
     state = rng.state + rng.gamma
     return (np.float64(mix(state) >> _S11) + 1.0) * _UNIT, Stream(state, rng.gamma)

@@ -13,7 +13,7 @@ import numpy as np
 from engine.augment import beta, crt, gamma
 from engine.contract import Array, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import uniform
+from engine.streams import Stream, uniform
 
 NEGLIGIBLE = 1e-17  # a share of the largest activation that no float64 sum can notice
 SMALLEST = 1e-300  # activations stay positive, so that a document never loses all its topics
@@ -95,7 +95,7 @@ def n_upper(widths: Array) -> int:
 
 
 @compiled
-def new_scratch(upper):
+def new_scratch(upper: Upper) -> Scratch:
     """Working memory for the documents of one thread."""
     total, widest = 0, upper.widths[0]
     for layer in range(1, len(upper.widths)):
@@ -112,7 +112,7 @@ def new_scratch(upper):
 
 
 @compiled
-def survey(upper, theta, s):
+def survey(upper: Upper, theta: FloatArray, s: Scratch) -> None:
     """List the topics in use per layer and set the prior shapes of layers 2..L from the theta above."""
     n_layers = len(upper.widths)
     for layer in range(1, n_layers):
@@ -122,7 +122,7 @@ def survey(upper, theta, s):
 
 
 @inlined
-def _list_live(theta, begin, width, live, n_live, layer):
+def _list_live(theta: FloatArray, begin: int, width: int, live: Array, n_live: Array, layer: int) -> None:
     largest = 0.0
     for c in range(begin, begin + width):
         largest = max(largest, theta[c])
@@ -135,7 +135,7 @@ def _list_live(theta, begin, width, live, n_live, layer):
 
 
 @inlined
-def _set_shapes(upper, theta, s, layer):
+def _set_shapes(upper: Upper, theta: FloatArray, s: Scratch, layer: int) -> None:
     """shapes^(l) = Phi^(l+1) theta^(l+1), r at the top."""
     begin, width = place(upper.first[layer]), place(upper.widths[layer])
     shapes, columns, live = s.shapes, upper.columns, s.live
@@ -155,7 +155,7 @@ def _set_shapes(upper, theta, s, layer):
 
 
 @inlined
-def weigh(upper, theta, layer, k, sums):
+def weigh(upper: Upper, theta: FloatArray, layer: int, k: int, sums: FloatArray) -> int:
     """Write running sums of phi_kc theta_c over the topics c of ``layer``, by blocks of eight; returns their number.
 
     ``sums[b]`` is the sum of the first ``b + 1`` blocks: the last is ``(Phi^(l) theta^(l))_k``, the CRT rate.
@@ -172,22 +172,31 @@ def weigh(upper, theta, layer, k, sums):
             total += rows[row + c] * theta[begin + c]
         sums[n_blocks] = total
         n_blocks += ONE
-    return n_blocks
+    return n_blocks  # type: ignore[return-value]  # an unsigned place, see above
 
 
 @inlined
-def _block(a, i, b, j):
+def _block(a: FloatArray, i: int, b: FloatArray, j: int) -> float:
     """Eight products as a balanced sum: short chains of additions, the same order everywhere."""
-    return (
-        (a[i] * b[j] + a[i + ONE] * b[j + ONE]) + (a[i + TWO] * b[j + TWO] + a[i + THREE] * b[j + THREE])
-    ) + (
+    return ((a[i] * b[j] + a[i + ONE] * b[j + ONE]) + (a[i + TWO] * b[j + TWO] + a[i + THREE] * b[j + THREE])) + (
         (a[i + FOUR] * b[j + FOUR] + a[i + FIVE] * b[j + FIVE])
         + (a[i + SIX] * b[j + SIX] + a[i + SEVEN] * b[j + SEVEN])
     )
 
 
 @inlined
-def split_tables(rng, upper, theta, s, layer, k, n, n_blocks, keep, tables):
+def split_tables(
+    rng: Stream,
+    upper: Upper,
+    theta: FloatArray,
+    s: Scratch,
+    layer: int,
+    k: int,
+    n: int,
+    n_blocks: int,
+    keep: bool,
+    tables: Array,
+) -> Stream:
     """Give ``n`` tables of topic ``k`` of the layer below to topics of ``layer`` (models.md 1.1 step 1).
 
     (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum), with the running sums that :func:`weigh` left in ``s.sums``;
@@ -216,13 +225,13 @@ def split_tables(rng, upper, theta, s, layer, k, n, n_blocks, keep, tables):
 
 
 @compiled
-def clear(s):
+def clear(s: Scratch) -> None:
     """Forget the counts of the last sweep before tables go up again."""
     s.counts[:] = 0
 
 
 @inlined
-def ascend(rng, upper, theta, s, keep, tables, top):
+def ascend(rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, keep: bool, tables: Array, top: Array) -> Stream:
     """Carry the counts of layer 2 up to the top: x^(l+1) ~ CRT(m^(l), Phi^(l+1) theta^(l+1)), then split.
 
     ``top[k]`` receives the tables of the top layer, x_k^(L+1) ~ CRT(m_k^(L), r_k).  For one layer there is
@@ -247,7 +256,7 @@ def ascend(rng, upper, theta, s, keep, tables, top):
 
 
 @inlined
-def draw_rates(rng, upper, hyper, n_tokens, theta, c):
+def draw_rates(rng: Stream, upper: Upper, hyper: Hyper, n_tokens: int, theta: FloatArray, c: FloatArray) -> Stream:
     """p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)) and c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
 
     ``c[l - 2]`` is c^(l); theta^(L+1) is r.  p^(2) is drawn with theta^(1) integrated out.
@@ -265,7 +274,7 @@ def draw_rates(rng, upper, hyper, n_tokens, theta, c):
 
 
 @inlined
-def _layer_sum(upper, theta, layer):
+def _layer_sum(upper: Upper, theta: FloatArray, layer: int) -> float:
     """Sum of theta over the topics of layer index ``layer``; r above the top."""
     total = 0.0
     if layer == len(upper.widths):
@@ -279,7 +288,7 @@ def _layer_sum(upper, theta, layer):
 
 
 @inlined
-def set_q(c, q):
+def set_q(c: FloatArray, q: FloatArray) -> None:
     """q^(1) = 1, q^(l+1) = ln(1 + q^(l) / c^(l+1)) (DLDA eq. 3)."""
     q[0] = 1.0
     for layer in range(len(c)):
@@ -287,7 +296,7 @@ def set_q(c, q):
 
 
 @inlined
-def descend(rng, upper, theta, c, s):
+def descend(rng: Stream, upper: Upper, theta: FloatArray, c: FloatArray, s: Scratch) -> Stream:
     """theta^(l) ~ Gam(shape + m^(l), 1/(c^(l+1) + q^(l))), from the top down to layer 2 (models.md 1.1 step 5)."""
     set_q(c, s.q)
     for layer in range(len(upper.widths) - 1, 0, -1):

@@ -7,6 +7,7 @@ gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The g
     phi_k^(l) ~ Dir(eta^(l)),  r_k ~ Gam(gamma_0/K_L, 1/c_0),  c^(l) ~ Gam(e_0, 1/f_0),  p^(2) ~ Beta(a_0, b_0).
 """
 
+import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,11 +15,11 @@ import numpy as np
 
 from engine import augment, schedule, simplex, streams
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.gibbs import Globals
 from engine.jit import compiled
 from engine.local import LINKS, Collected, Locals, Plan, Sampler
 from engine.pool import Pool
 from engine.settings import SettingError, check, setting
+from engine.tokens import Globals
 from engine.upper import Hyper
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
@@ -110,7 +111,7 @@ class Config:
     gamma0: float = setting(1.0, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
     c0: float = setting(1.0, label="c_0", help="Rate of the prior of r.", low=1e-9)
     sample_gamma0: bool = setting(
-        False,
+        default=False,
         label="Sample gamma_0 and c_0",
         help="Draw gamma_0 and c_0 too, as Zhou, Cong and Chen (2016) do; Gibbs only.",
     )
@@ -214,7 +215,7 @@ def _init(house: _Build, seed: int) -> State:
     config, widths = house.config, (house.facts.n_words, *house.config.layers)
     rng = streams.generator(seed, streams.INIT)
     phi = []
-    for rows, width in zip(widths[:-1], widths[1:], strict=True):
+    for rows, width in itertools.pairwise(widths):
         raw = 0.05 + 0.95 * rng.random((rows, width))
         phi.append(raw / raw.sum(axis=0))
     expanded = ()
@@ -314,26 +315,21 @@ def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple
     top_scale = np.array((1.0 - rate) * float(state.top_scale) + rate * got.q)
     used = _used_scales(config, scale)
     phi, expanded = _move(house, seed, state, got, used, eps, t)
-    r = simplex.shapes_step(
-        state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), _shape_step(config, t), seed, t
-    )
+    r = simplex.shapes_step(state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
     tokens = int(docs.counts.sum())
-    sizes = (*(eps / np.maximum(m, simplex.LEAST_SCALE) for m in used), eps / np.maximum(top_scale, 1e-10)[None])
-    info = Info(sizes, float("nan"), tokens, tokens * (plan.burn_in + plan.collect))
-    state = state._replace(
-        t=np.array(t), phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale
+    sizes = (
+        *(eps / np.maximum(m, simplex.LEAST_SCALE) for m in used),
+        eps / np.maximum(top_scale, simplex.LEAST_SCALE)[None],
     )
+    info = Info(sizes, float("nan"), tokens, tokens * (plan.burn_in + plan.collect))
+    state = state._replace(t=np.array(t), phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale)
     return state, info
 
 
 def _scale_rate(config: Config, t: int) -> float:
-    """eps'_t / scale_step: the authors keep the TLASGR schedule for M in every variant."""
-    return schedule.step_size(schedule.Schedule(1.0, 20.0, 0.7) if config.inference == "sgrld" else
-                              schedule.Schedule(1.0, config.tau, config.kappa), t)
-
-
-def _shape_step(config: Config, t: int) -> float:
-    """eps_t of r: identical in all three algorithms."""
+    """eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
+    if config.inference == "sgrld":
+        return schedule.step_size(schedule.Schedule(), t)
     return schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
 
 
