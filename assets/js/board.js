@@ -163,8 +163,9 @@ export function render({model, view}) {
     if (gate) { gate.disabled = event.target.value !== gate.dataset.needs }
     const element = event.target.closest("[data-input]")
     if (element) {
+      const {value} = event.target // read now: after the event its target is the outermost host
       clearTimeout(typing)
-      typing = setTimeout(() => tell(element.dataset.input, element, {value: event.target.value}), 250)
+      typing = setTimeout(() => tell(element.dataset.input, element, {value}), 250)
     }
   })
   root.addEventListener("dblclick", (event) => {

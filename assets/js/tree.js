@@ -68,7 +68,7 @@ export function render({model, view}) {
   const nodes = () => [...world.querySelectorAll(".tp-node")]
   const node = (id) => world.querySelector(`.tp-node[data-id="${CSS.escape(id ?? "")}"]`)
   const edges = () => [...world.querySelectorAll(".tp-edge")]
-  const say = (name, id, more = {}) => {
+  const say = (name, id = null, more = {}) => {
     if (id) { anchor = id }
     model.send_msg({do: name, id, ...more})
   }
