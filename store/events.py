@@ -1,4 +1,7 @@
-"""Events: what happened to a run, for people (started, resumed, paused, stopped, failed, finished ...)."""
+"""Events: what happened to a run, for people.
+
+Claiming a run tells ``started`` or ``resumed``, ending an attempt ``paused``, ``stopped``, ``finished`` or ``failed``.
+"""
 
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -22,7 +25,7 @@ class Event(NamedTuple):
 
 
 def append(db: Database, run: int, attempt: int, minibatch: int, kind: str, text: str = "") -> None:
-    """Tell that something happened.
+    """Tell that something happened, beside what `store.runs` tells by itself: claims and ends.
 
     Raises
     ------
@@ -32,10 +35,15 @@ def append(db: Database, run: int, attempt: int, minibatch: int, kind: str, text
 
     def work(connection: Connection) -> None:
         own(connection, run, attempt)
-        values = {"run": run, "attempt": attempt, "minibatch": minibatch, "kind": kind, "text": text}
-        connection.execute(insert(events).values(**values, created=now()))
+        tell(connection, run, attempt, minibatch, kind, text)
 
     db.transact(work)
+
+
+def tell(connection: Connection, run: int, attempt: int, minibatch: int, kind: str, text: str) -> None:
+    """Tell that something happened, inside a transaction that owns the run."""
+    values = {"run": run, "attempt": attempt, "minibatch": minibatch, "kind": kind, "text": text}
+    connection.execute(insert(events).values(**values, created=now()))
 
 
 def since(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tuple[list[Event], int]:

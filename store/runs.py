@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, insert, select, update
 
-from store import corpus_rows, removal
+from store import corpus_rows, events, removal
 from store.database import Database, now
 from store.errors import Conflict, LostClaim, StoreError
 from store.ownership import hold, missing, own
@@ -159,7 +159,8 @@ def delete(db: Database, n: int) -> None:
 def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False) -> RunRow:
     """Take a run over for this process, as a new attempt that starts from the run's checkpoint.
 
-    Whatever is later than the checkpoint (everything, without one) is deleted: points, snapshots, events.
+    Whatever is later than the checkpoint (everything, without one) is deleted: points, snapshots, events.  An
+    event tells of the claim.
 
     Parameters
     ----------
@@ -185,7 +186,7 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
         if row.state == "finished":
             raise Conflict(f"run {n} is finished; start a new run to train on")
         if row.alive and not force:
-            raise Conflict(f"run {n} is already being trained by {_worker(row)}; stop it first")
+            raise Conflict(f"run {n} is already being trained by {_worker(row.process)}; stop it first")
         minibatch, seconds = removal.rewind(connection, n)
         measures = last_values(connection, n, _MEASURES)
         wish = row.wish if row.state == "queued" else "run"  # what people asked for while it waited still counts
@@ -206,6 +207,8 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
             heartbeat=now(),
             **measures,
         )
+        kind = "started" if row.started is None else "resumed"
+        events.tell(connection, n, row.attempt + 1, minibatch, kind, f"by {_worker(process)}")
         return _get(connection, n)
 
     return db.transact(work)
@@ -297,7 +300,7 @@ def requeue(db: Database, n: int) -> RunRow:
 
 
 def finish(db: Database, n: int, attempt: int, state: str, message: str = "", traceback: str = "") -> RunRow:
-    """End an attempt as paused, stopped, finished or failed.
+    """End an attempt as paused, stopped, finished or failed; an event tells of it.
 
     Raises
     ------
@@ -313,6 +316,7 @@ def finish(db: Database, n: int, attempt: int, state: str, message: str = "", tr
         if row.state != "running":
             raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
         _set(connection, n, state=state, message=message, traceback=traceback, ended=now())
+        events.tell(connection, n, attempt, row.minibatch, state, message)
         return _get(connection, n)
 
     return db.transact(work)
@@ -371,6 +375,6 @@ def _row(row: Row[Any]) -> RunRow:
     return RunRow(**values)
 
 
-def _worker(row: RunRow) -> str:
-    pid = row.process.get("pid")
-    return "another worker" if pid is None else f"process {pid} on {row.process.get('host', 'this machine')}"
+def _worker(process: dict[str, Any]) -> str:
+    pid = process.get("pid")
+    return "a worker" if pid is None else f"process {pid} on {process.get('host', 'this machine')}"

@@ -134,17 +134,28 @@ def test_the_whole_table_is_read_in_short_reads(db, monkeypatch):
 
 def test_events_are_told_in_order_and_rewound_like_points(db):
     run = claimed_run(db).number
-    events.append(db, run, 1, 0, "started", "from nothing")
+    events.append(db, run, 1, 0, "note", "from nothing")
     snapshots.save_checkpoint(db, run, 1, 10, 1.0, {}, {})
-    events.append(db, run, 1, 20, "failed", "out of memory")
+    events.append(db, run, 1, 20, "note", "going well")
     found, cursor = events.since(db, run, 0)
     assert [(e.attempt, e.minibatch, e.kind, e.text) for e in found] == [
-        (1, 0, "started", "from nothing"),
-        (1, 20, "failed", "out of memory"),
+        (1, 0, "started", "by process 1 on here"),
+        (1, 0, "note", "from nothing"),
+        (1, 20, "note", "going well"),
     ]
     assert found[0].created <= found[1].created
     runs.claim(db, run, {}, force=True)
-    assert [e.kind for e in events.since(db, run)[0]] == ["started"]
-    events.append(db, run, 2, 10, "resumed")
+    told = [(e.attempt, e.minibatch, e.kind) for e in events.since(db, run)[0]]
+    assert told == [(1, 0, "started"), (1, 0, "note"), (2, 10, "resumed")]
     assert [e.kind for e in events.since(db, run, cursor)[0]] == ["resumed"]
     assert events.since(db, run, 10**9) == ([], 10**9)
+
+
+@pytest.mark.parametrize("state", runs.ENDED)
+def test_claims_and_ends_are_events_by_themselves(db, state):
+    run = claimed_run(db).number
+    runs.beat(db, run, 1, minibatch=7, seconds=1.0)
+    snapshots.save_checkpoint(db, run, 1, 7, 1.0, {}, {})
+    runs.finish(db, run, 1, state, "a reason")
+    told = [(e.attempt, e.minibatch, e.kind, e.text) for e in events.since(db, run)[0]]
+    assert told == [(1, 0, "started", "by process 1 on here"), (1, 7, state, "a reason")]
