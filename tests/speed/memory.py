@@ -1,0 +1,106 @@
+"""Peak memory of a worker on a large synthetic corpus, and the time until its first perplexity is in the store.
+
+800,000 documents, 75 million tokens, 10,000 words.  The bound: the corpus as compressed rows, four copies of
+the parameters, and 300 MB for interpreter, compiler and everything else.
+"""
+
+import argparse
+import itertools
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from app import orders
+from engine.jit import cache_folder
+from store import corpora
+from store.corpora import CorpusRow
+from store.database import Database, open_database
+
+from .report import load, parser, say
+from .synthetic import store_corpus
+from .workers import watch
+
+DOCUMENTS, TOKENS, WORDS = 800_000, 75_000_000, 10_000
+MB = 1e6
+ALLOWANCE = 300 * MB
+COPIES = 4
+NAME = "synthetic"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print peak and bound, and the seconds to the first perplexity."""
+    options = parser(__doc__ or "", corpus=False)
+    options.add_argument("--scale", type=float, default=1.0, help="of the number of documents; 0.02 to try")
+    options.add_argument("--layers", default="128-64-32")
+    options.add_argument("--minibatches", type=int, default=200)
+    options.add_argument("--threads", type=int, default=2)
+    options.add_argument("--folder", type=Path, help="keep the store here, and use the one that is there")
+    wanted = options.parse_args(argv)
+    if wanted.folder is not None:
+        wanted.folder.mkdir(parents=True, exist_ok=True)
+        return measure(wanted, wanted.folder)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        return measure(wanted, Path(folder))
+
+
+def measure(wanted: argparse.Namespace, folder: Path) -> int:
+    """Make the corpus, train a worker on it, compare."""
+    db = open_database(folder / f"memory-{wanted.scale:g}.db")
+    try:
+        about = made(db, wanted.scale)
+        run = orders.place(
+            db,
+            NAME,
+            model="dlda",
+            texts={"layers": wanted.layers},
+            minibatches=wanted.minibatches,
+            threads=wanted.threads,
+        )
+        marks = {
+            "sampling begins": lambda row: row.message.startswith("training"),
+            "first perplexity in the store": lambda row: row.point_perplexity is not None,
+        }
+        cold = not any(cache_folder().rglob("*.nbi"))
+        life = watch(db, run.number, folder, marks)
+        if life.row.state != "finished":
+            raise SystemExit(f"the worker did not finish but {life.row.state}: {life.row.message}")
+    finally:
+        db.close()
+    say(f"  kernels {'compiled by this worker' if cold else 'compiled before'}")
+    for name, seconds in life.seen.items():
+        say(f"  {name:<32}{seconds:8.1f} s after the start of the worker")
+    say(f"  {wanted.minibatches} mini-batches done {life.seconds:24.1f} s")
+    rows, parameters = corpus_bytes(about), parameter_bytes(wanted.layers, about.words)
+    bound = rows + COPIES * parameters + ALLOWANCE
+    say(f"  corpus {rows / MB:.0f} MB + {COPIES} x parameters {parameters / MB:.1f} MB + 300 MB = {bound / MB:.0f} MB")
+    say(f"  peak of the worker {life.peak / MB:.0f} MB, ratio to the bound {life.peak / bound:.2f}; {load()}")
+    return 0
+
+
+def made(db: Database, scale: float) -> CorpusRow:
+    """The corpus, from the store when it is there."""
+    for row in corpora.every(db):
+        if row.name == NAME:
+            return row
+    began = time.monotonic()
+    row = store_corpus(db, NAME, documents=int(DOCUMENTS * scale), words=WORDS, tokens=int(TOKENS * scale))
+    seconds = time.monotonic() - began
+    say(f"{row.documents:,} documents, {row.tokens:,} tokens, {row.cells:,} cells made in {seconds:.0f} s; {load()}")
+    return row
+
+
+def corpus_bytes(row: CorpusRow) -> int:
+    """Compressed rows: int64 starts, int32 words and counts, and the part and label of every document."""
+    return 8 * (row.documents + 1) + 8 * row.cells + 5 * row.documents
+
+
+def parameter_bytes(layers: str, words: int) -> int:
+    """Phi of every layer and r in float64."""
+    widths = [words, *map(int, layers.split("-"))]
+    return 8 * (sum(a * b for a, b in itertools.pairwise(widths)) + widths[-1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
