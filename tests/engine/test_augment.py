@@ -3,6 +3,7 @@
 import math
 
 import naive
+import numba
 import numpy as np
 import pytest
 from drawing import MANY, RARE, chi_square, ks, many, mean_is
@@ -67,6 +68,18 @@ def test_normal_follows_its_law_also_in_the_tail():
     beyond = int((np.abs(values) > naive.EDGE).sum())
     assert stats.binomtest(beyond, MANY, 2.0 * stats.norm.sf(naive.EDGE)).pvalue > RARE
     assert ks(np.abs(many(augment.normal, n=5 * MANY)), lambda x: 2.0 * stats.norm.cdf(x) - 1.0) > RARE
+
+
+@numba.njit
+def tail_normal(rng):
+    """A draw from the strip whose part beyond the edge is the tail."""
+    value, _, rng = augment._normal_edge(rng, 0, 1.0)
+    return value, rng
+
+
+def test_the_tail_beyond_the_edge_is_that_of_the_normal():
+    beyond = stats.norm.sf(naive.EDGE)
+    assert ks(many(tail_normal), lambda x: 1.0 - stats.norm.sf(x) / beyond) > RARE
 
 
 def test_successive_normals_are_independent():
