@@ -1,0 +1,140 @@
+"""What people read: README, guide and pages; no link leads nowhere, and no page asks anybody else for anything."""
+
+import ast
+import os
+import re
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+from sources import ROOT, sources
+
+from app.cli import build_parser
+from app.pages.guide import chapter, chapters
+from engine import models, settings
+
+GUIDE = ROOT / "assets" / "guide"
+PAGES = sorted(GUIDE.glob("*.md"))
+README = ROOT / "README.md"
+ADDRESS = re.compile(r"(?:https?:|wss?:)?//[\w.-]+\.[a-z]{2,}", re.IGNORECASE)
+NAMES = re.compile(
+    r"https?://www\.w3\.org/(?:2000/svg|1999/xlink|1999/xhtml)"
+)  # names of languages; nobody fetches them
+CDN = re.compile(r"googleapis|gstatic|jsdelivr|unpkg|cdnjs|esm\.sh|cdn\.(?:holoviz|bokeh|pydata)")
+
+
+def addresses(text: str) -> list[str]:
+    """Outside addresses in a text."""
+    return ADDRESS.findall(NAMES.sub("", text))
+
+
+def links(path: Path) -> list[str]:
+    """Where the links and pictures of a page of Markdown lead."""
+    html = MarkdownIt("commonmark").enable("table").render(path.read_text(encoding="utf-8"))
+    return re.findall(r'(?:href|src)="([^"]+)"', html)
+
+
+def code_lines(path: Path) -> list[str]:
+    """The lines of the code blocks of a page."""
+    blocks = re.findall(r"```\w*\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["*.js", "*.css", "*.svg", "*.html"])
+def test_no_style_script_or_picture_names_another_machine(kind):
+    assert {
+        path.name: found
+        for path in (ROOT / "assets").rglob(kind)
+        if (found := addresses(path.read_text(encoding="utf-8")))
+    } == {}
+
+
+def test_no_module_names_another_machine_outside_its_docstrings():
+    named = {}
+    for source in sources("app"):
+        prose = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+                found = [each for each in addresses(node.value) if "127.0.0.1" not in each] + CDN.findall(node.value)
+                if found:
+                    named.setdefault(source.path, []).extend(found)
+    assert named == {}
+
+
+def test_the_rule_about_addresses_notices_a_font_from_elsewhere():
+    assert addresses('@import url("https://fonts.googleapis.com/css?family=Inter")') == ["https://fonts.googleapis.com"]
+    assert addresses("<script src='//cdn.jsdelivr.net/x.js'>") == ["//cdn.jsdelivr.net"]
+    assert addresses('xmlns="http://www.w3.org/2000/svg"') == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_guide_page_loads_nothing_from_elsewhere(page):
+    html = MarkdownIt("commonmark").enable("table").render(page.read_text(encoding="utf-8"))
+    assert re.findall(r"<(?:img|script|iframe|link)[^>]*//", html) == []
+
+
+def test_every_guide_page_is_a_chapter_with_a_title_of_its_own():
+    assert set(chapters()) == {page.stem for page in PAGES}
+    assert len(set(chapters().values())) == len(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_guide_page_can_be_drawn_and_begins_with_its_heading(page):
+    assert chapter(page.stem).startswith("<h1>")
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
+def test_every_link_inside_the_project_leads_somewhere(page):
+    inside = [link for link in links(page) if not re.match(r"[a-z]+:|\?|#", link)]
+    assert [link for link in inside if not (page.parent / link.partition("#")[0]).exists()] == []
+
+
+def test_every_command_is_told_of_in_the_guide():
+    guide = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    (commands,) = (action for action in build_parser()._actions if action.dest == "command")
+    assert [name for name in commands.choices if f"topiary {name}" not in guide] == []
+
+
+def test_every_command_in_readme_and_guide_exists():
+    (commands,) = (action for action in build_parser()._actions if action.dest == "command")
+    told = [
+        (page.name, found)
+        for page in (README, *PAGES)
+        for line in code_lines(page)
+        for found in re.findall(r"^topiary (\w+)", line)
+    ]
+    assert told
+    assert [each for each in told if each[1] not in commands.choices] == []
+
+
+def test_every_example_line_of_the_readme_is_understood():
+    lines = [line.partition("  #")[0].split()[1:] for line in code_lines(README) if line.startswith("topiary ")]
+    assert lines
+    for words in lines:
+        build_parser().parse_args(words)
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_every_setting_of_a_model_is_told_of_in_the_guide(name):
+    told = (GUIDE / "models.md").read_text(encoding="utf-8")
+    described = settings.describe(models.load(name).Config)
+    assert [about.name for about in described if f"`{about.name}`" not in told] == []
+
+
+def test_ci_runs_the_test_line_of_the_readme_to_the_letter():
+    (line,) = (line for line in code_lines(README) if line.endswith("pytest"))
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert script[-1] == line
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows files have no executable bit")
+def test_ci_can_be_run():
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_the_readme_opens_with_what_topiary_is_and_a_picture_of_it():
+    title, _, sentence, _, picture = README.read_text(encoding="utf-8").splitlines()[:5]
+    assert title == "# Topiary"
+    assert sentence.startswith("Topiary ")
+    assert picture.startswith("![")
+    assert "](assets/" in picture
