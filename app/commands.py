@@ -3,7 +3,6 @@
 import argparse
 import json
 import math
-import os
 import sys
 import time
 from pathlib import Path
@@ -56,16 +55,16 @@ def serve(wanted: argparse.Namespace) -> int:
 
 def import_corpus(wanted: argparse.Namespace) -> int:
     """Make a corpus of a file or folder."""
-    from app import ingest
     from app.cli import IMPORT_HELP
     from app.ingest.errors import IngestError
+    from app.ingest.importing import import_path
     from app.ingest.options import ImportOptions, OptionError
 
     given = {name: getattr(wanted, name) for name in IMPORT_HELP if hasattr(wanted, name)}
     progress = Progress()
     db = open_database(wanted.store)
     try:
-        row = ingest.import_path(db, Path(wanted.path), ImportOptions(**given), progress.show)
+        row = import_path(db, Path(wanted.path), ImportOptions(**given), progress.show)
     except (IngestError, OptionError) as error:
         raise Mistake(str(error)) from error
     finally:
@@ -114,7 +113,7 @@ def train(wanted: argparse.Namespace) -> int:
         texts=texts,
         minibatches=wanted.minibatches,
         seed=wanted.seed,
-        threads=wanted.threads or min(2, os.cpu_count() or 1),
+        threads=wanted.threads or launcher.threads(),
         averaged=wanted.averaged,
         burn_in=wanted.burn_in,
         samples=wanted.samples,

@@ -30,6 +30,11 @@ def most_at_once() -> int:
     return max(1, int(wanted) if wanted.isdigit() else (os.cpu_count() or 2) // 2)
 
 
+def threads() -> int:
+    """How many threads a run gets unless it is told otherwise: two where there are two."""
+    return min(2, os.cpu_count() or 1)
+
+
 def log_folder() -> Path:
     """Where workers write what they have to say besides the store."""
     if sys.platform == "win32":

@@ -34,6 +34,22 @@ def step_points(info: Info, topics: Topics, *, minibatch: int, documents: int, s
     return points
 
 
+def refuse_nonsense(topics: Topics, minibatch: int) -> None:
+    """Stop before anything is written of topics that are no longer numbers.
+
+    Raises
+    ------
+    ArithmeticError
+        With the layer and the mini-batch.
+    """
+    for layer, phi in enumerate(topics.phi, start=1):
+        if not np.isfinite(phi).all():
+            raise ArithmeticError(
+                f"the topics of layer {layer} are no longer finite numbers after mini-batch {minibatch}; "
+                "try a smaller step size"
+            )
+
+
 def active(weights: Array) -> int:
     """How many topics of a layer weigh at least one hundredth of the layer's mean."""
     return int(np.count_nonzero(weights >= ACTIVE * weights.mean()))

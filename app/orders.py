@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from app.plan import Order
 from engine import models, settings
 from store import corpora, runs
+from store.corpora import CorpusRow
 from store.database import Database
 from store.runs import RunRow
 
 STEPS = 3500  # mini-batches of Table 1
 SWEEPS = 1500  # of a batch sampler: 1,000 and 500 in the authors' demonstration
+LINK_OF = {"binary": "bernoulli", "real": "gamma"}  # kinds of a corpus; counts take the model's default
 LARGEST_SEED = 2**63 - 1
 
 
@@ -59,8 +61,7 @@ def place(
     """
     about = corpora.find(db, corpus)
     try:
-        module = models.load(model)
-        config = settings.parse(module.Config, dict(texts))
+        config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
         inference = str(getattr(config, "inference", ""))
         order = Order(
             minibatches=(SWEEPS if inference == "gibbs" else STEPS) if minibatches is None else minibatches,
@@ -89,3 +90,14 @@ def place(
         seed=seed,
         name=name,
     )
+
+
+def _with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts and the observation link that suits the corpus, where the model has a choice and none was made."""
+    described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
+    link = texts.get("link") or LINK_OF.get(about.kind, "")
+    if link and "link" in described:
+        if about.kind == "real" and link != LINK_OF["real"]:
+            raise OrderError(f"corpus {about.name!r} holds real numbers, which need link {LINK_OF['real']}; got {link}")
+        return dict(texts) | {"link": link}
+    return dict(texts)

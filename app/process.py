@@ -14,7 +14,7 @@ CLOCK_STEP = 2.0  # seconds; the creation time of one process may be told this d
 
 
 def identity() -> dict[str, Any]:
-    """This process, as JSON for the run's row."""
+    """Who the process calling this is, as JSON for the row of a run."""
     return {"pid": os.getpid(), "created": psutil.Process().create_time(), "host": platform.node()}
 
 

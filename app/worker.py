@@ -217,7 +217,11 @@ class Session:
 
     def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
         """Write what the plan wants after this mini-batch; placing examples moves the position on."""
+        from app.measure import refuse_nonsense
+
         t = position.minibatch
+        if plan.due(t):
+            refuse_nonsense(training.kernel.topics(position.state), t)
         if t in plan.reports:
             self._report(training, plan, position, info)
         if t in plan.snapshots:

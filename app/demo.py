@@ -1,0 +1,127 @@
+"""``topiary demo``: a corpus from this very machine, a run on it, and the browser, at once.
+
+The page opens first; a process of its own (``python -P -m app.demo``) reads the corpus and orders the
+run meanwhile, and tells how far it is, line by line.
+"""
+
+import json
+import subprocess
+import sys
+from threading import Thread
+from typing import IO
+
+from app import launcher, notice
+from app.ingest.builtin import NAME, import_builtin
+from app.orders import OrderError, place
+from app.progress import Progress
+from store import corpora, runs
+from store.database import Database, open_database
+from store.errors import StoreError
+
+LAYERS = "128-64-32"
+MINIBATCHES = 3500
+RUN_NAME = "demo"
+
+
+def run(store: str | None, *, port: int | None = None, open_browser: bool = True) -> int:
+    """Serve the store while the demo is prepared; ends with the server.
+
+    Parameters
+    ----------
+    store : str or None
+        URL or path of the store.
+    port : int or None
+        As in :func:`app.serve.serve`.
+    open_browser : bool
+        Open a browser on the page.
+    """
+    db = open_database(store)
+    url = db.url
+    db.close()
+    notice.post("Preparing the demo: reading the documentation of the Python packages on this machine")
+    child = _prepare_elsewhere(url)
+    Thread(target=_follow, args=(child,), daemon=True).start()
+    from app.serve import serve
+
+    try:
+        serve(url, port, open_browser=open_browser)
+    finally:
+        if child.poll() is None:
+            child.terminate()
+            child.wait()
+    return 0
+
+
+def prepare(db: Database, tell: "Teller") -> int:
+    """Import the built-in corpus unless it is there, order a run unless there is one, and start it.
+
+    Returns
+    -------
+    int
+        Number of the run to look at.
+    """
+    row = next((row for row in corpora.every(db) if row.name == NAME), None) or import_builtin(db, tell)
+    there = [each for each in runs.every(db) if each.corpus == row.number and each.name == RUN_NAME]
+    if there and launcher.state_of(there[-1]) != "failed":
+        number = there[-1].number
+        if launcher.state_of(there[-1]) in ("paused", "stopped", "silent"):
+            launcher.resume(db, number)
+    else:
+        tell("Starting a three-layer model", None)
+        texts = {"layers": LAYERS}
+        number = place(
+            db, row.name, model="dlda", texts=texts, minibatches=MINIBATCHES, threads=launcher.threads(), name=RUN_NAME
+        ).number
+    launcher.fill(db)
+    return number
+
+
+class Teller:
+    """Progress as lines of JSON, for the process that shows it."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __call__(self, words: str, share: float | None) -> None:
+        """Tell what is being done and how much of it is."""
+        self._stream.write(json.dumps([words, share]) + "\n")
+        self._stream.flush()
+
+
+def main() -> int:
+    """Prepare the demo of the store in TOPIARY_STORE, telling on standard output."""
+    tell = Teller(sys.stdout)
+    try:
+        number = prepare(open_database(), tell)
+    except (StoreError, OrderError) as error:
+        tell(f"The demo cannot be prepared: {error}", None)
+        return 2
+    tell(f"Run {number} is training", 1.0)
+    return 0
+
+
+def _prepare_elsewhere(url: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "app.demo"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env=launcher.environment(url),
+    )
+
+
+def _follow(child: "subprocess.Popen[str]") -> None:
+    """Pass on what the preparing process tells: to the terminal, and to the pages."""
+    progress = Progress()
+    words = ""
+    for line in child.stdout or ():
+        words, share = json.loads(line)
+        progress.show(words, share)
+        notice.post(f"Preparing the demo: {words[0].lower()}{words[1:]}")
+    progress.end(words)
+    notice.post("" if child.wait() == 0 else words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,352 @@
+"""The commands: exit statuses, sentences and the keys of JSON."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app import cli, commands, launcher, process
+from app.ingest.options import ImportOptions
+from app.progress import Progress, bar, duration
+from store import corpora, runs, snapshots
+from store.blocks import DocumentBlock
+from store.database import open_database
+from store.points import Point
+
+WORDS = ("apple", "bread", "cheese", "dates", "eggs", "figs")
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """Path of an empty store, and data and logs in the test's own folder."""
+    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "data"))
+    monkeypatch.delenv("TOPIARY_STORE", raising=False)
+    return str(tmp_path / "store.db")
+
+
+@pytest.fixture
+def no_workers(monkeypatch):
+    """Runs stay queued."""
+    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+
+
+@pytest.fixture
+def filled(store):
+    """A store with a corpus, and a run that has points and one snapshot."""
+    db = open_database(store)
+    block = DocumentBlock(
+        first=0,
+        starts=np.array([0, 2, 4, 6, 8]),
+        words=np.array([0, 1, 2, 3, 4, 5, 0, 2], dtype=np.int32),
+        values=np.ones(8, dtype=np.int32),
+        part=np.array([0, 0, 0, 1], dtype=np.int8),
+        labels=np.full(4, -1, dtype=np.int32),
+        scored_starts=None,
+        scored_words=None,
+        scored_values=None,
+        titles=[""] * 4,
+        texts=[""] * 4,
+        columns=[{}] * 4,
+    )
+    with corpora.writer(db, "food", WORDS) as writer:
+        writer.add(block)
+    row = runs.create(
+        db,
+        corpus=writer.row.number,
+        model="dlda",
+        inference="tlasgr",
+        layers=(3, 2),
+        settings={},
+        plan={"minibatches": 9},
+        seed=1,
+    )
+    row = runs.claim(db, row.number, process.identity())
+    points = [Point(4, 40, 0.5, "point_perplexity", 0, 5.5)]
+    runs.beat(
+        db,
+        row.number,
+        row.attempt,
+        minibatch=4,
+        seconds=0.5,
+        tokens_per_second=8.0,
+        point_perplexity=5.5,
+        points=points,
+    )
+    rng = np.random.default_rng(1)
+    phi = {"phi.0": rng.dirichlet(np.ones(6), 3).T, "phi.1": rng.dirichlet(np.ones(3), 2).T}
+    snapshots.append(db, row.number, row.attempt, 4, 0.5, phi | {"r": np.array([1.0, 3.0])})
+    db.close()
+    return store
+
+
+def call(capsys, *words):
+    """Exit status, standard output and standard error of one command."""
+    try:
+        status = cli.main(list(words))
+    except SystemExit as end:
+        status = int(end.code or 0)
+    out = capsys.readouterr()
+    return status, out.out, out.err
+
+
+def read(capsys, *words):
+    status, out, _ = call(capsys, *words, "--json")
+    assert status == 0
+    return json.loads(out)
+
+
+def test_show_has_the_promised_keys(capsys, filled):
+    facts = read(capsys, "show", "1", "--store", filled)
+    promised = (
+        "run state model inference layers minibatch point_perplexity averaged_perplexity seconds tokens_per_second"
+    )
+    assert set(promised.split()) <= set(facts)
+    assert (facts["run"], facts["state"], facts["layers"], facts["minibatch"]) == (1, "running", [3, 2], 4)
+    assert (facts["point_perplexity"], facts["averaged_perplexity"]) == (5.5, None)
+
+
+def test_runs_are_listed_with_the_same_facts_as_show(capsys, filled):
+    assert [row["run"] for row in read(capsys, "runs", "--store", filled)] == [1]
+    status, out, _ = call(capsys, "runs", "--store", filled)
+    assert status == 0
+    assert "dlda tlasgr" in out
+    assert "4/9" in out
+
+
+def test_a_run_that_nobody_trains_is_shown_as_silent(capsys, filled):
+    db = open_database(filled)
+    runs.claim(db, 1, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}, force=True)
+    db.close()
+    assert read(capsys, "show", "last", "--store", filled)["state"] == "silent"
+
+
+def test_topics_are_listed_by_layer_and_rank(capsys, filled):
+    table = read(capsys, "topics", "1", "--store", filled)
+    assert [(row["layer"], row["rank"]) for row in table] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
+    assert {"layer", "rank", "topic", "share", "words"} <= set(table[0])
+    top = read(capsys, "topics", "1", "--layer", "2", "--store", filled)
+    assert [row["topic"] for row in top] == [2, 1]
+    assert [row["share"] for row in top] == [0.75, 0.25]
+    assert set(top[0]["words"]) == set(WORDS)
+
+
+def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_path):
+    for form in ("svg", "graphml", "json"):
+        path = tmp_path / f"tree.{form}"
+        status, out, _ = call(
+            capsys,
+            "tree",
+            "1",
+            "--layer",
+            "2",
+            "--node",
+            "1",
+            "--threshold",
+            "1",
+            "--output",
+            str(path),
+            "--store",
+            filled,
+        )
+        assert (status, out.strip()) == (0, str(path))
+        assert path.stat().st_size > 100
+
+
+def test_points_are_printed_as_csv(capsys, filled):
+    status, out, _ = call(capsys, "points", "1", "--store", filled)
+    assert status == 0
+    assert out.splitlines() == ["minibatch,documents,seconds,name,layer,value", "4,40,0.5,point_perplexity,0,5.5"]
+
+
+def test_train_prints_the_number_of_the_run_and_nothing_else(capsys, filled, no_workers):
+    options = [
+        "--layers",
+        "4-2",
+        "--minibatches",
+        "10",
+        "--seed",
+        "7",
+        "--set",
+        "eta=0.1",
+        "--set",
+        "batch_size=3",
+        "--averaged",
+        "--store",
+    ]
+    status, out, _ = call(capsys, "train", "food", *options, filled)
+    assert (status, out) == (0, "2\n")
+    facts = read(capsys, "show", "2", "--store", filled)
+    assert (facts["layers"], facts["seed"], facts["minibatches"]) == ([4, 2], 7, 10)
+    assert facts["settings"]["eta"] == [0.1]
+    assert facts["settings"]["batch_size"] == 3
+    assert facts["plan"]["averaged"] is True
+
+
+def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1(capsys, filled, no_workers):
+    for inference, length in (("gibbs", 1500), ("tlasgr", 3500)):
+        status, out, _ = call(capsys, "train", "food", "--inference", inference, "--store", filled)
+        assert status == 0
+        assert read(capsys, "show", out.strip(), "--store", filled)["minibatches"] == length
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("train nothing", "there is no corpus 'nothing'; the store has food (1)"),
+        ("train food --model lda9", "there is no model 'lda9'; the models are dlda"),
+        ("train food --layers 12-x", "layers cannot be read from '12-x'"),
+        ("train food --layers 0", "layers must be at least 1; got 0"),
+        ("train food --inference magic", "inference must be one of tlasgr, tlfsgr, sgrld, gibbs; got 'magic'"),
+        ("train food --set colour=1", "there is no setting 'colour'; the settings are layers"),
+        ("train food --set colour", "--set wants NAME=VALUE, as in eta=0.05; got 'colour'"),
+        ("train food --minibatches 0", "minibatches must be a whole number of at least 1; got 0"),
+        ("train food --seed -1", "seed must be from 0 to"),
+        ("train food --minibatches ten", "argument --minibatches: invalid int value: 'ten'"),
+        ("show 77", "there is no run number 77"),
+        ("show seven", "a run is named by its number, or last; got 'seven'"),
+        ("topics 1 --layer 5", "run 1 has no layer 5: it has layers 1 to 2"),
+        ("tree 1 --layer 2 --node 3 --output x.svg", "layer 2 of run 1 has no topic 3: it has topics 1 to 2"),
+        ("tree 1 --output tree.pdf", "cannot write a tree as 'tree.pdf': its name must end in one of"),
+        ("tree 1", "the following arguments are required: --output"),
+        ("corpora delete", "say which corpus to delete, by name or number"),
+        ("corpora delete food", "food"),
+        ("import /no/such/file.txt", "/no/such/file.txt"),
+        ("import . --max-df 3", "max_df must be a share of the documents above 0 and up to 1; got 3.0"),
+        ("delete 1", "run 1 is training; stop it before deleting it"),
+        ("resume 1", "run 1 is running; there is nothing to resume"),
+        ("dance", "invalid choice: 'dance'"),
+        ("", "the following arguments are required: COMMAND"),
+    ],
+)
+def test_a_mistake_is_one_sentence_on_standard_error_and_status_2(capsys, filled, no_workers, words, sentence):
+    given = words.split()
+    status, out, err = call(capsys, *given, *(["--store", filled] if given and given[0] != "dance" else []))
+    assert status == 2
+    assert out == ""
+    assert sentence in err
+    assert err.startswith("topiary")
+    assert len(err.splitlines()) == 1
+    assert "Traceback" not in err
+
+
+def test_a_store_that_cannot_be_opened_is_a_sentence(capsys, tmp_path):
+    status, _, err = call(capsys, "runs", "--store", str(tmp_path))
+    assert status == 2
+    assert "is a folder" in err
+
+
+def test_an_empty_store_says_how_to_begin(capsys, store):
+    for command in ("runs", "corpora"):
+        status, out, err = call(capsys, command, "--store", store)
+        assert (status, out) == (0, "")
+        assert "topiary demo" in err
+    assert read(capsys, "runs", "--store", store) == []
+
+
+def test_texts_are_imported_trained_on_and_deleted_by_command(capsys, store, tmp_path, no_workers):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for j in range(12):
+        (folder / f"{j}.txt").write_text(f"apple bread cheese number{'abc'[j % 3]} apple bread", encoding="utf-8")
+    facts = read(capsys, "import", str(folder), "--name", "food", "--min-df", "1", "--max-df", "1", "--store", store)
+    assert (facts["name"], facts["documents"]) == ("food", 12)
+    assert [row["name"] for row in read(capsys, "corpora", "--store", store)] == ["food"]
+    assert call(capsys, "train", "food", "--layers", "2", "--store", store)[1] == "1\n"
+    assert call(capsys, "stop", "1", "--store", store)[0] == 0
+    assert read(capsys, "show", "1", "--store", store)["state"] == "stopped"
+    assert call(capsys, "delete", "1", "--store", store)[1] == "deleted run 1\n"
+    assert call(capsys, "corpora", "delete", "food", "--store", store)[1] == "deleted corpus 1, food\n"
+
+
+def test_wait_tells_how_a_run_ended_and_fails_when_it_did(capsys, filled):
+    db = open_database(filled)
+    row = runs.get(db, 1)
+    runs.finish(db, 1, row.attempt, "failed", "ValueError: no")
+    assert commands.wait(db, 1) == 1
+    assert "run 1 failed: ValueError: no" in capsys.readouterr().err
+    db.close()
+
+
+def test_every_option_of_an_import_has_a_flag():
+    assert set(cli.IMPORT_HELP) == set(ImportOptions.__dataclass_fields__)
+
+
+def test_every_command_takes_a_store():
+    parser = cli.build_parser()
+    choices = next(action.choices for action in parser._actions if action.dest == "command")
+    steering = {"train", "runs", "show", "stop", "pause", "resume", "delete"}
+    assert steering | {"demo", "import", "corpora", "topics", "tree", "serve", "benchmark"} <= set(choices)
+    for name, command in choices.items():
+        if name != "benchmark":
+            assert "--store" in command.format_help()
+            assert hasattr(commands, command.get_default("function"))
+
+
+def test_another_package_in_our_way_is_named_in_one_sentence(tmp_path):
+    (tmp_path / "engine.py").write_text("", encoding="utf-8")
+    script = "import sys; sys.path.insert(0, sys.argv[1]); from app import cli; sys.exit(cli.main(['runs']))"
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", script, str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+    )
+    assert found.returncode == 2
+    assert f"another package called 'engine' ({tmp_path / 'engine.py'}) hides Topiary's own" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+def test_the_command_starts_without_loading_compiler_or_screen():
+    script = "import sys; from app import cli; cli.build_parser(); import app.commands\n"
+    script += "print(sorted({n.partition('.')[0] for n in sys.modules} & {'numba','panel','bokeh','sklearn','scipy'}))"
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+    )
+    assert found.stdout.strip() == "[]"
+
+
+class Screen:
+    """A terminal, or not."""
+
+    def __init__(self, *, terminal):
+        self.text = ""
+        self._terminal = terminal
+
+    def isatty(self):
+        return self._terminal
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+def test_progress_is_one_line_on_a_terminal_and_lines_elsewhere():
+    for terminal, lines in ((True, 1), (False, 2)):
+        screen = Screen(terminal=terminal)
+        progress = Progress(screen)
+        progress.show("reading", 0.25, "1/4")
+        progress.show("reading", 0.5, "2/4")
+        progress.show("storing", None)
+        progress.end("done")
+        assert screen.text.endswith("done\n")
+        assert screen.text.count("\n") == 1 + (lines if not terminal else 0)
+        assert ("\r" in screen.text) is terminal
+
+
+def test_bars_and_times_are_readable():
+    assert bar(0.25) == "[######------------------]  25 %"
+    assert bar(7) == f"[{'#' * 24}] 100 %"
+    assert [duration(s) for s in (0, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 05 min"]

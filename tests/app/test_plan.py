@@ -1,0 +1,127 @@
+"""The plan of a run is a pure function of counts, and keeps watching cheap."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app import plan
+from app.plan import Averaging, Effort, Order
+
+TABLE_1 = Effort(200, 90.0, 51.1, 275_456, 266_500, 224)  # 128-64-32 on 20 Newsgroups
+efforts = st.builds(
+    Effort,
+    documents=st.integers(1, 5000),
+    sweeps=st.floats(1, 300),
+    tokens_per_document=st.floats(1, 5000),
+    snapshot_numbers=st.integers(10, 10**7),
+    checkpoint_numbers=st.integers(10, 10**8),
+    widths=st.integers(1, 2000),
+)
+
+
+def make(minibatches=3500, effort=TABLE_1, train=11_284, test=7_502, **order):
+    return plan.make(Order(minibatches=minibatches, **order), effort, train_documents=train, test_documents=test)
+
+
+def cost(made, effort):
+    """Token draws of everything but training, as the plan counts them."""
+
+    def sweeps(length):
+        return length.burn_in + length.collect
+
+    documents = len(made.evaluations) * made.curve_documents * sweeps(made.curve_sweeps)
+    documents += made.final_documents * sweeps(made.final_sweeps)
+    placed = made.placed_documents + (len(made.snapshots) - 1) * made.placed_each
+    documents += placed * sweeps(plan.PLACE_SWEEPS)
+    written = len(made.snapshots) * plan.SNAPSHOT_DRAWS * effort.snapshot_numbers
+    written += len(made.checkpoints) * plan.CHECKPOINT_DRAWS * effort.checkpoint_numbers
+    return documents * effort.tokens_per_document + written
+
+
+@given(st.integers(1, 10**5), efforts, st.integers(1, 10**6), st.integers(0, 10**5), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_the_same_counts_make_the_same_plan_and_it_stays_within_the_run(minibatches, effort, train, test, averaged):
+    made = make(minibatches, effort, train, test, averaged=averaged)
+    assert made == make(minibatches, effort, train, test, averaged=averaged)
+    for times in (made.reports, made.snapshots, made.checkpoints):
+        assert minibatches in times
+        assert min(times) >= 1
+        assert max(times) == minibatches
+    assert {1, minibatches} <= made.reports & made.snapshots
+    assert (1 in made.evaluations) == (test > 0)
+    assert made.curve_documents <= test
+    assert made.final_documents <= test
+    assert 1 <= made.placed_each <= made.placed_documents <= train
+    assert len(made.snapshots) < 190
+    assert len(made.reports) < 450
+
+
+@given(
+    st.integers(1000, 10**5), st.integers(100, 1000), st.integers(30, 200), st.floats(50, 500), st.integers(0, 20_000)
+)
+@settings(max_examples=80, deadline=None)
+def test_watching_costs_less_than_15_percent_of_the_draws_of_training(minibatches, documents, sweeps, tokens, test):
+    effort = TABLE_1._replace(documents=documents, sweeps=float(sweeps), tokens_per_document=tokens)
+    made = make(minibatches, effort, test=test)
+    assert cost(made, effort) < 0.15 * effort.draws * minibatches
+
+
+def test_evaluation_costs_less_than_a_tenth_at_the_settings_of_table_1():
+    made = make()
+    sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
+    assert len(made.evaluations) * made.curve_documents * sweeps < 0.1 * 3500 * 200 * 90
+    assert made.final_documents == 7502
+    assert len(made.evaluations) > 70
+    assert len(made.snapshots) > 100
+    assert len(made.checkpoints) > 40
+
+
+def test_the_curve_is_dense_at_the_start():
+    assert {1, 2, 5, 10, 20, 50, 100, 3500} <= make().evaluations
+
+
+def test_a_corpus_without_test_documents_is_not_evaluated():
+    made = make(test=0, averaged=True)
+    assert made.evaluations == frozenset()
+    assert made.averaging is None
+    assert made.final_documents == 0
+
+
+def test_the_averaged_protocol_is_that_of_table_1_and_keeps_its_shares_in_shorter_runs():
+    assert make(3500, averaged=True).averaging == Averaging(2001, 3500)
+    assert make(7000, averaged=True).averaging == Averaging(2001, 3500)
+    assert make(700, averaged=True).averaging == Averaging(401, 700)
+    assert make(700, averaged=True, burn_in=100, samples=50).averaging == Averaging(101, 150)
+    assert make(3500).averaging is None
+
+
+def test_the_papers_point_perplexity_is_made_on_demand_on_all_test_documents():
+    made = make(10, paper_point=True)
+    assert made.final_documents == 7502
+    assert made.final_sweeps == plan.PAPER_SWEEPS
+    assert (made.final_sweeps.burn_in, made.final_sweeps.collect) == (200, 400)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"minibatches": 0}, "minibatches must be a whole number of at least 1; got 0"),
+        ({"minibatches": 10, "threads": 0}, "threads must be a whole number of at least 1; got 0"),
+        ({"minibatches": 2.5}, "minibatches must be a whole number of at least 1; got 2.5"),
+        ({"minibatches": 10, "averaged": True, "burn_in": 10}, "burn_in must be less than the 10 mini-batches"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused_in_a_sentence(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Order(**given)
+
+
+def test_an_order_survives_json_and_ignores_keys_of_others():
+    order = Order(minibatches=7, threads=2, averaged=True, burn_in=3, samples=2, paper_point=True)
+    assert Order.from_json(order.to_json() | {"colour": "blue"}) == order
+
+
+def test_ladder_and_spread_hold_both_ends():
+    assert sorted(plan.ladder(100, 10)) == [1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+    assert sorted(plan.spread(10, 3)) == [1, 4, 8, 10]
+    assert plan.ladder(1, 70) == plan.spread(1, 70) == frozenset({1})

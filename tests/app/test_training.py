@@ -1,0 +1,20 @@
+"""Parts of training that need no process: examples of topics, blocks, views."""
+
+import numpy as np
+
+from app.training import EXAMPLES, best_documents
+
+
+def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():
+    shares = np.array([[0.1, -1], [0.7, 0.2], [0.2, -1]], dtype=np.float32)
+    documents, weights = best_documents(shares, np.array([40, 10, 30]))
+    assert documents.shape == weights.shape == (2, EXAMPLES)
+    assert documents[0, :4].tolist() == [10, 30, 40, -1]
+    assert documents[1, :2].tolist() == [10, -1]
+    np.testing.assert_allclose(weights[0, :4], [0.7, 0.2, 0.1, 0])
+    assert weights[1, 1] == 0
+
+
+def test_equal_shares_keep_the_order_of_their_rows():
+    documents, _ = best_documents(np.full((30, 1), 0.5, dtype=np.float32), np.arange(100, 130))
+    assert documents[0].tolist() == list(range(100, 120))
