@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 
-from app import launcher
+from app import launcher, orders
 from app.feed import Feed
-from app.plan import Order
-from engine import models, settings
 from store import labels, runs
 from store.database import Database, open_database
 from store.runs import RunRow
@@ -30,7 +28,9 @@ class NewRun:
     model : str
     texts : dict of str
         Settings as texts, by name; empty ones keep their default.
-    order : Order
+    minibatches : int
+    averaged : bool
+        Also run the averaged protocol.
     seed : int
     name : str
     """
@@ -38,7 +38,8 @@ class NewRun:
     corpus: int
     model: str
     texts: dict[str, str]
-    order: Order
+    minibatches: int
+    averaged: bool = False
     seed: int = 1
     name: str = ""
 
@@ -66,19 +67,18 @@ class Actions:
 
         Raises
         ------
-        engine.settings.SettingError
+        app.orders.OrderError
             When a setting cannot be read or is out of bounds.
         """
-        config = settings.parse(models.load(wanted.model).Config, wanted.texts)
-        row = runs.create(
+        row = orders.place(
             self._writing(),
-            corpus=wanted.corpus,
+            wanted.corpus,
             model=wanted.model,
-            inference=str(getattr(config, "inference", "")),
-            layers=tuple(getattr(config, "layers", ())),
-            settings=settings.to_json(config),
-            plan=wanted.order.to_json(),
+            texts=wanted.texts,
+            minibatches=wanted.minibatches,
+            averaged=wanted.averaged,
             seed=wanted.seed,
+            threads=launcher.threads(),
             name=wanted.name,
         )
         self.fill(now=True)
@@ -119,7 +119,7 @@ class Actions:
         """Forget ended workers and start what is queued; the feed calls it after every look."""
         launcher.reap()
         if any(row.state == "queued" for row in rows):
-            self.fill()
+            self.feed.submit(self.fill)  # a write may have to wait; the poller must not
 
     def fill(self, *, now: bool = False) -> None:
         """Start queued runs while there is room, at most every few seconds."""

@@ -66,7 +66,7 @@ class Tick:
 class Document(Protocol):
     """The part of a Bokeh document that the feed uses."""
 
-    def add_next_tick_callback(self, callback: Callable[[], None]) -> Any: ...  # noqa: D102
+    def add_next_tick_callback(self, callback: Callable[[], Any]) -> Any: ...  # noqa: D102
 
 
 class _Listener:
@@ -302,7 +302,7 @@ class Feed:
             self._rows, self._states = rows, states
             for gone in old.keys() - rows.keys():
                 for cache in (self._histories, self._latest, self._sparks):
-                    cache.pop(gone, None)  # type: ignore[attr-defined]
+                    cache.pop(gone, None)
         changed = {n for n in rows if n not in old or _still(old[n]) != _still(rows[n]) or old_states[n] != states[n]}
         return changed | (old.keys() - rows.keys())
 

@@ -37,7 +37,7 @@ class View(param.Parameterized):
     identity number (column + 1) in layer ``layer``.
     """
 
-    page = param.Selector(default="watch", objects=list(PAGES))
+    page: Any = param.Selector(default="watch", objects=list(PAGES))
     run = param.Integer(default=0, bounds=(0, None))
     snapshot = param.Integer(default=0, bounds=(0, None))
     layer = param.Integer(default=1, bounds=(1, 999))
@@ -45,10 +45,10 @@ class View(param.Parameterized):
     roots = param.ClassSelector(default=(), class_=tuple)
     closed = param.ClassSelector(default=(), class_=tuple)
     threshold = param.Number(default=5.0, bounds=(0.0, 1e6))
-    direction = param.Selector(default="down", objects=list(DIRECTIONS))
-    part = param.Selector(default="union", objects=list(PARTS))
+    direction: Any = param.Selector(default="down", objects=list(DIRECTIONS))
+    part: Any = param.Selector(default="union", objects=list(PARTS))
     overlay = param.ClassSelector(default=(), class_=tuple)
-    axis = param.Selector(default="minibatches", objects=list(AXES))
+    axis: Any = param.Selector(default="minibatches", objects=list(AXES))
     tab = param.String(default="")
 
 

@@ -81,7 +81,8 @@ class Shell:
 
     def __init__(self, site: Site, query: str, *, dark: bool) -> None:
         self._site = site
-        self._document = pn.state.curdoc
+        document: Any = pn.state.curdoc
+        self._document = document
         self._open = True
         self._listeners: list[Callable[[Tick], None]] = []
         self._built: dict[str, Viewable] = {}
@@ -96,7 +97,7 @@ class Shell:
         self._draw_bar()
         self._show()
         self.view.param.watch(self._on_view, list(session.FIELDS))
-        self._end = site.feed.subscribe(self._document, self._on_tick)
+        self._end = site.feed.subscribe(document, self._on_tick)
 
     def close(self) -> None:
         """Forget this session; called when the browser is gone."""
@@ -143,8 +144,8 @@ class Shell:
             fields["run"] = next((row.number for row in everyone if row.state == "running"), everyone[0].number)
         return session.DEFAULTS | fields
 
-    def _frame(self, *, dark: bool) -> pmui.Page:
-        page = pmui.Page(
+    def _frame(self, *, dark: bool) -> Any:
+        page = pmui.Page(  # type: ignore[attr-defined]
             title="",
             meta_title="Topiary",
             favicon=asset("icons/topiary.svg"),
@@ -153,8 +154,7 @@ class Shell:
             theme_config=theme.theme_config(),
             template=theme.template(),
             dark_theme=dark,
-            busy_indicator=None,
-            sx={"& .main": {"backgroundColor": "var(--tp-ground)"}},
+            sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
         page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
@@ -174,9 +174,7 @@ class Shell:
             listener(tick)
 
     def _on_address(self, message: Message) -> None:
-        if message.get("dark") is True:
-            self.page.dark_theme = True
-        elif isinstance(message.get("query"), str):
+        if isinstance(message.get("query"), str):
             self.view.param.update(**(session.DEFAULTS | session.from_query(message["query"])))
 
     def _on_bar(self, message: Message) -> None:
@@ -199,7 +197,8 @@ class Shell:
         feed, view = self._site.feed, self.view
         run = feed.run(view.run)
         state = feed.state(view.run)
-        self._bar.html = topbar.top_bar(view.page, run, state, feed.runs(), self._pinned(), feed.trouble)
+        place = topbar.Place(view.page, run, state, self._pinned())
+        self._bar.html = topbar.top_bar(place, feed.runs(), feed.trouble)
         self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
 
     def _pinned(self) -> str:
@@ -225,4 +224,4 @@ def visit(site: Site) -> Viewable:
     }
     shell = Shell(site, urlencode(asked, doseq=True), dark=pn.state.cookies.get("topiary_theme") == "dark")
     pn.state.on_session_destroyed(lambda _: shell.close())
-    return shell.page
+    return shell.page  # type: ignore[no-any-return]

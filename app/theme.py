@@ -56,7 +56,8 @@ def _side(name: str) -> dict[str, Any]:
 
 CARD = """:host(.tp-card) { background: var(--tp-card); border: 1px solid var(--tp-line); border-radius: 16px;
   padding: 16px 18px 8px; box-shadow: var(--tp-shadow); box-sizing: border-box; }"""
-PAGE = """:host(.tp-page) { max-width: 1480px; margin: 0 auto !important; padding: 22px 24px 48px; box-sizing: border-box;
+PAGE = """:host(.tp-page) { max-width: 1480px; margin: 0 auto !important; padding: 22px 24px 48px;
+  box-sizing: border-box;
   display: flex; flex-direction: column; gap: 18px; width: 100%; }
 @media (max-width: 640px) { :host(.tp-page) { padding: 14px 12px 90px; } }"""
 

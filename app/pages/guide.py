@@ -11,7 +11,7 @@ from panel.viewable import Viewable
 from app.board import Board, Message
 from app.paths import asset
 from app.session import Context
-from app.views.markup import attributes
+from app.views.markup import element
 
 FIRST = "index"
 ORDER = ("index", "watch", "explore", "runs", "corpora", "models", "store", "commands")
@@ -30,7 +30,7 @@ def chapters() -> dict[str, str]:
 def chapter(name: str) -> str:
     """One page of the guide as HTML (our own text, no raw HTML passes)."""
     text = asset(f"guide/{name}.md").read_text(encoding="utf-8")
-    return MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    return str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
 
 
 def guide_page(context: Context) -> Viewable:
@@ -43,7 +43,15 @@ def guide_page(context: Context) -> Viewable:
             return
         name = context.view.tab if context.view.tab in titles else FIRST
         contents = "".join(
-            f'<a href="?page=guide&amp;tab={escape(key)}"{attributes(data_do="chapter", data_name=key, data_go=True, aria_current="page" if key == name else None)}>{escape(title)}</a>'
+            element(
+                "a",
+                escape(title),
+                href=f"?page=guide&tab={key}",
+                data_do="chapter",
+                data_name=key,
+                data_go=True,
+                aria_current="page" if key == name else None,
+            )
             for key, title in titles.items()
         )
         board.html = (

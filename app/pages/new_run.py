@@ -5,17 +5,13 @@ from typing import Any, NamedTuple
 
 from app.actions import NewRun
 from app.board import Board, Message
-from app.plan import Order
+from app.orders import LINK_OF, STEPS, SWEEPS
 from app.session import Context
 from app.views.form import Field, bounds, default_text, form
 from engine import models, settings
 from engine.settings import Setting, SettingError
 from store import corpora
 from store.runs import RunRow
-
-MINIBATCHES = "2000"
-LINKS = {"counts": "poisson", "binary": "bernoulli", "real": "gamma"}
-OWN = ("corpus", "model", "name", "minibatches", "seed", "averaged")
 
 
 class _Known(NamedTuple):
@@ -110,13 +106,13 @@ class NewRunForm:
         errors |= self._check_own()
         if errors:
             return errors, None
-        order = Order(minibatches=int(self._own("minibatches")), averaged=self._own("averaged") == "true")
         corpus = int(self._own("corpus") or known.corpora[0].number)
         return {}, NewRun(
             corpus=corpus,
             model=model,
             texts=texts,
-            order=order,
+            minibatches=int(self._own("minibatches")),
+            averaged=self._own("averaged") == "true",
             seed=int(self._own("seed")),
             name=self._own("name")[:200],
         )
@@ -130,8 +126,11 @@ class NewRunForm:
         return errors
 
     def _own(self, name: str) -> str:
-        usual = {"minibatches": MINIBATCHES, "seed": "1", "averaged": "false"}
+        usual = {"minibatches": self._length(), "seed": "1", "averaged": "false"}
         return self._typed.get(name, "").strip() or usual.get(name, "")
+
+    def _length(self) -> str:
+        return str(SWEEPS if self._typed.get("inference") == "gibbs" else STEPS)
 
     def _model(self, known: _Known) -> str:
         wanted = self._typed.get("model", "dlda")
@@ -161,8 +160,8 @@ class NewRunForm:
             Field("corpus", "Corpus", "What the topics are about.", "choice", corpus, corpus_choices),
             Field("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),
             Field(
-                "minibatches", "Mini-batches", "Steps of training; a run can be stopped at any time and keeps what it has.",
-                "text", self._typed.get("minibatches", MINIBATCHES), error=errors.get("minibatches", ""),
+                "minibatches", "Mini-batches", "Steps of training; a stopped run keeps what it has.", "text",
+                self._typed.get("minibatches", self._length()), error=errors.get("minibatches", ""),
             ),
             Field("name", "Name", "How you want to call it; may stay empty.", "text", self._typed.get("name", "")),
             Field(
@@ -188,7 +187,7 @@ class NewRunForm:
         """The link that fits the kind of the chosen corpus."""
         rows = self._known.corpora if self._known else []
         chosen = self._typed.get("corpus", str(rows[-1].number) if rows else "")
-        return next((LINKS.get(row.kind, "poisson") for row in rows if str(row.number) == chosen), "poisson")
+        return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == chosen), "poisson")
 
 
 def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:

@@ -51,7 +51,7 @@ class Runs:
         self._corpora = [row.name for row in rows]
         self._draw()
 
-    def _on_tick(self, tick: Tick) -> None:
+    def _on_tick(self, _: Tick) -> None:
         if self._context.view.page == "runs" and self._context.view.tab != "new":
             self._draw()
 

@@ -136,7 +136,7 @@ class Watch:
         view, feed = self._context.view, self._context.feed
         run = feed.run(view.run)
         if run is None:
-            self._strip.html = '<section class="tp-empty"><div><h2>No run chosen</h2><p>Choose one in the bar above, or start one under Runs.</p></div></section>'
+            self._strip.html = _NO_RUN
             return
         history = feed.known_history(run.number)
         series = history.after("point_perplexity") if history else None
@@ -144,9 +144,8 @@ class Watch:
         self._strip.html = kpis.kpis(run, about)
         others = [row for row in feed.runs() if row.number != run.number]
         overlay = [number for number in self._runs if number != run.number]
-        self._head.html = (
-            f'<div class="tp-card-head"><h3 class="tp-h">Point perplexity</h3>{kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")}</div>'
-            + (kpis.overlay_chooser(run, others, overlay, list(zip(SERIES, DASHES, strict=True))) if others else "")
+        self._head.html = kpis.card_head("Point perplexity", kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")) + (
+            kpis.overlay_chooser(run, others, overlay, list(zip(SERIES, DASHES, strict=True))) if others else ""
         )
         self._average_card.visible = run.averaged_perplexity is not None
 
@@ -169,7 +168,7 @@ class Watch:
         if n_layers != self._layers:
             self._layers = n_layers
             entries = curves.dress_layers(self._steps, n_layers)
-            self._step_head.html = f'<div class="tp-card-head"><h3 class="tp-h">Layer-adaptive step sizes</h3>{kpis.legend(entries)}</div>{_STEP_NOTE}'
+            self._step_head.html = kpis.card_head("Layer-adaptive step sizes", kpis.legend(entries)) + _STEP_NOTE
         for place, source in enumerate(self._steps.sources):
             layer = place + 1
             self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
@@ -221,7 +220,14 @@ class Watch:
         self._label(self._context.feed.known_history(run.number))
 
 
-_STEP_NOTE = '<p class="tp-dim tp-note">The line is the mean over the topics of a layer, the band their spread; every topic has its own step.</p>'
+_STEP_NOTE = (
+    '<p class="tp-dim tp-note">The line is the mean over the topics of a layer, the band their spread; '
+    "every topic has its own step.</p>"
+)
+_NO_RUN = (
+    '<section class="tp-empty"><div><h2>No run chosen</h2>'
+    "<p>Choose one in the bar above, or start one under Runs.</p></div></section>"
+)
 
 
 def _band(history: History, layer: int, part: Columns, shown: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, CustomJS, DataRange1d, GlyphRenderer, HoverTool, NumeralTickFormatter
+from bokeh.models import ColumnDataSource, CustomJS, DataRange1d, HoverTool, NumeralTickFormatter
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
@@ -32,8 +32,8 @@ class Chart:
 
     figure: Any
     sources: list[ColumnDataSource]
-    lines: list[GlyphRenderer]
-    bands: list[GlyphRenderer] = field(default_factory=list)
+    lines: list[Any]
+    bands: list[Any] = field(default_factory=list)
 
     def use_axis(self, name: str) -> None:
         """Show the curves over another column."""
@@ -63,19 +63,18 @@ def perplexity_chart(axis: str) -> Chart:
     """Point perplexity of one run and of up to five others."""
     plot = _figure(axis, "point perplexity", 330)
     sources = [ColumnDataSource({name: [] for name in COLUMNS}) for _ in range(SLOTS)]
-    lines = []
-    for place in reversed(range(SLOTS)):  # the own run is drawn last, on top
-        lines.append(
-            plot.line(
-                axis,
-                "value",
-                source=sources[place],
-                color=SERIES[place],
-                line_dash=DASHES[place],
-                line_width=2.6 if place == 0 else 1.8,
-                line_join="round",
-            )
+    lines = [
+        plot.line(
+            axis,
+            "value",
+            source=sources[place],
+            color=SERIES[place],
+            line_dash=DASHES[place],
+            line_width=2.6 if place == 0 else 1.8,
+            line_join="round",
         )
+        for place in reversed(range(SLOTS))  # the own run is drawn last, on top
+    ]
     plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
     return _finish(Chart(plot, sources, lines[::-1]), "perplexity", "@value{0,0.0}")
 
@@ -129,7 +128,7 @@ def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
 
 
 def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
-    plot = figure(
+    plot: Any = figure(
         height=height,
         sizing_mode="stretch_width",
         tools="pan,box_zoom,wheel_zoom,reset,save",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from app.views.markup import attributes
+from app.views.markup import attributes, element
 
 
 class Field(NamedTuple):
@@ -69,10 +69,14 @@ def form(first: Sequence[Field], simple: Sequence[Field], advanced: Sequence[Fie
     """
     trouble = f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
     wrong = any(field.error for field in advanced)
-    folded = (
-        f'<details class="tp-fold"{attributes(data_key="advanced", open=wrong)}><summary>All settings of the model <span class="tp-dim">{len(advanced)} more, '
-        f'with the defaults of the paper</span></summary><div class="tp-fields">{_rows(advanced)}</div></details>'
+    summary = (
+        f'All settings of the model <span class="tp-dim">{len(advanced)} more, with the defaults of the paper</span>'
     )
+    folded = (
+        f'<details class="tp-fold"{attributes(data_key="advanced", open=wrong)}><summary>{summary}</summary>'
+        f'<div class="tp-fields">{_rows(advanced)}</div></details>'
+    )
+    start = element("button", "Start training", type="submit", class_="tp-button tp-strong", disabled=not ready)
     return (
         '<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>New run</h1>'
         '<p class="tp-dim">It trains in a process of its own: close this page whenever you like.</p></div></div>'
@@ -80,7 +84,7 @@ def form(first: Sequence[Field], simple: Sequence[Field], advanced: Sequence[Fie
         f'<fieldset><legend>What to read</legend><div class="tp-fields">{_rows(first)}</div></fieldset>'
         f'<fieldset><legend>The model</legend><div class="tp-fields">{_rows(simple)}</div>{folded}</fieldset>{trouble}'
         '<div class="tp-form-acts"><button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
-        f'<button type="submit" class="tp-button tp-strong"{attributes(disabled=not ready)}>Start training</button></div></form></div>'
+        f"{start}</div></form></div>"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from app.views import words
 from app.views.facts import RunFacts
 from app.views.icons import icon
-from app.views.markup import attributes, run_title
+from app.views.markup import attributes, element, run_title
 
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
 
@@ -69,6 +69,11 @@ def kpis(run: RunFacts, about: Health) -> str:
     return f'<div class="tp-kpis">{"".join(map(_cell, cells))}</div>'
 
 
+def card_head(title: str, rest: str) -> str:
+    """The first line of a card."""
+    return f'<div class="tp-card-head"><h3 class="tp-h">{escape(title)}</h3>{rest}</div>'
+
+
 def legend(entries: Iterable[tuple[str, str, Any]]) -> str:
     """Names with a stroke of their colour and dash."""
     return (
@@ -83,8 +88,8 @@ def stroke(colour: str, dash: Any) -> str:
     steps = {"solid": "", "dashed": "6 4", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4"}
     pattern = steps.get(dash, "") if isinstance(dash, str) else " ".join(map(str, dash))
     return (
-        f'<svg class="tp-stroke" viewBox="0 0 26 8" aria-hidden="true"><line x1="1" y1="4" x2="25" y2="4" stroke="{colour}" '
-        f'stroke-width="2.6"{attributes(stroke_dasharray=pattern or None)}/></svg>'
+        '<svg class="tp-stroke" viewBox="0 0 26 8" aria-hidden="true"><line x1="1" y1="4" x2="25" y2="4" '
+        f'stroke="{colour}" stroke-width="2.6"{attributes(stroke_dasharray=pattern or None)}/></svg>'
     )
 
 
@@ -98,8 +103,15 @@ def overlay_chooser(
     known = {other.number: other for other in others}
     own = f'<span class="tp-over tp-own">{stroke(*strokes[0])}{_named(run)}</span>'
     laid = "".join(
-        f'<button class="tp-over"{attributes(data_do="overlay", data_run=number, title="Take this curve away", data_key=number)}>'
-        f"{stroke(*strokes[place])}{_named(known[number])}{icon('close')}</button>"
+        element(
+            "button",
+            f"{stroke(*strokes[place])}{_named(known[number])}{icon('close')}",
+            class_="tp-over",
+            data_do="overlay",
+            data_run=number,
+            data_key=number,
+            title="Take this curve away",
+        )
         for place, number in enumerate(chosen, 1)
         if number in known and place < len(strokes)
     )
@@ -118,7 +130,7 @@ def overlay_chooser(
 def choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
     """A row of buttons of which one is pressed; reports ``{do: name, value: ...}``."""
     buttons = "".join(
-        f"<button{attributes(data_do=name, data_value=value, aria_pressed='true' if value == chosen else 'false')}>{escape(word)}</button>"
+        element("button", escape(word), data_do=name, data_value=value, aria_pressed=str(value == chosen).lower())
         for value, word in entries
     )
     return f'<div class="tp-choices" role="group" aria-label="{escape(label)}">{buttons}</div>'
@@ -155,7 +167,8 @@ def _plain(value: Any) -> str:
 
 def _cell(cell: tuple[str, str, str, str]) -> str:
     name, value, note, tip = cell
-    return f'<div class="tp-kpi" title="{escape(tip)}"><span class="tp-kpi-name">{name}</span><b>{value}</b><span class="tp-dim">{note}</span></div>'
+    inner = f'<span class="tp-kpi-name">{name}</span><b>{value}</b><span class="tp-dim">{note}</span>'
+    return element("div", inner, class_="tp-kpi", title=tip)
 
 
 def _change(about: Health) -> str:

@@ -15,6 +15,11 @@ def attributes(**values: object) -> str:
     )
 
 
+def element(name: str, content: str, **values: object) -> str:
+    """An HTML element: ``content`` is markup, the attribute values are text and escaped."""
+    return f"<{name}{attributes(**values)}>{content}</{name}>"
+
+
 def run_title(run: RunFacts) -> str:
     """The name of a run, or what it is about."""
     return run.name or f"{run.corpus_name} · {run.model.upper()}"

@@ -4,7 +4,7 @@ from html import escape
 
 from app.frame import Frame, identity
 from app.views import words
-from app.views.markup import attributes
+from app.views.markup import element
 
 CARDS = 8
 WORDS = 10
@@ -21,10 +21,17 @@ def preview(frame: Frame, layer: int) -> str:
         share = frame.share(node)
         head = f'<b class="tp-topic-name">{escape(name)}</b>' if name else ""
         cards.append(
-            f'<button class="tp-topic"{attributes(data_do="topic", data_layer=layer, data_topic=node.column + 1, data_key=identity(node))}>'
-            f'<span class="tp-topic-head"><i class="tp-rank">{frame.rank(node)}</i>'
-            f'<span class="tp-topic-bar"><i style="width:{100 * share / most:.1f}%"></i></span><em>{100 * share:.1f}%</em></span>'
-            f'{head}<span class="tp-topic-words"><strong>{" ".join(top[:3])}</strong> {" ".join(top[3:])}</span></button>'
+            element(
+                "button",
+                f'<span class="tp-topic-head"><i class="tp-rank">{frame.rank(node)}</i><span class="tp-topic-bar">'
+                f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{100 * share:.1f}%</em></span>{head}'
+                f'<span class="tp-topic-words"><strong>{" ".join(top[:3])}</strong> {" ".join(top[3:])}</span>',
+                class_="tp-topic",
+                data_do="topic",
+                data_layer=layer,
+                data_topic=node.column + 1,
+                data_key=identity(node),
+            )
         )
     return f'<div class="tp-topics">{"".join(cards)}</div>'
 

@@ -7,7 +7,7 @@ from html import escape
 from app.views import words
 from app.views.facts import RunFacts
 from app.views.icons import icon
-from app.views.markup import attributes, chip, run_title
+from app.views.markup import attributes, chip, element, run_title
 from app.views.sparkline import sparkline
 
 ACTIONS = {
@@ -104,26 +104,41 @@ def _progress(run: RunFacts, state: str) -> str:
     note = (
         f" · {words.span(ahead)} left" if ahead is not None else f" · {words.span(run.seconds)}" if run.seconds else ""
     )
+    meter = element(
+        "div",
+        f'<i style="width:{100 * done:.1f}%"></i>',
+        class_=f"tp-meter tp-{state}",
+        role="progressbar",
+        aria_label=f"Progress of run {run.number}",
+        aria_valuenow=round(100 * done),
+        aria_valuemin=0,
+        aria_valuemax=100,
+    )
     return (
-        f'<div class="tp-run-progress"><div class="tp-meter tp-{escape(state)}" role="progressbar" aria-label="Progress of run {run.number}"'
-        f'{attributes(aria_valuenow=round(100 * done), aria_valuemin=0, aria_valuemax=100)}><i style="width:{100 * done:.1f}%"></i></div>'
-        f'<div class="tp-dim">{run.minibatch:,} / {run.planned:,}{note}</div></div>'
+        f'<div class="tp-run-progress">{meter}<div class="tp-dim">{run.minibatch:,} / {run.planned:,}{note}</div></div>'
     )
 
 
 def _numbers(run: RunFacts, spark: Sequence[float]) -> str:
-    value = words.perplexity(run.point_perplexity)
+    value, pace = words.perplexity(run.point_perplexity), words.rate(run.tokens_per_second)
     return (
         f'<div class="tp-run-spark">{sparkline(spark)}</div>'
         f'<div class="tp-run-value"><b>{value}</b><span class="tp-dim">perplexity</span></div>'
-        f'<div class="tp-run-value tp-run-rate"><b>{words.rate(run.tokens_per_second)}</b><span class="tp-dim">tokens/s</span></div>'
+        f'<div class="tp-run-value tp-run-rate"><b>{pace}</b><span class="tp-dim">tokens/s</span></div>'
     )
 
 
 def _acts(run: RunFacts, state: str) -> str:
     verbs = "".join(
-        f'<button class="tp-icon-button"{attributes(data_do=verb, data_run=run.number, title=verb.capitalize(), aria_label=f"{verb} run {run.number}")}>'
-        f"{icon(MARKS[verb])}</button>"
+        element(
+            "button",
+            icon(MARKS[verb]),
+            class_="tp-icon-button",
+            data_do=verb,
+            data_run=run.number,
+            title=verb.capitalize(),
+            aria_label=f"{verb} run {run.number}",
+        )
         for verb in ACTIONS.get(state, ())
     )
     delete = attributes(data_open=f"delete-{run.number}", title="Delete", aria_label=f"delete run {run.number}")
@@ -136,11 +151,13 @@ def _acts(run: RunFacts, state: str) -> str:
 
 def _delete_dialog(run: RunFacts) -> str:
     name = run_title(run)
+    delete = element("button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True)
     return (
         f'<dialog id="delete-{run.number}" class="tp-dialog" aria-label="Delete run {run.number}">'
         f"<form{attributes(data_do='delete', data_run=run.number)}><h3>Delete run {run.number}?</h3>"
-        f"<p>Its points, snapshots and topic names go with it; the corpus stays. Type <b>{escape(name)}</b> to delete it.</p>"
+        "<p>Its points, snapshots and topic names go with it; the corpus stays. "
+        f"Type <b>{escape(name)}</b> to delete it.</p>"
         f'<input class="tp-input" name="typed" autocomplete="off" data-hold aria-label="Name of the run">'
         f'<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Keep it</button>'
-        f'<button type="submit" class="tp-button tp-deadly"{attributes(data_needs=name, disabled=True)}>Delete</button></div></form></dialog>'
+        f"{delete}</div></form></dialog>"
     )

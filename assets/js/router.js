@@ -2,7 +2,7 @@
 
 let pushed = 0
 
-export function render({model}) {
+export function render({model, view}) {
   document.getElementById("tp-skeleton")?.remove()
   const write = () => {
     const wanted = `?${model.query}`
@@ -21,8 +21,12 @@ export function render({model}) {
   write()
   entitle()
   pushed = 1
-  if (!document.cookie.includes("topiary_theme=") && matchMedia("(prefers-color-scheme: dark)").matches) {
-    model.send_msg({dark: true})
-  }
+  if (!document.cookie.includes("topiary_theme=")) { follow_system(view.model.document) }
   return document.createElement("div")
+}
+
+// A first visit takes the side the system is on; from then on the cookie says it.
+function follow_system(own) {
+  const page = [...own.all_models].find((each) => each.class_name === "Page")
+  if (page && matchMedia("(prefers-color-scheme: dark)").matches) { setTimeout(() => { page.data.dark_theme = true }, 0) }
 }

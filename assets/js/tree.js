@@ -171,12 +171,12 @@ export function render({model, view}) {
     stage.classList.add("tp-dim")
     lit.forEach(id => node(id)?.classList.add("tp-lit"))
   }
-  const show = (target, x, y) => {
+  const show = (target, x, y, high = y) => {
     const [title, ...rest] = target.dataset.tip.split("\n")
     tip.replaceChildren(element("strong", "", {textContent: title}), ...rest.map(line => element("span", "", {textContent: line})))
     tip.hidden = false
     const left = Math.min(x + 16, stage.clientWidth - tip.offsetWidth - 8)
-    const top = y + 18 + tip.offsetHeight > stage.clientHeight ? y - tip.offsetHeight - 12 : y + 18
+    const top = y + 18 + tip.offsetHeight > stage.clientHeight ? high - tip.offsetHeight - 12 : y + 18
     tip.style.transform = `translate(${Math.max(8, left)}px,${Math.max(8, top)}px)`
   }
   const hide = () => { tip.hidden = true; unlight() }
@@ -294,7 +294,7 @@ export function render({model, view}) {
     light(target)
     const box = target.getBoundingClientRect()
     const frame = stage.getBoundingClientRect()
-    show(target, box.left - frame.left, box.bottom - frame.top - 8)
+    show(target, box.left - frame.left - 16, box.bottom - frame.top - 8, box.top - frame.top)
   })
   canvas.addEventListener("focusout", hide)
 
@@ -327,7 +327,7 @@ export function render({model, view}) {
 
   const slash = (event) => {
     const typing = event.composedPath()[0]
-    if (event.key === "/" && stage.offsetParent !== null && !typing.closest?.("input,textarea,select,[contenteditable]")) {
+    if (event.key === "/" && stage.offsetParent !== null && !typing.closest?.("input:not([type=range]),textarea,select,[contenteditable]")) {
       event.preventDefault()
       say("search")
     }

@@ -1,0 +1,220 @@
+"""A real Chromium on a real server: what every browser test stands on.
+
+Each page fails its test on any request that leaves the machine and on any error of a script.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import garden
+import pytest
+
+from store.database import open_database
+
+HOW = (
+    "no Chromium: install it (Debian: apt-get install chromium; macOS: brew install chromium) "
+    "or set TOPIARY_CHROMIUM to the browser's program"
+)
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PLACES = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+)
+SWITCHES = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+LOCAL = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here drives a browser."""
+    for item in items:
+        if "e2e" in item.path.parts:
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def chromium_program() -> str:
+    """Where the browser is; skips, or fails under TOPIARY_REQUIRE_ALL=1, with a sentence how to get it."""
+    named = os.environ.get("TOPIARY_CHROMIUM")
+    found = [named] if named else [*filter(None, map(shutil.which, NAMES)), *filter(os.path.exists, PLACES)]
+    if not found:
+        if os.environ.get("TOPIARY_REQUIRE_ALL") == "1":
+            pytest.fail(HOW)
+        pytest.skip(HOW)
+    return str(found[0])
+
+
+@pytest.fixture(scope="session")
+def chromium(chromium_program: str) -> Iterator[Any]:
+    """The browser of the session."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium_program, args=list(SWITCHES))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def store_url(tmp_path: Path) -> str:
+    """Address of an empty store."""
+    return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+@pytest.fixture
+def planted(store_url: str) -> str:
+    """Address of a store with one corpus and one finished run, number 1."""
+    db = open_database(store_url)
+    garden.plant(db)
+    db.close()
+    return store_url
+
+
+class Server:
+    """``topiary serve`` as its own process."""
+
+    def __init__(self, store: str, folder: Path, port: int = 0) -> None:
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        environment |= dict.fromkeys(("XDG_DATA_HOME", "LOCALAPPDATA"), str(folder / "data"))
+        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {}
+        self.log: list[str] = []
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "app.cli", "serve", "--store", store, "--port", str(port)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+            cwd=folder,
+            **apart,
+        )
+        assert self._process.stdout is not None
+        self._output = self._process.stdout
+        self.url = self._address()
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self.url.rstrip("/").rpartition(":")[2])
+
+    @property
+    def complaints(self) -> list[str]:
+        """What the server logged that it could not do; a socket closed by a leaving browser is none."""
+        return [line for line in self.log if "could not" in line or "failed" in line or "locked" in line]
+
+    def stop(self) -> int:
+        """Ask it to end as Ctrl-C or the system does; returns its exit status."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.CTRL_BREAK_EVENT if sys.platform == "win32" else signal.SIGTERM)
+        status = self._process.wait(timeout=30)
+        self._reader.join(timeout=5)
+        self._output.close()
+        return status
+
+    def kill(self) -> None:
+        """End it without asking."""
+        self._process.kill()
+        self.stop()
+
+    def _address(self) -> str:
+        for line in self._output:
+            self.log.append(line)
+            if "http://" in line:
+                return line[line.index("http://") :].split()[0]
+        self._process.wait(timeout=30)
+        self._output.close()
+        raise AssertionError("the server did not start:\n" + "".join(self.log))
+
+    def _read(self) -> None:
+        self.log.extend(self._output)
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Start a server on a store; every one is stopped at the end of the test."""
+    with ExitStack() as stack:
+
+        def start(store: str, port: int = 0) -> Server:
+            server = Server(store, tmp_path, port)
+            stack.callback(server.stop)
+            return server
+
+        yield start
+
+
+@pytest.fixture
+def server(start_server: Callable[..., Server], planted: str) -> Server:
+    """A server on the planted store."""
+    return start_server(planted)
+
+
+class Guard:
+    """Everything that a page did and should not have."""
+
+    def __init__(self) -> None:
+        self.strangers: list[str] = []
+        self.errors: list[str] = []
+
+    def watch(self, page: Any) -> Any:
+        """Listen to a page and to what it loads."""
+        page.on("request", lambda request: self._asked(request.url))
+        page.on("websocket", lambda socket: self._asked(socket.url))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        return page
+
+    def check(self) -> None:
+        """Fail on the first that should not have been."""
+        assert self.strangers == [], "requests left this machine"
+        assert self.errors == [], "a script of the page failed"
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith(LOCAL):
+            self.strangers.append(url)
+
+
+@pytest.fixture
+def guard() -> Iterator[Guard]:
+    """Checked when the test is over."""
+    found = Guard()
+    yield found
+    found.check()
+
+
+@pytest.fixture
+def new_page(chromium: Any, guard: Guard) -> Iterator[Callable[..., Any]]:
+    """Open guarded pages: ``new_page(side="dark", width=420)``."""
+    with ExitStack() as stack:
+
+        def make(side: str = "light", width: int = 1440, height: int = 960) -> Any:
+            context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=side)
+            stack.callback(context.close)
+            page = guard.watch(context.new_page())
+            page.set_default_timeout(30_000)
+            return page
+
+        yield make
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Any]) -> Any:
+    """One guarded page, light, of a desk's width."""
+    return new_page()

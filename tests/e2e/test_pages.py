@@ -1,0 +1,90 @@
+"""Every page opens, in both themes, without asking anybody else, and says what it should."""
+
+import garden
+import pytest
+
+from store import runs
+from store.database import open_database
+
+SEEN = {
+    "runs": "1 in this store",
+    "watch": "Layer-adaptive step sizes",
+    "explore": "rose",
+    "guide": "What Topiary does",
+}
+
+
+@pytest.mark.parametrize("side", ["light", "dark"])
+def test_every_page_opens_on_the_side_the_visitor_prefers(server, new_page, side):
+    page = new_page(side)
+    for name, words in SEEN.items():
+        page.goto(f"{server.url}?page={name}&run=1")
+        page.get_by_text(words).first.wait_for()
+        page.wait_for_function("wanted => document.documentElement.dataset.tp === wanted", arg=side)
+    assert server.complaints == []
+
+
+def test_a_page_of_a_phone_is_not_wider_than_the_phone(server, new_page):
+    page = new_page(width=420, height=900)
+    for name, words in SEEN.items():
+        page.goto(f"{server.url}?page={name}&run=1")
+        page.get_by_text(words).first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 420, name
+
+
+def test_the_address_holds_the_whole_view_and_back_goes_back(server, page):
+    page.goto(f"{server.url}?page=watch&run=1")
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_role("heading", name="Runs", exact=True).wait_for()
+    page.wait_for_url("**page=runs**")
+    for field in ("run=1", "snapshot=0", "threshold=5", "direction=down", "overlay=", "axis=minibatches"):
+        assert field in page.url
+    page.go_back()
+    page.get_by_text("Layer-adaptive step sizes").wait_for()
+    assert "page=watch" in page.url
+
+
+def test_words_that_look_like_markup_are_shown_as_text(server, page):
+    page.on("dialog", lambda dialog: pytest.fail("a word of the corpus was run as a script"))
+    page.goto(f"{server.url}?page=watch&run=1")
+    page.get_by_text(garden.NASTY).first.wait_for()
+
+
+def test_an_empty_store_says_what_to_do(start_server, store_url, page):
+    page.goto(start_server(store_url).url)
+    page.get_by_text("topiary demo").wait_for()
+    page.get_by_text("topiary import PATH").wait_for()
+
+
+def test_a_junk_link_opens_the_nearest_view(server, page):
+    page.goto(f"{server.url}?page=nowhere&run=99999999999&threshold=nan&roots=%00,L0:1&axis=x&tab=%3Cb%3E")
+    page.get_by_text("Layer-adaptive step sizes").wait_for()
+
+
+def test_a_run_is_renamed_in_place_and_deleted_only_by_its_name(server, page, planted):
+    page.goto(f"{server.url}?page=runs")
+    page.locator(".tp-run-title").dblclick()
+    page.get_by_label("Name of the run").first.fill("second spring")
+    page.keyboard.press("Enter")
+    page.get_by_role("progressbar", name="Progress of run 1").wait_for()
+    page.get_by_role("button", name="delete run 1").click()
+    delete = page.get_by_role("button", name="Delete", exact=True)
+    page.get_by_role("dialog").get_by_label("Name of the run").press_sequentially("first spring")
+    assert delete.is_disabled()
+    page.get_by_role("dialog").get_by_label("Name of the run").fill("second spring")
+    delete.click()
+    page.get_by_text("Nothing grows here yet").wait_for()
+    db = open_database(planted, readonly=True)
+    assert runs.every(db) == []
+    db.close()
+
+
+def test_the_form_says_what_is_wrong_at_the_setting(server, page):
+    page.goto(f"{server.url}?page=runs&tab=new")
+    widths = page.get_by_label("Topics per layer")
+    widths.fill("128-0")
+    page.get_by_text("layers must be at least 1; got 0").wait_for()
+    assert page.get_by_role("button", name="Start training").is_disabled()
+    widths.fill("8-4")
+    page.get_by_text("layers must be at least 1; got 0").wait_for(state="detached")
+    assert page.get_by_role("button", name="Start training").is_enabled()
