@@ -168,7 +168,9 @@ class Frame:
         return self.labels.get(node, "")
 
     def title(self, node: Node) -> str:
-        """Give its name, or else the three heaviest words."""
+        """Give its name, or else the three heaviest words (of pixels, only its rank)."""
+        if self.image_shape is not None:
+            return self.name(node) or f"topic {self.rank(node)}"
         return self.name(node) or " ".join(word.text for word in self.top_words(node, 3))
 
     def top_words(self, node: Node, n: int = 12) -> list[Word]:

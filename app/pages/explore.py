@@ -141,7 +141,7 @@ class Explorer:
         if key != (self._view.run, self._view.snapshot) or frame is self._frame:
             return
         self._frame = frame
-        fresh = first_roots(frame, self._view.threshold)
+        fresh = first_roots(frame)
         # the same few topics stay in sight while their ranks change a little
         if not self._auto or any(not frame.has(node) or frame.rank(node) > 2 * len(fresh) for node in self._auto):
             self._auto = fresh
@@ -165,10 +165,9 @@ class Explorer:
     def _draw_nothing(self) -> None:
         sentence = reading.waiting_for(self._context)
         self._tree.param.update(svg="", note=sentence, selected="")
-        self._controls.html = '<div class="ex-controls"><div class="ex-roots"><span>Explore</span></div></div>'
-        self._list.html = f'<p class="ex-none">{escape(sentence)}</p>'
-        self._detail.html = ""
-        self._foot.html = ""
+        self.page.css_classes = ["ex-page", "ex-only"]
+        for board in (self._controls, self._list, self._detail, self._foot):
+            board.html = ""
 
     def _draw_tree(self, frame: Frame) -> None:
         choice = self.choice
@@ -233,7 +232,7 @@ class Explorer:
     def _on_topic(self) -> dict[str, Callable[[Node], None]]:
         return {
             "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
-            "toggle": lambda node: self._put(closed=_flip(self._view.closed, identity(node))),
+            "toggle": lambda node: self._shape(closed=_flip(self._view.closed, identity(node))),
             "root": lambda node: self._put(roots=(identity(node),), layer=node.layer, topic=node.column + 1),
             "pin": self._pin,
             "unpin": self._pin,
@@ -246,9 +245,9 @@ class Explorer:
             "popular": lambda *_: self._put(roots=(), closed=(), part="union"),
             "open-all": lambda *_: self._put(closed=()),
             "wide": lambda *_: self._put(tab="" if self._view.tab == _WIDE_TAB else _WIDE_TAB),
-            "direction": lambda _, value: self._put(direction=value) if value in DIRECTIONS else None,
-            "part": lambda _, value: self._put(part=value) if value in PARTS else None,
-            "threshold": lambda _, value: self._put(threshold=reading.threshold(value, self._view.threshold)),
+            "direction": lambda _, value: self._shape(direction=value) if value in DIRECTIONS else None,
+            "part": lambda _, value: self._shape(part=value) if value in PARTS else None,
+            "threshold": lambda _, value: self._shape(threshold=reading.threshold(value, self._view.threshold)),
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
             "unhide": lambda *_: self._unhide(),
@@ -261,6 +260,10 @@ class Explorer:
 
     def _put(self, **fields: Any) -> None:
         self._view.param.update(**fields)
+
+    def _shape(self, **fields: Any) -> None:
+        """Change the tree on screen: its roots become the visitor's choice, and so part of the link."""
+        self._put(roots=tuple(identity(root) for root in self._roots()), **fields)
 
     def _pin(self, node: Node) -> None:
         self._put(roots=_flip(tuple(identity(root) for root in self._roots()), identity(node)))
@@ -333,9 +336,13 @@ class Explorer:
             return
         choice = self.choice
         name = f"topiary-run-{frame.run}-minibatch-{frame.minibatch}.{form}"
-        if form == "png":
-            picture = draw(frame, choice, theme=LIGHT, aspect=self._aspect)
-            self._tree.hand_over_picture(name, picture.svg, picture.layout.width, picture.layout.height)
+        if form in ("png", "svg"):  # the picture on screen, in the colours of paper
+            previous = self._drawing.layout.order() if self._drawing else None
+            picture = draw(frame, choice, theme=LIGHT, aspect=self._aspect, previous=previous)
+            if form == "svg":
+                self._tree.hand_over(name, picture.svg)
+            else:
+                self._tree.hand_over_picture(name, picture.svg, picture.layout.width, picture.layout.height)
         elif form in trees.formats():
             self._tree.hand_over(name, trees.render(frame, choice, form))
 

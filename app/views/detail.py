@@ -97,6 +97,8 @@ def _relative(frame: Frame, relative: Relative, most: float, least: float) -> st
     node = relative.node
     weak = "" if relative.weight > least else ' class="ex-weak"'
     title = escape(shorten(frame.title(node), 44))
+    if has_pictures(frame):
+        title = f'<img src="{atom_uri(frame, node)}" alt=""> {title}'
     return (
         f'<li{weak}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
         f"<b>{frame.rank(node)}</b><span>{title}</span></button>{_bar(relative.weight, most)}</li>"

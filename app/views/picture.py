@@ -10,6 +10,7 @@ from app.views.palette import LIVE, Theme
 from app.views.tree_svg import Look, Scene, tree_svg
 from engine.tree import Direction, Node, Part, Subnetwork, subnetwork
 
+USUAL_THRESHOLD = 5.0  # the paper's tau in Figure 7
 CAP = 40  # topics of one layer drawn before "n more" stands for the rest
 _ENOUGH, _MOST_ROOTS = 24, 6
 
@@ -18,7 +19,7 @@ class Choice(NamedTuple):
     """Which part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away."""
 
     roots: tuple[Node, ...]
-    threshold: float = 5.0
+    threshold: float = USUAL_THRESHOLD
     direction: Direction = "down"
     part: Part = "union"
     closed: frozenset[Node] = frozenset()
@@ -35,7 +36,7 @@ class Drawing(NamedTuple):
     more: dict[int, int]
 
 
-def first_roots(frame: Frame, threshold: float) -> tuple[Node, ...]:
+def first_roots(frame: Frame, threshold: float = USUAL_THRESHOLD) -> tuple[Node, ...]:
     """Choose the roots of the first view: the most popular topics of the top layer, until there is enough to see."""
     nodes = frame.nodes(frame.n_layers)
     graph = frame.edges(threshold)

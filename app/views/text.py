@@ -9,13 +9,13 @@ from functools import lru_cache
 # Characters XML 1.0 forbids even when escaped; one of them would make a whole SVG or GraphML unreadable.
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-# Advance widths of Helvetica, thousandths of an em, from space to tilde (its public AFM metrics).
-# Python has no browser to ask; these were wide enough for every sans-serif looked at.
+# Advance widths, thousandths of an em, from space to tilde: the wider of Inter (the page) and Helvetica
+# (the file).  Python has no browser to ask; these are wide enough for every sans-serif looked at.
 _ADVANCES = (
-    "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 278 "
-    "584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 667 778 722 667 611 722 667 944 "
-    "667 667 611 278 278 278 469 556 333 556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 "
-    "278 556 500 722 500 500 500 334 260 334 584"
+    "281 288 466 633 642 982 667 300 365 365 501 662 288 460 288 360 631 556 610 618 646 593 620 566 619 620 288 "
+    "302 662 662 662 556 1015 690 667 730 722 667 611 778 743 278 571 672 565 903 753 778 667 778 722 667 646 744 "
+    "690 985 682 679 629 365 360 365 471 556 333 562 612 571 612 583 370 613 591 242 242 549 242 876 591 600 612 "
+    "612 376 528 327 591 562 818 546 562 552 426 333 426 662 "
 )
 _WIDTHS = {chr(32 + place): int(width) / 1000 for place, width in enumerate(_ADVANCES.split())}
 
