@@ -10,6 +10,7 @@ from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array
+from app.ingest.words import storable
 
 _WORD_AND_COUNT = re.compile(r"\S+[ \t]+\d+")
 _NAME_THEN_NUMBER = re.compile(r"(.*\S)\s+(-?\d+)")
@@ -61,8 +62,10 @@ def read_words(path: Path, encoding: str) -> tuple[str, ...]:
         words.pop()
     if not words:
         raise IngestError(path, "the vocabulary is empty")
-    if "" in words:
-        raise IngestError(path, "the line is empty where a word should be", words.index("") + 1)
+    for line, word in enumerate(words, 1):
+        if not word or "\0" in word:
+            cause = "has a zero byte in it; is it text?" if word else "the line is empty where a word should be"
+            raise IngestError(path, cause, line)
     if all(_WORD_AND_COUNT.fullmatch(word) for word in words):
         words = [word.split()[0] for word in words]
     return tuple(words)
@@ -112,10 +115,17 @@ def encode(labels: Iterable[str | None], names: dict[str, str]) -> tuple[Array, 
     """
     raw = list(labels)
     present = {label for label in raw if label is not None}
+    if "0" in present and list(names) == [str(n) for n in range(1, len(names) + 1)] and str(len(names)) not in present:
+        names = {str(int(number) - 1): name for number, name in names.items()}  # the labels count from 0
     order = [number for number in names if number in present] + sorted(present - set(names), key=_numbers_first)
     numbers = {label: number for number, label in enumerate(order)}
     coded = np.fromiter((-1 if label is None else numbers[label] for label in raw), np.int32, len(raw))
-    return coded, tuple(names.get(label, label) for label in order)
+    return coded, tuple(storable(names.get(label, label)) for label in order)
+
+
+def number_label(value: float) -> str:
+    """A numeric label as text: ``3.0`` -> ``"3"``."""
+    return str(int(value)) if float(value).is_integer() else f"{value:g}"
 
 
 def _numbers_first(label: str) -> tuple[bool, int, str]:

@@ -123,8 +123,11 @@ def part_of(path: Path) -> int | None:
 
 
 def listed(folder: Path, belongs: Callable[[Path], bool]) -> list[Path]:
-    """The files straight inside a folder that belong to a format, by name."""
-    return sorted(path for path in folder.iterdir() if path.is_file() and belongs(path))
+    """The files straight inside a folder that belong to a format, by name; none where it cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_file() and belongs(path))
+    except OSError:
+        return []
 
 
 def parts(path: Path, belongs: Callable[[Path], bool], what: str) -> list[Part]:

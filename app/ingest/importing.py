@@ -21,6 +21,7 @@ from app.ingest.source import (
     TextSource,
     piece,
 )
+from app.ingest.words import storable
 from store import corpora
 from store.corpora import CorpusRow, DocumentBlock
 from store.database import Database
@@ -69,7 +70,7 @@ def import_path(
     """
     options = options or ImportOptions()
     path = Path(path)
-    name = options.name or files.stem(path.resolve())
+    name = storable(options.name or files.stem(path.resolve()))
     if any(row.name == name for row in corpora.every(db)):
         raise Conflict(f"there is already a corpus called {name!r}; choose another name or delete that one first")
     reader = registry.choose(path, options.format)
@@ -83,7 +84,7 @@ def import_source(
 ) -> CorpusRow:
     """Store the documents of a source as the corpus ``name``; ``facts`` are kept with it."""
     counted = _counted(source, options, progress)
-    lengths = _lengths(counted)
+    lengths = _lengths(counted, progress)
     part = draw_test(len(lengths), options.test_share, options.seed) if counted.part is None else counted.part
     stays = _staying(counted, part, lengths)
     with corpora.writer(
@@ -94,7 +95,7 @@ def import_source(
         kind="binary" if options.binary else counted.kind,
         image_shape=counted.image_shape,
         split_seed=options.seed,
-        source=counted.where,
+        source=storable(counted.where),
         meta=facts | {"notes": counted.notes},
         has_scored=counted.has_scored,
     ) as writer:
@@ -127,11 +128,16 @@ def _counted(source: Source, options: ImportOptions, progress: Progress) -> Coun
     return source
 
 
-def _lengths(source: CountSource) -> Array:
+def _lengths(source: CountSource, progress: Progress) -> Array:
     """Cells of each document; where only the counts tell, they are read once, which also proves them sound."""
     if source.lengths is not None:
         return source.lengths
-    return np.concatenate([np.empty(0, np.int64), *(np.diff(rows.starts) for rows in source.blocks())])
+    found, seen = [np.empty(0, np.int64)], 0
+    for rows in source.blocks():
+        found.append(np.diff(rows.starts))
+        seen += len(rows.labels)
+        progress(f"Reading documents: {seen:,}", min(seen / max(source.n_documents, 1), 1.0))
+    return np.concatenate(found)
 
 
 def _staying(source: CountSource, part: Array, lengths: Array) -> Array:

@@ -9,7 +9,7 @@ from scipy import io
 from scipy import sparse as scipy_sparse
 from scipy.io.matlab import MatReadError
 
-from app.ingest import beside, sparse
+from app.ingest import beside, files, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import TEST, TRAIN, Array, CountSource
@@ -62,12 +62,14 @@ def read(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - t
 
 
 def _load(path: Path) -> dict[str, Any]:
+    if files.start(path, 6) != b"MATLAB":
+        raise IngestError(path, "is not a MATLAB file of version 5 or later")
     try:
         found: dict[str, Any] = io.loadmat(path, chars_as_strings=True)
     except NotImplementedError:
         raise IngestError(path, "is a MATLAB 7.3 file; save it in MATLAB with -v7 and import that") from None
-    except (MatReadError, OSError, ValueError, TypeError, KeyError, EOFError, zlib.error) as error:
-        raise IngestError(path, f"is not a MATLAB file that can be read ({error})") from None
+    except (MatReadError, OSError, ValueError, TypeError, LookupError, EOFError, zlib.error) as error:
+        raise IngestError(path, f"is a MATLAB file that cannot be read ({error})") from None
     missing = [name for name in (TRAINING, "vocabulary") if name not in found]
     if missing:
         present = ", ".join(name for name in found if not name.startswith("__")) or "nothing"
@@ -109,4 +111,4 @@ def _labels(found: dict[str, Any], path: Path, documents: int, n_train: int) -> 
         raise IngestError(path, "labelsTrain and labelsTest do not have one label for each document")
     names = _strings(found, "labelsToGroup", path) if "labelsToGroup" in found else ()
     numbered = {str(number): name for number, name in enumerate(names, 1)}
-    return beside.encode([f"{label:g}" for each in raw for label in each.tolist()], numbered)
+    return beside.encode((beside.number_label(label) for each in raw for label in each.tolist()), numbered)

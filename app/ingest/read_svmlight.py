@@ -37,7 +37,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     values = np.concatenate([cells.values for cells in loaded])
     arrays = sparse.tidy(sparse.starts_of(lengths), indices, values, len(words), whole=whole)
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
-    labels, label_names = beside.encode([f"{head:g}" for head in heads], beside.class_names(vocabulary_path))
+    labels, label_names = beside.encode(map(beside.number_label, heads), beside.class_names(vocabulary_path))
     sizes = [len(cells.heads) for cells in loaded]
     part, titles = files.split_and_titles(parts, sizes)
     return CountSource(

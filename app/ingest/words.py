@@ -16,10 +16,21 @@ _CONTRACTED = (
 def clean(text: str) -> str:
     """Lower case, without tags, character references and web addresses.
 
-    >>> clean("Fine.<br />See https://example.org &amp; weep")
-    'fine. see    weep'
+    >>> clean("Fine.<br />See https://example.org &amp; weep").split()
+    ['fine.', 'see', 'weep']
     """
     return _NOISE.sub(" ", text.lower())
+
+
+def storable(text: str) -> str:
+    r"""A name as every database can keep it: no zero characters, and no halves of characters.
+
+    File names that are not text, and ``"\ud800"`` in JSON, give the latter.
+
+    >>> storable("a\0b\ud800")
+    'ab?'
+    """
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def stop_list(choice: str) -> frozenset[str]:

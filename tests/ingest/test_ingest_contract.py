@@ -1,15 +1,20 @@
 """What every reader promises, whatever its format."""
 
+import doctest
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
 from ingest_samples import BROKEN, SAMPLES, Broken, everything
 
+from app import ingest
 from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
+from app.ingest.importing import import_path, read
 from app.ingest.options import ImportOptions
+from app.ingest.source import TextSource
 from store import corpora
 from store.database import Database
 from store.errors import Conflict
@@ -89,6 +94,26 @@ def test_recognising_never_complains(name: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     assert reader.recognises(empty) is False
+
+
+@pytest.mark.parametrize("module", [module.name for module in pkgutil.iter_modules(ingest.__path__, "app.ingest.")])
+def test_the_examples_in_docstrings_are_true(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+@pytest.mark.parametrize("forced", NAMES)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_reader_forced_on_another_format_refuses_it_in_one_sentence_or_reads_it(
+    forced: str, name: str, tmp_path: Path
+) -> None:
+    path = SAMPLES[name].make(tmp_path / "sample")
+    for each in [path, *(path.iterdir() if path.is_dir() else ())]:
+        try:
+            source = read(each, ImportOptions(format=forced))
+            for _ in source.documents() if isinstance(source, TextSource) else source.blocks():
+                pass
+        except IngestError as error:
+            assert "\n" not in str(error)  # noqa: PT017 - some are refused, some are not
 
 
 def test_an_unknown_format_or_path_or_a_folder_of_two_formats_is_refused(tmp_path: Path, db: Database) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_samples import PIXELS, idx, ldac, matlab, matrix_market, svmlight, uci, write
 from scipy import sparse as scipy_sparse
@@ -18,6 +18,7 @@ from store import corpora
 from store.database import Database
 
 NONE = ImportOptions(test_share=0)
+steady = settings(derandomize=True, deadline=None, database=None)  # the same examples on every machine, however slow
 
 
 def dense(db: Database, number: int, *, scored: bool = False) -> np.ndarray[Any, Any]:
@@ -178,6 +179,16 @@ def test_class_names_may_stand_before_or_after_their_number_or_alone(
     assert beside.class_names(tmp_path / "counts.mtx") == names
 
 
+def test_labels_from_zero_take_names_without_numbers_from_zero() -> None:
+    names = {"1": "fruit", "2": "metal", "3": "wood"}
+    assert beside.encode(["0", "2", "1"], names)[1] == ("fruit", "metal", "wood")
+    assert beside.encode(["0", "3", "1"], names)[1] == ("fruit", "wood", "0")
+
+
+def test_labels_that_no_database_keeps_are_made_storable() -> None:
+    assert beside.encode(["a\0", "\ud800"], {})[1] == ("a", "?")
+
+
 def test_labels_are_ordered_as_numbers() -> None:
     labels, names = beside.encode(["10", "9", None, "spam", "10"], {})
     assert names == ("9", "10", "spam")
@@ -187,6 +198,7 @@ def test_labels_are_ordered_as_numbers() -> None:
 cells = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 2**31 - 1)), max_size=6)
 
 
+@steady
 @given(
     documents=st.lists(cells, min_size=1, max_size=8),
     gap=st.sampled_from([" ", "  ", "\t"]),
@@ -203,6 +215,7 @@ def test_fast_and_slow_reading_of_pairs_agree(documents: list[list[tuple[int, in
     assert list(zip(fast.indices, fast.values, strict=True)) == [cell for each in documents for cell in each]
 
 
+@steady
 @given(
     rows=st.lists(st.tuples(*[st.integers(-5, 10**9)] * 3), min_size=1, max_size=9),
     bad=st.sampled_from(["", "1 2", "1 2 3 4", "a b c"]),
@@ -222,6 +235,7 @@ def test_a_short_and_a_long_line_do_not_make_up_for_each_other() -> None:
         parsing.table(b"1 2\n3 4 5 6\n", 3, Path("x"), 1)
 
 
+@steady
 @given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=5), min_size=1, max_size=5))
 def test_tidy_rows_have_each_word_once_in_order_and_the_same_sums(documents: list[list[tuple[int, int]]]) -> None:
     starts = sparse.starts_of(np.array([len(each) for each in documents]))
@@ -238,6 +252,7 @@ def test_tidy_rows_have_each_word_once_in_order_and_the_same_sums(documents: lis
     assert (tidied[2] > 0).all()
 
 
+@steady
 @given(st.binary(max_size=80), st.integers(1, 9))
 def test_chunks_are_whole_lines_that_add_up_and_count_on(raw: bytes, size: int) -> None:
     import io as stdlib_io
