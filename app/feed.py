@@ -254,16 +254,17 @@ class Feed:
 
     def look(self) -> None:
         """Look at the store now instead of at the next interval (after an action of a visitor)."""
-        self._pool.submit(self._poll_safely)
+        self._pool.submit(self.look_now)
 
     # -------------------------------------------------------------- the poller
 
     def _loop(self) -> None:
         while not self._stop.is_set():
-            self._poll_safely()
+            self.look_now()
             self._stop.wait(self._interval)
 
-    def _poll_safely(self) -> None:
+    def look_now(self) -> None:
+        """Look at the store in this thread and tell the sessions what is new."""
         with self._polling:
             try:
                 self._poll()

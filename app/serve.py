@@ -66,7 +66,7 @@ def serve(
     """
     open_database(store_url).close()  # creates the store, or says what is wrong with it
     db = open_database(store_url, readonly=True)
-    port = _free_port(address, port)
+    port = choose_port(address, port)
     feed = Feed(db)
     actions = Actions(store_url or db.url, feed)
     feed.after_look = actions.keep_house
@@ -98,7 +98,7 @@ def _server(site: Site, address: str, port: int) -> Any:
         show=False,
         verbose=False,
         title="Topiary",
-        websocket_origin=_origins(address, port),
+        websocket_origin=origins(address, port),
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
         compress_response=True,
         keep_alive_milliseconds=20000,
@@ -125,7 +125,14 @@ def _show_error(error: Exception) -> None:
         pn.state.notifications.error("Something went wrong; the server's log has the details.", duration=9000)
 
 
-def _free_port(address: str, port: int | None) -> int:
+def choose_port(address: str, port: int | None) -> int:
+    """The port to listen on: the one asked for, any free one for 0, the first free one from 5006 for None.
+
+    Raises
+    ------
+    ServeError
+        When it is taken.
+    """
     if port == 0:
         with _probe(address) as probe:
             probe.bind((address, 0))
@@ -160,7 +167,7 @@ def _probe(address: str) -> socket.socket:
     return probe
 
 
-def _origins(address: str, port: int) -> list[str]:
+def origins(address: str, port: int) -> list[str]:
     """Pages that may open a session: our own, under any name this machine has when it is open to others."""
     if address in ("127.0.0.1", "localhost"):
         return [f"127.0.0.1:{port}", f"localhost:{port}"]

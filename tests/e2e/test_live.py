@@ -6,7 +6,7 @@ import pytest
 from store import corpora, runs
 from store.database import open_database
 
-LENGTH = """() => Math.max(0, ...[...Bokeh.documents[0].all_models]
+LENGTH = """() => Math.max(0, ...[...(Bokeh.documents[0]?.all_models ?? [])]
     .filter(model => model.type === "ColumnDataSource" && model.data.value && !model.data.low)
     .map(model => model.data.value.length))"""
 

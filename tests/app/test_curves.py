@@ -1,0 +1,73 @@
+"""Curves lose no spike when thinned, and are figures made once with columns for every x-axis."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from app.views import curves
+
+VALUES = arrays(np.float64, st.integers(0, 400), elements=st.floats(-1e6, 1e6) | st.just(float("nan")))
+
+
+@given(VALUES, st.integers(4, 60))
+def test_thinning_keeps_first_last_lowest_and_highest_in_order(values, most):
+    places = curves.thin(values, most)
+    finite = np.flatnonzero(np.isfinite(values))
+    assert len(places) <= most + 2
+    assert np.all(np.diff(places) > 0)
+    assert set(places.tolist()) <= set(finite.tolist())
+    if len(finite):
+        assert (places[0], places[-1]) == (finite[0], finite[-1])
+        assert values[places].min() == values[finite].min()
+        assert values[places].max() == values[finite].max()
+
+
+def test_a_short_curve_is_kept_whole():
+    assert curves.thin(np.arange(100.0), 100).tolist() == list(range(100))
+
+
+def test_a_single_spike_among_ten_thousand_points_survives():
+    values = np.ones(10_000)
+    values[7777] = 50.0
+    assert 7777 in curves.thin(values)
+
+
+@pytest.mark.parametrize("axis", ["minibatches", "documents", "seconds"])
+def test_another_axis_is_another_column_of_the_same_source(axis):
+    chart = curves.perplexity_chart("minibatches")
+    sources = list(chart.sources)
+    chart.use_axis(axis)
+    assert chart.sources == sources
+    assert {line.glyph.x for line in chart.lines} == {axis}
+    assert chart.figure.xaxis.axis_label == curves.AXES[axis]
+
+
+def test_slot_and_source_belong_together_and_the_own_run_is_drawn_last():
+    chart = curves.perplexity_chart("minibatches")
+    assert [line.data_source for line in chart.lines] == chart.sources
+    assert chart.figure.renderers[-1] is chart.lines[0]
+
+
+def test_no_two_runs_share_colour_and_dash():
+    chart = curves.perplexity_chart("minibatches")
+    looks = [(line.glyph.line_color, str(line.glyph.line_dash)) for line in chart.lines]
+    assert len(set(looks)) == curves.SLOTS
+
+
+def test_step_sizes_have_a_log_axis_a_band_per_layer_and_r_as_the_last_line():
+    chart = curves.step_chart("minibatches")
+    legend = curves.dress_layers(chart, 3)
+    assert type(chart.figure.y_scale).__name__ == "LogScale"
+    assert [name for name, _, _ in legend] == ["layer 1", "layer 2", "layer 3", "r"]
+    assert len({(colour, str(dash)) for _, colour, dash in legend}) == 4
+    assert all(band.glyph.y1 == "low" and band.glyph.y2 == "high" for band in chart.bands)
+
+
+def test_the_two_perplexities_never_share_an_axis():
+    point = curves.perplexity_chart("minibatches")
+    averaged = curves.averaged_chart("minibatches", point.figure.x_range)
+    assert averaged.figure is not point.figure
+    assert averaged.figure.y_range is not point.figure.y_range
+    assert "averaged" in averaged.figure.yaxis.axis_label

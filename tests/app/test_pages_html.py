@@ -1,0 +1,156 @@
+"""What boards show: users' words are text, states are words, numbers are what the row says."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from app import topbar
+from app.views import kpis, words
+from app.views.form import Field, default_text, form
+from app.views.markup import attributes, element
+from app.views.run_list import empty_store, run_list
+from app.views.sparkline import sparkline
+
+NASTY = "<img src=x onerror=alert(1)>\"'&"
+
+
+def run(**changes):
+    fields = {
+        "number": 7,
+        "name": "",
+        "corpus_name": "garden",
+        "model": "dlda",
+        "inference": "tlasgr",
+        "layers": (8, 4),
+        "settings": {"eta": [0.05]},
+        "seed": 1,
+        "attempt": 1,
+        "minibatch": 50,
+        "planned": 200,
+        "seconds": 100.0,
+        "tokens_per_second": 412_000.0,
+        "point_perplexity": 812.34,
+        "averaged_perplexity": None,
+        "heartbeat_age": 0.4,
+        "message": "",
+        "traceback": "",
+        "wish": "run",
+        "created": datetime(2026, 1, 1, tzinfo=UTC),
+        "started": None,
+        "ended": None,
+    }
+    return SimpleNamespace(**fields | changes)
+
+
+def listed(row, state="running"):
+    return run_list([row], lambda _: state, lambda _: (3.0, 2.0, 1.0), 7)
+
+
+@pytest.mark.parametrize("field", ["name", "corpus_name", "model", "inference", "message"])
+def test_no_word_of_a_user_becomes_markup(field):
+    row = run(**{field: NASTY})
+    about = kpis.Health("failed", None, 0)
+    shown = (
+        listed(row, "failed"),
+        kpis.kpis(row, about),
+        kpis.details(row, [(NASTY, NASTY, NASTY)]),
+        kpis.overlay_chooser(row, [run(number=8, name=NASTY)], [8], [("#000", "solid"), ("#111", "dashed")]),
+        topbar.top_bar(topbar.Place("runs", row, "running", NASTY), [row], NASTY),
+        empty_store([NASTY]),
+    )
+    assert not [html for html in shown if "<img" in html]
+
+
+def test_attributes_are_escaped_and_absent_ones_left_out():
+    assert attributes(data_do='a"b', hidden=True, title=None, open=False) == ' data-do="a&quot;b" hidden'
+    assert element("a", "<b>x</b>", class_="c") == '<a class="c"><b>x</b></a>'
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs"),
+    [
+        ("running", {"pause", "stop"}),
+        ("queued", {"stop"}),
+        ("paused", {"resume", "stop"}),
+        ("stopped", {"resume"}),
+        ("failed", {"resume"}),
+        ("silent", {"resume", "stop"}),
+        ("finished", set()),
+    ],
+)
+def test_a_run_offers_what_its_state_allows(state, verbs):
+    html = listed(run(), state)
+    assert {verb for verb in ("pause", "stop", "resume") if f'data-do="{verb}"' in html} == verbs
+
+
+def test_deleting_needs_the_name_typed():
+    html = listed(run(name="my roses"))
+    assert 'data-needs="my roses"' in html
+    assert " disabled" in html[html.index("data-needs") :]
+
+
+def test_a_wish_on_its_way_is_said():
+    assert "pausing" in listed(run(wish="pause"))
+    assert "stopping" in listed(run(wish="stop"))
+
+
+def test_the_strip_says_progress_pace_and_time_left():
+    html = kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0]))
+    for said in ("812.3", "50<small> / 200", "2 s each", "412 k", "5 min 00 s", "just now", "▼ 80.0"):
+        assert said in html
+
+
+def test_the_averaged_perplexity_is_a_number_of_its_own():
+    assert "Averaged perplexity" not in kpis.kpis(run(), kpis.Health("running", None, 0))
+    assert "757.1" in kpis.kpis(run(averaged_perplexity=757.1), kpis.Health("running", None, 0))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (None, "–"),
+        (0.2, "0 s"),
+        (59.6, "1 min 00 s"),
+        (75, "1 min 15 s"),
+        (1200, "20 min"),
+        (7500, "2 h 05 min"),
+        (200000, "2 d 7 h"),
+    ],
+)
+def test_times_are_said_as_people_say_them(seconds, said):
+    assert words.span(seconds) == said
+
+
+def test_numbers_that_are_missing_are_dashes():
+    assert (words.number(None), words.rate(float("nan")), words.perplexity(None)) == ("–", "–", "–")
+
+
+def test_a_sparkline_draws_finite_values_only_and_nothing_of_one_point():
+    assert "polyline" not in sparkline([5.0])
+    assert "nan" not in sparkline([1.0, float("nan"), 3.0])
+    assert sparkline([1.0, float("nan"), 3.0]).count(",") == sparkline([1.0, 3.0]).count(",")
+    assert "polyline" in sparkline([2.0, 2.0])
+
+
+def test_a_constant_and_a_default_are_typed_as_people_type_them():
+    assert [default_text(value) for value in ((128, 64), (0.05,), True, 20.0, "poisson")] == [
+        "128-64",
+        "0.05",
+        "true",
+        "20.0",
+        "poisson",
+    ]
+
+
+def test_the_form_opens_the_folded_settings_when_one_of_them_is_wrong():
+    wrong = Field("tau", "Delay", "help", "text", "x", error="tau cannot be read")
+    right = Field("tau", "Delay", "help", "text", "1")
+    assert 'data-key="advanced" open' in form([], [], [wrong], "", ready=False)
+    assert 'data-key="advanced" open' not in form([], [], [right], "", ready=True)
+    assert "tau cannot be read" in form([], [], [wrong], "", ready=False)
+
+
+def test_an_empty_store_shows_the_commands_and_one_with_a_corpus_the_form():
+    assert "topiary demo" in empty_store([])
+    assert 'data-do="new"' in empty_store(["garden"])
