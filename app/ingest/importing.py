@@ -105,7 +105,7 @@ def import_source(
             stored += len(here)
             progress(f"Storing documents: {stored:,}", stored / total)
     for note in counted.notes:
-        progress(f"Note: {note}", 1.0)
+        progress(f"Note: {note}", None)
     return writer.row
 
 

@@ -56,7 +56,6 @@ def pruned(source: CountSource, options: ImportOptions) -> CountSource:
         source,
         vocabulary=tuple(source.vocabulary[word] for word in kept),
         blocks=lambda: _renumbered(source, new_number),
-        pruned=True,
     )
 
 

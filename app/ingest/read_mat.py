@@ -21,8 +21,10 @@ TRAINING, OBSERVED, SCORED = "wordsTrain", "wordsHeldout", "wordsTest"
 
 
 def recognises(path: Path) -> bool:
-    """By the ending of the name."""
-    return path.is_file() and path.suffix.lower() == ".mat"
+    """By the ending of the name; a folder by the file in it."""
+    if path.is_dir():
+        return len(files.listed(path, recognises)) == 1
+    return path.suffix.lower() == ".mat"
 
 
 def read(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - the signature of every reader
@@ -31,6 +33,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - t
     In these files ``wordsHeldout`` is what is *observed* of a test document and ``wordsTest`` what is
     *scored*; the corpus gets their sum, and the scored part beside it.
     """
+    (path, _), *_ = files.parts(path, recognises, "MATLAB")
     found = _load(path)
     words = _strings(found, "vocabulary", path)
     train = _matrix(found, TRAINING, path, len(words))

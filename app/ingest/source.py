@@ -110,8 +110,6 @@ class CountSource:
         How many cells each document has, where that is known without going through the blocks.
     has_scored : bool
         Whether the blocks bring ``scored``.
-    pruned : bool
-        Whether the vocabulary has already been cut as the options say.
     """
 
     where: str
@@ -124,21 +122,20 @@ class CountSource:
     part: Array | None = None
     lengths: Array | None = None
     has_scored: bool = False
-    pruned: bool = False
     notes: list[str] = field(default_factory=list)
 
 
 Source: TypeAlias = TextSource | CountSource
 
 
-def untitled(starts: Array, words: Array, values: Array, first: int, labels: Array | None = None) -> Rows:
+def untitled(starts: Array, words: Array, values: Array, first: int) -> Rows:
     """Rows of a file that has nothing but counts; ``first`` is the number of the first document, from 1."""
     n = len(starts) - 1
     return Rows(
         starts,
         words,
         values,
-        np.full(n, -1, np.int32) if labels is None else labels,
+        np.full(n, -1, np.int32),
         [f"document {number}" for number in range(first, first + n)],
         [""] * n,
         [{} for _ in range(n)],

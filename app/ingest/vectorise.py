@@ -81,7 +81,6 @@ def count(source: TextSource, options: ImportOptions, progress: Progress) -> Cou
         label_names=label_names,
         part=part,
         lengths=np.diff(arrays[0]),
-        pruned=True,
         notes=source.notes,
     )
 
