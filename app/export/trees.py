@@ -36,7 +36,7 @@ def write(frame: Frame, roots: Iterable[Node], threshold: float, direction: Dire
     Raises
     ------
     ValueError
-        When no writer knows the suffix, or a root is not a topic of the run.
+        When no writer knows the suffix, there is no root, or a root is not a topic of the run.
     OSError
         When the file cannot be written.
     """
@@ -47,6 +47,8 @@ def write(frame: Frame, roots: Iterable[Node], threshold: float, direction: Dire
         listed = ", ".join(f".{name}" for name in known)
         raise ValueError(f"cannot write a tree as {path.name!r}: its name must end in one of {listed}")
     nodes = tuple(roots)
+    if not nodes:
+        raise ValueError("cannot write a tree without a root; choose at least one topic")
     for node in nodes:
         if not frame.has(node):
             raise ValueError(f"run {frame.run} has no topic {identity(node)}; its layers have {frame.widths} topics")

@@ -1,0 +1,118 @@
+"""The frame: one source for every number about a topic."""
+
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+from topic_frames import arrays, make_frame, vocabulary
+
+from app.frame import build_frame, identity, parse_identity
+from app.graph import build_graph
+from engine.tree import Node
+
+
+def test_shares_sum_to_one_and_ranks_count_them_down_in_every_layer() -> None:
+    frame = make_frame()
+    for layer in range(1, frame.n_layers + 1):
+        nodes = frame.nodes(layer)
+        assert [frame.rank(node) for node in nodes] == list(range(1, len(nodes) + 1))
+        assert sum(frame.share(node) for node in nodes) == pytest.approx(1.0)
+        assert [frame.share(node) for node in nodes] == sorted((frame.share(node) for node in nodes), reverse=True)
+
+
+def test_rank_and_identity_find_the_same_topic() -> None:
+    frame = make_frame()
+    for layer in (1, 2, 3):
+        for rank in range(1, frame.widths[layer - 1] + 1):
+            node = frame.at_rank(layer, rank)
+            assert frame.rank(node) == rank
+            assert parse_identity(identity(node)) == node
+
+
+@pytest.mark.parametrize(("layer", "rank"), [(0, 1), (4, 1), (3, 0), (3, 7)])
+def test_a_rank_that_does_not_exist_is_refused_in_a_sentence(layer: int, rank: int) -> None:
+    with pytest.raises(LookupError, match="has no"):
+        make_frame().at_rank(layer, rank)
+
+
+@pytest.mark.parametrize("text", ["", "L3", "3:17", "L0:1", "L3:0", "L3:17x", "L-1:2", "L3:1e9", "L3:٣"])
+def test_what_is_no_identity_is_none(text: str) -> None:
+    assert parse_identity(text) is None
+
+
+def test_identity_is_the_column_counted_from_one() -> None:
+    assert identity(Node(3, 16)) == "L3:17"
+
+
+def test_top_words_carry_their_weight_in_the_projection() -> None:
+    frame = make_frame()
+    node = frame.at_rank(2, 1)
+    for word in frame.top_words(node, 12):
+        number = frame.vocabulary.index(word.text)
+        assert word.weight == frame.projections[1][number, node.column]
+
+
+def test_parents_and_children_are_the_two_ends_of_one_edge() -> None:
+    frame = make_frame()
+    node = frame.at_rank(2, 1)
+    for child, weight in frame.children(node, 30):
+        assert (node, weight) in frame.parents(child, 30)
+    assert frame.children(frame.at_rank(1, 1)) == []
+    assert frame.parents(frame.at_rank(3, 1)) == []
+
+
+def test_names_given_by_people_go_to_the_topic_of_their_identity_number() -> None:
+    frame = make_frame(labels={(3, 2): "Belief", (1, 1): ""})
+    assert frame.name(Node(3, 1)) == "Belief"
+    assert frame.title(Node(3, 1)) == "Belief"
+    assert frame.name(Node(1, 0)) == ""
+    assert frame.title(Node(1, 0)).count(" ") >= 2
+
+
+def test_padding_of_the_top_documents_is_left_out() -> None:
+    frame = make_frame()
+    uses = frame.uses(frame.at_rank(1, 1))
+    assert 0 < len(uses) < 21
+    assert all(use.document >= 0 for use in uses)
+
+
+def test_a_snapshot_of_bare_topics_is_enough_for_a_frame() -> None:
+    bare = {name: array for name, array in arrays().items() if name.startswith("phi") or name == "r"}
+    run, snapshot = SimpleNamespace(number=1, seed=1, corpus_name="x"), SimpleNamespace(number=1, minibatch=0)
+    frame = build_frame(bare, vocabulary(60), {}, run, snapshot)
+    assert frame.uses(frame.at_rank(1, 1)) == []
+    assert frame.step_sizes == ()
+    assert all(layer.all() for layer in frame.alive)
+
+
+def test_the_graph_carries_the_numbers_of_the_frame() -> None:
+    frame = make_frame(labels={(3, 1): "Belief"})
+    graph = build_graph(frame, 2.0, [frame.at_rank(3, 1)])
+    assert isinstance(graph, nx.DiGraph)
+    for key, data in graph.nodes(data=True):
+        node = parse_identity(key)
+        assert node is not None
+        assert (data["layer"], data["topic"], data["rank"]) == (node.layer, node.column + 1, frame.rank(node))
+        assert data["share"] == frame.share(node)
+        assert data["label"] == frame.name(node)
+    for above, below, weight in graph.edges(data="weight"):
+        parent, child = parse_identity(above), parse_identity(below)
+        assert parent is not None
+        assert child is not None
+        assert weight == float(frame.phi[parent.layer - 1][child.column, parent.column])
+        assert weight > 2.0 / frame.widths[child.layer - 1]
+
+
+def test_the_whole_graph_has_every_topic() -> None:
+    frame = make_frame()
+    assert len(build_graph(frame, 5.0)) == sum(frame.widths)
+
+
+def test_edges_of_a_threshold_are_found_once() -> None:
+    frame = make_frame()
+    assert frame.edges(2.0) is frame.edges(2.0)
+    assert len(frame.edges(1.0)) > len(frame.edges(3.0))
+    for threshold in np.linspace(0, 9, 30):
+        frame.edges(float(threshold))
+    assert len(frame.edges(1.0)) > len(frame.edges(3.0))
