@@ -142,7 +142,7 @@ export function render({model, view}) {
     if (element.dataset.copy !== undefined) {
       navigator.clipboard?.writeText(location.href).then(() => tell("copied", element), () => tell("not-copied", element))
     }
-    if (element.dataset.do !== undefined && !(element.type === "submit")) { tell(element.dataset.do, element) }
+    if (element.dataset.do !== undefined && !(element.type === "submit" && element.form)) { tell(element.dataset.do, element) }
     if (element.dataset.close !== undefined) { element.closest("dialog")?.close() }
   })
   root.addEventListener("submit", (event) => {
