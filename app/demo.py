@@ -1,7 +1,8 @@
 """``topiary demo``: a corpus from this very machine, a run on it, and the browser, at once.
 
 The page opens first; a process of its own (``python -P -m app.demo``) reads the corpus and orders the
-run meanwhile, and tells how far it is, line by line.
+run meanwhile, and tells how far it is, line by line.  Another one compiles the kernels at the same
+time, so that the first topics do not wait for one after the other.
 """
 
 import json
@@ -18,9 +19,11 @@ from store import corpora, runs
 from store.database import Database, open_database
 from store.errors import StoreError
 
+MODEL = "dlda"
 LAYERS = "128-64-32"
 MINIBATCHES = 3500
 RUN_NAME = "demo"
+KERNELS = ("step", "rest")  # two processes, because one compiles one thing at a time
 
 
 def run(store: str | None, *, port: int | None = None, open_browser: bool = True) -> int:
@@ -60,7 +63,17 @@ def prepare(db: Database, tell: "Teller") -> int:
     int
         Number of the run to look at.
     """
+    compilers = [
+        subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-P", "-m", "app.demo", part], stdin=subprocess.DEVNULL, env=launcher.environment(db.url)
+        )
+        for part in KERNELS
+    ]
     row = next((row for row in corpora.every(db) if row.name == NAME), None) or import_builtin(db, tell)
+    if any(compiler.poll() is None for compiler in compilers):
+        tell("Compiling kernels, about 20 s, once", None)
+    for compiler in compilers:
+        compiler.wait()  # whatever it says: the worker compiles what is missing
     there = [each for each in runs.every(db) if each.corpus == row.number and each.name == RUN_NAME]
     if there and launcher.state_of(there[-1]) != "failed":
         number = there[-1].number
@@ -70,7 +83,7 @@ def prepare(db: Database, tell: "Teller") -> int:
         tell("Starting a three-layer model", None)
         texts = {"layers": LAYERS}
         number = place(
-            db, row.name, model="dlda", texts=texts, minibatches=MINIBATCHES, threads=launcher.threads(), name=RUN_NAME
+            db, row.name, model=MODEL, texts=texts, minibatches=MINIBATCHES, threads=launcher.threads(), name=RUN_NAME
         ).number
     launcher.fill(db)
     return number
@@ -88,8 +101,36 @@ class Teller:
         self._stream.flush()
 
 
-def main() -> int:
-    """Prepare the demo of the store in TOPIARY_STORE, telling on standard output."""
+def compile_kernels(part: str) -> None:
+    """Compile one of KERNELS for the demo's run, on made-up documents; kept on disk, where its worker finds it."""
+    import numpy as np
+
+    from app.training import Training, facts
+    from engine import models, settings
+    from engine.corpus import Corpus, Counts
+
+    cells = np.arange(12, dtype=np.int32)
+    corpus = Corpus(
+        counts=Counts(np.arange(0, 13, 3), cells, np.full(12, 2, dtype=np.int32)),
+        vocabulary=tuple(map(str, cells)),
+        part=np.array([0, 0, 1, 1], dtype=np.int8),
+        labels=np.full(4, -1, dtype=np.int32),
+    )
+    module = models.load(MODEL)
+    config = settings.parse(module.Config, {"layers": LAYERS})
+    kernel = module.build(config, facts(corpus), n_threads=1)
+    training = Training(corpus, kernel, module.State, seed=1)
+    if part == "step":
+        training.warm_step()
+    else:
+        training.warm_rest(averaged=False)
+
+
+def main(arguments: list[str]) -> int:
+    """Prepare the demo of the store in TOPIARY_STORE, telling on standard output; or compile one of KERNELS."""
+    if arguments:
+        compile_kernels(arguments[0])
+        return 0
     tell = Teller(sys.stdout)
     try:
         number = prepare(open_database(), tell)
@@ -124,4 +165,4 @@ def _follow(child: "subprocess.Popen[str]") -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -86,10 +86,20 @@ class Training:
 
         Kernels are pure, so nothing of this is left behind.
         """
-        batch = self.corpus.batch(self.train[: min(2, len(self.train))])
-        state = self.kernel.prepare(self.seed, self.kernel.init(self.seed), batch)
+        sweeps = self.warm_step()
+        self.warm_rest(averaged=averaged)
+        return sweeps
+
+    def warm_step(self) -> float:
+        """Compile what a step needs; give its sweeps (token draws for every token)."""
+        state, batch = self._first_documents()
         state, info = self.kernel.step(self.seed, state, batch)
-        state, _ = self.kernel.step(self.seed, state, batch)
+        self.kernel.step(self.seed, state, batch)
+        return info.token_draws / info.tokens if info.tokens else 1.0
+
+    def warm_rest(self, *, averaged: bool) -> None:
+        """Compile what placing and evaluating documents needs."""
+        state, batch = self._first_documents()
         self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
         if len(self.test):
             observed, scored = self.corpus.held_out(self.test[:2])
@@ -97,7 +107,11 @@ class Training:
             if averaged:
                 chain = self.kernel.start_chain(self.seed, state, observed)
                 self.kernel.advance_chain(self.seed, state, chain, observed, scored, Sweeps(1, 0))
-        return info.token_draws / info.tokens if info.tokens else 1.0
+
+    def _first_documents(self) -> tuple[Any, Batch]:
+        """A state for, and as a batch, the first two training documents."""
+        batch = self.corpus.batch(self.train[:2])
+        return self.kernel.prepare(self.seed, self.kernel.init(self.seed), batch), batch
 
     def first_state(self) -> Any:
         """The model's state before the first mini-batch."""

@@ -165,21 +165,8 @@ def test_points_are_printed_as_csv(capsys, filled):
 
 
 def test_train_prints_the_number_of_the_run_and_nothing_else(capsys, filled, no_workers):
-    options = [
-        "--layers",
-        "4-2",
-        "--minibatches",
-        "10",
-        "--seed",
-        "7",
-        "--set",
-        "eta=0.1",
-        "--set",
-        "batch_size=3",
-        "--averaged",
-        "--store",
-    ]
-    status, out, _ = call(capsys, "train", "food", *options, filled)
+    options = "--layers 4-2 --minibatches 10 --seed 7 --set eta=0.1 --set batch_size=3 --averaged"
+    status, out, _ = call(capsys, "train", "food", *options.split(), "--store", filled)
     assert (status, out) == (0, "2\n")
     facts = read(capsys, "show", "2", "--store", filled)
     assert (facts["layers"], facts["seed"], facts["minibatches"]) == ([4, 2], 7, 10)

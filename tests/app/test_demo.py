@@ -1,0 +1,59 @@
+"""The demo is prepared once, and goes on where it was left."""
+
+import io
+import json
+
+import pytest
+
+from app import demo, launcher, notice
+from app.ingest.importing import import_path
+from app.ingest.options import ImportOptions
+from store import corpora, runs
+from store.database import open_database
+
+
+@pytest.fixture
+def db(tmp_path, monkeypatch):
+    """A store beside a small stand-in for the built-in corpus; nothing is compiled or trained."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for j in range(12):
+        (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
+    options = ImportOptions(name=demo.NAME, min_df=1, max_df=1.0)
+    monkeypatch.setattr(demo, "import_builtin", lambda db, tell: import_path(db, folder, options, tell))
+    monkeypatch.setattr(demo, "KERNELS", ())
+    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    database = open_database(str(tmp_path / "store.db"))
+    yield database
+    database.close()
+
+
+def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db):
+    told = io.StringIO()
+    number = demo.prepare(db, demo.Teller(told))
+    row = runs.get(db, number)
+    assert (row.corpus_name, row.name, row.layers, row.state) == (demo.NAME, "demo", (128, 64, 32), "queued")
+    words = [json.loads(line)[0] for line in told.getvalue().splitlines()]
+    assert words[-1] == "Starting a three-layer model"
+    assert any(word.startswith("Storing documents") for word in words)
+
+
+def test_the_second_time_it_shows_the_same_run_again(db):
+    tell = demo.Teller(io.StringIO())
+    assert demo.prepare(db, tell) == demo.prepare(db, tell)
+    assert len(runs.every(db)) == len(corpora.every(db)) == 1
+
+
+def test_a_demo_that_was_paused_goes_on(db):
+    tell = demo.Teller(io.StringIO())
+    number = demo.prepare(db, tell)
+    launcher.pause(db, number)
+    assert demo.prepare(db, tell) == number
+    assert runs.get(db, number).state == "queued"
+
+
+def test_a_notice_is_there_until_it_is_taken_away():
+    notice.post("reading")
+    assert notice.current() == "reading"
+    notice.post("")
+    assert notice.current() == ""
