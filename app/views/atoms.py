@@ -6,8 +6,8 @@ The PNG is written here, 8 bits of grey; a picture library would be a dependency
 import base64
 import struct
 import zlib
-from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +49,21 @@ def atom_uri(frame: Frame, node: Node) -> str:
     return _uri(png(atom(frame, node)))
 
 
-@lru_cache(maxsize=16)
 def mosaic_uri(frame: Frame, layer: int, columns: int) -> str:
-    """Draw all topics of a layer, by popularity, as one picture of ``columns`` atoms a row (data URI)."""
+    """Draw all topics of a layer, by popularity, as one picture of ``columns`` atoms a row (data URI).
+
+    Drawn once, and forgotten together with the frame.
+    """
+    sheets = _sheets.setdefault(frame, {})
+    if (layer, columns) not in sheets:
+        sheets[layer, columns] = _mosaic(frame, layer, columns)
+    return sheets[layer, columns]
+
+
+_sheets: WeakKeyDictionary[Frame, dict[tuple[int, int], str]] = WeakKeyDictionary()
+
+
+def _mosaic(frame: Frame, layer: int, columns: int) -> str:
     nodes = frame.nodes(layer)
     height, width = atom(frame, nodes[0]).shape
     rows = -(-len(nodes) // columns)

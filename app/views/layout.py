@@ -20,7 +20,7 @@ WIDE = 16 / 9
 MARGIN = 18.0
 _ACROSS, _ROWS = 15.0, 26.0
 _BAND_TITLE = 24.0
-_ROOMIEST = 2.2  # times the usual gap between layers
+_ROOMIEST = 3.0  # times the usual gap between layers
 CHIP = (74.0, 26.0)
 
 
