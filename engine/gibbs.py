@@ -13,7 +13,7 @@ from engine import upper as above
 from engine.augment import crt
 from engine.contract import Array, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import CHAIN, INFER, Stream, stream
+from engine.streams import Stream, stream
 from engine.tokens import Cells, Document, Globals, Slots
 from engine.upper import Hyper, Scratch, Upper
 
@@ -28,6 +28,58 @@ class Tables(NamedTuple):
     words: Array
     upper: Array
     top: Array
+
+
+class Scored(NamedTuple):
+    """Held-out cells to be judged: ``words``, ``values``, and ``starts`` (documents + 1,)."""
+
+    words: Array
+    values: Array
+    starts: Array
+
+
+class Outcome(NamedTuple):
+    """What kept sweeps leave behind; only the parts the plan wants are touched.
+
+    COUNTS: ``tables``, and ``q_top`` (documents,) the sums of q_j^(L+1).  RATES: sums at the ``scored``
+    cells in ``rates`` (cells,), and ``totals`` (documents,).  THETA: posterior means ``theta1``
+    (documents, K_1) and ``theta`` (documents, T).
+    """
+
+    tables: Tables
+    q_top: FloatArray
+    scored: Scored
+    rates: FloatArray
+    totals: FloatArray
+    theta1: FloatArray
+    theta: FloatArray
+
+
+COUNTS, RATES, THETA = 0, 1, 2
+
+
+class Plan(NamedTuple):
+    """How documents are swept.
+
+    ``fresh``: local variables start anew (theta = 1/K, c = 1), else they go on from where they are;
+    ``burn_in`` unused sweeps, then ``collect`` of which every ``thin``-th is kept; p^(2) and c^(l) are
+    drawn from sweep ``first_rates``, counted from 1; ``wants`` is COUNTS, RATES or THETA.
+    """
+
+    fresh: bool
+    burn_in: int
+    collect: int
+    thin: int = 1
+    first_rates: int = 1
+    wants: int = COUNTS
+
+
+class Address(NamedTuple):
+    """Where the random streams of a call live: a stream is (seed, purpose, step, document)."""
+
+    seed: int
+    purpose: int
+    step: int
 
 
 class Documents(NamedTuple):
@@ -127,12 +179,13 @@ def send_up(
 
 
 @compiled
-def start_documents(glob: Globals, seed: int, purpose: int, step: int, docs: Documents, begin: int, end: int) -> None:
+def start_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int) -> None:
     """Put documents ``begin:end`` where a chain starts."""
     for j in range(begin, end):
         doc = document(docs, j)
         start_locals(glob.upper, doc.theta, doc.c)
-        tokens.start_topics(stream(seed, purpose, step, docs.numbers[j]), glob.phi, doc)
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        tokens.start_topics(rng, glob.phi, doc)
 
 
 @compiled
@@ -146,85 +199,38 @@ def start_locals(upper: Upper, theta: FloatArray, c: FloatArray) -> None:
 
 @compiled
 def sweep_documents(
-    glob: Globals,
-    hyper: Hyper,
-    seed: int,
-    purpose: int,
-    step: int,
-    docs: Documents,
-    begin: int,
-    end: int,
-    fresh: bool,
-    burn_in: int,
-    collect: int,
-    first_rates: int,
-    tables: Tables,
-    q_top: FloatArray,
+    glob: Globals, hyper: Hyper, address: Address, docs: Documents, begin: int, end: int, plan: Plan, out: Outcome
 ) -> None:
-    """Sweep documents ``begin:end`` and collect counts over the last ``collect`` sweeps.
-
-    Parameters
-    ----------
-    fresh : bool
-        Start local variables anew (theta = 1/K, c = 1) instead of going on from where they are.
-    first_rates : int
-        Sweep, counted from 1, from which p^(2) and c^(l) are drawn.
-    q_top : (documents,) float64
-        Receives the sum over collected sweeps of q_j^(L+1).
-    """
+    """Sweep documents ``begin:end`` as ``plan`` says and leave in ``out`` what it wants of the kept sweeps."""
     desk = make_desk(glob, docs, begin, end)
     for j in range(begin, end):
-        rng = stream(seed, purpose, step, docs.numbers[j])
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
         doc = document(docs, j)
-        if fresh:
+        if plan.fresh:
             start_locals(glob.upper, doc.theta, doc.c)
             rng = tokens.start_topics(rng, glob.phi, doc)
         n = open_document(glob, doc, desk)
-        q_sum = 0.0
-        for sweep in range(1, burn_in + collect + 1):
-            keep = sweep > burn_in
-            rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= first_rates, keep, tables)
-            if keep:
-                q_sum += desk.s.q[len(doc.c)]
-                tokens.count_words(doc, tables.words)
-        q_top[j] = q_sum
+        for sweep in range(1, plan.burn_in + plan.collect + 1):
+            keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
+            counting = keep and plan.wants == COUNTS
+            rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= plan.first_rates, counting, out.tables)
+            if counting:
+                out.q_top[j] += desk.s.q[len(doc.c)]
+                tokens.count_words(doc, out.tables.words)
+            elif keep and plan.wants == RATES:
+                _add_rates(glob, doc, desk, n, j, out)
+            elif keep:
+                _add_theta(glob, doc, desk, n, plan.thin / plan.collect, out.theta1[j], out.theta[j])
         tokens.empty_slots(desk.slots, n)
 
 
-@compiled
-def rate_documents(
-    glob: Globals,
-    hyper: Hyper,
-    seed: int,
-    step: int,
-    docs: Documents,
-    begin: int,
-    end: int,
-    burn_in: int,
-    collect: int,
-    thin: int,
-    scored_words: Array,
-    scored_starts: Array,
-    rates: FloatArray,
-    totals: FloatArray,
-) -> None:
-    """Go on with the chains of ``begin:end`` and sum E[Phi^(1) theta^(1)] at the scored cells over kept sweeps.
-
-    theta^(1) enters by its conditional mean given the counts, ``(n_jk + a_kj) p_j^(2)``.
-    """
-    desk = make_desk(glob, docs, begin, end)
-    nothing = no_tables()
-    for j in range(begin, end):
-        rng = stream(seed, CHAIN, step, docs.numbers[j])
-        doc = document(docs, j)
-        n = open_document(glob, doc, desk)
-        for sweep in range(burn_in + collect):
-            rng, n = one_sweep(rng, glob, hyper, doc, desk, n, True, False, nothing)
-            if sweep >= burn_in and (sweep - burn_in) % thin == thin - 1:
-                for cell in range(scored_starts[j], scored_starts[j + 1]):
-                    rates[cell] += _mean_rate(glob, scored_words[cell], doc, desk, n)
-                totals[j] += _mean_total(glob.upper, doc, desk.s)
-        tokens.empty_slots(desk.slots, n)
+@inlined
+def _add_rates(glob: Globals, doc: Document, desk: Desk, n: int, j: int, out: Outcome) -> None:
+    """Add E[Phi^(1) theta^(1)] at the scored cells; theta^(1) enters by its conditional mean (n_jk + a_kj) p_j^(2)."""
+    scored = out.scored
+    for cell in range(scored.starts[j], scored.starts[j + 1]):
+        out.rates[cell] += _mean_rate(glob, scored.words[cell], doc, desk, n)
+    out.totals[j] += _mean_total(glob.upper, doc, desk.s)
 
 
 @inlined
@@ -248,36 +254,6 @@ def _mean_total(upper: Upper, doc: Document, s: Scratch) -> float:
     return (len(doc.topics) + shape) / (1.0 + doc.c[0])
 
 
-@compiled
-def place_documents(
-    glob: Globals,
-    hyper: Hyper,
-    seed: int,
-    docs: Documents,
-    begin: int,
-    end: int,
-    burn_in: int,
-    collect: int,
-    first_rates: int,
-    theta1: FloatArray,
-    theta_upper: FloatArray,
-) -> None:
-    """Posterior means of theta for fresh documents: ``theta1`` (documents, K_1), ``theta_upper`` (documents, T)."""
-    desk = make_desk(glob, docs, begin, end)
-    nothing = no_tables()
-    for j in range(begin, end):
-        rng = stream(seed, INFER, 0, docs.numbers[j])
-        doc = document(docs, j)
-        start_locals(glob.upper, doc.theta, doc.c)
-        rng = tokens.start_topics(rng, glob.phi, doc)
-        n = open_document(glob, doc, desk)
-        for sweep in range(1, burn_in + collect + 1):
-            rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= first_rates, False, nothing)
-            if sweep > burn_in:
-                _add_theta(glob, doc, desk, n, 1.0 / collect, theta1[j], theta_upper[j])
-        tokens.empty_slots(desk.slots, n)
-
-
 @inlined
 def _add_theta(
     glob: Globals, doc: Document, desk: Desk, n: int, share: float, theta1: FloatArray, theta_upper: FloatArray
@@ -293,9 +269,3 @@ def _add_theta(
     for slot in range(n):
         theta1[desk.slots.topic[slot]] += desk.slots.tokens[slot] * p
     theta_upper += doc.theta * share
-
-
-@compiled
-def no_tables() -> Tables:
-    """Tables that nothing is kept in."""
-    return Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -13,12 +13,23 @@ import numpy as np
 
 from engine import gibbs, plain
 from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
+from engine.gibbs import Address, Outcome, Plan, Scored, Tables
 from engine.jit import compiled
 from engine.pool import Pool, chunks
 from engine.tokens import Globals
 from engine.upper import Hyper, n_upper, pack, unpack_tables
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
+
+_NOTHING = Outcome(
+    Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64)),
+    np.zeros(0),
+    Scored(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64)),
+    np.zeros(0),
+    np.zeros(0),
+    np.zeros((0, 0)),
+    np.zeros((0, 0)),
+)
 
 
 class Locals(NamedTuple):
@@ -47,14 +58,6 @@ class Collected(NamedTuple):
     q: float
 
 
-class Plan(NamedTuple):
-    """Length of a sweep: burn-in, collected sweeps, and the sweep (from 1) that first draws p and c."""
-
-    burn_in: int
-    collect: int
-    first_rates: int
-
-
 class Sampler(NamedTuple):
     """Which local sampler to use, its hyperparameters and its threads."""
 
@@ -71,12 +74,12 @@ class Sampler(NamedTuple):
         self.pool.run(_prior, [(phi[0], base, prior, a, b) for a, b in chunks(len(prior), self.pool.n_threads)])
         return Globals(phi[0], base, prior, pack(phi, r))
 
-    def fresh(self, glob: Globals, batch: Batch, seed: int, purpose: int, step: int) -> Locals:
+    def fresh(self, glob: Globals, batch: Batch, address: Address) -> Locals:
         """Local variables where a chain starts: theta = 1/K, c = 1, topics of tokens proportional to phi_vk."""
         local = self.empty(glob, batch)
         if self.collapsed:
             docs = _collapsed(batch, local)
-            self._over(gibbs.start_documents, batch, lambda a, b: (glob, seed, purpose, step, docs, a, b))
+            self._over(gibbs.start_documents, batch, lambda a, b: (glob, address, docs, a, b))
             return local
         local.theta1[:] = 1.0 / glob.phi.shape[1]
         for begin, width in zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True):
@@ -95,69 +98,59 @@ class Sampler(NamedTuple):
             np.ones(n_documents),
         )
 
-    def sweep(
-        self,
-        glob: Globals,
-        address: tuple[int, int, int],
-        batch: Batch,
-        local: Locals,
-        plan: Plan,
-        *,
-        fresh: bool,
-        factor: float,
+    def collect(
+        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, factor: float
     ) -> Collected:
-        """Sweep every document, changing ``local`` in place; ``address`` is (seed, purpose, step)."""
-        q_top = np.zeros(len(batch.documents))
-        room: list[gibbs.Tables] = []
+        """Sweep every document, changing ``local`` in place, and collect the counts of the kept sweeps."""
+        room: list[Tables] = []
 
-        def arguments(first: int, last: int) -> tuple[object, ...]:
+        def new_tables() -> Tables:
             room.append(self._tables(glob))
-            tail = (first, last, fresh, *plan, room[-1], q_top)
-            if self.collapsed:
-                return (glob, self.hyper, *address, _collapsed(batch, local), *tail)
-            return (glob, self.hyper, self.link, self.expected, *address, _plain(batch, local), *tail)
+            return room[-1]
 
-        self._over(gibbs.sweep_documents if self.collapsed else plain.sweep_documents, batch, arguments)
+        q_top = np.zeros(len(batch.documents))
+        self._sweep(glob, address, batch, local, plan, lambda: _NOTHING._replace(tables=new_tables(), q_top=q_top))
         return self._collect(glob, room, q_top, factor / plan.collect)
 
     def rate(
-        self,
-        glob: Globals,
-        seed: int,
-        step: int,
-        observed: Batch,
-        scored: Batch,
-        local: Locals,
-        sweeps: Sweeps,
+        self, glob: Globals, address: Address, observed: Batch, scored: Batch, local: Locals, sweeps: Sweeps
     ) -> Rates:
         """Go on with chains on ``observed``, changing ``local`` in place; sum what ``scored`` cells are judged by."""
-        cells, totals = np.zeros(len(scored.words)), np.zeros(len(observed.documents))
+        rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
+        cells = Scored(scored.words, scored.counts, scored.starts)
+        plan = Plan(fresh=False, **sweeps._asdict(), wants=gibbs.RATES)
+        out = _NOTHING._replace(tables=self._no_tables(), scored=cells, rates=rates.cells, totals=rates.totals)
+        self._sweep(glob, address, observed, local, plan, lambda: out)
+        return rates
 
-        def arguments(first: int, last: int) -> tuple[object, ...]:
-            tail = (first, last, *sweeps, scored.words)
-            if self.collapsed:
-                docs = _collapsed(observed, local)
-                return (glob, self.hyper, seed, step, docs, *tail, scored.starts, cells, totals)
-            head = (glob, self.hyper, self.link, seed, step, _plain(observed, local))
-            return (*head, *tail, scored.counts, scored.starts, cells, totals)
-
-        self._over(gibbs.rate_documents if self.collapsed else plain.rate_documents, observed, arguments)
-        return Rates(cells, totals)
-
-    def place(self, glob: Globals, seed: int, batch: Batch, plan: Plan) -> Local:
+    def place(self, glob: Globals, address: Address, batch: Batch, plan: Plan) -> Local:
         """Posterior means of theta of every layer for documents met for the first time."""
         local = self.empty(glob, batch)
         theta1 = np.zeros((len(batch.documents), glob.phi.shape[1]))
         theta = np.zeros_like(local.theta)
-
-        def arguments(first: int, last: int) -> tuple[object, ...]:
-            if self.collapsed:
-                return (glob, self.hyper, seed, _collapsed(batch, local), first, last, *plan, theta1, theta)
-            return (glob, self.hyper, self.link, seed, _plain(batch, local), first, last, *plan, theta1, theta)
-
-        self._over(gibbs.place_documents if self.collapsed else plain.place_documents, batch, arguments)
+        out = _NOTHING._replace(tables=self._no_tables(), theta1=theta1, theta=theta)
+        self._sweep(glob, address, batch, local, plan, lambda: out)
         edges = zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True)
         return Local((theta1, *(theta[:, begin : begin + width] for begin, width in edges)))
+
+    def _sweep(
+        self,
+        glob: Globals,
+        address: Address,
+        batch: Batch,
+        local: Locals,
+        plan: Plan,
+        outcome: Callable[[], Outcome],
+    ) -> None:
+        """Run the compiled sampler; every thread gets an ``outcome()`` of its own."""
+
+        def arguments(first: int, last: int) -> tuple[Any, ...]:
+            if self.collapsed:
+                return (glob, self.hyper, address, _collapsed(batch, local), first, last, plan, outcome())
+            head = (glob, self.hyper, self.link, self.expected, address, _plain(batch, local))
+            return (*head, first, last, plan, outcome())
+
+        self._over(gibbs.sweep_documents if self.collapsed else plain.sweep_documents, batch, arguments)
 
     def _over(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
         """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
@@ -165,15 +158,17 @@ class Sampler(NamedTuple):
         edges = [0, *np.searchsorted(batch.starts, shares), len(batch.documents)]
         self.pool.run(work, [arguments(a, b) for a, b in itertools.pairwise(edges) if a < b])
 
-    def _tables(self, glob: Globals) -> gibbs.Tables:
-        kind = np.int32 if self.collapsed else np.int64
-        upper = glob.upper
-        n_top = len(upper.r)
-        return gibbs.Tables(
-            np.zeros(glob.phi.shape, dtype=kind), np.zeros(len(upper.rows), np.int64), np.zeros(n_top, np.int64)
-        )
+    def _tables(self, glob: Globals) -> Tables:
+        return self._room(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r))
 
-    def _collect(self, glob: Globals, room: list[gibbs.Tables], q_top: FloatArray, factor: float) -> Collected:
+    def _no_tables(self) -> Tables:
+        return self._room((0, 0), 0, 0)
+
+    def _room(self, shape: tuple[int, ...], n_upper_cells: int, n_top: int) -> Tables:
+        kind = np.int32 if self.collapsed else np.int64  # expected statistics are fixed-point numbers
+        return Tables(np.zeros(shape, kind), np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64))
+
+    def _collect(self, glob: Globals, room: list[Tables], q_top: FloatArray, factor: float) -> Collected:
         total = room[0]
         for tables in room[1:]:
             for mine, other in zip(total, tables, strict=True):

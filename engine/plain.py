@@ -16,9 +16,9 @@ import numpy as np
 from engine import upper as above
 from engine.augment import crt, expected_crt, gamma, log_factorial, truncated_bessel, truncated_poisson
 from engine.contract import Array, FloatArray
-from engine.gibbs import Tables, start_locals
+from engine.gibbs import COUNTS, RATES, Address, Outcome, Plan, Tables, start_locals
 from engine.jit import compiled
-from engine.streams import CHAIN, INFER, Stream, stream, uniform
+from engine.streams import Stream, stream, uniform
 from engine.tokens import Globals
 from engine.upper import Hyper, Scratch, Upper
 
@@ -172,36 +172,48 @@ def sweep_documents(
     hyper: Hyper,
     link: int,
     expected: bool,
-    seed: int,
-    purpose: int,
-    step: int,
+    address: Address,
     docs: PlainDocuments,
     begin: int,
     end: int,
-    fresh: bool,
-    burn_in: int,
-    collect: int,
-    first_rates: int,
-    tables: Tables,
-    q_top: FloatArray,
+    plan: Plan,
+    out: Outcome,
 ) -> None:
-    """As ``gibbs.sweep_documents``; with ``expected`` the tables receive conditional means, in units of 1/UNIT."""
+    """As ``gibbs.sweep_documents``; with ``expected`` the tables receive conditional means, in units of 1/UNIT.
+
+    Of the scored cells, the Poisson link sums rates and their totals over the vocabulary; other links sum the
+    probability (density) of each scored value, and ``totals`` counts samples.
+    """
     s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
     for j in range(begin, end):
-        rng = stream(seed, purpose, step, docs.numbers[j])
-        _begin(glob, docs, j, fresh, s, work)
-        q_sum = 0.0
-        for sweep in range(1, burn_in + collect + 1):
-            keep = sweep > burn_in
-            rng = one_sweep(
-                rng, glob, hyper, link, docs, j, s, work, sweep >= first_rates, keep and not expected, tables
-            )
-            if keep:
-                q_sum += s.q[len(docs.c[j])]
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        _begin(glob, docs, j, plan.fresh, s, work)
+        for sweep in range(1, plan.burn_in + plan.collect + 1):
+            keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
+            counting = keep and plan.wants == COUNTS
+            rates = sweep >= plan.first_rates
+            rng = one_sweep(rng, glob, hyper, link, docs, j, s, work, rates, counting and not expected, out.tables)
+            if counting:
+                out.q_top[j] += s.q[len(docs.c[j])]
                 if expected:
-                    expect_words(glob, docs, j, tables.words)
-                    expect_tables(glob, docs.theta[j], s, work, tables)
-        q_top[j] = q_sum
+                    expect_words(glob, docs, j, out.tables.words)
+                    expect_tables(glob, docs.theta[j], s, work, out.tables)
+            elif keep and plan.wants == RATES:
+                _add_likelihoods(glob, link, docs, j, out)
+            elif keep:
+                out.theta1[j] += docs.theta1[j] * (plan.thin / plan.collect)
+                out.theta[j] += docs.theta[j] * (plan.thin / plan.collect)
+
+
+@compiled
+def _add_likelihoods(glob: Globals, link: int, docs: PlainDocuments, j: int, out: Outcome) -> None:
+    theta1, scored = docs.theta1[j], out.scored
+    for cell in range(scored.starts[j], scored.starts[j + 1]):
+        rate = 0.0
+        for k in range(len(theta1)):
+            rate += glob.phi[scored.words[cell], k] * theta1[k]
+        out.rates[cell] += likelihood(link, scored.values[cell], rate, docs.scale[j])
+    out.totals[j] += np.sum(theta1) if link == POISSON else 1.0
 
 
 @compiled
@@ -254,48 +266,6 @@ def _share_out(upper: Upper, theta: FloatArray, layer: int, k: int, n: float, ta
 
 
 @compiled
-def rate_documents(
-    glob: Globals,
-    hyper: Hyper,
-    link: int,
-    seed: int,
-    step: int,
-    docs: PlainDocuments,
-    begin: int,
-    end: int,
-    burn_in: int,
-    collect: int,
-    thin: int,
-    scored_words: Array,
-    scored_values: Array,
-    scored_starts: Array,
-    cells: FloatArray,
-    totals: FloatArray,
-) -> None:
-    """Go on with the chains of ``begin:end`` and sum over kept sweeps what the scored cells are judged by.
-
-    Poisson: the rates, and in ``totals`` their sum over the vocabulary.  Other links: the probability
-    (density) of each scored value, and in ``totals`` the number of samples.
-    """
-    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
-    nothing = Tables(np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
-    for j in range(begin, end):
-        rng = stream(seed, CHAIN, step, docs.numbers[j])
-        _begin(glob, docs, j, False, s, work)
-        for sweep in range(burn_in + collect):
-            rng = one_sweep(rng, glob, hyper, link, docs, j, s, work, True, False, nothing)
-            if sweep < burn_in or (sweep - burn_in) % thin != thin - 1:
-                continue
-            theta1 = docs.theta1[j]
-            for cell in range(scored_starts[j], scored_starts[j + 1]):
-                rate = 0.0
-                for k in range(len(theta1)):
-                    rate += glob.phi[scored_words[cell], k] * theta1[k]
-                cells[cell] += likelihood(link, scored_values[cell], rate, docs.scale[j])
-            totals[j] += np.sum(theta1) if link == POISSON else 1.0
-
-
-@compiled
 def likelihood(link: int, value: float, rate: float, scale: float) -> float:
     """Poisson: the rate itself; Bernoulli: P(b = 1); gamma: the density of ``value`` > 0."""
     if link == BERNOULLI:
@@ -322,31 +292,3 @@ def _gamma_density(y: float, rate: float, scale: float) -> float:
         x -= 1
         total += term
     return total * np.exp(log_peak - rate - scale * y - np.log(y))
-
-
-@compiled
-def place_documents(
-    glob: Globals,
-    hyper: Hyper,
-    link: int,
-    seed: int,
-    docs: PlainDocuments,
-    begin: int,
-    end: int,
-    burn_in: int,
-    collect: int,
-    first_rates: int,
-    theta1: FloatArray,
-    theta_upper: FloatArray,
-) -> None:
-    """Posterior means of theta for fresh documents: ``theta1`` (documents, K_1), ``theta_upper`` (documents, T)."""
-    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
-    nothing = Tables(np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
-    for j in range(begin, end):
-        rng = stream(seed, INFER, 0, docs.numbers[j])
-        _begin(glob, docs, j, True, s, work)
-        for sweep in range(1, burn_in + collect + 1):
-            rng = one_sweep(rng, glob, hyper, link, docs, j, s, work, sweep >= first_rates, False, nothing)
-            if sweep > burn_in:
-                theta1[j] += docs.theta1[j] / collect
-                theta_upper[j] += docs.theta[j] / collect

@@ -58,7 +58,7 @@ class Document(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The topics one document uses, packed: slot ``s`` holds ``tokens[s]`` of topic ``topic[s]``; ``where`` inverts it."""
+    """The topics a document uses, packed: slot ``s`` has ``tokens[s]`` of topic ``topic[s]``; ``where`` finds slots."""
 
     topic: Array
     tokens: FloatArray

@@ -121,7 +121,7 @@ def survey(upper: Upper, theta: FloatArray, s: Scratch) -> None:
         _set_shapes(upper, theta, s, layer)
 
 
-@inlined
+@compiled
 def _list_live(theta: FloatArray, begin: int, width: int, live: Array, n_live: Array, layer: int) -> None:
     largest = 0.0
     for c in range(begin, begin + width):
@@ -255,7 +255,7 @@ def ascend(rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, keep: bool,
     return rng
 
 
-@inlined
+@compiled
 def draw_rates(rng: Stream, upper: Upper, hyper: Hyper, n_tokens: int, theta: FloatArray, c: FloatArray) -> Stream:
     """p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)) and c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
 
@@ -273,7 +273,7 @@ def draw_rates(rng: Stream, upper: Upper, hyper: Hyper, n_tokens: int, theta: Fl
     return rng
 
 
-@inlined
+@compiled
 def _layer_sum(upper: Upper, theta: FloatArray, layer: int) -> float:
     """Sum of theta over the topics of layer index ``layer``; r above the top."""
     total = 0.0
@@ -287,7 +287,7 @@ def _layer_sum(upper: Upper, theta: FloatArray, layer: int) -> float:
     return total
 
 
-@inlined
+@compiled
 def set_q(c: FloatArray, q: FloatArray) -> None:
     """q^(1) = 1, q^(l+1) = ln(1 + q^(l) / c^(l+1)) (DLDA eq. 3)."""
     q[0] = 1.0

@@ -15,8 +15,9 @@ import numpy as np
 
 from engine import augment, schedule, simplex, streams
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from engine.gibbs import THETA, Address, Plan
 from engine.jit import compiled
-from engine.local import LINKS, Collected, Locals, Plan, Sampler
+from engine.local import LINKS, Collected, Locals, Sampler
 from engine.pool import Pool
 from engine.settings import SettingError, check, setting
 from engine.tokens import Globals
@@ -188,7 +189,8 @@ class _Build(NamedTuple):
     def plan(self) -> Plan:
         n_layers = len(self.config.layers)
         burn_in = self.config.burn_in * n_layers
-        return Plan(burn_in, self.config.collect * n_layers, min(self.config.settle, max(burn_in // 2, 1)))
+        settle = min(self.config.settle, max(burn_in // 2, 1))
+        return Plan(fresh=True, burn_in=burn_in, collect=self.config.collect * n_layers, first_rates=settle)
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
@@ -242,7 +244,7 @@ def _init(house: _Build, seed: int) -> State:
 
 def _prepare(house: _Build, seed: int, state: State, docs: Batch) -> State:
     """Local variables of every training document, where batch Gibbs starts."""
-    local = house.sampler.fresh(house.globals_of(state), docs, seed, streams.INIT, 0)
+    local = house.sampler.fresh(house.globals_of(state), docs, Address(seed, streams.INIT, 0))
     return _with_locals(state, local)
 
 
@@ -263,10 +265,8 @@ def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[St
     config, pool = house.config, house.sampler.pool
     t = int(state.t) + 1
     local = _locals_of(state)
-    plan = Plan(0, 1, 1 if t >= config.settle else 2)
-    got = house.sampler.sweep(
-        house.globals_of(state), (seed, streams.LOCAL, t), docs, local, plan, fresh=False, factor=1.0
-    )
+    plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= config.settle else 2)
+    got = house.sampler.collect(house.globals_of(state), Address(seed, streams.LOCAL, t), docs, local, plan, 1.0)
     phi = tuple(
         simplex.dirichlet(table, eta, seed, t, layer, pool)
         for layer, (table, eta) in enumerate(zip(got.tables, config.etas, strict=True))
@@ -307,7 +307,7 @@ def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple
     rho = house.facts.n_documents / len(docs.documents)
     plan = house.plan()
     local = house.sampler.empty(glob, docs)
-    got = house.sampler.sweep(glob, (seed, streams.LOCAL, t), docs, local, plan, fresh=True, factor=rho)
+    got = house.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho)
     rate = 1.0 if t == 1 else config.scale_step * _scale_rate(config, t)
     scale = tuple(
         (1.0 - rate) * old + rate * table.sum(axis=0) for old, table in zip(state.scale, got.tables, strict=True)
@@ -362,12 +362,14 @@ def _move(
 
 
 def _infer(house: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    plan = house.plan() if sweeps is None else Plan(sweeps.burn_in, sweeps.collect, house.plan().first_rates)
-    return house.sampler.place(house.globals_of(state), seed, docs, plan)
+    plan = house.plan()._replace(wants=THETA)
+    if sweeps is not None:
+        plan = plan._replace(**sweeps._asdict())
+    return house.sampler.place(house.globals_of(state), Address(seed, streams.INFER, 0), docs, plan)
 
 
 def _start_chain(house: _Build, seed: int, state: State, docs: Batch) -> Chain:
-    local = house.sampler.fresh(house.globals_of(state), docs, seed, streams.CHAIN, 0)
+    local = house.sampler.fresh(house.globals_of(state), docs, Address(seed, streams.CHAIN, 0))
     return Chain(np.array(0, dtype=np.int64), *local)
 
 
@@ -376,5 +378,7 @@ def _advance_chain(
 ) -> tuple[Chain, Rates]:
     local = _locals_of(chain)
     clock = int(chain.clock) + 1
-    rates = house.sampler.rate(house.globals_of(state), seed, clock, observed, scored, local, sweeps)
+    rates = house.sampler.rate(
+        house.globals_of(state), Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps
+    )
     return Chain(np.array(clock), *local), rates

@@ -9,10 +9,11 @@ from drawing import RARE, chi_square
 from scipy.optimize import linear_sum_assignment
 
 from engine.contract import Batch, Facts, Sweeps, flatten
-from engine.local import LINKS, Plan, Sampler
+from engine.gibbs import THETA, Address, Plan
+from engine.local import LINKS, Sampler
 from engine.models import dlda
 from engine.pool import Pool
-from engine.streams import LOCAL
+from engine.streams import INFER, LOCAL
 from engine.upper import Hyper
 
 HYPER = Hyper(1.0, 1.0, 1.0, 1.0)
@@ -51,8 +52,8 @@ def test_every_token_goes_to_exactly_one_topic_and_every_table_upward(kind):
     sampler = sampler_of(kind)
     glob = sampler.globals_of(phi, r)
     batch = rows(table)
-    local = sampler.fresh(glob, batch, 5, LOCAL, 0)
-    got = sampler.sweep(glob, (5, LOCAL, 1), batch, local, Plan(3, 1, 1), fresh=False, factor=1.0)
+    local = sampler.fresh(glob, batch, Address(5, LOCAL, 0))
+    got = sampler.collect(glob, Address(5, LOCAL, 1), batch, local, Plan(fresh=False, burn_in=3, collect=1), 1.0)
     words, second, third = got.tables
     assert np.array_equal(words.sum(axis=1), table.sum(axis=0))
     for lower, upper in ((words.sum(axis=0), second.sum(axis=1)), (second.sum(axis=0), third.sum(axis=1))):
@@ -85,7 +86,9 @@ def test_tokens_are_split_with_the_right_probabilities(kind, name):
     batch = rows(table)
     local = sampler.empty(glob, batch)
     local.theta1[:] = r
-    got = sampler.sweep(glob, (9, LOCAL, 1), batch, local, Plan(0, 1, 1), fresh=kind == "collapsed", factor=1.0)
+    got = sampler.collect(
+        glob, Address(9, LOCAL, 1), batch, local, Plan(fresh=kind == "collapsed", burn_in=0, collect=1), 1.0
+    )
     found = np.repeat(np.arange(n_topics), got.tables[0][0].astype(int))
     law = weights * r / (weights * r).sum()
     law[law < 1e-12] = 0.0
@@ -102,7 +105,9 @@ def test_tables_go_to_topics_of_the_next_layer_with_the_right_probabilities():
     batch = rows(np.ones((n, 1), dtype=int))
     local = sampler.empty(glob, batch)
     local.theta[:] = np.linspace(0.2, 1.4, width)
-    got = sampler.sweep(glob, (9, LOCAL, 1), batch, local, Plan(0, 1, 2), fresh=False, factor=1.0)
+    got = sampler.collect(
+        glob, Address(9, LOCAL, 1), batch, local, Plan(fresh=False, burn_in=0, collect=1, first_rates=2), 1.0
+    )
     law = upper[0] * np.linspace(0.2, 1.4, width)
     found = np.repeat(np.arange(width), got.tables[1][0].astype(int))
     assert len(found) == n
@@ -117,9 +122,9 @@ def test_expected_statistics_have_the_mean_of_the_sampled_ones():
     for expected in (False, True):
         sampler = sampler_of("plain", expected=expected)
         glob = sampler.globals_of(phi, r)
-        local = sampler.fresh(glob, batch, 1, LOCAL, 0)
-        plan = Plan(50, 300, 1)
-        collected.append(sampler.sweep(glob, (1, LOCAL, 1), batch, local, plan, fresh=True, factor=1.0))
+        local = sampler.fresh(glob, batch, Address(1, LOCAL, 0))
+        plan = Plan(fresh=True, burn_in=50, collect=300)
+        collected.append(sampler.collect(glob, Address(1, LOCAL, 1), batch, local, plan, 1.0))
     sampled, expected = collected
     for one, other in zip(sampled.tables, expected.tables, strict=True):
         np.testing.assert_allclose(other.sum(), one.sum(), rtol=0.01)
@@ -135,7 +140,8 @@ def test_the_collapsed_and_the_plain_sampler_agree_on_posterior_means(n_layers):
     placed = []
     for kind in BOTH:
         sampler = sampler_of(kind, hyper=Hyper(6.0, 7.0, 30.0, 20.0))  # light tails: means that settle soon
-        placed.append(sampler.place(sampler.globals_of(phi, r), 1, batch, Plan(100, 1_500, 1)))
+        plan = Plan(fresh=True, burn_in=100, collect=1_500, wants=THETA)
+        placed.append(sampler.place(sampler.globals_of(phi, r), Address(1, INFER, 0), batch, plan))
     for one, other in zip(placed[0].theta, placed[1].theta, strict=True):
         means = one.mean(axis=0), other.mean(axis=0)
         np.testing.assert_allclose(*means, rtol=0.02, atol=0.02 * max(means[0]))
