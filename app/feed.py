@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -28,6 +28,7 @@ from store.snapshots import SnapshotRow
 
 INTERVAL = 0.4  # seconds between two looks at the store
 CHUNK = 20_000  # points read at a time
+RING_AGAIN = 10.0  # seconds after which a session that has not answered is called again
 PULSE = 1.0  # seconds between two ticks while something trains, so that ages on screen stay true
 SPARK_POINTS = 48
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
@@ -63,27 +64,24 @@ class Tick:
         )
 
 
-class Document(Protocol):
-    """The part of a Bokeh document that the feed uses."""
-
-    def add_next_tick_callback(self, callback: Callable[[], Any]) -> Any: ...  # noqa: D102
-
-
 class _Listener:
-    """One session: at most one callback of it is on the way, ticks in between are joined."""
+    """One session: at most one call of it is on the way, ticks in between are joined."""
 
-    def __init__(self, document: Document, callback: Callable[[Tick], None]) -> None:
-        self._document = document
+    def __init__(self, ring: Callable[[Callable[[], None]], None], callback: Callable[[Tick], None]) -> None:
+        self._ring = ring
         self._callback = callback
         self._lock = Lock()
         self._waiting: Tick | None = None
+        self._rung = 0.0
 
     def wake(self, tick: Tick) -> None:
         with self._lock:
-            asked = self._waiting is not None
+            asked = self._waiting is not None and monotonic() - self._rung < RING_AGAIN
             self._waiting = tick if self._waiting is None else self._waiting | tick
-        if not asked:
-            self._document.add_next_tick_callback(self._run)
+            if asked:
+                return
+            self._rung = monotonic()
+        self._ring(self._run)
 
     def _run(self) -> None:
         with self._lock:
@@ -147,9 +145,23 @@ class Feed:
             self._thread.join(timeout=5)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def subscribe(self, document: Document, callback: Callable[[Tick], None]) -> Callable[[], None]:
-        """Call ``callback(tick)`` on ``document`` whenever something is new; returns how to end it."""
-        listener = _Listener(document, callback)
+    def subscribe(
+        self, ring: Callable[[Callable[[], None]], None], callback: Callable[[Tick], None]
+    ) -> Callable[[], None]:
+        """Have ``callback(tick)`` called whenever something is new.
+
+        Parameters
+        ----------
+        ring : (call) -> None
+            Called in the poller's thread; makes ``call()`` happen in the session.
+        callback : (tick) -> None
+
+        Returns
+        -------
+        end : () -> None
+            Ends the subscription.
+        """
+        listener = _Listener(ring, callback)
         with self._lock:
             self._listeners[id(listener)] = listener
 

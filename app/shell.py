@@ -15,6 +15,7 @@ import param
 from bokeh.models import CustomJS
 from panel.custom import JSComponent
 from panel.viewable import Viewable
+from tornado.ioloop import IOLoop
 
 from app import session, theme, topbar
 from app.actions import Actions
@@ -81,8 +82,8 @@ class Shell:
 
     def __init__(self, site: Site, query: str, *, dark: bool) -> None:
         self._site = site
-        document: Any = pn.state.curdoc
-        self._document = document
+        self._document: Any = pn.state.curdoc
+        self._loop = IOLoop.current()
         self._open = True
         self._listeners: list[Callable[[Tick], None]] = []
         self._built: dict[str, Viewable] = {}
@@ -97,7 +98,7 @@ class Shell:
         self._draw_bar()
         self._show()
         self.view.param.watch(self._on_view, list(session.FIELDS))
-        self._end = site.feed.subscribe(document, self._on_tick)
+        self._end = site.feed.subscribe(self._ring, self._on_tick)
 
     def close(self) -> None:
         """Forget this session; called when the browser is gone."""
@@ -116,9 +117,20 @@ class Shell:
         if area is not None:
             area.send(escape(message), duration=9000 if kind == "error" else 4000, type=kind)
 
-    def _deliver(self, then: Callable[[Any], None], future: "Future[Any]") -> None:
+    def _ring(self, call: Callable[[], None]) -> None:
+        """Have ``call()`` happen in this session; safe from any thread.
+
+        By way of the server's loop, because a callback added to the document from another thread is
+        lost when Panel is just putting aside the events of that document.
+        """
+        self._loop.add_callback(self._next, call)
+
+    def _next(self, call: Callable[[], None]) -> None:
         if self._open:
-            self._document.add_next_tick_callback(partial(self._finish, then, future))
+            self._document.add_next_tick_callback(call)
+
+    def _deliver(self, then: Callable[[Any], None], future: "Future[Any]") -> None:
+        self._ring(partial(self._finish, then, future))
 
     def _finish(self, then: Callable[[Any], None], future: "Future[Any]") -> None:
         try:

@@ -13,14 +13,14 @@ from store.database import open_database
 from store.points import Point
 
 
-class Document:
-    """Keeps callbacks until the test runs them, as a busy session would."""
+class Session:
+    """Keeps calls until the test runs them, as a busy session would."""
 
     def __init__(self):
         self.waiting = []
 
-    def add_next_tick_callback(self, callback):
-        self.waiting.append(callback)
+    def ring(self, call):
+        self.waiting.append(call)
 
     def turn(self):
         waiting, self.waiting = self.waiting, []
@@ -93,11 +93,11 @@ def test_a_session_hears_which_runs_changed_and_only_those(db, feed):
     for row in (quiet, busy):
         runs.finish(db, row.number, row.attempt, "stopped")
     look(feed)
-    document, heard = Document(), []
-    feed.subscribe(document, heard.append)
+    session, heard = Session(), []
+    feed.subscribe(session.ring, heard.append)
     runs.rename(db, busy.number, "renamed")
     look(feed)
-    document.turn()
+    session.turn()
     assert heard == [Tick(rows=frozenset({busy.number}))]
 
 
@@ -105,11 +105,11 @@ def test_nothing_new_wakes_nobody_when_nothing_trains(db, feed):
     row = samples.run(db)
     runs.finish(db, row.number, row.attempt, "stopped")
     look(feed)
-    document = Document()
-    feed.subscribe(document, lambda tick: None)
+    session = Session()
+    feed.subscribe(session.ring, lambda tick: None)
     look(feed)
     look(feed)
-    assert document.waiting == []
+    assert session.waiting == []
 
 
 def test_a_slow_session_gets_what_it_missed_in_one_piece(db, feed):
@@ -117,23 +117,23 @@ def test_a_slow_session_gets_what_it_missed_in_one_piece(db, feed):
     for row in rows:
         runs.finish(db, row.number, row.attempt, "stopped")
     look(feed)
-    document, heard = Document(), []
-    feed.subscribe(document, heard.append)
+    session, heard = Session(), []
+    feed.subscribe(session.ring, heard.append)
     for row in rows:
         runs.rename(db, row.number, "other")
         look(feed)
-    assert len(document.waiting) == 1
-    document.turn()
+    assert len(session.waiting) == 1
+    session.turn()
     assert heard == [Tick(rows=frozenset(row.number for row in rows))]
 
 
 def test_a_session_that_ended_hears_nothing(db, feed):
-    document = Document()
-    end = feed.subscribe(document, lambda tick: None)
+    session = Session()
+    end = feed.subscribe(session.ring, lambda tick: None)
     end()
     samples.run(db)
     look(feed)
-    assert document.waiting == []
+    assert session.waiting == []
 
 
 def test_a_run_that_was_deleted_is_forgotten(db, feed):
@@ -143,10 +143,10 @@ def test_a_run_that_was_deleted_is_forgotten(db, feed):
     feed.history(row.number)
     runs.finish(db, row.number, row.attempt, "stopped")
     runs.delete(db, row.number)
-    document, heard = Document(), []
-    feed.subscribe(document, heard.append)
+    session, heard = Session(), []
+    feed.subscribe(session.ring, heard.append)
     look(feed)
-    document.turn()
+    session.turn()
     assert heard[0].rows == {row.number}
     assert feed.run(row.number) is None
     assert feed.known_history(row.number) is None
@@ -160,16 +160,12 @@ def test_the_newest_frame_is_ready_before_a_live_session_hears_of_it(db, feed):
     told = threading.Event()
     seen = []
 
-    class Prompt:
-        def add_next_tick_callback(self, callback):
-            callback()
-
     def heard(tick):
         if row.number in tick.snapshots:
             seen.append(feed.known_frame(row.number))
             told.set()
 
-    feed.subscribe(Prompt(), heard)
+    feed.subscribe(lambda call: call(), heard)
     snapshots.append(db, row.number, row.attempt, 2, 2.0, samples.arrays(2))
     look(feed)
     assert told.wait(timeout=60)
@@ -219,3 +215,19 @@ def test_a_history_keeps_series_apart_by_name_and_layer():
     assert np.isnan(history.last("step_size_mean", 1))
     assert history.last("elbo") is None
     assert history.after("elbo").minibatches.shape == (0,)
+
+
+def test_a_call_that_got_lost_is_made_again(db, feed, monkeypatch):
+    row = samples.run(db)
+    runs.finish(db, row.number, row.attempt, "stopped")
+    look(feed)
+    session, heard = Session(), []
+    feed.subscribe(session.ring, heard.append)
+    runs.rename(db, row.number, "one")
+    look(feed)
+    session.waiting.clear()
+    monkeypatch.setattr("app.feed.RING_AGAIN", 0.0)
+    runs.rename(db, row.number, "two")
+    look(feed)
+    session.turn()
+    assert heard == [Tick(rows=frozenset({row.number}))]
