@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -20,8 +19,6 @@ from typing import Any
 import numpy as np
 
 from app import launcher, process
-from app.views.picture import CAP
-from engine import tree
 from store import corpora, runs, snapshots
 from store.database import Database, open_database
 from store.points import Point
@@ -33,7 +30,7 @@ from .synthetic import store_corpus
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 LAYERS, WORDS = (128, 64, 32), 2000
 PAINT_TARGET, SNAPSHOT_TARGET, TREE_TARGET = 1.5, 2.0, 0.5
-NODES = 60
+ROOTS, NODES = 9, 60  # a root has 2 children and 4 grandchildren: 63 topics
 FIRST, LAST = 50, 1000  # mini-batches of the planted run
 
 # Looks into every shadow root, because each component of the page has its own.
@@ -88,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def first_paint(chromium: Any, url: str, row: RunRow, visits: int) -> None:
-    """Open the run in a browser that has seen nothing yet; the first visit of all warms the server and is not counted."""
+    """Open the run in a browser that has seen nothing yet; the first visit warms the server and is not counted."""
     for page_name, ready in (("explore", SHOWN), ("watch", CURVE)):
         painted, complete = [], []
         for visit in range(visits + 1):
@@ -122,30 +119,15 @@ def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int
 def large_tree(chromium: Any, url: str, row: RunRow, visits: int) -> None:
     """Unfold a tree of 60 topics or more by a click."""
     seconds, shown = [], 0
-    roots, threshold = bushy(topics(LAST))
+    roots = ",".join(f"L{len(LAYERS)}:{number}" for number in range(1, ROOTS + 1))
     for _ in range(visits):
         page = fresh(chromium)
-        page.goto(f"{url}?page=explore&run={row.number}&roots={roots}&closed={roots}&threshold={threshold}")
+        page.goto(f"{url}?page=explore&run={row.number}&roots={roots}&closed={roots}")
         page.wait_for_function(SHOWN)
         took, shown = page.evaluate(OPEN_ALL, NODES)
         seconds.append(took / 1e3)
         page.context.close()
     tell(f"tree of {shown} topics", seconds, TREE_TARGET)
-
-
-def bushy(arrays: dict[str, Any]) -> tuple[str, int]:
-    """Roots and threshold of a tree of NODES topics or a few more."""
-    phi = [arrays[f"phi.{layer}"].astype(np.float32) for layer in range(len(LAYERS))]
-    sizes = {}
-    for threshold in range(5, 21):
-        graph = tree.edges(phi, threshold)
-        for count in range(1, 7):
-            roots = [tree.Node(len(LAYERS), column) for column in range(count)]
-            nodes = tree.subnetwork(graph, roots).nodes
-            if max(Counter(node.layer for node in nodes).values()) <= CAP:  # else some stand as "n more"
-                sizes[threshold, count] = len(nodes)
-    threshold, count = min((key for key in sizes if sizes[key] >= NODES), key=lambda key: sizes[key])
-    return ",".join(f"L{len(LAYERS)}:{column + 1}" for column in range(count)), threshold
 
 
 def tell(name: str, seconds: Sequence[float], target: float) -> None:
@@ -237,11 +219,13 @@ def grow(db: Database, row: RunRow, minibatch: int) -> None:
 
 
 def topics(seed: int) -> dict[str, Any]:
-    """Sparse topics, as training makes them."""
+    """Sparse topics over the words; above them every topic has two children of its own."""
     rng = np.random.default_rng(seed)
     arrays: dict[str, Any] = {}
     for layer, (below, width) in enumerate(pairwise((WORDS, *LAYERS))):
         raw = rng.gamma(0.05, size=(below, width)) + 1e-9
+        if layer:
+            raw = 1e-3 * rng.random((below, width)) + np.kron(np.eye(width), np.ones((below // width, 1)))
         arrays[f"phi.{layer}"] = raw / raw.sum(axis=0)
         arrays[f"step.{layer}"] = np.full(width, 0.1)
         arrays[f"top_documents.{layer}"] = rng.integers(0, 400, (width, 20))
