@@ -27,8 +27,8 @@ SUBJECTS = {
     "hostile": ["none", "null", "nan", "true", "1992", "<script", "'\"quoted\"'", "a&b"],
 }
 DOCUMENTS = 300
-HACK = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
-TITLES = ("None", "null", "NaN", "true", "1992", f"{HACK} title", 'it\'s "quoted" & more')
+MARKUP = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
+TITLES = ("None", "null", "NaN", "true", "1992", f"{MARKUP} title", 'it\'s "quoted" & more')
 
 
 def write_collection(path: Path) -> Path:
@@ -43,7 +43,7 @@ def write_collection(path: Path) -> Path:
             subject = names[j % len(names)]
             words = [*rng.choice(SUBJECTS[subject], 24), *rng.choice(everything, 4)]
             title = TITLES[j // 6 % len(TITLES)] if subject == "hostile" else f"{subject} {j}"
-            table.writerow([title, f"{' '.join(words)} {HACK}", subject, "test" if j % 5 == 4 else "train"])
+            table.writerow([title, f"{' '.join(words)} {MARKUP}", subject, "test" if j % 5 == 4 else "train"])
     return path
 
 

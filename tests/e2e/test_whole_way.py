@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 import pytest
-from orchard import DOCUMENTS, HACK, SUBJECTS, TITLES, Topiary, kill, wait_for, write_collection
+from orchard import DOCUMENTS, MARKUP, SUBJECTS, TITLES, Topiary, kill, wait_for, write_collection
 
 from store import snapshots
 from store.database import open_database
@@ -254,7 +254,7 @@ def test_what_looks_like_markup_or_a_missing_value_is_shown_as_text(grown, url, 
     assert [title for title in TITLES if title in shown] != []
     assert detail.locator("script, img").count() == 0
     page.get_by_label("Search words, topic names and documents").fill("title")
-    page.get_by_text(HACK.partition(">")[0]).first.wait_for()
+    page.get_by_text(MARKUP.partition(">")[0]).first.wait_for()
     assert page.evaluate("window.hacked") is None
     assert page.locator(".tp-node").first.get_attribute("data-id") == f"L1:{hostile['topic']}"
 

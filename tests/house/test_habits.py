@@ -8,7 +8,7 @@ from sources import ROOMS, ROOT, Source, calls, imports, public, read, sources
 
 BANNED_MODULES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 BANNED_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "os.fork", "yaml.load", "pd.read_pickle"}
-LOOSE_ENDS = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK")))
+LOOSE_ENDS = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX")))
 STUBS = "Not" + "Implemented"
 COMPILED = {"compiled", "inlined"}  # numba finds the types of these by itself
 
