@@ -113,8 +113,8 @@ class Explorer:
         changed = {event.name for event in events}
         if changed & {"run", "roots", "direction", "part"}:
             self._cap = CAP
-        if "run" in changed:
-            self._frame, self._drawing, self._hidden, self._finding = None, None, frozenset(), Finding("")
+        if self._frame is not None and self._frame.run != self._view.run:
+            self._forget()
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
@@ -133,9 +133,17 @@ class Explorer:
         if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
             return
         self._moments = answer.moments
-        if answer.frame is not None:
+        if answer.frame is not None and answer.frame is not self._frame:
             self._take((answer.run, answer.snapshot), answer.frame)
-        self._draw_all()
+        elif self._frame is not None:
+            self._draw_controls(self._frame)
+        else:
+            self._draw_nothing()
+
+    def _forget(self) -> None:
+        """Begin anew with another run."""
+        self._frame, self._drawing, self._auto, self._hidden = None, None, (), frozenset()
+        self._moments, self._finding = (), Finding("")
 
     def _take(self, key: tuple[int, int], frame: Frame) -> None:
         if key != (self._view.run, self._view.snapshot) or frame is self._frame:
@@ -247,7 +255,7 @@ class Explorer:
             "wide": lambda *_: self._put(tab="" if self._view.tab == _WIDE_TAB else _WIDE_TAB),
             "direction": lambda _, value: self._shape(direction=value) if value in DIRECTIONS else None,
             "part": lambda _, value: self._shape(part=value) if value in PARTS else None,
-            "threshold": lambda _, value: self._shape(threshold=reading.threshold(value, self._view.threshold)),
+            "threshold": lambda _, value: self._set_threshold(reading.threshold(value)),
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
             "unhide": lambda *_: self._unhide(),
@@ -264,6 +272,10 @@ class Explorer:
     def _shape(self, **fields: Any) -> None:
         """Change the tree on screen: its roots become the visitor's choice, and so part of the link."""
         self._put(roots=tuple(identity(root) for root in self._roots()), **fields)
+
+    def _set_threshold(self, threshold: float | None) -> None:
+        if threshold is not None:
+            self._shape(threshold=threshold)
 
     def _pin(self, node: Node) -> None:
         self._put(roots=_flip(tuple(identity(root) for root in self._roots()), identity(node)))

@@ -118,10 +118,10 @@ def lonely(frame: Frame, choice: Choice) -> str:
     return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
 
 
-def threshold(text: str, before: float) -> float:
-    """Read a threshold; what is not one changes nothing."""
+def threshold(text: str) -> float | None:
+    """Read a threshold; None when it is not one."""
     try:
         value = float(text)
     except ValueError:
-        return before
-    return value if 0.0 <= value <= 1e6 else before
+        return None
+    return value if 0.0 <= value <= 1e6 else None

@@ -5,6 +5,7 @@
 
 const NS = "http://www.w3.org/2000/svg"
 const FAR = 0.66 // below this scale the words are too small: the boxes show their gist instead
+const cameras = new Map() // by model: coming back from another page finds the same zoom
 const still = matchMedia("(prefers-reduced-motion: reduce)")
 
 function element(name, className, more = {}) {
@@ -31,7 +32,8 @@ export function render({model, view}) {
   canvas.append(world)
   stage.append(canvas, note, tip, tools)
 
-  const camera = {x: 0, y: 0, k: 1, size: [1, 1], fitted: true}
+  const camera = cameras.get(model.id) ?? {x: 0, y: 0, k: 1, size: [1, 1], fitted: true}
+  cameras.set(model.id, camera)
   let anchor = null // the topic last touched: it stays where it is on screen
 
   // ---------------------------------------------------------------- camera
@@ -118,6 +120,8 @@ export function render({model, view}) {
     const now = node(anchor)
     if (camera.fitted) {
       fit(old_nodes.size > 0)
+    } else if (old_nodes.size === 0) {
+      settle(false)
     } else if (held && now) {
       const {x, y} = place_of(now)
       Object.assign(camera, {x: camera.x + camera.k * (held.x - x), y: camera.y + camera.k * (held.y - y)})

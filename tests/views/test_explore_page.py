@@ -1,0 +1,232 @@
+"""The explore page without a browser: what clicks do to the view, and what the view does to the boards."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from topic_frames import make_frame
+
+from app.feed import Tick
+from app.frame import Frame, identity
+from app.pages.explore import Explorer
+from app.session import Context, View, from_query, to_query
+
+
+class Feed:
+    """Frames as a session would find them in memory."""
+
+    def __init__(self, frame: Frame | None) -> None:
+        self.frames = {} if frame is None else {None: frame}
+
+    def known_frame(self, run: int, snapshot: int | None) -> Frame | None:
+        return self.frames.get(snapshot) if run == 7 else None
+
+    def run(self, run: int) -> None:
+        return None
+
+    def state(self, run: int) -> str:
+        return ""
+
+
+class Session:
+    """An explore page with everything around it replaced; ``tasks`` are what it wants done elsewhere."""
+
+    def __init__(self, frame: Frame | None, **fields: Any) -> None:
+        self.view = View(**({"page": "explore", "run": 7} | fields))
+        self.feed = Feed(frame)
+        self.ticks: list[Callable[[Tick], None]] = []
+        self.tasks: list[Callable[[], Any]] = []
+        context = Context(
+            view=self.view,
+            feed=self.feed,  # type: ignore[arg-type]
+            db=None,  # type: ignore[arg-type]
+            actions=None,  # type: ignore[arg-type]
+            on_tick=self.ticks.append,
+            later=lambda work, _: self.tasks.append(work),
+            tell=lambda *_: None,
+        )
+        self.page = Explorer(context)
+
+    def hear(self, do: str, **more: Any) -> None:
+        self.page._hear({"do": do, **more})
+
+    def shown(self) -> set[str]:
+        return set(re.findall(r'data-id="(L\d+:\d+)" role="treeitem"', self.page._tree.svg))
+
+    def chips(self) -> list[str]:
+        return re.findall(r'class="ex-chip" data-key="([^"]+)"', self.page._controls.html)
+
+
+@pytest.fixture
+def frame() -> Frame:
+    return make_frame((40, 20, 8))
+
+
+@pytest.fixture
+def session(frame: Frame) -> Session:
+    return Session(frame, threshold=1.5)
+
+
+def test_the_first_view_shows_the_most_popular_topics_without_a_click(session: Session, frame: Frame) -> None:
+    first = identity(frame.at_rank(3, 1))
+    assert first in session.shown()
+    assert session.chips()[0] == first
+    assert f'data-key="{first}"' in session.page._detail.html
+    assert session.view.roots == ()
+
+
+def test_a_run_without_a_snapshot_shows_a_sentence_and_then_the_tree(frame: Frame) -> None:
+    session = Session(None)
+    assert session.page._tree.svg == ""
+    assert session.page._tree.note
+    session.feed.frames[None] = frame
+    session.ticks[0](Tick(snapshots=frozenset({7})))
+    assert session.shown()
+    assert session.page._tree.note == ""
+
+
+def test_a_click_selects_the_topic_everywhere(session: Session, frame: Frame) -> None:
+    node = frame.at_rank(2, 1)
+    session.hear("select", id=identity(node))
+    assert (session.view.layer, session.view.topic) == (2, node.column + 1)
+    assert session.page._tree.selected == identity(node)
+    assert f'<article class="ex-detail" data-key="{identity(node)}"' in session.page._detail.html
+    assert re.search(f'data-key="{identity(node)}"[^>]*aria-current="true"', session.page._list.html)
+
+
+def test_folding_hides_topics_and_unfolding_brings_them_back(session: Session) -> None:
+    before, root = session.shown(), session.chips()[0]
+    session.hear("toggle", id=root)
+    assert session.view.closed == (root,)
+    assert session.shown() < before
+    session.hear("toggle", id=root)
+    assert session.shown() == before
+
+
+def test_changing_the_tree_makes_its_roots_part_of_the_link(session: Session) -> None:
+    chips = session.chips()
+    session.hear("threshold", value="2.5")
+    assert session.view.threshold == 2.5
+    assert list(session.view.roots) == chips
+
+
+def test_the_link_of_a_view_shows_the_same_tree(session: Session, frame: Frame) -> None:
+    session.hear("threshold", value="1")
+    session.hear("pin", id=identity(frame.at_rank(3, 4)))
+    session.hear("toggle", id=session.chips()[0])
+    session.hear("part", value="unique")
+    again = Session(frame, **from_query(to_query(session.view)))
+    assert again.shown() == session.shown()
+    assert again.chips() == session.chips()
+
+
+def test_a_root_is_replaced_added_and_removed(session: Session, frame: Frame) -> None:
+    one, other = identity(frame.at_rank(3, 3)), identity(frame.at_rank(2, 2))
+    session.hear("root", id=one)
+    assert session.view.roots == (one,)
+    session.hear("pin", id=other)
+    assert session.view.roots == (one, other)
+    session.hear("unpin", id=one)
+    assert session.view.roots == (other,)
+    session.hear("popular")
+    assert session.view.roots == ()
+
+
+def test_a_hidden_topic_can_be_shown_again(session: Session) -> None:
+    node = sorted(session.shown() - set(session.chips()))[0]
+    session.hear("hide", id=node)
+    assert node not in session.shown()
+    assert "1 hidden" in session.page._controls.html
+    session.hear("unhide")
+    assert node in session.shown()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"do": "select", "id": "L9:9"},
+        {"do": "toggle", "id": "<script>"},
+        {"do": "root"},
+        {"do": "threshold", "value": "nan"},
+        {"do": "threshold", "value": "-1"},
+        {"do": "direction", "value": "sideways"},
+        {"do": "part", "value": "half"},
+        {"do": "layer", "layer": "99"},
+        {"do": "size", "width": "wide"},
+        {"do": "snapshot", "value": "latest"},
+        {"do": "save", "value": "exe"},
+        {"do": "no such wish", "id": "L1:1"},
+    ],
+)
+def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, str]) -> None:
+    before, shown = to_query(session.view), session.shown()
+    session.page._hear(message)
+    assert (to_query(session.view), session.shown()) == (before, shown)
+
+
+def test_a_newer_snapshot_keeps_selection_roots_and_what_is_folded(session: Session, frame: Frame) -> None:
+    root = session.chips()[0]
+    session.hear("toggle", id=root)
+    session.hear("select", id=root)
+    session.feed.frames[None] = make_frame((40, 20, 8), labels={(3, 1): "new name"})
+    query = to_query(session.view)
+    session.ticks[0](Tick(snapshots=frozenset({7})))
+    assert to_query(session.view) == query
+    assert session.page._frame is session.feed.frames[None]
+    assert (
+        f'data-id="{root}" role="treeitem" tabindex="-1" aria-level="1" aria-expanded="false"' in session.page._tree.svg
+    )
+    assert session.page._tree.selected == root
+
+
+def test_a_pinned_snapshot_stays_when_newer_ones_come(frame: Frame) -> None:
+    session = Session(frame, snapshot=3)
+    session.feed.frames[3] = frame
+    session.view.param.trigger("snapshot")
+    before = session.page._tree.svg
+    session.feed.frames[None] = make_frame((40, 20, 8), seed=9)
+    session.ticks[0](Tick(snapshots=frozenset({7})))
+    assert session.page._frame is frame
+    assert session.page._tree.svg == before
+
+
+def test_another_run_begins_anew(session: Session) -> None:
+    session.hear("hide", id=sorted(session.shown() - set(session.chips()))[0])
+    session.view.page = "watch"
+    session.view.run = 8
+    session.view.page = "explore"
+    assert session.page._tree.svg == ""
+    assert session.page._list.html == ""
+
+
+def test_the_chip_for_more_shows_more(frame: Frame) -> None:
+    session = Session(make_frame((120, 6)), threshold=0.0)
+    before = len(session.shown())
+    session.hear("more", layer=1)
+    assert len(session.shown()) > before
+
+
+def test_a_window_of_another_shape_gets_another_layout(session: Session) -> None:
+    def shape() -> float:
+        width, height = map(int, re.findall(r'viewBox="0 0 (\d+) (\d+)"', session.page._tree.svg)[0])
+        return width / height
+
+    session.hear("size", width=400, height=800, here=len(session.page._tree.svg))
+    tall = shape()
+    session.hear("size", width=1600, height=600, here=len(session.page._tree.svg))
+    assert tall < shape()
+
+
+def test_what_got_lost_on_the_way_is_sent_again(session: Session) -> None:
+    before = session.page._tree.svg, session.page._list.html
+    session.hear("size", width=800, height=450, here=0)
+    assert (session.page._tree.svg.strip(), session.page._list.html.strip()) == tuple(text.strip() for text in before)
+    assert session.page._list.html != before[1]
+
+
+def test_a_search_lists_topics_at_once_and_asks_for_documents(session: Session) -> None:
+    session.hear("search", value="word2")
+    assert "searching …" in session.page._list.html
+    assert "ex-card" in session.page._list.html
+    assert session.tasks
