@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 _SWEEPS = 24
+_FOLD_COST = 0.03  # a row more must make the picture this much larger to be worth it
 
 
 class Sizes(NamedTuple):
@@ -76,7 +77,7 @@ def fold(layers: Sequence[Sizes], gaps: Gaps, aspect: float) -> list[int]:
         width = max(_row_widths(layer, count, gaps.across) for layer, count in zip(layers, rows, strict=True))
         height = sum(_row_heights(layer, count, gaps.rows) for layer, count in zip(layers, rows, strict=True))
         height += gaps.layers * (len(layers) - 1)
-        size = max(width / aspect, height)
+        size = max(width / aspect, height) * (1 + _FOLD_COST * (sum(rows) - len(rows)))
         if size < smallest - 1e-9:
             best, smallest = rows, size
     return best
