@@ -74,7 +74,10 @@ def ratio(slow: Sequence[float], fast: Sequence[float]) -> str:
 
 
 def load() -> str:
-    """How busy the machine is, where the system tells."""
-    if not hasattr(os, "getloadavg"):
-        return f"{os.cpu_count()} processors"
-    return f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
+    """How busy the machine is: its load where the system tells it, and what of a processor a loop gets here and now."""
+    began, used = time.perf_counter(), time.process_time()
+    while time.perf_counter() - began < 0.3:
+        pass
+    share = min(1.0, (time.process_time() - used) / (time.perf_counter() - began))
+    busy = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return f"{os.cpu_count()} processors{busy}, a process gets {100 * share:.0f} % of one"
