@@ -193,6 +193,7 @@ def test_gibbs_shapes_follow_their_gamma():
     assert values.min() >= TINY
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="a long chain, too slow with the compiler off")
 def test_langevin_shapes_reach_their_gamma_posterior():
     counts = np.repeat([6.0, 40.0], 1_000)
     r, kept = np.ones(2_000), []
