@@ -11,7 +11,7 @@ import sys
 from threading import Thread
 from typing import IO
 
-from app import launcher, notice
+from app import kernels, launcher, notice
 from app.ingest.builtin import NAME, import_builtin
 from app.orders import OrderError, place
 from app.progress import Progress
@@ -23,7 +23,6 @@ MODEL = "dlda"
 LAYERS = "128-64-32"
 MINIBATCHES = 3500
 RUN_NAME = "demo"
-KERNELS = ("step", "rest")  # two processes, because one compiles one thing at a time
 
 
 def run(store: str | None, *, port: int | None = None, open_browser: bool = True) -> int:
@@ -63,12 +62,7 @@ def prepare(db: Database, tell: "Teller") -> int:
     int
         Number of the run to look at.
     """
-    compilers = [
-        subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-P", "-m", "app.demo", part], stdin=subprocess.DEVNULL, env=launcher.environment(db.url)
-        )
-        for part in KERNELS
-    ]
+    compilers = kernels.compile_elsewhere(_wanted(), db.url)
     row = next((row for row in corpora.every(db) if row.name == NAME), None) or import_builtin(db, tell)
     if any(compiler.poll() is None for compiler in compilers):
         tell("Compiling kernels, about 20 s, once", None)
@@ -101,36 +95,8 @@ class Teller:
         self._stream.flush()
 
 
-def compile_kernels(part: str) -> None:
-    """Compile one of KERNELS for the demo's run, on made-up documents; kept on disk, where its worker finds it."""
-    import numpy as np
-
-    from app.training import Training, facts
-    from engine import models, settings
-    from engine.corpus import Corpus, Counts
-
-    cells = np.arange(12, dtype=np.int32)
-    corpus = Corpus(
-        counts=Counts(np.arange(0, 13, 3), cells, np.full(12, 2, dtype=np.int32)),
-        vocabulary=tuple(map(str, cells)),
-        part=np.array([0, 0, 1, 1], dtype=np.int8),
-        labels=np.full(4, -1, dtype=np.int32),
-    )
-    module = models.load(MODEL)
-    config = settings.parse(module.Config, {"layers": LAYERS})
-    kernel = module.build(config, facts(corpus), n_threads=1)
-    training = Training(corpus, kernel, module.State, seed=1)
-    if part == "step":
-        training.warm_step()
-    else:
-        training.warm_rest(averaged=False)
-
-
-def main(arguments: list[str]) -> int:
-    """Prepare the demo of the store in TOPIARY_STORE, telling on standard output; or compile one of KERNELS."""
-    if arguments:
-        compile_kernels(arguments[0])
-        return 0
+def main() -> int:
+    """Prepare the demo of the store in TOPIARY_STORE, telling on standard output."""
     tell = Teller(sys.stdout)
     try:
         number = prepare(open_database(), tell)
@@ -139,6 +105,14 @@ def main(arguments: list[str]) -> int:
         return 2
     tell(f"Run {number} is training", 1.0)
     return 0
+
+
+def _wanted() -> kernels.Wanted:
+    """The kernels of the demo's run; knowing them needs no compiler, only the settings."""
+    from engine import models, settings
+
+    config = settings.parse(models.load(MODEL).Config, {"layers": LAYERS})
+    return kernels.Wanted(MODEL, settings.to_json(config), real=False, scored=False, averaged=False)
 
 
 def _prepare_elsewhere(url: str) -> "subprocess.Popen[str]":
@@ -165,4 +139,4 @@ def _follow(child: "subprocess.Popen[str]") -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -17,8 +17,8 @@ CURVE_SHARE, FINAL_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE = 0.06,
 CURVE_SWEEPS = Sweeps(60, 60, 2)
 PAPER_SWEEPS = Sweeps(200, 400, 2)  # point perplexity as in Figure 1 of DLDA
 PLACE_SWEEPS = Sweeps(20, 20, 1)
-# Packing and writing one number takes about the time of this many token draws (measured: 0.8 and 1.4).
-SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 1.2, 2.0
+# Packing and writing one number takes about the time of this many token draws (at 20 million draws per second).
+SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
 MOST_CURVE, ENOUGH_CURVE, LEAST_CURVE = 2000, 64, 16
 MOST_FINAL = 20_000
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000

@@ -258,13 +258,16 @@ def best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:
     Returns
     -------
     (K, EXAMPLES) int64, (K, EXAMPLES) float32
-        Largest share first, ties by row; -1 and 0 where there are no more.
+        Largest share first, equal ones by row; -1 and 0 where there are no more.
     """
     n, width = shares.shape
     kept = min(EXAMPLES, n)
     numbers = np.full((width, EXAMPLES), -1, dtype=np.int64)
     weights = np.zeros((width, EXAMPLES), dtype=np.float32)
-    order = np.argsort(-shares, axis=0, kind="stable")[:kept].T
+    rows = np.sort(np.argpartition(-shares, kept - 1, axis=0)[:kept], axis=0)
+    order = np.take_along_axis(
+        rows, np.argsort(-np.take_along_axis(shares, rows, axis=0), axis=0, kind="stable"), axis=0
+    ).T
     best = np.take_along_axis(shares.T, order, axis=1)
     known = best >= 0
     numbers[:, :kept] = np.where(known, documents[order], -1)

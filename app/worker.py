@@ -6,153 +6,25 @@ the row says what is happening while the compiler loads.
 """
 
 import argparse
-import signal
 import sys
 import time
-import traceback
-from collections import deque
-from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from app import launcher, process
+from app.claim import Claim, Interrupt
 from store import corpora, runs, snapshots
 from store.database import Database, open_database
-from store.errors import Conflict, LostClaim, StoreError
+from store.errors import Conflict, StoreError
 from store.points import Point
-from store.runs import RunRow
 
 if TYPE_CHECKING:
     from app.plan import Plan
     from app.training import Position, Training
     from engine.contract import Info
+    from engine.corpus import Corpus
 
-BEAT_SECONDS = 0.5
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
-SCORES = {
-    ("point", "perplexity"): "point_perplexity",
-    ("full", "perplexity"): "full_perplexity",
-    ("averaged", "perplexity"): "averaged_perplexity",
-    ("point", "log-likelihood"): "heldout_loglik",
-    ("full", "log-likelihood"): "full_loglik",
-    ("averaged", "log-likelihood"): "averaged_loglik",
-}
 LOST = 3  # exit status: the run belongs to somebody else
-
-
-class Interrupt:
-    """Remembers that the process was asked to end; the loop finishes its mini-batch first."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-    def listen(self) -> None:
-        """Take SIGTERM and SIGINT (on Windows also CTRL_BREAK) as the wish to pause."""
-        for name in ("SIGTERM", "SIGINT", "SIGBREAK"):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), self._ask)
-
-    def _ask(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked = True
-
-
-class Claim:
-    """A claimed run: every write goes through here and carries the attempt.
-
-    Used as a context, it records an error as *failed* with the traceback and lets it go on.
-    """
-
-    def __init__(self, db: Database, row: RunRow, interrupt: Interrupt) -> None:
-        self.db = db
-        self.row = row
-        self.message = "starting"
-        self.minibatch = row.minibatch
-        self.seconds = row.seconds
-        self.point_perplexity: float | None = None
-        self.averaged_perplexity: float | None = None
-        self._interrupt = interrupt
-        self._wish = "run"
-        self._points: list[Point] = []
-        self._last_beat = 0.0
-        self._speed: deque[tuple[int, float]] = deque(maxlen=20)
-
-    def __enter__(self) -> "Claim":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if error is None or isinstance(error, LostClaim):
-            return
-        text = "".join(traceback.format_exception(error))
-        self.finish("failed", _sentence(error), text)
-
-    @property
-    def ending(self) -> str:
-        """The state the run is wanted in: "paused", "stopped", or "" to go on."""
-        if self._wish == "stop":
-            return "stopped"
-        return "paused" if self._wish == "pause" or self._interrupt.asked else ""
-
-    @property
-    def tokens_per_second(self) -> float | None:
-        """Tokens of the documents of the last 20 mini-batches per second of training (not times sweeps)."""
-        seconds = sum(took for _, took in self._speed)
-        return sum(tokens for tokens, _ in self._speed) / seconds if seconds > 0 else None
-
-    def worked(self, minibatch: int, tokens: int, seconds: float) -> None:
-        """Note one mini-batch and the seconds its training took."""
-        self.minibatch = minibatch
-        self.seconds += seconds
-        self._speed.append((tokens, seconds))
-
-    def add(self, points: list[Point]) -> None:
-        """Keep points for the next beat."""
-        self._points += points
-
-    def score(self, kind: str, measure: str, minibatch: int, documents: int, value: float) -> None:
-        """Keep one evaluation: ``kind`` is "point" (the curve), "full" (the last one) or "averaged"."""
-        name = SCORES[kind, measure]
-        self.add([Point(minibatch, documents, self.seconds, name, 0, value)])
-        if measure == "perplexity" and kind == "averaged":
-            self.averaged_perplexity = value
-        elif measure == "perplexity":
-            self.point_perplexity = value
-
-    def say(self, message: str) -> None:
-        """Tell people what is happening now."""
-        self.message = message
-        self.beat()
-
-    def beat(self) -> None:
-        """One short transaction: points, progress and heartbeat go, the wish comes back."""
-        self._wish = runs.beat(
-            self.db,
-            self.row.number,
-            self.row.attempt,
-            minibatch=self.minibatch,
-            seconds=self.seconds,
-            tokens_per_second=self.tokens_per_second,
-            point_perplexity=self.point_perplexity,
-            averaged_perplexity=self.averaged_perplexity,
-            message=self.message,
-            points=tuple(self._points),
-        )
-        self._points = []
-        self._last_beat = time.monotonic()
-
-    def beat_if_due(self) -> None:
-        """Beat when the last one is half a second old."""
-        if time.monotonic() - self._last_beat >= BEAT_SECONDS:
-            self.beat()
-
-    def save(self, arrays: dict[str, Any], meta: dict[str, Any]) -> None:
-        """Replace the checkpoint; everything up to this mini-batch is written before it."""
-        self.beat()
-        snapshots.save_checkpoint(
-            self.db, self.row.number, self.row.attempt, self.minibatch, self.seconds, arrays, meta
-        )
-
-    def finish(self, state: str, message: str = "", trace: str = "") -> None:
-        """End the attempt."""
-        runs.finish(self.db, self.row.number, self.row.attempt, state, message, trace)
 
 
 class Session:
@@ -163,11 +35,16 @@ class Session:
 
         self.claim = claim
         self.order = Order.from_json(claim.row.plan)
+        self.about = corpora.get(claim.db, claim.row.corpus)
         self._saved = -1
 
     def run(self) -> None:
         """Train until the plan is done or somebody wishes otherwise."""
-        training, plan, position, meta = self._prepare()
+        corpus = self._load()
+        if self.claim.ending:
+            self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
+            return
+        training, plan, position, meta = self._prepare(corpus)
         self.claim.say(_training_sentence(training, plan))
         while position.minibatch < plan.minibatches and not self.claim.ending:
             began = time.perf_counter()
@@ -183,21 +60,39 @@ class Session:
         done = position.minibatch >= plan.minibatches
         self.claim.finish("finished" if done else self.claim.ending, self._last_words(plan, done=done))
 
-    def _prepare(self) -> "tuple[Training, Plan, Position, dict[str, Any]]":
-        from app import training as mathematics
+    def _load(self) -> "Corpus":
+        """The corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
+        from app import kernels
         from app.corpora import load_corpus
+
+        claim, row = self.claim, self.claim.row
+        wanted = kernels.Wanted.of(row.model, row.settings, self.about, averaged=self.order.averaged)
+        compilers = kernels.compile_elsewhere(wanted, claim.db.url)
+        try:
+            claim.say(f"loading {self.about.documents:,} documents")
+            corpus = load_corpus(claim.db, self.about)
+            if compilers:
+                claim.say("compiling kernels, about 20 s, once")
+            while not claim.ending and any(compiler.poll() is None for compiler in compilers):
+                time.sleep(0.05)
+                claim.beat_if_due()
+        finally:
+            for compiler in compilers:
+                compiler.kill()  # those that have ended are not touched; what they lack is compiled here
+                compiler.wait()
+        return corpus
+
+    def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
+        from app import training as mathematics
         from app.plan import Effort, make
         from engine import models, settings
 
-        claim, row = self.claim, self.claim.row
-        about = corpora.get(claim.db, row.corpus)
-        claim.say(f"loading {about.documents:,} documents")
-        corpus = load_corpus(claim.db, about)
+        claim, row, about = self.claim, self.claim.row, self.about
+        claim.say("starting kernels")
         module = models.load(row.model)
         config = settings.from_json(module.Config, row.settings)
         kernel = module.build(config, mathematics.facts(corpus), n_threads=self.order.threads)
         training = mathematics.Training(corpus, kernel, module.State, row.seed)
-        claim.say(_compiling_sentence())
         sweeps = training.warm_up(averaged=self.order.averaged)
         checkpoint = snapshots.load_checkpoint(claim.db, row.number)
         state = None
@@ -314,21 +209,6 @@ def main(argv: list[str] | None = None) -> int:
         launcher.fill(db)
         db.close()
     return 0
-
-
-def _sentence(error: BaseException) -> str:
-    """Why the run failed, in one sentence for people."""
-    if isinstance(error, MemoryError):
-        return "out of memory: use fewer topics, a smaller mini-batch or a machine with more memory, then resume"
-    text = " ".join(str(error).split()) or "no further words"
-    return f"{type(error).__name__}: {text}"[:500]
-
-
-def _compiling_sentence() -> str:
-    from engine.jit import cache_folder
-
-    cold = not any(cache_folder().rglob("*.nbi"))
-    return "compiling kernels, about 20 s, once" if cold else "starting kernels"
 
 
 def _training_sentence(training: "Training", plan: "Plan") -> str:

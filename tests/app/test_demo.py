@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from app import demo, launcher, notice
+from app import demo, kernels, launcher, notice
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
 from store import corpora, runs
@@ -21,7 +21,7 @@ def db(tmp_path, monkeypatch):
         (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
     options = ImportOptions(name=demo.NAME, min_df=1, max_df=1.0)
     monkeypatch.setattr(demo, "import_builtin", lambda db, tell: import_path(db, folder, options, tell))
-    monkeypatch.setattr(demo, "KERNELS", ())
+    monkeypatch.setattr(kernels, "compile_elsewhere", lambda wanted, store: [])
     monkeypatch.setattr(launcher, "start", lambda url, run: None)
     database = open_database(str(tmp_path / "store.db"))
     yield database

@@ -16,5 +16,12 @@ def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():
 
 
 def test_equal_shares_keep_the_order_of_their_rows():
-    documents, _ = best_documents(np.full((30, 1), 0.5, dtype=np.float32), np.arange(100, 130))
+    documents, _ = best_documents(np.full((20, 1), 0.5, dtype=np.float32), np.arange(100, 120))
     assert documents[0].tolist() == list(range(100, 120))
+
+
+def test_the_best_documents_are_those_of_a_full_sort():
+    shares = np.random.default_rng(5).random((300, 4)).astype(np.float32)
+    documents, weights = best_documents(shares, np.arange(300))
+    np.testing.assert_array_equal(documents, np.argsort(-shares, axis=0)[:EXAMPLES].T)
+    np.testing.assert_array_equal(weights, -np.sort(-shares, axis=0)[:EXAMPLES].T)

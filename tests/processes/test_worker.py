@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from process_samples import SMALL, Written, order, small_corpus, written
 
-from app import launcher, orders, process, training, worker
+from app import claim, launcher, orders, process, training, worker
 from engine import models
 from store import points, runs, snapshots
 from store.errors import Conflict, LostClaim
@@ -110,7 +110,7 @@ def test_the_averaged_protocol_is_reported_as_it_accumulates(file):
 
 
 def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, monkeypatch):
-    monkeypatch.setattr(worker, "BEAT_SECONDS", 0.0)
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     whole, broken = order(file, inference="gibbs").number, order(file, inference="gibbs").number
     worker.train(file, whole)
     assert kill_after(file, broken, 30)
@@ -148,20 +148,20 @@ def kill_after(db, run: int, writes: int) -> bool:
         return real(work)
 
     db.transact = transact
-    finish = worker.Claim.finish
-    worker.Claim.finish = lambda *_: None if next(left) < 0 else finish(*_)
+    finish = claim.Claim.finish
+    claim.Claim.finish = lambda *_: None if next(left) < 0 else finish(*_)
     try:
         worker.train(db, run)
     except Killed:
         return True
     finally:
-        worker.Claim.finish = finish
+        claim.Claim.finish = finish
         del db.transact
     return False
 
 
 def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, monkeypatch):
-    monkeypatch.setattr(worker, "BEAT_SECONDS", 0.0)  # beats after every mini-batch: more places to die
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)  # beats after every mini-batch: more places to die
     whole = order(file, averaged=True).number
     worker.train(file, whole)
     wanted = written(file, whole)
@@ -169,7 +169,7 @@ def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, 
     for _ in range(4):
         run = order(file, averaged=True).number
         kills = 0
-        while kill_after(file, run, int(rng.integers(1, 120))):
+        while kill_after(file, run, int(rng.integers(1, 70))):
             kills += 1
             runs.requeue(file, bury(file, run))
         assert kills > 0
@@ -190,16 +190,16 @@ def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
     worker.train(file, whole)
     run = order(file).number
     for stop_at in (1, 2, 17, 18, 45):
-        interrupt = worker.Interrupt()
-        worked = worker.Claim.worked
+        interrupt = claim.Interrupt()
+        worked = claim.Claim.worked
 
         def ask(claim, minibatch, *rest, at=stop_at, flag=interrupt, real=worked):
             real(claim, minibatch, *rest)
             flag.asked = minibatch >= at
 
-        monkeypatch.setattr(worker.Claim, "worked", ask)
+        monkeypatch.setattr(claim.Claim, "worked", ask)
         worker.train(file, run, interrupt=interrupt)
-        monkeypatch.setattr(worker.Claim, "worked", worked)
+        monkeypatch.setattr(claim.Claim, "worked", worked)
         row = runs.get(file, run)
         assert (row.state, row.minibatch) == ("paused", stop_at)
         runs.requeue(file, run)
