@@ -84,6 +84,8 @@ class Shell:
         self._site = site
         self._document: Any = pn.state.curdoc
         self._loop = IOLoop.current()
+        self._drawn = False
+        self._early: list[Callable[[], None]] = []
         self._open = True
         self._listeners: list[Callable[[Tick], None]] = []
         self._built: dict[str, Viewable] = {}
@@ -99,6 +101,7 @@ class Shell:
         self._show()
         self.view.param.watch(self._on_view, list(session.FIELDS))
         self._end = site.feed.subscribe(self._ring, self._on_tick)
+        pn.state.onload(self._begin)
 
     def close(self) -> None:
         """Forget this session; called when the browser is gone."""
@@ -126,8 +129,21 @@ class Shell:
         self._loop.add_callback(self._next, call)
 
     def _next(self, call: Callable[[], None]) -> None:
-        if self._open:
+        if not self._drawn:
+            self._early.append(call)
+        elif self._open:
             self._document.add_next_tick_callback(call)
+
+    def _begin(self) -> None:
+        """The browser has drawn the page: what happened meanwhile may happen now.
+
+        Between the moment a browser fetches the document and the moment it has drawn it, Panel changes
+        the models on the server only, and the browser would never hear of it.
+        """
+        self._drawn = True
+        early, self._early = self._early, []
+        for call in early:
+            self._next(call)
 
     def _deliver(self, then: Callable[[Any], None], future: "Future[Any]") -> None:
         self._ring(partial(self._finish, then, future))

@@ -29,6 +29,8 @@ class TopicPreview:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.board = Board(heard=self._on_board)
+        self._shown: Frame | None = None
+        self._asked: tuple[int, int] | None = None  # (run, snapshot) being fetched
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
         context.on_tick(self._on_tick)
         self._draw()
@@ -50,21 +52,32 @@ class TopicPreview:
                 self._context.view.param.update(page="explore", layer=int(layer), topic=int(topic), tab="")
 
     def _draw(self) -> None:
+        """Show the newest frame in memory; what is shown stays until the next one is there."""
         view, feed = self._context.view, self._context.feed
         frame = feed.known_frame(view.run, view.snapshot)
         if frame is not None:
             self._show(frame)
             return
-        self.board.html = f"{_HEAD}</div>{waiting(WAITING.get(feed.state(view.run), 'This run has no snapshot yet.'))}"
-        if feed.run(view.run) is not None:
-            self._context.later(partial(feed.frame, view.run, view.snapshot), partial(self._arrived, view.run))
+        if self._shown is None or self._shown.run != view.run or view.snapshot:
+            self._shown = None
+            said = WAITING.get(feed.state(view.run), "This run has no snapshot yet.")
+            self.board.html = f"{_HEAD}</div>{waiting(said)}"
+        if feed.run(view.run) is not None and self._asked != (view.run, view.snapshot):
+            self._asked = (view.run, view.snapshot)
+            self._context.later(
+                partial(feed.frame, view.run, view.snapshot), partial(self._arrived, view.run, view.snapshot)
+            )
 
-    def _arrived(self, run: int, frame: Frame | None) -> None:
-        if frame is not None and run == self._context.view.run:
+    def _arrived(self, run: int, snapshot: int, frame: Frame | None) -> None:
+        view, self._asked = self._context.view, None
+        if frame is None or (run, snapshot) != (view.run, view.snapshot):
+            return
+        if snapshot or self._shown is None or self._shown.run != run or frame.snapshot >= self._shown.snapshot:
             self._show(frame)
 
     def _show(self, frame: Frame) -> None:
         view = self._context.view
+        self._shown = frame
         layer = min(view.layer, frame.n_layers)
         entries = [
             (str(place), f"Layer {place} · {words.number(width)}") for place, width in enumerate(frame.widths, 1)
