@@ -41,13 +41,15 @@ class Scored(NamedTuple):
 class Outcome(NamedTuple):
     """What kept sweeps leave behind; only the parts the plan wants are touched.
 
-    COUNTS: ``tables``, and ``q_top`` (documents,) the sums of q_j^(L+1).  RATES: sums at the ``scored``
-    cells in ``rates`` (cells,), and ``totals`` (documents,).  THETA: posterior means ``theta1``
-    (documents, K_1) and ``theta`` (documents, T).
+    COUNTS: ``tables``; ``q_top`` (documents,), the sums of q_j^(L+1); ``counts`` (documents, T), the
+    m^(2) ... m^(L) of the last sweep, (documents, K_1 + T) with m^(1) where theta^(1) is drawn.
+    RATES: sums at the ``scored`` cells in ``rates`` (cells,), and ``totals`` (documents,).
+    THETA: posterior means ``theta1`` (documents, K_1) and ``theta`` (documents, T).
     """
 
     tables: Tables
     q_top: FloatArray
+    counts: Array
     scored: Scored
     rates: FloatArray
     totals: FloatArray
@@ -221,7 +223,19 @@ def sweep_documents(
                 _add_rates(glob, doc, desk, n, j, out)
             elif keep:
                 _add_theta(glob, doc, desk, n, plan.thin / plan.collect, out.theta1[j], out.theta[j])
+        if plan.wants == COUNTS:
+            out.counts[j] = desk.s.counts
         tokens.empty_slots(desk.slots, n)
+
+
+@compiled
+def redraw_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int, counts: Array) -> None:
+    """Draw theta^(2) ... theta^(L) from the counts of the last sweep, under topics drawn since."""
+    s = above.new_scratch(glob.upper)
+    for j in range(begin, end):
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        s.counts[:] = counts[j]
+        above.descend(rng, glob.upper, docs.theta[j], docs.c[j], s)
 
 
 @inlined

@@ -24,6 +24,7 @@ LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.
 _NOTHING = Outcome(
     Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64)),
     np.zeros(0),
+    np.zeros((0, 0), np.int32),
     Scored(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64)),
     np.zeros(0),
     np.zeros(0),
@@ -51,11 +52,13 @@ class Collected(NamedTuple):
     """Counts of a sweep of documents, averaged over the collected sweeps and multiplied by ``factor``.
 
     ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l); ``top`` (K_L,) is x_k^(L+1); ``q`` is the sum of q_j^(L+1).
+    ``counts`` holds each document's m of the last sweep, for :meth:`Sampler.redraw`.
     """
 
     tables: list[FloatArray]
     top: FloatArray
     q: float
+    counts: Array
 
 
 class Sampler(NamedTuple):
@@ -108,9 +111,22 @@ class Sampler(NamedTuple):
             room.append(self._tables(glob))
             return room[-1]
 
-        q_top = np.zeros(len(batch.documents))
-        self._sweep(glob, address, batch, local, plan, lambda: _NOTHING._replace(tables=new_tables(), q_top=q_top))
-        return self._collect(glob, room, q_top, factor / plan.collect)
+        n_documents, n_upper_topics = local.theta.shape
+        counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
+        shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
+        self._sweep(glob, address, batch, local, plan, lambda: shared._replace(tables=new_tables()))
+        return self._collect(glob, room, shared, factor / plan.collect)
+
+    def redraw(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
+        """Draw theta in place under topics drawn since the sweep that left ``counts``.
+
+        Phi^(l+1) and r are drawn with theta^(l) integrated out: a batch sampler follows them with this.
+        """
+        if counts.shape[1] == 0:  # one layer, theta^(1) integrated out: nothing to draw
+            return
+        docs = _collapsed(batch, local) if self.collapsed else _plain(batch, local)
+        work = gibbs.redraw_documents if self.collapsed else plain.redraw_documents
+        self._over(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
 
     def rate(
         self, glob: Globals, address: Address, observed: Batch, scored: Batch, local: Locals, sweeps: Sweeps
@@ -168,7 +184,7 @@ class Sampler(NamedTuple):
         kind = np.int32 if self.collapsed else np.int64  # expected statistics are fixed-point numbers
         return Tables(np.zeros(shape, kind), np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64))
 
-    def _collect(self, glob: Globals, room: list[Tables], q_top: FloatArray, factor: float) -> Collected:
+    def _collect(self, glob: Globals, room: list[Tables], shared: Outcome, factor: float) -> Collected:
         total = room[0]
         for tables in room[1:]:
             for mine, other in zip(total, tables, strict=True):
@@ -176,9 +192,8 @@ class Sampler(NamedTuple):
         unit = factor / plain.UNIT if self.expected else factor
         upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, total.upper)]
         words = np.multiply(total.words, unit)
-        return Collected(
-            [words, *(np.ascontiguousarray(table) for table in upper)], total.top * unit, q_top.sum() * factor
-        )
+        layers = [words, *(np.ascontiguousarray(table) for table in upper)]
+        return Collected(layers, total.top * unit, shared.q_top.sum() * factor, shared.counts)
 
 
 def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:

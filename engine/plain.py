@@ -142,9 +142,15 @@ def one_sweep(
         docs.scale[j] = draw / (hyper.f0 + np.sum(docs.counts[docs.starts[j] : docs.starts[j + 1]]))
     if rates:
         rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c)
-    rng = above.descend(rng, glob.upper, theta, c, s)
-    layer_one_shapes(glob, theta, s, work.shape)
-    scale = 1.0 / (c[0] + 1.0)
+    return descend(rng, glob, docs, j, s, work)
+
+
+@compiled
+def descend(rng: Stream, glob: Globals, docs: PlainDocuments, j: int, s: Scratch, work: Work) -> Stream:
+    """Theta of every layer from the top down to layer 1 (models.md 1.1 step 5)."""
+    rng = above.descend(rng, glob.upper, docs.theta[j], docs.c[j], s)
+    layer_one_shapes(glob, docs.theta[j], s, work.shape)
+    scale = 1.0 / (docs.c[j, 0] + 1.0)
     for k in range(len(work.m)):
         draw, rng = gamma(rng, work.shape[k] + work.m[k])
         docs.theta1[j, k] = max(draw * scale, above.SMALLEST)
@@ -203,6 +209,22 @@ def sweep_documents(
             elif keep:
                 out.theta1[j] += docs.theta1[j] * (plan.thin / plan.collect)
                 out.theta[j] += docs.theta[j] * (plan.thin / plan.collect)
+        if plan.wants == COUNTS:
+            out.counts[j, : len(work.m)] = work.m
+            out.counts[j, len(work.m) :] = s.counts
+
+
+@compiled
+def redraw_documents(
+    glob: Globals, address: Address, docs: PlainDocuments, begin: int, end: int, counts: Array
+) -> None:
+    """As ``gibbs.redraw_documents``, theta^(1) included."""
+    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+    for j in range(begin, end):
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        work.m[:] = counts[j, : len(work.m)]
+        s.counts[:] = counts[j, len(work.m) :]
+        descend(rng, glob, docs, j, s, work)
 
 
 @compiled

@@ -125,6 +125,8 @@ class Config:
             raise SettingError("sample_gamma0 needs inference gibbs; got " + self.inference)
         if self.statistics == "expected" and self.link != "poisson":
             raise SettingError("statistics expected needs link poisson; got " + self.link)
+        if self.statistics == "expected" and self.inference == "gibbs":
+            raise SettingError("statistics expected needs mini-batches: tlasgr, tlfsgr or sgrld; got gibbs")
 
     @property
     def collapsed(self) -> bool:
@@ -261,7 +263,10 @@ def _locals_of(holder: State | Chain) -> Locals:
 
 
 def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
-    """One upward-downward sweep of every document, then Phi and r from their conditionals (section 2)."""
+    """One sweep of every document, Phi and r from their conditionals, and theta under them (section 2).
+
+    Phi^(l+1) and r are drawn with theta^(l) integrated out, so the theta of the sweep do not belong to them.
+    """
     config, pool = house.config, house.sampler.pool
     t = int(state.t) + 1
     local = _locals_of(state)
@@ -271,32 +276,28 @@ def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[St
         simplex.dirichlet(table, eta, seed, t, layer, pool)
         for layer, (table, eta) in enumerate(zip(got.tables, config.etas, strict=True))
     )
-    gamma0, c0 = state.gamma0, state.c0
+    gamma0, c0 = float(state.gamma0), float(state.c0)
     if config.sample_gamma0:
-        gamma0, c0 = _draw_gamma0(seed, t, got, float(gamma0), state.r)
-    r = simplex.shapes_gibbs(got.top, got.q, float(gamma0), float(c0), seed, t)
+        gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, state.r)
+    r = simplex.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
     state = state._replace(t=np.array(t), phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
+    house.sampler.redraw(house.globals_of(state), Address(seed, streams.REDRAW, t), docs, local, got.counts)
     tokens = int(docs.counts.sum())
     return _with_locals(state, local), Info((), float("nan"), tokens, tokens)
 
 
 @compiled
-def _gamma0_tables(rng: streams.Stream, top: FloatArray, gamma0: float) -> tuple[int, streams.Stream]:
-    total = 0
-    for k in range(len(top)):
-        n, rng = augment.crt(rng, np.int64(top[k]), gamma0 / len(top))
-        total += n
-    return total, rng
-
-
-def _draw_gamma0(seed: int, t: int, got: Collected, gamma0: float, r: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r: FloatArray) -> tuple[float, float]:
     """c_0 ~ Gam(1 + gamma_0, 1/(1 + r_.)), gamma_0 ~ Gam(0.01 + tables, 1/(0.01 - ln(1 - p'))) (GBN, section 3)."""
     rng = streams.stream(seed, streams.SHAPES, t, len(r) + 1)
     draw, rng = augment.gamma(rng, 1.0 + gamma0)
     c0 = draw / (1.0 + r.sum())
-    tables, rng = _gamma0_tables(rng, got.top, gamma0)
+    tables = 0
+    for k in range(len(top)):
+        n, rng = augment.crt(rng, np.int64(top[k]), gamma0 / len(top))
+        tables += n
     draw, rng = augment.gamma(rng, 0.01 + tables)
-    return np.array(draw / (0.01 + np.log1p(got.q / c0))), np.array(c0)
+    return draw / (0.01 + np.log1p(q / c0)), c0
 
 
 def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
