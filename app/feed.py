@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import launcher
+from app import launcher, notice
 from app.frame import Frame, build_frame
 from app.frames import Frames
 from app.history import History
@@ -106,6 +106,8 @@ class Feed:
         Called in the poller's thread with every run after each look.
     trouble : str
         A sentence while the store cannot be read.
+    notice : str
+        What this program is preparing before there is a run, for pages with nothing else to show.
     ready : Event
         Set when the store has been looked at once.
     """
@@ -114,6 +116,7 @@ class Feed:
         self.db = db
         self.after_look: Callable[[Sequence[RunRow]], None] | None = None
         self.trouble = ""
+        self.notice = ""
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")
@@ -298,7 +301,8 @@ class Feed:
         self._refresh_sparks(rows[number] for number in busy)
         prepared = newer & self._live
         tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
-        due = bool(busy) and monotonic() - self._pulse >= PULSE
+        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or notice.current() != self.notice
+        self.notice = notice.current()
         if tick != Tick() or due:
             self._pulse = monotonic()
             self._emit(tick)

@@ -12,7 +12,7 @@ from app.pages.new_run import NewRunForm
 from app.session import Context
 from app.views.icons import icon
 from app.views.markup import run_title
-from app.views.run_list import empty_store, run_list
+from app.views.run_list import empty_store, preparing, run_list
 from store import corpora
 
 
@@ -29,6 +29,7 @@ class Runs:
         self._board = Board(heard=self._on_board)
         self._form = NewRunForm(context)
         self._corpora: list[str] = []
+        self._prepared = False
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
         self.page = self._holder
         context.view.param.watch(self._on_view, ["page", "run", "tab"])
@@ -59,7 +60,13 @@ class Runs:
         feed = self._context.feed
         rows = feed.runs()
         if not rows:
-            self._board.html = f'<div class="tp-page-in">{empty_store(self._corpora)}</div>'
+            self._prepared = bool(feed.notice)
+            inside = preparing(feed.notice) if feed.notice else empty_store(self._corpora)
+            self._board.html = f'<div class="tp-page-in">{inside}</div>'
+            return
+        if self._prepared:
+            self._prepared = False
+            self._context.view.param.update(page="explore", run=rows[0].number)
             return
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows)} in this store, {training} training" if training else f"{len(rows)} in this store"

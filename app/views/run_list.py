@@ -69,6 +69,15 @@ def empty_store(corpora: Sequence[str]) -> str:
     )
 
 
+def preparing(sentence: str) -> str:
+    """What the program is doing before there is a first run."""
+    return (
+        '<section class="tp-empty"><div><h2>The first topics are on their way</h2>'
+        f'<p class="tp-lead" role="status">{escape(sentence)} …</p>'
+        "<p>This page moves on by itself as soon as training begins.</p></div></section>"
+    )
+
+
 def _row(run: RunFacts, state: str, spark: Sequence[float], *, selected: bool) -> str:
     title = escape(run_title(run))
     label = f"{run.corpus_name} · {run.model.upper()} {run.inference.upper()} {'-'.join(map(str, run.layers))}"
