@@ -41,7 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 work()
         seconds = interleaved(contestants, wanted.rounds)
         for name, each in seconds.items():
-            say(f"  {threads} threads  {name:<9}{wanted.sweeps * tokens / median(each) / 1e6:8.2f} million tokens/s")
+            clock, processor = (wanted.sweeps * tokens / median(times) / 1e6 for times in each)
+            rates = f"{clock:8.2f} million tokens a second, {processor:.2f} a processor second"
+            say(f"  {threads} threads  {name:<9}{rates}")
         if rival is not None:
             say(f"  {threads} threads  ratio to tomotopy: {ratio(seconds['tomotopy'], seconds['topiary'])}")
     return 0

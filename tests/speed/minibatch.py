@@ -38,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     contestants = {name: lambda run=run: run(wanted.steps) for name, run in runners.items()}
     seconds = interleaved(contestants, wanted.rounds)
     for name, each in seconds.items():
-        say(f"  {name:<24}{1e3 * median(each) / wanted.steps:9.1f} ms a mini-batch")
+        clock, processor = (1e3 * median(times) / wanted.steps for times in each)
+        say(f"  {name:<24}{clock:9.1f} ms a mini-batch, {processor:.1f} of processors")
     for name, each in seconds.items():
         if name.startswith("topiary"):
             say(f"  {name}: ratio to plain {ratio(seconds['plain numba, 1 thread'], each)}")
