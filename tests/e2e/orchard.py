@@ -94,7 +94,7 @@ def kill(db: Database, run: int) -> None:
     psutil.wait_procs([worker], timeout=30)
 
 
-def wait_for(db: Database, run: int, ready: Callable[[RunRow], bool], seconds: float = 240) -> RunRow:
+def wait_for(db: Database, run: int, ready: Callable[[RunRow], bool], seconds: float = 420) -> RunRow:
     """The row of a run as soon as it is ready; an error in the run fails the test at once."""
     end = time.monotonic() + seconds
     while not ready(row := runs.get(db, run)):
