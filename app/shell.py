@@ -252,4 +252,4 @@ def visit(site: Site) -> Viewable:
     }
     shell = Shell(site, urlencode(asked, doseq=True), dark=pn.state.cookies.get("topiary_theme") == "dark")
     pn.state.on_session_destroyed(lambda _: shell.close())
-    return shell.page  # type: ignore[no-any-return]
+    return shell.page

@@ -4,25 +4,22 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from app.board import Board, Message
+from app.board import Board
 from app.feed import Tick
-from app.history import Columns, History
 from app.pages.cards import TopicPreview
+from app.pages.watch_curves import WatchCurves
 from app.session import Context
-from app.theme import CARD, DASHES, PAGE, SERIES
-from app.views import curves, kpis
+from app.theme import PAGE
+from app.views import kpis
 from store import corpora, events
 from store.runs import RunRow
 
-AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
-
 
 class Watch:
-    """The watch page of one session; figures are made once and streamed into.
+    """The watch page of one session: numbers and topics at once, the curves when the browser has drawn those.
 
     Parameters
     ----------
@@ -32,62 +29,28 @@ class Watch:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._strip = Board()
-        self._head = Board(heard=self._on_head)
-        self._step_head = Board()
         self._about = Board()
-        axis = context.view.axis
-        self._perplexity = curves.perplexity_chart(axis)
-        self._steps = curves.step_chart(axis)
-        shared = self._steps.figure.x_range
-        self._rate = curves.rate_chart(axis, shared)
-        self._averaged = curves.averaged_chart(axis, shared)
-        self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
-        self._runs: tuple[int, ...] = ()
-        self._layers = -1
-        self._heldout: dict[int, int] = {}
-        self._happened: list[tuple[str, str, str]] = []
         self._preview = TopicPreview(context)
-        self._average_card = _card(Board('<h3 class="tp-h">Averaged perplexity</h3>'), self._averaged.figure)
-        self._average_card.visible = False
-        self.page = self._lay_out()
-        self._choose()
-        context.view.param.watch(self._on_view, ["page", "run", "overlay", "axis"])
-        context.on_tick(self._on_tick)
-
-    # ------------------------------------------------------------ building
-
-    def _lay_out(self) -> Viewable:
-        wide = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
-        charts = pn.FlexBox(
-            _card(self._head, self._perplexity.figure, styles=wide),
-            _card(self._step_head, self._steps.figure, styles=wide),
-            gap="18px",
-            align_items="stretch",
-            sizing_mode="stretch_width",
-            margin=0,
-        )
-        lower = pn.FlexBox(
-            _card(Board('<h3 class="tp-h">Tokens per second</h3>'), self._rate.figure, styles=wide),
-            self._average_card,
-            gap="18px",
-            align_items="stretch",
-            sizing_mode="stretch_width",
-            margin=0,
-        )
-        self._average_card.styles = wide
-        return pn.Column(
+        self._curves: WatchCurves | None = None
+        self._place = pn.Column(sizing_mode="stretch_width", margin=0, min_height=420)
+        self.page = pn.Column(
             self._strip,
             self._preview.board,
-            charts,
-            lower,
+            self._place,
             self._about,
             css_classes=["tp-page"],
             stylesheets=[PAGE],
             sizing_mode="stretch_width",
             margin=0,
         )
+        self._choose()
+        context.view.param.watch(self._on_view, ["page", "run", "overlay", "axis"])
+        context.on_tick(self._on_tick)
+        pn.state.onload(self._add_curves)
 
-    # ------------------------------------------------------- what happens
+    def _add_curves(self) -> None:
+        self._curves = WatchCurves(self._context)
+        self._place[:] = [self._curves.page]
 
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page == "watch":
@@ -98,43 +61,22 @@ class Watch:
         if view.page != "watch":
             return
         self._draw_strip()
-        if tick.points & set(self._runs):
-            self._stream()
+        if self._curves is not None:
+            self._curves.draw_head()
+            if tick.points:
+                self._curves.stream()
         if view.run in tick.rows:
             self._fetch_about()
 
-    def _on_head(self, message: Message) -> None:
-        view = self._context.view
-        match message:
-            case {"do": "axis", "value": ("minibatches" | "documents" | "seconds") as name}:
-                view.axis = name
-            case {"do": "overlay", "value": str(text)} if text.isdecimal():
-                if len(view.overlay) >= curves.SLOTS - 1:
-                    self._context.tell(f"At most {curves.SLOTS - 1} other runs fit into the picture.", "info")
-                elif int(text) not in view.overlay:
-                    view.overlay = (*view.overlay, int(text))
-            case {"do": "overlay", "run": str(text)} if text.isdecimal():
-                view.overlay = tuple(run for run in view.overlay if run != int(text))
-
     def _choose(self) -> None:
-        """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
-        view, feed = self._context.view, self._context.feed
-        for chart in (self._perplexity, self._steps, self._rate, self._averaged):
-            chart.use_axis(view.axis)
-        wanted = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
-        self._runs = tuple(number for number in wanted if feed.run(number) is not None)
         self._draw_strip()
-        self._stream()
+        if self._curves is not None:
+            self._curves.choose()
         self._fetch_about()
-        for number in self._runs:
-            if feed.known_history(number) is None:
-                self._context.later(partial(feed.history, number), lambda _: self._stream())
-
-    # ------------------------------------------------------------- drawing
 
     def _draw_strip(self) -> None:
-        view, feed = self._context.view, self._context.feed
-        run = feed.run(view.run)
+        feed = self._context.feed
+        run = feed.run(self._context.view.run)
         if run is None:
             self._strip.html = _NO_RUN
             return
@@ -142,67 +84,6 @@ class Watch:
         series = history.after("point_perplexity") if history else None
         about = kpis.health(feed.state(run.number), *((series.minibatches, series.value) if series else ((), ())))
         self._strip.html = kpis.kpis(run, about)
-        others = [row for row in feed.runs() if row.number != run.number]
-        overlay = [number for number in self._runs if number != run.number]
-        self._head.html = kpis.card_head("Point perplexity", kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")) + (
-            kpis.overlay_chooser(run, others, overlay, list(zip(SERIES, DASHES, strict=True))) if others else ""
-        )
-        self._average_card.visible = run.averaged_perplexity is not None
-
-    def _stream(self) -> None:
-        """Bring every source up to date with the histories in memory."""
-        feed = self._context.feed
-        for place in range(curves.SLOTS):
-            history = feed.known_history(self._runs[place]) if place < len(self._runs) else None
-            self._bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity", 0)
-        history = feed.known_history(self._runs[0]) if self._runs else None
-        self._bring(("rate",), self._rate.sources[0], history, "tokens_per_second", 0)
-        self._bring(("averaged",), self._averaged.sources[0], history, "averaged_perplexity", 0)
-        self._stream_steps(history)
-        self._label(history)
-
-    def _stream_steps(self, history: History | None) -> None:
-        found = history.layers("step_size_mean") if history else []
-        run = self._context.feed.run(self._runs[0]) if self._runs else None
-        n_layers = len(run.layers) if run else 0
-        if n_layers != self._layers:
-            self._layers = n_layers
-            entries = curves.dress_layers(self._steps, n_layers)
-            self._step_head.html = kpis.card_head("Layer-adaptive step sizes", kpis.legend(entries)) + _STEP_NOTE
-        for place, source in enumerate(self._steps.sources):
-            layer = place + 1
-            self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
-
-    def _bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int) -> None:
-        """Stream what a source lacks, or fill it anew when it holds something else or too much."""
-        epoch, shown = self._shown.get(key, (0, 0))
-        if history is None:
-            if epoch:
-                source.data = {column: [] for column in source.data}
-                self._shown[key] = (0, 0)
-            return
-        known = history.length(name, layer)
-        if epoch == history.epoch and known == shown:
-            return
-        fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
-        part = history.after(name, layer, 0 if fresh else shown)
-        extra = _band(history, layer, part, 0 if fresh else shown) if name == "step_size_mean" else {}
-        if fresh:
-            places = curves.thin(part.value)
-            source.data = part.take(places)._asdict() | {column: values[places] for column, values in extra.items()}
-        elif len(part.value):
-            source.stream(part._asdict() | extra)
-        self._shown[key] = (history.epoch, (0 if fresh else shown) + len(part.value))
-
-    def _label(self, history: History | None) -> None:
-        run = self._context.feed.run(self._runs[0]) if self._runs else None
-        if run is None:
-            return
-        measured = history.last("evaluation_documents") if history else None
-        documents = int(measured) if measured is not None and np.isfinite(measured) else self._heldout.get(run.corpus)
-        label = f"point perplexity · {documents:,} held-out documents" if documents else "point perplexity"
-        if self._perplexity.figure.yaxis[0].axis_label != label:
-            self._perplexity.figure.yaxis[0].axis_label = label
 
     def _fetch_about(self) -> None:
         run = self._context.feed.run(self._context.view.run)
@@ -214,40 +95,17 @@ class Watch:
         return events.since(self._context.db, run.number)[0], corpus.documents - corpus.train_documents
 
     def _draw_about(self, run: RunRow, read: tuple[Sequence[events.Event], int]) -> None:
-        happened, self._heldout[run.corpus] = read
+        happened, heldout = read
         lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in happened[-40:]]
         self._about.html = kpis.details(run, lines[::-1])
-        self._label(self._context.feed.known_history(run.number))
+        if self._curves is not None:
+            self._curves.tell_heldout(heldout)
 
 
-_STEP_NOTE = (
-    '<p class="tp-dim tp-note">The line is the mean over the topics of a layer, the band their spread; '
-    "every topic has its own step.</p>"
-)
 _NO_RUN = (
     '<section class="tp-empty"><div><h2>No run chosen</h2>'
     "<p>Choose one in the bar above, or start one under Runs.</p></div></section>"
 )
-
-
-def _band(history: History, layer: int, part: Columns, shown: int) -> dict[str, Any]:
-    """The spread over topics beside the mean; where it is missing, no band."""
-    band = {}
-    for column in curves.BAND:
-        value = history.after(f"step_size_{column}", layer, shown).value[: len(part.value)]
-        band[column] = np.pad(value, (0, len(part.value) - len(value)), constant_values=np.nan)
-    return band
-
-
-def _card(head: Viewable, figure: Any, styles: dict[str, str] | None = None) -> pn.Column:
-    return pn.Column(
-        head,
-        pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0),
-        css_classes=["tp-card"],
-        stylesheets=[CARD],
-        styles=styles or {},
-        margin=0,
-    )
 
 
 def watch_page(context: Context) -> Viewable:

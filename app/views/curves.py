@@ -4,7 +4,9 @@ x is a column of the source, so another x-axis is another field name, not other 
 the two protocols never share an axis: what is measured is in the label.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,6 @@ from numpy.typing import NDArray
 from app.theme import DASHES, GAMMA_R, SERIES, layer_colour
 
 SLOTS = 6  # runs overlaid at most, the own one included
-LAYER_SLOTS = 8  # layers and r
 MOST_SHOWN = 1500  # points of a curve after thinning
 MOST_STREAMED = 4000  # points a source may grow to before it is thinned again
 AXES = {"minibatches": "mini-batches", "documents": "documents seen", "seconds": "seconds of training"}
@@ -28,15 +29,29 @@ _REFIT = "figure.reset.emit()"
 
 @dataclass
 class Chart:
-    """A figure with fixed slots, each a source and its glyphs; an empty slot draws nothing."""
+    """A figure and its slots, each a source and its glyphs; slots are added when first needed, never taken away."""
 
     figure: Any
-    sources: list[ColumnDataSource]
-    lines: list[Any]
+    hover: HoverTool
+    add_slot: Callable[["Chart", int], None]
+    axis: str
+    sources: list[ColumnDataSource] = field(default_factory=list)
+    lines: list[Any] = field(default_factory=list)
     bands: list[Any] = field(default_factory=list)
+
+    def grow(self, slots: int) -> None:
+        """Have at least so many slots."""
+        before = len(self.sources)
+        for place in range(before, slots):
+            self.add_slot(self, place)
+        if slots > before:
+            self.hover.renderers = list(self.lines)
+        if before == 0 and slots:
+            self.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": self.figure}, code=_REFIT))
 
     def use_axis(self, name: str) -> None:
         """Show the curves over another column."""
+        self.axis = name
         for renderer in (*self.lines, *self.bands):
             if renderer.glyph.x != name:
                 renderer.glyph.x = name
@@ -61,50 +76,30 @@ def thin(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp
 
 def perplexity_chart(axis: str) -> Chart:
     """Point perplexity of one run and of up to five others."""
-    plot = _figure(axis, "point perplexity", 330)
-    sources = [ColumnDataSource({name: [] for name in COLUMNS}) for _ in range(SLOTS)]
-    lines = [
-        plot.line(
-            axis,
-            "value",
-            source=sources[place],
-            color=SERIES[place],
-            line_dash=DASHES[place],
-            line_width=2.6 if place == 0 else 1.8,
-            line_join="round",
-        )
-        for place in reversed(range(SLOTS))  # the own run is drawn last, on top
-    ]
-    plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
-    return _finish(Chart(plot, sources, lines[::-1]), "perplexity", "@value{0,0.0}")
+    chart = _chart(_figure(axis, "point perplexity", 330), axis, _add_run, ("perplexity", "@value{0,0.0}"))
+    chart.figure.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
+    return chart
 
 
 def step_chart(axis: str) -> Chart:
     """Layer-adaptive step sizes on a log axis: the mean per layer, the spread over its topics as a band."""
     plot = _figure(axis, "step size", 330, y_axis_type="log")
-    sources = [ColumnDataSource({name: [] for name in (*COLUMNS, *BAND)}) for _ in range(LAYER_SLOTS)]
-    bands = [plot.varea(axis, "low", "high", source=source, fill_alpha=0.16) for source in sources]
-    lines = [plot.line(axis, "value", source=source, line_width=2.2, line_join="round") for source in sources]
-    return _finish(Chart(plot, sources, lines, bands), "step size", "@value{0.00e+0}")
+    return _chart(plot, axis, _add_layer, ("step size", "@value{0.00e+0}"))
 
 
 def rate_chart(axis: str, x_range: Any) -> Chart:
     """Tokens per second."""
     plot = _figure(axis, "tokens per second", 190, x_range=x_range)
-    source = ColumnDataSource({name: [] for name in COLUMNS})
-    line = plot.line(axis, "value", source=source, color=SERIES[2], line_width=1.8)
     plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
     plot.y_range.start = 0
-    return _finish(Chart(plot, [source], [line]), "tokens/s", "@value{0,0}")
+    return _chart(plot, axis, partial(_add_one, SERIES[2]), ("tokens/s", "@value{0,0}"))
 
 
 def averaged_chart(axis: str, x_range: Any) -> Chart:
     """Averaged perplexity, on an axis of its own."""
     plot = _figure(axis, "averaged perplexity", 190, x_range=x_range)
-    source = ColumnDataSource({name: [] for name in COLUMNS})
-    line = plot.line(axis, "value", source=source, color=SERIES[3], line_width=2.2)
     plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
-    return _finish(Chart(plot, [source], [line]), "averaged", "@value{0,0.0}")
+    return _chart(plot, axis, partial(_add_one, SERIES[3]), ("averaged", "@value{0,0.0}"))
 
 
 def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
@@ -115,6 +110,7 @@ def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
     list of (name, colour, dash)
         For the legend.
     """
+    chart.grow(n_layers + 1)
     legend: list[tuple[str, str, Any]] = []
     for place, (line, band) in enumerate(zip(chart.lines, chart.bands, strict=True)):
         is_r = place == n_layers
@@ -125,6 +121,31 @@ def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
         if place <= n_layers:
             legend.append(("r" if is_r else f"layer {place + 1}", colour, dash))
     return legend
+
+
+def _add_run(chart: Chart, place: int) -> None:
+    source = _empty()
+    look = {"color": SERIES[place], "line_dash": DASHES[place], "line_join": "round"}
+    own = {"line_width": 2.6, "level": "overlay"} if place == 0 else {"line_width": 1.8}  # the own run lies on top
+    chart.sources.append(source)
+    chart.lines.append(chart.figure.line(chart.axis, "value", source=source, **look, **own))
+
+
+def _add_layer(chart: Chart, _: int) -> None:
+    source = _empty(*BAND)
+    chart.sources.append(source)
+    chart.bands.append(chart.figure.varea(chart.axis, "low", "high", source=source, fill_alpha=0.16))
+    chart.lines.append(chart.figure.line(chart.axis, "value", source=source, line_width=2.2, line_join="round"))
+
+
+def _add_one(colour: str, chart: Chart, _: int) -> None:
+    source = _empty()
+    chart.sources.append(source)
+    chart.lines.append(chart.figure.line(chart.axis, "value", source=source, color=colour, line_width=2.0))
+
+
+def _empty(*more: str) -> ColumnDataSource:
+    return ColumnDataSource({name: [] for name in (*COLUMNS, *more)})
 
 
 def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
@@ -149,13 +170,10 @@ def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
     return plot
 
 
-def _finish(chart: Chart, word: str, value: str) -> Chart:
-    tips = [
-        (word, value),
-        ("mini-batch", "@minibatches{0,0}"),
-        ("documents", "@documents{0,0}"),
-        ("time", "@seconds{0,0} s"),
-    ]
-    chart.figure.add_tools(HoverTool(renderers=chart.lines, tooltips=tips, mode="mouse", line_policy="nearest"))
-    chart.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": chart.figure}, code=_REFIT))
+def _chart(plot: Any, axis: str, add_slot: Callable[[Chart, int], None], tip: tuple[str, str]) -> Chart:
+    at = [("mini-batch", "@minibatches{0,0}"), ("documents", "@documents{0,0}"), ("time", "@seconds{0,0} s")]
+    hover = HoverTool(renderers=[], tooltips=[tip, *at], mode="mouse", line_policy="nearest")
+    plot.add_tools(hover)
+    chart = Chart(plot, hover, add_slot, axis)
+    chart.grow(1)
     return chart

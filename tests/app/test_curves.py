@@ -37,6 +37,7 @@ def test_a_single_spike_among_ten_thousand_points_survives():
 @pytest.mark.parametrize("axis", ["minibatches", "documents", "seconds"])
 def test_another_axis_is_another_column_of_the_same_source(axis):
     chart = curves.perplexity_chart("minibatches")
+    chart.grow(3)
     sources = list(chart.sources)
     chart.use_axis(axis)
     assert chart.sources == sources
@@ -44,14 +45,27 @@ def test_another_axis_is_another_column_of_the_same_source(axis):
     assert chart.figure.xaxis.axis_label == curves.AXES[axis]
 
 
-def test_slot_and_source_belong_together_and_the_own_run_is_drawn_last():
-    chart = curves.perplexity_chart("minibatches")
+def test_slots_are_added_when_needed_and_never_made_anew():
+    chart = curves.perplexity_chart("seconds")
+    first = chart.sources[0]
+    chart.grow(3)
+    chart.grow(2)
+    assert len(chart.sources) == 3
+    assert chart.sources[0] is first
     assert [line.data_source for line in chart.lines] == chart.sources
-    assert chart.figure.renderers[-1] is chart.lines[0]
+    assert chart.hover.renderers == chart.lines
+    assert {line.glyph.x for line in chart.lines} == {"seconds"}
+
+
+def test_the_own_run_lies_above_the_others():
+    chart = curves.perplexity_chart("minibatches")
+    chart.grow(2)
+    assert [line.level for line in chart.lines] == ["overlay", "glyph"]
 
 
 def test_no_two_runs_share_colour_and_dash():
     chart = curves.perplexity_chart("minibatches")
+    chart.grow(curves.SLOTS)
     looks = [(line.glyph.line_color, str(line.glyph.line_dash)) for line in chart.lines]
     assert len(set(looks)) == curves.SLOTS
 
@@ -62,6 +76,7 @@ def test_step_sizes_have_a_log_axis_a_band_per_layer_and_r_as_the_last_line():
     assert type(chart.figure.y_scale).__name__ == "LogScale"
     assert [name for name, _, _ in legend] == ["layer 1", "layer 2", "layer 3", "r"]
     assert len({(colour, str(dash)) for _, colour, dash in legend}) == 4
+    assert len(chart.bands) == 4
     assert all(band.glyph.y1 == "low" and band.glyph.y2 == "high" for band in chart.bands)
 
 

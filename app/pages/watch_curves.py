@@ -1,0 +1,191 @@
+"""The curves of the watch page: figures made once per session and streamed into."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import panel as pn
+from panel.viewable import Viewable
+
+from app.board import Board, Message
+from app.history import Columns, History
+from app.session import Context
+from app.theme import CARD, DASHES, SERIES
+from app.views import curves, kpis
+from store.runs import RunRow
+
+AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
+WIDE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
+
+
+class WatchCurves:
+    """Point perplexity of the chosen runs; step sizes, speed and averaged perplexity of the run itself.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._head = Board(heard=self._on_head)
+        self._step_head = Board()
+        axis = context.view.axis
+        self._perplexity = curves.perplexity_chart(axis)
+        self._steps = curves.step_chart(axis)
+        shared = self._steps.figure.x_range
+        self._rate = curves.rate_chart(axis, shared)
+        self._averaged = curves.averaged_chart(axis, shared)
+        self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
+        self._runs: tuple[int, ...] = ()
+        self._layers = -1
+        self._heldout = 0
+        self._average_card = _card(_title("Averaged perplexity"), self._averaged.figure)
+        self._average_card.visible = False
+        self.page = pn.FlexBox(
+            _card(self._head, self._perplexity.figure),
+            _card(self._step_head, self._steps.figure),
+            _card(_title("Tokens per second"), self._rate.figure),
+            self._average_card,
+            gap="18px",
+            align_items="stretch",
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        self.choose()
+
+    def choose(self) -> None:
+        """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
+        view, feed = self._context.view, self._context.feed
+        for chart in (self._perplexity, self._steps, self._rate, self._averaged):
+            chart.use_axis(view.axis)
+        wanted = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
+        self._runs = tuple(number for number in wanted if feed.run(number) is not None)
+        self.draw_head()
+        self.stream()
+        for number in self._runs:
+            if feed.known_history(number) is None:
+                self._context.later(partial(feed.history, number), lambda _: self.stream())
+
+    def draw_head(self) -> None:
+        """Say which runs are shown, and which could be."""
+        view, feed = self._context.view, self._context.feed
+        run = feed.run(view.run)
+        if run is None:
+            return
+        others = [row for row in feed.runs() if row.number != run.number]
+        overlay = [number for number in self._runs if number != run.number]
+        looks = list(zip(SERIES, DASHES, strict=True))
+        self._head.html = kpis.card_head("Point perplexity", kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")) + (
+            kpis.overlay_chooser(run, others, overlay, looks) if others else ""
+        )
+        self._average_card.visible = run.averaged_perplexity is not None
+
+    def tell_heldout(self, documents: int) -> None:
+        """How many held-out documents the corpus has, for the label until the run has said it itself."""
+        self._heldout = documents
+        self._label(self._own_history())
+
+    def stream(self) -> None:
+        """Bring every source up to date with the histories in memory."""
+        feed = self._context.feed
+        self._perplexity.grow(len(self._runs))
+        for place in range(len(self._perplexity.sources)):
+            history = feed.known_history(self._runs[place]) if place < len(self._runs) else None
+            self._bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity", 0)
+        history = self._own_history()
+        self._bring(("rate",), self._rate.sources[0], history, "tokens_per_second", 0)
+        self._bring(("averaged",), self._averaged.sources[0], history, "averaged_perplexity", 0)
+        self._stream_steps(history)
+        self._label(history)
+
+    def _stream_steps(self, history: History | None) -> None:
+        found = history.layers("step_size_mean") if history else []
+        run = self._own_run()
+        n_layers = len(run.layers) if run else 0
+        if n_layers != self._layers:
+            self._layers = n_layers
+            entries = curves.dress_layers(self._steps, n_layers)
+            self._step_head.html = kpis.card_head("Layer-adaptive step sizes", kpis.legend(entries)) + _STEP_NOTE
+        for place, source in enumerate(self._steps.sources):
+            layer = place + 1
+            self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
+
+    def _bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int) -> None:
+        """Stream what a source lacks, or fill it anew when it holds something else or too much."""
+        epoch, shown = self._shown.get(key, (0, 0))
+        if history is None:
+            if epoch:
+                source.data = {column: [] for column in source.data}
+                self._shown[key] = (0, 0)
+            return
+        known = history.length(name, layer)
+        if epoch == history.epoch and known == shown:
+            return
+        fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
+        part = history.after(name, layer, 0 if fresh else shown)
+        extra = _band(history, layer, part, 0 if fresh else shown) if name == "step_size_mean" else {}
+        if fresh:
+            places = curves.thin(part.value)
+            source.data = part.take(places)._asdict() | {column: values[places] for column, values in extra.items()}
+        elif len(part.value):
+            source.stream(part._asdict() | extra)
+        self._shown[key] = (history.epoch, (0 if fresh else shown) + len(part.value))
+
+    def _label(self, history: History | None) -> None:
+        if self._own_run() is None:
+            return
+        measured = history.last("evaluation_documents") if history else None
+        documents = int(measured) if measured is not None and np.isfinite(measured) else self._heldout
+        label = f"point perplexity · {documents:,} held-out documents" if documents else "point perplexity"
+        if self._perplexity.figure.yaxis[0].axis_label != label:
+            self._perplexity.figure.yaxis[0].axis_label = label
+
+    def _own_run(self) -> RunRow | None:
+        return self._context.feed.run(self._runs[0]) if self._runs else None
+
+    def _own_history(self) -> History | None:
+        return self._context.feed.known_history(self._runs[0]) if self._runs else None
+
+    def _on_head(self, message: Message) -> None:
+        view = self._context.view
+        match message:
+            case {"do": "axis", "value": ("minibatches" | "documents" | "seconds") as name}:
+                view.axis = name
+            case {"do": "overlay", "value": str(text)} if text.isdecimal():
+                if len(view.overlay) >= curves.SLOTS - 1:
+                    self._context.tell(f"At most {curves.SLOTS - 1} other runs fit into the picture.", "info")
+                elif int(text) not in view.overlay:
+                    view.overlay = (*view.overlay, int(text))
+            case {"do": "overlay", "run": str(text)} if text.isdecimal():
+                view.overlay = tuple(run for run in view.overlay if run != int(text))
+
+
+_STEP_NOTE = (
+    '<p class="tp-dim tp-note">The line is the mean over the topics of a layer, the band their spread; '
+    "every topic has its own step.</p>"
+)
+
+
+def _band(history: History, layer: int, part: Columns, shown: int) -> dict[str, Any]:
+    """The spread over topics beside the mean; where it is missing, no band."""
+    band = {}
+    for column in curves.BAND:
+        value = history.after(f"step_size_{column}", layer, shown).value[: len(part.value)]
+        band[column] = np.pad(value, (0, len(part.value) - len(value)), constant_values=np.nan)
+    return band
+
+
+def _title(text: str) -> Board:
+    return Board(f'<h3 class="tp-h">{text}</h3>')
+
+
+def _card(head: Viewable, figure: Any) -> pn.Column:
+    return pn.Column(
+        head,
+        pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0),
+        css_classes=["tp-card"],
+        stylesheets=[CARD],
+        styles=WIDE,
+        margin=0,
+    )
