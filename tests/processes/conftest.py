@@ -2,8 +2,22 @@
 
 import pytest
 from databases import database_url, db, postgresql_server
+from process_samples import SMALL
+
+from app import kernels
+from engine import models, settings
 
 __all__ = ["database_url", "db", "postgresql_server"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled():
+    """Kernels are compiled once before the tests, so that no test waits for several workers to do it."""
+    config = settings.to_json(settings.parse(models.load("dlda").Config, SMALL))
+    for averaged in (False, True):
+        wanted = kernels.Wanted("dlda", config, real=False, scored=False, averaged=averaged)
+        for compiler in kernels.compile_elsewhere(wanted, "unused"):
+            assert compiler.wait() == 0
 
 
 @pytest.fixture(autouse=True)
