@@ -1,5 +1,6 @@
 """What lies in the repository, and that all of it that matters arrives where Topiary is installed."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -83,7 +84,11 @@ def test_the_wheel_holds_every_module_and_every_asset(installed):
 
 
 def test_an_installed_topiary_finds_its_assets_and_models(installed, tmp_path):
-    environment = {"PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(tmp_path), "LOCALAPPDATA": str(tmp_path)}
+    environment = os.environ | {
+        "PYTHONPATH": str(installed),
+        "XDG_CACHE_HOME": str(tmp_path),
+        "LOCALAPPDATA": str(tmp_path),
+    }
     command = [sys.executable, "-P", "-c", FIND, str(installed)]
     found = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
