@@ -118,7 +118,7 @@ class Shell:
         """Show a message for a few seconds (an error longer)."""
         area = pn.state.notifications
         if area is not None:
-            area.send(escape(message), duration=9000 if kind == "error" else 4000, type=kind)
+            area.send(escape(message, quote=False), duration=9000 if kind == "error" else 4000, type=kind)
 
     def _ring(self, call: Callable[[], None]) -> None:
         """Have ``call()`` happen in this session; safe from any thread.
