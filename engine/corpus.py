@@ -1,6 +1,7 @@
 """A corpus: documents as sparse counts over a vocabulary, how they are split, and its mini-batches."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -125,7 +126,13 @@ def minibatch(seed: int, t: int, documents: Array, size: int) -> Array:
     rows = slice(place * size, (place + 1) * size)
     if epoch == 0:
         return documents[rows]
-    return documents[streams.generator(seed, streams.BATCHES, epoch).permutation(len(documents))[rows]]
+    return documents[_shuffle(seed, epoch, len(documents))[rows]]
+
+
+@lru_cache(maxsize=1)
+def _shuffle(seed: int, epoch: int, n_documents: int) -> Array:
+    """The order of an epoch, kept while it lasts."""
+    return streams.generator(seed, streams.BATCHES, epoch).permutation(n_documents)
 
 
 def _minus(whole: Batch, part: Batch) -> Batch:

@@ -159,14 +159,13 @@ class Sampler(NamedTuple):
         outcome: Callable[[], Outcome],
     ) -> None:
         """Run the compiled sampler; every thread gets an ``outcome()`` of its own."""
-
-        def arguments(first: int, last: int) -> tuple[Any, ...]:
-            if self.collapsed:
-                return (glob, self.hyper, address, _collapsed(batch, local), first, last, plan, outcome())
-            head = (glob, self.hyper, self.link, self.expected, address, _plain(batch, local))
-            return (*head, first, last, plan, outcome())
-
-        self._over(gibbs.sweep_documents if self.collapsed else plain.sweep_documents, batch, arguments)
+        own: tuple[Any, ...]
+        if self.collapsed:
+            work, own = gibbs.sweep_documents, (address, _collapsed(batch, local))
+        else:
+            work, own = plain.sweep_documents, (self.link, self.expected, address, _plain(batch, local))
+        head = (glob, self.hyper, *own)
+        self._over(work, batch, lambda first, last: (*head, first, last, plan, outcome()))
 
     def _over(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
         """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
@@ -197,8 +196,7 @@ class Sampler(NamedTuple):
 
 
 def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:
-    counts = np.concatenate([[0], np.cumsum(batch.counts, dtype=np.int64)])
-    tokens = counts[batch.starts]
+    tokens = _token_starts(batch.starts, batch.counts)
     return gibbs.Documents(
         batch.words, batch.counts, batch.starts, batch.documents, tokens, local.topics, local.theta, local.c
     )
@@ -207,6 +205,17 @@ def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:
 def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:
     cells = batch[:3]
     return plain.PlainDocuments(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
+
+
+@compiled
+def _token_starts(starts: Array, counts: Array) -> Array:
+    """Where the tokens of every document begin, (documents + 1,), without a table of all cells."""
+    tokens = np.zeros(len(starts), np.int64)
+    for j in range(len(starts) - 1):
+        tokens[j + 1] = tokens[j]
+        for cell in range(starts[j], starts[j + 1]):
+            tokens[j + 1] += counts[cell]
+    return tokens
 
 
 @compiled
