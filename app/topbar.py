@@ -67,7 +67,8 @@ def top_bar(place: Place, everyone: Sequence[RunFacts], trouble: str = "") -> st
         aria_label="Copy link",
     )
     return (
-        f'<div class="tp-bar">{brand}{_nav(place.page)}<div class="tp-bar-run">{_run(place, everyone)}</div>{share}</div>'
+        f'<div class="tp-bar">{brand}{_nav(place.page)}'
+        f'<div class="tp-bar-run">{_run(place, everyone)}</div>{share}</div>'
         f"{_line(place)}{_trouble(trouble)}"
     )
 
