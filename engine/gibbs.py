@@ -110,7 +110,7 @@ class Desk(NamedTuple):
     slots: Slots
 
 
-@inlined
+@compiled
 def make_desk(glob: Globals, docs: Documents, begin: int, end: int) -> Desk:
     """Working memory for documents ``begin:end``."""
     return Desk(
@@ -183,11 +183,16 @@ def send_up(
 @compiled
 def start_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int) -> None:
     """Put documents ``begin:end`` where a chain starts."""
+    _start(glob, address, docs, begin, end, np.ones((1, glob.phi.shape[1])))
+
+
+@inlined
+def _start(glob: Globals, address: Address, docs: Documents, begin: int, end: int, flat: FloatArray) -> None:
     for j in range(begin, end):
         doc = document(docs, j)
         start_locals(glob.upper, doc.theta, doc.c)
         rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
-        tokens.start_topics(rng, glob.phi, doc)
+        tokens.start_topics(rng, glob.phi, doc, flat)
 
 
 @compiled
@@ -205,12 +210,28 @@ def sweep_documents(
 ) -> None:
     """Sweep documents ``begin:end`` as ``plan`` says and leave in ``out`` what it wants of the kept sweeps."""
     desk = make_desk(glob, docs, begin, end)
+    _sweep_all(glob, hyper, address, docs, begin, end, plan, out, desk, np.ones((1, glob.phi.shape[1])))
+
+
+@inlined
+def _sweep_all(
+    glob: Globals,
+    hyper: Hyper,
+    address: Address,
+    docs: Documents,
+    begin: int,
+    end: int,
+    plan: Plan,
+    out: Outcome,
+    desk: Desk,
+    flat: FloatArray,
+) -> None:
     for j in range(begin, end):
         rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
         doc = document(docs, j)
         if plan.fresh:
             start_locals(glob.upper, doc.theta, doc.c)
-            rng = tokens.start_topics(rng, glob.phi, doc)
+            rng = tokens.start_topics(rng, glob.phi, doc, flat)
         n = open_document(glob, doc, desk)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
@@ -224,7 +245,8 @@ def sweep_documents(
             elif keep:
                 _add_theta(glob, doc, desk, n, plan.thin / plan.collect, out.theta1[j], out.theta[j])
         if plan.wants == COUNTS:
-            out.counts[j] = desk.s.counts
+            for i in range(len(desk.s.counts)):
+                out.counts[j, i] = desk.s.counts[i]
         tokens.empty_slots(desk.slots, n)
 
 
@@ -232,9 +254,15 @@ def sweep_documents(
 def redraw_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int, counts: Array) -> None:
     """Draw theta^(2) ... theta^(L) from the counts of the last sweep, under topics drawn since."""
     s = above.new_scratch(glob.upper)
+    _redraw(glob, address, docs, begin, end, counts, s)
+
+
+@inlined
+def _redraw(glob: Globals, address: Address, docs: Documents, begin: int, end: int, counts: Array, s: Scratch) -> None:
     for j in range(begin, end):
         rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
-        s.counts[:] = counts[j]
+        for i in range(len(s.counts)):
+            s.counts[i] = counts[j, i]
         above.descend(rng, glob.upper, docs.theta[j], docs.c[j], s)
 
 
@@ -264,7 +292,12 @@ def _mean_rate(glob: Globals, word: int, doc: Document, desk: Desk, n: int) -> f
 def _mean_total(upper: Upper, doc: Document, s: Scratch) -> float:
     """(sum_k (n_jk + a_kj)) p_j^(2): the mean rates summed over the vocabulary."""
     _, width, _ = layer_two(upper, s)
-    shape = np.sum(upper.r) if width == 0 else np.sum(doc.theta[:width])
+    shape = 0.0
+    if width == 0:
+        for k in range(len(upper.r)):
+            shape += upper.r[k]
+    for k in range(width):
+        shape += doc.theta[k]
     return (len(doc.topics) + shape) / (1.0 + doc.c[0])
 
 
@@ -276,10 +309,13 @@ def _add_theta(
     begin, width, n_live = layer_two(glob.upper, desk.s)
     p = share / (1.0 + doc.c[0])
     if width == 0:
-        theta1 += glob.base[0] * p
+        for k in range(len(theta1)):
+            theta1[k] += glob.base[0, k] * p
     for i in range(n_live):
         c = desk.s.live[begin + i]
-        theta1 += glob.base[c] * (doc.theta[c] * p)
+        for k in range(len(theta1)):
+            theta1[k] += glob.base[c, k] * (doc.theta[c] * p)
     for slot in range(n):
         theta1[desk.slots.topic[slot]] += desk.slots.tokens[slot] * p
-    theta_upper += doc.theta * share
+    for i in range(len(theta_upper)):
+        theta_upper[i] += doc.theta[i] * share

@@ -136,7 +136,7 @@ def empty_slots(slots: Slots, n: int) -> None:
         slots.where[slots.topic[slot]] = NOWHERE
 
 
-@compiled
+@inlined
 def copy_priors(glob: Globals, doc: Document, cells: Cells) -> None:
     """Bring the prior rows of a document's words together, one column of ``base`` after the other."""
     prior, near = glob.prior, cells.prior
@@ -214,10 +214,9 @@ def _block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> floa
     )
 
 
-@compiled
-def start_topics(rng: Stream, phi: FloatArray, doc: Document) -> Stream:
-    """First topics of a document's tokens: theta^(1) = 1/K_1, so proportional to phi_vk alone."""
-    flat = np.ones((1, phi.shape[1]))
+@inlined
+def start_topics(rng: Stream, phi: FloatArray, doc: Document, flat: FloatArray) -> Stream:
+    """First topics of a document's tokens: theta^(1) = 1/K_1, so proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
     token = 0
     for cell in range(doc.first, doc.last):
         word = doc.words[cell]

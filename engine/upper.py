@@ -111,7 +111,7 @@ def new_scratch(upper: Upper) -> Scratch:
     )
 
 
-@compiled
+@inlined
 def survey(upper: Upper, theta: FloatArray, s: Scratch) -> None:
     """List the topics in use per layer and set the prior shapes of layers 2..L from the theta above."""
     n_layers = len(upper.widths)
@@ -121,7 +121,7 @@ def survey(upper: Upper, theta: FloatArray, s: Scratch) -> None:
         _set_shapes(upper, theta, s, layer)
 
 
-@compiled
+@inlined
 def _list_live(theta: FloatArray, begin: int, width: int, live: Array, n_live: Array, layer: int) -> None:
     largest = 0.0
     for c in range(begin, begin + width):
@@ -224,7 +224,7 @@ def split_tables(
     return rng
 
 
-@compiled
+@inlined
 def clear(s: Scratch) -> None:
     """Forget the counts of the last sweep before tables go up again."""
     s.counts[:] = 0
@@ -255,7 +255,7 @@ def ascend(rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, keep: bool,
     return rng
 
 
-@compiled
+@inlined
 def draw_rates(rng: Stream, upper: Upper, hyper: Hyper, n_tokens: int, theta: FloatArray, c: FloatArray) -> Stream:
     """p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)) and c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
 
@@ -273,7 +273,7 @@ def draw_rates(rng: Stream, upper: Upper, hyper: Hyper, n_tokens: int, theta: Fl
     return rng
 
 
-@compiled
+@inlined
 def _layer_sum(upper: Upper, theta: FloatArray, layer: int) -> float:
     """Sum of theta over the topics of layer index ``layer``; r above the top."""
     total = 0.0
@@ -287,7 +287,7 @@ def _layer_sum(upper: Upper, theta: FloatArray, layer: int) -> float:
     return total
 
 
-@compiled
+@inlined
 def set_q(c: FloatArray, q: FloatArray) -> None:
     """q^(1) = 1, q^(l+1) = ln(1 + q^(l) / c^(l+1)) (DLDA eq. 3)."""
     q[0] = 1.0
