@@ -49,8 +49,9 @@ class Watch:
         pn.state.onload(self._add_curves)
 
     def _add_curves(self) -> None:
-        self._curves = WatchCurves(self._context)
+        self._curves = WatchCurves(self._context, self._draw_strip)
         self._place[:] = [self._curves.page]
+        self._draw_strip()  # the points may have come before the curves
 
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page == "watch":

@@ -1,5 +1,6 @@
 """The curves of the watch page: figures made once per session and streamed into."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,10 +25,13 @@ class WatchCurves:
     Parameters
     ----------
     context : Context
+    arrived : callable
+        Called when the points of a run have come.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, arrived: Callable[[], None]) -> None:
         self._context = context
+        self._arrived = arrived
         self._head = Board(heard=self._on_head)
         self._step_head = Board()
         axis = context.view.axis
@@ -65,7 +69,11 @@ class WatchCurves:
         self.stream()
         for number in self._runs:
             if feed.known_history(number) is None:
-                self._context.later(partial(feed.history, number), lambda _: self.stream())
+                self._context.later(partial(feed.history, number), lambda _: self._take())
+
+    def _take(self) -> None:
+        self.stream()
+        self._arrived()
 
     def draw_head(self) -> None:
         """Say which runs are shown, and which could be."""
