@@ -47,9 +47,9 @@ if _CACHED:
     numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compiled(function: Callable[..., Any], **flags: Any) -> Any:
     """Compile with numba: no GIL, cached on disk where that is possible, IEEE arithmetic as written."""
-    return numba.njit(nogil=True, cache=_CACHED, error_model="numpy")(function)
+    return numba.njit(nogil=True, cache=_CACHED, error_model="numpy", **flags)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -58,7 +58,7 @@ def inlined(function: Callable[..., Any]) -> Any:
     A call that hands a stream back costs 10 ns.  Without numba's run time, views of arrays are not counted
     either, which costs an atomic operation each time; in exchange such a function may not make an array.
     """
-    kernel = numba.njit(nogil=True, cache=_CACHED, error_model="numpy", _nrt=False)(function)  # type: ignore[call-overload]
+    kernel = compiled(function, _nrt=False)
     if hasattr(kernel, "targetoptions"):  # not where the compiler is switched off
         kernel.targetoptions["forceinline"] = True
     return kernel
