@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from app import process
 from store import runs
 from store.database import Database
 from store.runs import RunRow
@@ -89,9 +90,12 @@ class Topiary:
 
 def kill(db: Database, run: int) -> None:
     """End the worker of a run as SIGKILL does, and wait until it is gone."""
-    worker = psutil.Process(runs.get(db, run).process["pid"])
-    worker.kill()
-    psutil.wait_procs([worker], timeout=30)
+    worker = runs.get(db, run).process
+    psutil.Process(worker["pid"]).kill()
+    end = time.monotonic() + 30
+    while process.life(worker) == "alive":
+        assert time.monotonic() < end, "a killed worker is still there"
+        time.sleep(0.01)
 
 
 def wait_for(db: Database, run: int, ready: Callable[[RunRow], bool], seconds: float = 420) -> RunRow:

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -78,7 +79,8 @@ def test_the_screen_benchmark_prints_ratios_to_its_targets(capsys):
     if program is None:
         sentence = "no Chromium: install it (Debian: apt-get install chromium) or set TOPIARY_CHROMIUM"
         (pytest.fail if os.environ.get("TOPIARY_REQUIRE_ALL") == "1" else pytest.skip)(sentence)
-    screen.main(["--visits", "1", "--chromium", program])
+    with ThreadPoolExecutor(1) as apart:  # a browser of its own, beside that of the session in this thread
+        apart.submit(screen.main, ["--visits", "1", "--chromium", program]).result()
     out = capsys.readouterr().out
     assert len(RATIO.findall(out)) == 6
     assert f"tree of {7 * screen.ROOTS} topics" in out
