@@ -68,13 +68,13 @@ def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_n
 
 
 def test_pause_and_resume_change_nothing(db):
-    whole, run = order(db, minibatches=150).number, order(db, minibatches=150).number
+    whole, run = order(db, minibatches=1_500).number, order(db, minibatches=1_500).number
     launcher.fill(db)
     wait_for(db, run, trains(5))
     launcher.pause(db, run)
     row = wait_for(db, run, ended)
     assert row.state == "paused"
-    assert row.message == f"paused after mini-batch {row.minibatch} of 150"
+    assert row.message == f"paused after mini-batch {row.minibatch:,} of 1,500"
     launcher.resume(db, run)
     wait_for(db, run, lambda each: each.state == "finished")
     wait_for(db, whole, ended)
@@ -177,11 +177,12 @@ def test_a_dead_child_nobody_has_waited_for_counts_as_dead(db):
 
 def test_queued_runs_start_when_there_is_room(db, monkeypatch):
     monkeypatch.setenv("TOPIARY_WORKERS", "1")
-    first, second = order(db, minibatches=120).number, order(db, minibatches=2).number
+    first, second = order(db, minibatches=20_000).number, order(db, minibatches=2).number
     assert launcher.fill(db) == [first]
     wait_for(db, first, trains(1))
     assert launcher.fill(db) == []
     assert runs.get(db, second).state == "queued"
+    launcher.stop(db, first)
     wait_for(db, first, ended)
     assert wait_for(db, second, ended).state == "finished", "the worker that ended started the next run"
 
@@ -195,7 +196,7 @@ def test_a_queued_run_is_stopped_and_paused_without_a_worker(db):
 
 
 def test_two_workers_for_one_run_train_it_once(db):
-    run = order(db, minibatches=100).number
+    run = order(db, minibatches=1_000).number
     both = [launcher.start(db.url, run) for _ in range(2)]
     assert wait_for(db, run, ended).state == "finished"
     assert sorted(child.wait() for child in both) == [0, worker.LOST]
