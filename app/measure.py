@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from engine import topics as hierarchy
-from engine.contract import Array, Info, Topics
+from engine.contract import Array, Info, Kernel, Topics
 from store.points import Point
 
+KEPT = "model."  # before the names of what only the model itself reads in a snapshot
 ACTIVE = 0.01  # a topic counts as active from this part of the mean share of its layer
 
 
@@ -55,9 +56,15 @@ def active(weights: Array) -> int:
     return int(np.count_nonzero(weights >= ACTIVE * weights.mean()))
 
 
-def snapshot_arrays(topics: Topics, info: Info, examples: dict[str, Array]) -> dict[str, Array]:
-    """The arrays of a snapshot: ``phi.l``, ``r``, ``step.l`` and the examples of every topic."""
+def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, Array]) -> dict[str, Array]:
+    """The arrays of a snapshot: ``phi.l``, ``r``, ``step.l``, the examples of every topic, ``model.`` what it keeps."""
+    topics = kernel.topics(state)
     arrays: dict[str, Array] = {f"phi.{layer}": phi for layer, phi in enumerate(topics.phi)}
     arrays["r"] = topics.r
     arrays |= {f"step.{layer}": sizes for layer, sizes in enumerate(info.step_sizes[: len(topics.phi)])}
-    return arrays | examples
+    return arrays | examples | {f"{KEPT}{name}": array for name, array in kernel.keep(state).items()}
+
+
+def from_snapshot(kernel: Kernel, seed: int, arrays: dict[str, Array]) -> Any:
+    """The state that goes on from the arrays of a snapshot, of this model or of one it can learn from."""
+    return kernel.restore(seed, {name.removeprefix(KEPT): array for name, array in arrays.items()})

@@ -241,6 +241,7 @@ def effort(training: Training, state: Any, sweeps: float, tokens_per_document: f
     topics = training.kernel.topics(state)
     widths = sum(phi.shape[1] for phi in topics.phi)
     shown = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
+    shown += sum(array.size for array in training.kernel.keep(state).values())
     kept = sum(array.size for array in flatten(state).values())
     return Effort(training.batch_documents, sweeps, tokens_per_document, shown, kept, widths)
 

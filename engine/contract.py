@@ -138,6 +138,15 @@ class Kernel(NamedTuple):
     advance_chain : (seed, state, Chain, observed, scored, Sweeps) -> (Chain, Rates)
         Go on with the chain on the ``observed`` tokens, topics fixed, and sum the rates of the
         ``scored`` cells of the same documents over the kept sweeps.
+    keep : (state) -> dict of str to Array
+        What a snapshot keeps beside the topics, so that documents can be placed, and another run
+        can go on, from it: encoder weights, running averages ...
+    restore : (seed, arrays) -> State
+        The state that goes on from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and what ``keep``
+        named (the snapshot of another model may lack some of it, which then starts as ``init`` does).
+        Snapshots are single precision, so it is close to the state of then, not equal to it.
+    predict : (seed, state, Batch) -> (documents, C) float64, or None
+        Probability of every class for every document; ``None`` where the model knows no labels.
     """
 
     batch_size: int
@@ -149,6 +158,9 @@ class Kernel(NamedTuple):
     topics: Callable[..., Topics]
     start_chain: Callable[..., Any]
     advance_chain: Callable[..., Any]
+    keep: Callable[..., dict[str, Array]]
+    restore: Callable[..., Any]
+    predict: Callable[..., FloatArray] | None = None
 
 
 def flatten(state: tuple[Any, ...]) -> dict[str, Array]:

@@ -4,13 +4,14 @@ Letters follow the papers: ``phi[l-1]`` is Phi^(l), (K_{l-1}, K_l) with columns 
 ``K_0 = V`` words; ``r`` (K_L,) are the gamma shapes of the top layer.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Array, IntArray
+from engine.contract import Array, IntArray, Topics
 
 
 def projections(phi: Sequence[Array]) -> list[Array]:
@@ -30,6 +31,21 @@ def projections(phi: Sequence[Array]) -> list[Array]:
     for layer in phi[1:]:
         projected.append(projected[-1] @ layer)
     return projected
+
+
+def restored(arrays: Mapping[str, Array]) -> Topics:
+    """Read the hierarchy that a snapshot keeps in single precision; columns sum to 1 in double precision again.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        ``phi.0``, ``phi.1`` ... and ``r``; anything else is passed over.
+    """
+    phi = []
+    for layer in itertools.takewhile(lambda layer: f"phi.{layer}" in arrays, itertools.count()):
+        table = np.asarray(arrays[f"phi.{layer}"], dtype=np.float64)
+        phi.append(np.ascontiguousarray(table / table.sum(axis=0)))
+    return Topics(tuple(phi), np.asarray(arrays["r"], dtype=np.float64))
 
 
 def popularity(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import augment, schedule, simplex, streams
+from engine import augment, schedule, simplex, streams, topics
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.gibbs import THETA, Address, Plan
 from engine.jit import compiled
@@ -211,6 +211,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda seed, state, docs: _start_chain(house, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(house, *arguments),
+        keep=_keep,
+        restore=lambda seed, arrays: _restore(house, seed, arrays),
     )
 
 
@@ -242,6 +244,27 @@ def _init(house: _Build, seed: int) -> State:
         c=none,
         link_scale=none,
     )
+
+
+def _keep(state: State) -> dict[str, Array]:
+    """How far the schedule is, and the running averages M, so that another run can go on at the same pace."""
+    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale}
+    return kept | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
+
+
+def _restore(house: _Build, seed: int, arrays: dict[str, Array]) -> State:
+    """The state that goes on from a snapshot of this model, or of another with the same layers."""
+    state = _init(house, seed)
+    phi, r = topics.restored(arrays)
+    etas = house.config.eta * len(phi) if len(house.config.eta) == 1 else house.config.eta
+    expanded = tuple(layer * eta * len(layer) for layer, eta in zip(phi, etas, strict=True)) if state.expanded else ()
+    state = state._replace(phi=phi, expanded=expanded, r=r, scale=tuple(np.zeros(layer.shape[1]) for layer in phi))
+    names = [f"scale.{layer}" for layer in range(len(phi))]
+    if not all(name in arrays for name in names):
+        return state
+    scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in names)
+    top_scale = np.asarray(arrays["top_scale"], dtype=np.float64)
+    return state._replace(t=np.array(int(arrays["t"]), dtype=np.int64), scale=scale, top_scale=top_scale)
 
 
 def _prepare(house: _Build, seed: int, state: State, docs: Batch) -> State:

@@ -287,6 +287,36 @@ def test_one_thread_and_two_give_the_same_bits(case):
     assert bits(flatten(places[0])) == bits(flatten(places[1]))
 
 
+@every_case
+def test_a_run_that_goes_on_from_a_snapshot_starts_with_its_topics_and_steps(case):
+    kernel, state, _ = trained(case)
+    shown = kernel.topics(state)
+    arrays = {f"phi.{i}": phi for i, phi in enumerate(shown.phi)} | {"r": shown.r} | kernel.keep(state)
+    single = {name: a.astype(np.float32) if a.dtype.kind == "f" else a for name, a in arrays.items()}
+    again = kernel.restore(SEED, single)
+    assert type(again) is type(state)
+    for old, new in zip(shown.phi, kernel.topics(again).phi, strict=True):
+        np.testing.assert_allclose(new, old, atol=1e-6)
+    np.testing.assert_allclose(kernel.topics(again).r, shown.r, rtol=1e-6)
+    batch = documents(case.data)
+    after, _ = kernel.step(SEED, kernel.prepare(SEED, again, batch), batch)
+    assert np.isfinite(kernel.topics(after).phi[0]).all()
+    bare = {name: array for name, array in single.items() if name[:4] == "phi." or name == "r"}
+    for old, new in zip(shown.phi, kernel.topics(kernel.restore(SEED, bare)).phi, strict=True):
+        np.testing.assert_allclose(new, old, atol=1e-6)
+
+
+@every_case
+def test_a_model_that_predicts_gives_every_class_a_probability(case):
+    kernel, state, _ = trained(case)
+    if kernel.predict is None:
+        return
+    chances = kernel.predict(SEED, state, documents(case.data))
+    assert chances.shape == (N, 3)
+    assert (chances >= 0).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0, atol=1e-9)
+
+
 # ----------------------------------------------------------------- documents
 
 
