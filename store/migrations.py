@@ -4,7 +4,19 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
-from sqlalchemy import Connection, insert, inspect, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Double,
+    ForeignKey,
+    MetaData,
+    Table,
+    insert,
+    inspect,
+    select,
+    update,
+)
 
 from store import tables
 from store.errors import NotFound, SchemaMismatch
@@ -12,8 +24,24 @@ from store.errors import NotFound, SchemaMismatch
 Step = Callable[[Connection], None]
 Result = TypeVar("Result")
 
-STEPS: Mapping[int, Step] = {}
-"""``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``; there is only version 1 yet."""
+
+def _add_matches(connection: Connection) -> None:
+    """Version 2: what people decided about the topics of two runs."""
+    then = MetaData()
+    Table("runs", then, Column("number", BigInteger, primary_key=True))
+    made = Table("matches", then)
+    for run in ("run_a", "run_b"):
+        owner = ForeignKey("runs.number", ondelete="CASCADE")
+        made.append_column(Column(run, BigInteger, owner, primary_key=True, autoincrement=False))
+    for number in ("layer", "topic_a", "topic_b"):
+        made.append_column(Column(number, BigInteger, primary_key=True, autoincrement=False))
+    made.append_column(Column("created", Double, nullable=False))
+    made.create(connection)
+
+
+STEPS: Mapping[int, Step] = {1: _add_matches}
+"""``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
+never looks at ``tables``, which are those of today."""
 
 
 class Store(Protocol):

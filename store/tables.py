@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-VERSION = 1
+VERSION = 2
 
 
 class Plain(TypeDecorator[str]):
@@ -93,6 +93,11 @@ def _of(table: str, *, primary: bool = False, ondelete: str = "CASCADE") -> Colu
     return Column(
         name, BigInteger, ForeignKey(f"{table}.number", ondelete=ondelete), primary_key=primary, nullable=False
     )
+
+
+def _of_run(name: str) -> Column[int]:
+    """The foreign key of a row that belongs to two runs."""
+    return Column(name, BigInteger, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True, nullable=False)
 
 
 def _whole(name: str, default: int | None = 0) -> Column[int]:
@@ -263,4 +268,15 @@ topic_labels = Table(
     Column("layer", Whole, primary_key=True, autoincrement=False),
     Column("topic", Whole, primary_key=True, autoincrement=False),
     Column("text", Plain, nullable=False),
+)
+
+matches = Table(
+    "matches",
+    metadata,
+    _of_run("run_a"),
+    _of_run("run_b"),
+    Column("layer", Whole, primary_key=True, autoincrement=False),
+    Column("topic_a", Whole, primary_key=True, autoincrement=False),  # 0 = topic_b has no partner
+    Column("topic_b", Whole, primary_key=True, autoincrement=False),  # 0 = topic_a has no partner
+    Column("created", Double, nullable=False),
 )

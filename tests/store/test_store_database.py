@@ -89,8 +89,8 @@ def test_an_older_store_without_a_step_is_refused(db):
 
 
 def test_an_older_store_is_brought_up_to_date_by_its_steps(db, monkeypatch):
-    set_version(db, 0)
-    steps = {0: lambda connection: connection.execute(text("CREATE TABLE proof (x INTEGER)"))}
+    set_version(db, tables.VERSION - 1)
+    steps = {tables.VERSION - 1: lambda connection: connection.execute(text("CREATE TABLE proof (x INTEGER)"))}
     monkeypatch.setattr(migrations, "STEPS", steps)
     with pytest.raises(SchemaMismatch, match="a command that writes"):
         open_database(db.url, readonly=True)
@@ -105,12 +105,12 @@ def test_a_step_that_fails_leaves_the_older_store_as_it_was(db, monkeypatch):
         connection.execute(text("CREATE TABLE proof (x INTEGER)"))
         raise StoreError("the step failed")
 
-    set_version(db, 0)
-    monkeypatch.setattr(migrations, "STEPS", {0: step})
+    set_version(db, tables.VERSION - 1)
+    monkeypatch.setattr(migrations, "STEPS", {tables.VERSION - 1: step})
     with pytest.raises(StoreError, match="the step failed"):
         open_database(db.url)
     with db.read() as connection:
-        assert connection.execute(text("SELECT version FROM schema_version")).scalar() == 0
+        assert connection.execute(text("SELECT version FROM schema_version")).scalar() == tables.VERSION - 1
     with pytest.raises(Exception, match="proof"), db.read() as connection:
         connection.execute(text("SELECT * FROM proof"))
 

@@ -6,9 +6,9 @@ import types
 import numpy as np
 import pytest
 from sqlalchemy import text
-from store_samples import REPOSITORY, claimed_run, write_corpus
+from store_samples import REPOSITORY, claimed_run, new_run, write_corpus
 
-from store import arrays, blocks, events, labels, runs, snapshots, tables, thinning
+from store import arrays, blocks, events, labels, matches, runs, snapshots, tables, thinning
 from store.points import Point
 
 GUIDE = (REPOSITORY / "assets" / "guide" / "store.md").read_text(encoding="utf-8")
@@ -56,9 +56,10 @@ def test_every_query_of_the_guide_runs_on_its_database(db):
     snapshots.append(db, run.number, 1, 3, 1.0, {"r": np.ones(3)})
     labels.set(db, run.number, 1, 1, "food")
     events.append(db, run.number, 1, 3, "started")
+    matches.decide(db, run.number, new_run(db).number, matches.Decision(1, 1, 2))
     dialect = "sqlite" if db.url.startswith("sqlite") else "postgresql"
     statements = [part for block in written("sql") + written(dialect) for part in block.split(";") if part.strip()]
-    assert len(statements) == 9
+    assert len(statements) == 10
     with db.read() as connection:
         for statement in statements:
             assert connection.execute(text(statement.replace("::", "\\:\\:"))).all(), statement

@@ -1,0 +1,89 @@
+"""Decisions about the topics of two runs."""
+
+import pytest
+from sqlalchemy import inspect, text, update
+from store_samples import new_run
+
+from store import matches, runs, tables
+from store.database import open_database
+from store.errors import NotFound, StoreError
+from store.matches import Decision
+
+
+@pytest.fixture
+def pair(db) -> tuple[int, int]:
+    return new_run(db).number, new_run(db).number
+
+
+def test_a_decision_is_read_back_from_either_side(db, pair):
+    one, other = pair
+    matches.decide(db, one, other, Decision(2, 3, 4))
+    matches.decide(db, other, one, Decision(1, 5, 0))
+    assert matches.every(db, one, other) == [Decision(1, 0, 5), Decision(2, 3, 4)]
+    assert matches.every(db, other, one) == [Decision(1, 5, 0), Decision(2, 4, 3)]
+
+
+def test_a_later_decision_replaces_all_about_the_same_topics_and_no_other(db, pair):
+    kept = [Decision(1, 9, 9), Decision(2, 3, 4), Decision(1, 0, 7)]
+    for decision in (*kept, Decision(1, 3, 4), Decision(1, 5, 6), Decision(1, 3, 6)):
+        matches.decide(db, *pair, decision)
+    assert matches.every(db, *pair) == sorted([*kept, Decision(1, 3, 6)])
+    matches.decide(db, *pair, Decision(1, 3, 0))
+    matches.decide(db, *pair, Decision(1, 0, 6))
+    assert matches.every(db, *pair) == sorted([*kept, Decision(1, 3, 0), Decision(1, 0, 6)])
+
+
+def test_a_decision_can_be_taken_back_by_either_topic(db, pair):
+    matches.decide(db, *pair, Decision(1, 3, 4))
+    matches.decide(db, *pair, Decision(1, 5, 6))
+    matches.undo(db, *pair, Decision(1, 3, 0))
+    matches.undo(db, *pair[::-1], Decision(1, 6, 0))
+    matches.undo(db, *pair, Decision(1, 8, 8))
+    assert matches.every(db, *pair) == []
+
+
+def test_decisions_go_with_either_run(db, pair):
+    third = new_run(db).number
+    matches.decide(db, *pair, Decision(1, 1, 1))
+    matches.decide(db, pair[0], third, Decision(1, 2, 2))
+    runs.delete(db, pair[1])
+    assert matches.every(db, *pair) == []
+    assert matches.every(db, third, pair[0]) == [Decision(1, 2, 2)]
+    runs.delete(db, pair[0])
+    with db.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM matches")).scalar() == 0
+
+
+@pytest.mark.parametrize("decision", [Decision(1, 0, 0), Decision(0, 1, 1), Decision(1, -1, 2)])
+def test_a_decision_about_nothing_is_refused(db, pair, decision):
+    with pytest.raises(StoreError, match="at least one topic"):
+        matches.decide(db, *pair, decision)
+
+
+def test_one_run_and_runs_that_are_not_there_are_refused(db, pair):
+    with pytest.raises(StoreError, match="the same run"):
+        matches.decide(db, pair[0], pair[0], Decision(1, 1, 1))
+    with pytest.raises(NotFound, match="no run number 99"):
+        matches.decide(db, pair[0], 99, Decision(1, 1, 1))
+    assert matches.every(db, pair[0], 99) == []
+
+
+def test_a_store_of_version_1_gets_the_table_with_all_that_a_new_store_has(db, pair):
+    def described():
+        with db.read() as connection:
+            look = inspect(connection)
+            columns = {(each["name"], each["nullable"], str(each["type"])) for each in look.get_columns("matches")}
+            keys = {
+                (*key["constrained_columns"], key["referred_table"], key["options"].get("ondelete"))
+                for key in look.get_foreign_keys("matches")
+            }
+            return columns, keys, look.get_pk_constraint("matches")["constrained_columns"]
+
+    new = described()
+    with db.write() as connection:
+        connection.execute(text("DROP TABLE matches"))
+        connection.execute(update(tables.schema_version).values(version=1))
+    open_database(db.url).close()
+    assert described() == new
+    matches.decide(db, *pair, Decision(1, 2, 3))
+    assert matches.every(db, *pair) == [Decision(1, 2, 3)]
