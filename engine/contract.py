@@ -65,6 +65,28 @@ class Local(NamedTuple):
     theta: tuple[FloatArray, ...]
 
 
+class Event(NamedTuple):
+    """A change of the structure at the beginning of a step (layer-wise width learning, DATM Algorithm 2).
+
+    Attributes
+    ----------
+    kind : str
+        "pruned" or "layer added".
+    layer : int
+        Which, counted from 1.
+    topics : tuple of int
+        Names (original columns, from 0) of the topics pruned; empty when nothing was below the threshold.
+    before, after : int
+        Topics of the layer.
+    """
+
+    kind: str
+    layer: int
+    topics: tuple[int, ...]
+    before: int
+    after: int
+
+
 class Info(NamedTuple):
     """What one step reports.
 
@@ -78,12 +100,15 @@ class Info(NamedTuple):
         Tokens of the mini-batch (its size, not multiplied by sweeps).
     token_draws : int
         Topic assignments drawn in this step (tokens times sweeps).
+    events : tuple of Event
+        Changes of the structure with which the step began.
     """
 
     step_sizes: tuple[FloatArray, ...]
     elbo: float
     tokens: int
     token_draws: int
+    events: tuple[Event, ...] = ()
 
 
 class Sweeps(NamedTuple):
@@ -140,7 +165,8 @@ class Kernel(NamedTuple):
         ``scored`` cells of the same documents over the kept sweeps.
     keep : (state) -> dict of str to Array
         What a snapshot keeps beside the topics, so that documents can be placed, and another run
-        can go on, from it: encoder weights, running averages ...
+        can go on, from it: encoder weights, running averages ...  Where topics may be pruned, ``names.l``
+        are the original columns of those left in ``phi.l``: their numbers for the whole life of a run.
     restore : (seed, arrays) -> State
         The state that goes on from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and what ``keep``
         named (the snapshot of another model may lack some of it, which then starts as ``init`` does).

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import augment, schedule, simplex, streams, topics
-from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from engine import augment, schedule, simplex, streams, topics, widths
+from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.gibbs import THETA, Address, Plan
 from engine.jit import compiled
 from engine.local import LINKS, Collected, Locals, Sampler
@@ -105,6 +105,9 @@ class Config:
         help="clamp negative entries at 2.2e-16, or reflect them as the released code does (30 points worse).",
         choices=("clamp", "reflect"),
     )
+    grow: bool = widths.grow_setting()
+    grow_every: int = widths.every_setting()
+    prune_below: float = widths.below_setting()
     a0: float = setting(0.01, label="a_0", help="Beta prior of p^(2).", low=1e-9)
     b0: float = setting(0.01, label="b_0", help="Beta prior of p^(2).", low=1e-9)
     e0: float = setting(1.0, label="e_0", help="Gamma prior shape of the rates c.", low=1e-9)
@@ -133,17 +136,17 @@ class Config:
         """Whether the fast sampler applies: Poisson counts and sampled statistics."""
         return self.sampler == "collapsed" and self.link == "poisson" and self.statistics == "sampled"
 
-    @property
-    def etas(self) -> tuple[float, ...]:
-        """Dirichlet parameter of every layer."""
-        return self.eta * len(self.layers) if len(self.eta) == 1 else self.eta
+    def etas(self, n_layers: int) -> tuple[float, ...]:
+        """Dirichlet parameter of every layer there is (a run that learns its widths begins with one)."""
+        return self.eta * n_layers if len(self.eta) == 1 else self.eta[:n_layers]
 
 
 class State(NamedTuple):
     """Everything the next step needs.
 
     ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``expanded`` the phi_hat of SGRLD (else none);
-    ``r`` (K_L,); ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1); ``gamma0``, ``c0`` ();
+    ``r`` (K_L,); ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1), 0 before the first
+    estimate; ``gamma0``, ``c0`` (); ``names`` and ``born`` as in :class:`engine.widths.Structure`;
     then the local variables of every training document in batch Gibbs (empty otherwise): ``topics``
     (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     """
@@ -156,6 +159,8 @@ class State(NamedTuple):
     top_scale: FloatArray
     gamma0: FloatArray
     c0: FloatArray
+    names: tuple[Array, ...]
+    born: Array
     topics: Array
     theta1: FloatArray
     theta: FloatArray
@@ -188,8 +193,8 @@ class _Build(NamedTuple):
             self.packed.update(phi=state.phi, r=state.r, glob=glob)
         return self.packed["glob"]  # type: ignore[return-value]
 
-    def plan(self) -> Plan:
-        n_layers = len(self.config.layers)
+    def plan(self, state: State) -> Plan:
+        n_layers = len(state.phi)
         burn_in = self.config.burn_in * n_layers
         settle = min(self.config.settle, max(burn_in // 2, 1))
         return Plan(fresh=True, burn_in=burn_in, collect=self.config.collect * n_layers, first_rates=settle)
@@ -218,26 +223,22 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 def _init(house: _Build, seed: int) -> State:
     """Nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L (as the authors start)."""
-    config, widths = house.config, (house.facts.n_words, *house.config.layers)
+    config = house.config
+    layers = widths.first_widths(config)
     rng = streams.generator(seed, streams.INIT)
-    phi = []
-    for rows, width in itertools.pairwise(widths):
-        raw = 0.05 + 0.95 * rng.random((rows, width))
-        phi.append(raw / raw.sum(axis=0))
-    expanded = ()
-    if config.inference == "sgrld":
-        # the sum of phi_hat relaxes to eta V whatever the data: start it there
-        expanded = tuple(layer * eta * len(layer) for layer, eta in zip(phi, config.etas, strict=True))
+    phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((house.facts.n_words, *layers)))
     none = np.zeros(0)
     return State(
         t=np.array(0, dtype=np.int64),
-        phi=tuple(phi),
-        expanded=expanded,
-        r=np.full(widths[-1], 1.0 / widths[-1]),
-        scale=tuple(np.zeros(width) for width in config.layers),
+        phi=phi,
+        expanded=_expanded(config, phi),
+        r=np.full(layers[-1], 1.0 / layers[-1]),
+        scale=tuple(np.zeros(width) for width in layers),
         top_scale=np.array(0.0),
         gamma0=np.array(config.gamma0),
         c0=np.array(config.c0),
+        names=widths.named(phi),
+        born=np.array(0 if config.grow else widths.SETTLED, dtype=np.int64),
         topics=np.zeros(0, dtype=np.uint16),
         theta1=none,
         theta=none,
@@ -246,25 +247,60 @@ def _init(house: _Build, seed: int) -> State:
     )
 
 
+def _expanded(config: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+    """The phi_hat of SGRLD: its sum relaxes to eta V whatever the data, so it starts there."""
+    if config.inference != "sgrld":
+        return ()
+    return tuple(layer * eta * len(layer) for layer, eta in zip(phi, config.etas(len(phi)), strict=True))
+
+
 def _keep(state: State) -> dict[str, Array]:
     """How far the schedule is, and the running averages M, so that another run can go on at the same pace."""
-    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale}
+    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.kept(state.names, state.born)
     return kept | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
 
 
 def _restore(house: _Build, seed: int, arrays: dict[str, Array]) -> State:
     """The state that goes on from a snapshot of this model, or of another with the same layers."""
-    state = _init(house, seed)
+    config = house.config
     phi, r = topics.restored(arrays)
-    etas = house.config.eta * len(phi) if len(house.config.eta) == 1 else house.config.eta
-    expanded = tuple(layer * eta * len(layer) for layer, eta in zip(phi, etas, strict=True)) if state.expanded else ()
-    state = state._replace(phi=phi, expanded=expanded, r=r, scale=tuple(np.zeros(layer.shape[1]) for layer in phi))
-    names = [f"scale.{layer}" for layer in range(len(phi))]
-    if not all(name in arrays for name in names):
-        return state
-    scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in names)
-    top_scale = np.asarray(arrays["top_scale"], dtype=np.float64)
-    return state._replace(t=np.array(int(arrays["t"]), dtype=np.int64), scale=scale, top_scale=top_scale)
+    scales = [f"scale.{layer}" for layer in range(len(phi))]
+    ours = all(name in arrays for name in scales)
+    t = int(arrays["t"]) if ours else 0
+    scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales) if ours else ()
+    names, born = widths.restored(arrays, phi, t, widths.rule_of(config))
+    return _init(house, seed)._replace(
+        t=np.array(t, dtype=np.int64),
+        phi=phi,
+        expanded=_expanded(config, phi),
+        r=r,
+        scale=scale or tuple(np.zeros(layer.shape[1]) for layer in phi),
+        top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
+        names=names,
+        born=born,
+    )
+
+
+def _grown(house: _Build, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+    """The structure that the next step trains, where widths are learnt (DATM, Algorithm 2).
+
+    The averages M of the topics that stay go on; those of a new layer, and of the r that is now another one,
+    begin with their first estimate.
+    """
+    structure = widths.Structure(state.phi, state.r, state.names, state.born)
+    change = widths.grow(seed, int(state.t), structure, widths.rule_of(house.config))
+    if change is None:
+        return state, ()
+    phi = change.structure.phi
+    scale = (*state.scale[:-1], state.scale[-1][change.columns])
+    expanded = (*state.expanded[:-1], state.expanded[-1][:, change.columns]) if state.expanded else ()
+    top_scale = state.top_scale
+    if change.added:
+        scale = (*scale, np.zeros(phi[-1].shape[1]))
+        expanded = (*expanded, _expanded(house.config, phi)[-1]) if expanded else ()
+        top_scale = np.array(0.0)
+    state = state._replace(scale=scale, expanded=expanded, top_scale=top_scale, **change.structure._asdict())
+    return state, change.events
 
 
 def _prepare(house: _Build, seed: int, state: State, docs: Batch) -> State:
@@ -292,12 +328,16 @@ def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[St
     """
     config, pool = house.config, house.sampler.pool
     t = int(state.t) + 1
-    local = _locals_of(state)
+    state, events = _grown(house, seed, state)
     plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= config.settle else 2)
+    local = _locals_of(state)
+    if events:  # of other shapes than before: they begin anew, and come to rest before topics are drawn
+        local = house.sampler.empty(house.globals_of(state), docs)
+        plan = house.plan(state)._replace(collect=1)
     got = house.sampler.collect(house.globals_of(state), Address(seed, streams.LOCAL, t), docs, local, plan, 1.0)
     phi = tuple(
         simplex.dirichlet(table, eta, seed, t, layer, pool)
-        for layer, (table, eta) in enumerate(zip(got.tables, config.etas, strict=True))
+        for layer, (table, eta) in enumerate(zip(got.tables, config.etas(len(state.phi)), strict=True))
     )
     gamma0, c0 = float(state.gamma0), float(state.c0)
     if config.sample_gamma0:
@@ -306,7 +346,7 @@ def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[St
     state = state._replace(t=np.array(t), phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
     house.sampler.redraw(house.globals_of(state), Address(seed, streams.REDRAW, t), docs, local, got.counts)
     tokens = int(docs.counts.sum())
-    return _with_locals(state, local), Info((), float("nan"), tokens, tokens)
+    return _with_locals(state, local), Info((), float("nan"), tokens, tokens * (plan.burn_in + 1), events)
 
 
 @compiled
@@ -325,18 +365,18 @@ def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r:
 
 def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
     """One mini-batch of SG-MCMC: local sweeps, the running averages M, then Phi and r (section 3)."""
-    config, glob = house.config, house.globals_of(state)
+    config = house.config
+    state, events = _grown(house, seed, state)
+    glob = house.globals_of(state)
     t = int(state.t) + 1
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
     rho = house.facts.n_documents / len(docs.documents)
-    plan = house.plan()
+    plan = house.plan(state)
     local = house.sampler.empty(glob, docs)
     got = house.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho)
-    rate = 1.0 if t == 1 else config.scale_step * _scale_rate(config, t)
-    scale = tuple(
-        (1.0 - rate) * old + rate * table.sum(axis=0) for old, table in zip(state.scale, got.tables, strict=True)
-    )
-    top_scale = np.array((1.0 - rate) * float(state.top_scale) + rate * got.q)
+    rate = config.scale_step * _scale_rate(config, t)
+    scale = tuple(_averaged(old, table.sum(axis=0), rate) for old, table in zip(state.scale, got.tables, strict=True))
+    top_scale = _averaged(state.top_scale, np.array(got.q), rate)
     used = _used_scales(config, scale)
     phi, expanded = _move(house, seed, state, got, used, eps, t)
     r = simplex.shapes_step(state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
@@ -345,9 +385,14 @@ def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple
         *(eps / np.maximum(m, simplex.LEAST_SCALE) for m in used),
         eps / np.maximum(top_scale, simplex.LEAST_SCALE)[None],
     )
-    info = Info(sizes, float("nan"), tokens, tokens * (plan.burn_in + plan.collect))
+    info = Info(sizes, float("nan"), tokens, tokens * (plan.burn_in + plan.collect), events)
     state = state._replace(t=np.array(t), phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale)
     return state, info
+
+
+def _averaged(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
+    """A running average M after one estimate more; one that is all zero has seen none, and becomes the first."""
+    return np.asarray((1.0 - rate) * old + rate * new) if old.any() else new
 
 
 def _scale_rate(config: Config, t: int) -> float:
@@ -370,7 +415,7 @@ def _move(
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
     config, pool = house.config, house.sampler.pool
-    layers = enumerate(zip(got.tables, config.etas, strict=True))
+    layers = enumerate(zip(got.tables, config.etas(len(state.phi)), strict=True))
     if config.inference == "sgrld":
         expanded = tuple(
             simplex.sgrld(state.expanded[layer], table, eta, eps, seed, t, layer, pool)
@@ -386,7 +431,7 @@ def _move(
 
 
 def _infer(house: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    plan = house.plan()._replace(wants=THETA)
+    plan = house.plan(state)._replace(wants=THETA)
     if sweeps is not None:
         plan = plan._replace(**sweeps._asdict())
     return house.sampler.place(house.globals_of(state), Address(seed, streams.INFER, 0), docs, plan)

@@ -23,9 +23,12 @@ class Case(NamedTuple):
 
     @property
     def config(self) -> Any:
-        """The settings; layers are small where a model has them, so that a step takes milliseconds."""
+        """The settings; layers are small where a model has them, so that a step takes milliseconds.
+
+        A model that learns its widths adds a layer after every second step.
+        """
         kind = models.load(self.model).Config
-        small = {"layers": "7-5-3", "burn_in": "2", "collect": "2"}
+        small = {"layers": "7-5-3", "burn_in": "2", "collect": "2", "grow_every": "2"}
         known = {about.name for about in settings.describe(kind)}
         return settings.parse(kind, {name: text for name, text in small.items() if name in known} | dict(self.changed))
 
@@ -40,11 +43,18 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """Every model as it comes, then with every other answer to each question of choice, one at a time."""
+    """Every model as it comes, then with every other answer to each question of choice, one at a time.
+
+    Learning the widths touches every array of a state, so it is tried with every sampler.
+    """
     found = []
     for name in models.names():
         found.append(Case(name, ()))
-        for about in settings.describe(models.load(name).Config):
+        described = settings.describe(models.load(name).Config)
+        if "grow" in {about.name for about in described}:
+            samplers = next((about.choices for about in described if about.name == "inference"), ())
+            found += [Case(name, (("grow", "true"), ("inference", sampler))) for sampler in samplers[1:]]
+        for about in described:
             options = about.choices if about.kind == "choice" else ("true", "false") if about.kind == "flag" else ()
             others = [choice for choice in options if choice != str(about.default).lower()]
             found += [case for choice in others if allowed(case := Case(name, ((about.name, choice),)))]
