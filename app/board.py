@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import param
-from panel.custom import JSComponent
 
+from app.component import Component, Message
 from app.paths import asset
 
-Message = dict[str, Any]
+__all__ = ["Board", "Message"]
 
 
-class Board(JSComponent):
+class Board(Component):
     """HTML made on the server, merged in the browser so that focus and half-typed text survive.
 
     Parameters
@@ -28,16 +28,11 @@ class Board(JSComponent):
 
     html = param.String(default="")
 
-    _esm = asset("js/board.js")
+    _bundle = asset("js/board.js")
 
     def __init__(self, html: str = "", heard: Callable[[Message], None] | None = None, **params: Any) -> None:
-        super().__init__(html=html, **({"sizing_mode": "stretch_width", "margin": 0} | params))
-        self._heard = heard
+        super().__init__(heard, html=html, **({"sizing_mode": "stretch_width", "margin": 0} | params))
 
     def _handle_msg(self, data: Any) -> None:
-        if self._heard is not None and isinstance(data, dict) and isinstance(data.get("do"), str):
-            self._heard(data)
-
-    def listen(self, heard: Callable[[Message], None]) -> None:
-        """Call ``heard`` from now on."""
-        self._heard = heard
+        if isinstance(data, dict) and isinstance(data.get("do"), str):
+            super()._handle_msg(data)

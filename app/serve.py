@@ -24,6 +24,7 @@ from app.shell import Site, visit
 from store.database import open_database
 
 USUAL_PORT = 5006
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 TRIED_PORTS = 20
 
 log = logging.getLogger("topiary.serve")
@@ -100,7 +101,7 @@ def _server(site: Site, address: str, port: int) -> Any:
         title="Topiary",
         websocket_origin=origins(address, port),
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
-        compress_response=True,
+        compress_response=address not in LOOPBACK,  # on the way to this very machine it only costs time
         keep_alive_milliseconds=20000,
         unused_session_lifetime_milliseconds=15000,
     )
@@ -169,7 +170,7 @@ def _probe(address: str) -> socket.socket:
 
 def origins(address: str, port: int) -> list[str]:
     """Pages that may open a session: our own, under any name this machine has when it is open to others."""
-    if address in ("127.0.0.1", "localhost"):
+    if address in LOOPBACK[:2]:
         return [f"127.0.0.1:{port}", f"localhost:{port}"]
     return [f"*:{port}"]
 

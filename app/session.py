@@ -74,6 +74,9 @@ class Context:
     later : (work, then) -> None
         ``work()`` runs in a thread, ``then(its result)`` on this session's document; an error is
         shown as a message.
+    soon : (work) -> None
+        ``work()`` runs on this session's document while the browser still loads its scripts: for what is
+        too slow to make before the answer, and wanted as soon as the page stands.
     tell : (message, kind) -> None
         Shows a message; kind is "success", "info", "warning" or "error".
     """
@@ -84,6 +87,7 @@ class Context:
     actions: "Actions"
     on_tick: Callable[[Callable[["Tick"], None]], None]
     later: Callable[[Callable[[], Any], Callable[[Any], None]], None]
+    soon: Callable[[Callable[[], None]], None]
     tell: Callable[[str, str], None]
 
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
@@ -13,13 +13,13 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 from bokeh.models import CustomJS
-from panel.custom import JSComponent
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
 
 from app import session, theme, topbar
 from app.actions import Actions
-from app.board import Board, Message
+from app.board import Board
+from app.component import Component, Message, served
 from app.feed import TROUBLE, Feed, Tick
 from app.pages.explore import explore_page
 from app.pages.guide import guide_page
@@ -36,6 +36,7 @@ PAGES: dict[str, Callable[[session.Context], Viewable]] = {
     "explore": explore_page,
     "guide": guide_page,
 }
+AFTER_ANSWER = 0.15  # seconds; by then the browser has its scripts, and is busy with them for a while
 EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
 
 log = logging.getLogger("topiary.shell")
@@ -51,21 +52,28 @@ class Site:
     first_view: dict[str, Any]
 
 
-class Router(JSComponent):
+class Router(Component):
     """The address bar: writes the view's query into it and reports Back and Forward."""
 
     query = param.String(default="")
     heading = param.String(default="Topiary")
 
-    _esm = asset("js/router.js")
+    _bundle = asset("js/router.js")
 
     def __init__(self, heard: Callable[[Message], None], **params: Any) -> None:
-        super().__init__(**params, width=0, height=0, margin=0)
-        self._heard = heard
+        super().__init__(heard, **params, width=0, height=0, margin=0)
 
-    def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict):
-            self._heard(data)
+
+class _Once:
+    """A call that happens the first time only."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work: Callable[[], None] | None = work
+
+    def __call__(self) -> None:
+        work, self._work = self._work, None
+        if work is not None:
+            work()
 
 
 class Shell:
@@ -91,7 +99,7 @@ class Shell:
         self._built: dict[str, Viewable] = {}
         self.view = session.View(**self._start(query))
         self.context = session.Context(
-            self.view, site.feed, site.db, site.actions, self._listeners.append, self.later, self.tell
+            self.view, site.feed, site.db, site.actions, self._listeners.append, self.later, self.soon, self.tell
         )
         self._bar = Board(heard=self._on_bar)
         self._router = Router(self._on_address, query=session.to_query(self.view))
@@ -113,6 +121,22 @@ class Shell:
     def later(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
         """Run ``work()`` in a thread and ``then(result)`` here; an error is shown as a message."""
         self._site.feed.submit(work).add_done_callback(partial(self._deliver, then))
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Run ``work()`` here while the browser loads its scripts, so that what it makes comes with the document.
+
+        From the moment a browser fetches the document until it has drawn it, models must not change; so if the
+        browser is faster, this waits until it has drawn.
+        """
+        once = _Once(work)
+        pn.state.onload(once)
+        if not self._drawn:
+            self._loop.call_later(AFTER_ANSWER, self._document.add_next_tick_callback, partial(self._unseen, once))
+
+    def _unseen(self, work: Callable[[], None]) -> None:
+        visitor = getattr(self._document.session_context, "session", None)
+        if self._open and visitor is not None and visitor.connection_count == 0:
+            work()
 
     def tell(self, message: str, kind: str = "info") -> None:
         """Show a message for a few seconds (an error longer)."""
@@ -180,7 +204,7 @@ class Shell:
             header=[self._bar, self._router],
             main=[self._holder],
             theme_config=theme.theme_config(),
-            template=theme.template(),
+            template=theme.template(*_modules()),
             dark_theme=dark,
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
@@ -243,6 +267,13 @@ class Shell:
             self._built[name] = PAGES[name](self.context)
         if list(self._holder) != [self._built[name]]:
             self._holder[:] = [self._built[name]]
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    """The browser code of every page: Material's components and ours."""
+    material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
+    return (material, *(served(asset(f"js/{name}.js")) for name in ("board", "router")))
 
 
 def visit(site: Site) -> Viewable:

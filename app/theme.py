@@ -13,6 +13,7 @@ from app.paths import asset
 FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 SERIES = ("#0B9B74", "#E08E00", "#3D94D1", "#C8699C", "#D5602B", "#7F8C86")
 DASHES = ("solid", "dashed", "dotdash", "dotted", "dashdot", [8, 3, 2, 3])
+SHARED_STYLES = ("board", "explore")  # adopted by components; the others style their own page only
 LAYERS = ("#7F8C86", "#2E8BC9", "#E08E00", "#C8699C", "#0B9B74", "#8A7BD1")  # 1 grey ink, 2 blue, 3 orange ...
 GAMMA_R = "#D5602B"  # the weights r above the top layer
 
@@ -69,27 +70,40 @@ def style(name: str) -> str:
 
 
 @cache
-def template() -> str:
-    """The page around everything: our fonts and colours, and a skeleton that stands until the first board does."""
+def template(*modules: str) -> str:
+    """The page around everything: our fonts and colours, and a skeleton that stands until the first board does.
+
+    Parameters
+    ----------
+    *modules : str
+        Addresses of browser code that every page needs, to be loaded beside everything else.
+    """
     return "\n".join(
         (
             '{% extends "base.html" %}',
             "{% block js_resources %}{% endblock %}",  # after the skeleton, so that it is painted first
             "{% block postamble %}{{ super() }}",
             '<link rel="preload" href="/topiary/fonts/inter.woff2" as="font" type="font/woff2" crossorigin>',
+            *(f'<link rel="modulepreload" href="{module}">' for module in modules),
             "<style>{% raw %}",
             style("tokens"),
             "{% endraw %}</style>",
-            '<style id="tp-board-css" media="not all">{% raw %}',
-            style("board"),
-            "{% endraw %}</style>",
+            *(_shared(name) for name in SHARED_STYLES),
             "{% endblock %}",
             "{% block loader_css %}{% endblock %}{% block loader %}",
             _SKELETON,
             "{{ bokeh_js if bokeh_js }}",
+            "<script>{% raw %}",
+            asset("js/page.js").read_text(encoding="utf-8"),
+            "{% endraw %}</script>",
             "{% endblock %}{% block loader_script %}{% endblock %}",
         )
     )
+
+
+def _shared(name: str) -> str:
+    """A style sheet that does nothing where it stands, but that components adopt."""
+    return f'<style id="tp-{name}-css" media="not all">{{% raw %}}{style(name)}{{% endraw %}}</style>'
 
 
 _SKELETON = """

@@ -55,20 +55,21 @@ class Explorer:
         self._aspect = WIDE
         self._finding = Finding("")
         self._documents = reading.Documents(context)
-        sheet = [style("explore")]
-        self._controls = Board(heard=self._hear, css_classes=["ex-top"], stylesheets=sheet)
-        self._list = Board(heard=self._hear, css_classes=["ex-list"], stylesheets=sheet)
-        self._tree = TreeView(heard=self._hear, css_classes=["ex-tree"], stylesheets=sheet)
-        self._detail = Board(heard=self._hear, css_classes=["ex-side"], stylesheets=sheet)
-        self._foot = Board(heard=self._hear, css_classes=["ex-foot"], stylesheets=sheet)
+        sheets = ["explore"]
+        self._controls = Board(heard=self._hear, css_classes=["ex-top"], sheets=sheets)
+        self._list = Board(heard=self._hear, css_classes=["ex-list"], sheets=sheets)
+        self._tree = TreeView(heard=self._hear, css_classes=["ex-tree"], sheets=sheets)
+        self._detail = Board(heard=self._hear, css_classes=["ex-side"], sheets=sheets)
+        self._foot = Board(heard=self._hear, css_classes=["ex-foot"], sheets=sheets)
         self.page = pn.Row(
             self._controls, self._list, self._tree, self._detail, self._foot,
-            css_classes=["ex-page"], stylesheets=sheet, sizing_mode="stretch_width", margin=0,
+            css_classes=["ex-page"], stylesheets=[style("explore")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_SHOWN))
         context.on_tick(self._on_tick)
         self._fetch()
-        self._draw_all()
+        if self._frame is None:
+            self._draw_nothing()
 
     # --------------------------------------------------------- what is shown
 

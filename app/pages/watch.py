@@ -46,7 +46,7 @@ class Watch:
         self._choose()
         context.view.param.watch(self._on_view, ["page", "run", "overlay", "axis"])
         context.on_tick(self._on_tick)
-        pn.state.onload(self._add_curves)
+        context.soon(self._add_curves)
 
     def _add_curves(self) -> None:
         self._curves = WatchCurves(self._context, self._draw_strip)

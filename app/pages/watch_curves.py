@@ -39,18 +39,16 @@ class WatchCurves:
         self._steps = curves.step_chart(axis)
         shared = self._steps.figure.x_range
         self._rate = curves.rate_chart(axis, shared)
-        self._averaged = curves.averaged_chart(axis, shared)
+        self._averaged: curves.Chart | None = None  # most runs have none
+        self._average_card: pn.Column | None = None
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
         self._runs: tuple[int, ...] = ()
         self._layers = -1
         self._heldout = 0
-        self._average_card = _card(_title("Averaged perplexity"), self._averaged.figure)
-        self._average_card.visible = False
         self.page = pn.FlexBox(
             _card(self._head, self._perplexity.figure),
             _card(self._step_head, self._steps.figure),
             _card(_title("Tokens per second"), self._rate.figure),
-            self._average_card,
             gap="18px",
             align_items="stretch",
             sizing_mode="stretch_width",
@@ -62,7 +60,8 @@ class WatchCurves:
         """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
         view, feed = self._context.view, self._context.feed
         for chart in (self._perplexity, self._steps, self._rate, self._averaged):
-            chart.use_axis(view.axis)
+            if chart is not None:
+                chart.use_axis(view.axis)
         wanted = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
         self._runs = tuple(number for number in wanted if feed.run(number) is not None)
         self.draw_head()
@@ -87,7 +86,17 @@ class WatchCurves:
         self._head.html = kpis.card_head("Point perplexity", kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")) + (
             kpis.overlay_chooser(run, others, overlay, looks) if others else ""
         )
-        self._average_card.visible = run.averaged_perplexity is not None
+        self._show_averaged(wanted=run.averaged_perplexity is not None)
+
+    def _show_averaged(self, *, wanted: bool) -> None:
+        """Have a card for the averaged perplexity as soon as there is a run that has one."""
+        if self._averaged is None and wanted:
+            self._averaged = curves.averaged_chart(self._context.view.axis, self._steps.figure.x_range)
+            self._average_card = _card(_title("Averaged perplexity"), self._averaged.figure)
+            self.page.append(self._average_card)
+            self.stream()
+        if self._average_card is not None:
+            self._average_card.visible = wanted
 
     def tell_heldout(self, documents: int) -> None:
         """How many held-out documents the corpus has, for the label until the run has said it itself."""
@@ -103,7 +112,8 @@ class WatchCurves:
             self._bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity", 0)
         history = self._own_history()
         self._bring(("rate",), self._rate.sources[0], history, "tokens_per_second", 0)
-        self._bring(("averaged",), self._averaged.sources[0], history, "averaged_perplexity", 0)
+        if self._averaged is not None:
+            self._bring(("averaged",), self._averaged.sources[0], history, "averaged_perplexity", 0)
         self._stream_steps(history)
         self._label(history)
 

@@ -4,16 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import param
-from panel.custom import JSComponent
 
+from app.component import Component, Message
 from app.paths import asset
-
-Message = dict[str, Any]
 
 _TYPES = {"svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
 
 
-class TreeView(JSComponent):
+class TreeView(Component):
     """Pan, zoom, hover, fold and walk through a tree.
 
     Parameters
@@ -33,11 +31,10 @@ class TreeView(JSComponent):
     selected = param.String(default="")
     note = param.String(default="")
 
-    _esm = asset("js/tree.js")
+    _bundle = asset("js/tree.js")
 
     def __init__(self, heard: Callable[[Message], None] | None = None, **params: Any) -> None:
-        super().__init__(**({"margin": 0} | params))
-        self._heard = heard
+        super().__init__(heard, **({"margin": 0} | params))
 
     def hand_over(self, name: str, text: str) -> None:
         """Hand a text to the visitor as a file."""
@@ -49,5 +46,5 @@ class TreeView(JSComponent):
         self._send_msg({"paint": True, "name": name, "text": svg, "size": [width, height]})
 
     def _handle_msg(self, data: Any) -> None:
-        if self._heard is not None and isinstance(data, dict) and isinstance(data.get("do"), str):
-            self._heard(data)
+        if isinstance(data, dict) and isinstance(data.get("do"), str):
+            super()._handle_msg(data)

@@ -9,16 +9,6 @@
 // New HTML is merged into what stands there, so that focus, half-typed text, scroll and open
 // dialogs survive.
 
-let sheet = null
-
-function shared_sheet() {
-  if (sheet === null) {
-    sheet = new CSSStyleSheet()
-    sheet.replaceSync(document.getElementById("tp-board-css")?.textContent ?? "")
-  }
-  return sheet
-}
-
 function parse(html) {
   const template = document.createElement("template")
   template.innerHTML = html
@@ -90,7 +80,7 @@ function values(form) {
 export function render({model, view}) {
   const root = document.createElement("div")
   root.className = "tp-board"
-  view.shadow_el.adoptedStyleSheets = [...view.shadow_el.adoptedStyleSheets, shared_sheet()]
+  topiary.adopt(view.shadow_el, ["board", ...model.sheets])
   const tell = (name, element, more = {}) => {
     const form = element.closest("form")
     const data = {...element.dataset}

@@ -46,16 +46,25 @@ SHOWN = "() => window.deep('.tp-node').length > 0 && window.deep('select[data-ch
 CURVE = "() => window.deep('canvas').length > 0 && document.readyState === 'complete'"
 PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
 NEWEST = "minibatch => window.deep('select[data-change=snapshot] option').some(o => o.textContent.includes(minibatch))"
+AT_REST = "() => Bokeh.documents.length > 0 && Bokeh.documents.every(each => each.is_idle)"
+# From the click to the frame with the topics in it; listening to the picture costs the page nothing meanwhile.
 OPEN_ALL = """nodes => new Promise((done, failed) => {
+    const world = window.deep('.tp-world')[0]
+    const button = window.deep('[data-do=open-all]')[0]
     const began = performance.now()
-    const look = () => {
-        const shown = window.deep('.tp-node').length
-        if (shown >= nodes) requestAnimationFrame(() => done([performance.now() - began, shown]))
-        else if (performance.now() - began > 30000) failed(new Error(`only ${shown} topics after 30 s`))
-        else setTimeout(look, 2)
-    }
-    window.deep('[data-do=open-all]')[0].click()
-    look()
+    const watcher = new MutationObserver(() => {
+        const shown = world.querySelectorAll('.tp-node').length
+        if (shown < nodes) return
+        watcher.disconnect()
+        requestAnimationFrame(() => {
+            const after = new MessageChannel()
+            after.port1.onmessage = () => done([performance.now() - began, shown])
+            after.port2.postMessage(0)
+        })
+    })
+    watcher.observe(world, {childList: true, subtree: true})
+    setTimeout(() => failed(new Error('no such tree after 30 s')), 30000)
+    button.click()
 })"""
 
 
@@ -117,13 +126,15 @@ def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int
 
 
 def large_tree(chromium: Any, url: str, row: RunRow, visits: int) -> None:
-    """Unfold a tree of 60 topics or more by a click."""
+    """Unfold a tree of 60 topics or more by a click, on a page that has come to rest."""
     seconds, shown = [], 0
     roots = ",".join(f"L{len(LAYERS)}:{number}" for number in range(1, ROOTS + 1))
     for _ in range(visits):
         page = fresh(chromium)
         page.goto(f"{url}?page=explore&run={row.number}&roots={roots}&closed={roots}")
         page.wait_for_function(SHOWN)
+        page.wait_for_function(AT_REST)
+        page.wait_for_timeout(800)
         took, shown = page.evaluate(OPEN_ALL, NODES)
         seconds.append(took / 1e3)
         page.context.close()

@@ -44,6 +44,7 @@ class Session:
             actions=None,  # type: ignore[arg-type]
             on_tick=self.ticks.append,
             later=lambda work, _: self.tasks.append(work),
+            soon=lambda work: work(),
             tell=lambda *_: None,
         )
         self.page = Explorer(context)
@@ -230,3 +231,10 @@ def test_a_search_lists_topics_at_once_and_asks_for_documents(session: Session) 
     assert "searching …" in session.page._list.html
     assert "ex-card" in session.page._list.html
     assert session.tasks
+
+
+def test_opening_the_page_draws_the_tree_once(frame: Frame, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Frame] = []
+    monkeypatch.setattr(Explorer, "_draw_tree", lambda _, shown: drawn.append(shown))
+    Session(frame)
+    assert drawn == [frame]

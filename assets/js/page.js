@@ -1,0 +1,19 @@
+// What every page has before its components: their code is run as it stands, and they share style sheets.
+
+const topiary = {
+  sheets: new Map(), // by name; the text stands in the page's head
+  sheet(name) {
+    if (!this.sheets.has(name)) {
+      const made = new CSSStyleSheet()
+      made.replaceSync(document.getElementById(`tp-${name}-css`)?.textContent ?? "")
+      this.sheets.set(name, made)
+    }
+    return this.sheets.get(name)
+  },
+  adopt(root, names) {
+    root.adoptedStyleSheets = [...root.adoptedStyleSheets, ...names.map((name) => this.sheet(name))]
+  },
+}
+
+// Panel would read every module letter by letter for imports by bare name; no module of ours has any.
+window.importShim = Object.assign((address) => import(address), {addImportMap() {}})
