@@ -70,6 +70,7 @@ def build_parser() -> Parser:
     _corpora(commands)
     _train(commands)
     _reading(commands)
+    _placing(commands)
     _steering(commands)
     _serve(commands)
     commands.add_parser("benchmark", help="measure fidelity and speed on this machine", add_help=False)
@@ -181,6 +182,28 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         _run_argument(parser)
     for parser in (topics, tree):
         parser.add_argument("--minibatch", type=int, help="the snapshot at or before this one (default: the latest)")
+
+
+def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
+    infer = _command(commands, "infer", "infer", "place new documents in the topics of a run", reads=True)
+    _run_argument(infer)
+    infer.add_argument(
+        "file", metavar="FILE", help="a text, or a table, folder or zip of documents; - reads standard input"
+    )
+    infer.add_argument("--paths", type=int, default=5, help="root-to-leaf paths of a document (default 5)")
+    infer.add_argument("--nearest", type=int, default=5, help="nearest documents of the corpus (default 5; 0 = none)")
+    for name in ("format", "text_column", "title_column", "header", "encoding"):
+        shown = name.split("_")[-1].upper()
+        infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=IMPORT_HELP[name])
+    between = _command(commands, "interpolate", "interpolate", "show what lies between two documents", reads=True)
+    _run_argument(between)
+    between.add_argument("one", metavar="DOC", help="number of a document of the corpus, or words in it")
+    between.add_argument("other", metavar="DOC", help="the other one")
+    between.add_argument("--steps", type=int, default=9, help="points of the line, both ends included (default 9)")
+    between.add_argument("--layer", type=int, help="layer whose activations are mixed (default: the top)")
+    between.add_argument("--words", type=int, default=10, help="words of a step (default 10)")
+    for parser in (infer, between):
+        parser.add_argument("--snapshot", type=int, default=0, help="number of a snapshot (default: the newest)")
 
 
 def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:

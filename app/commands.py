@@ -175,7 +175,7 @@ def list_runs(wanted: argparse.Namespace) -> int:
 
 def show(wanted: argparse.Namespace) -> int:
     """Show one run."""
-    facts = run_facts(_find_run(open_database(wanted.store), wanted.run))
+    facts = run_facts(find_run(open_database(wanted.store), wanted.run))
     if wanted.json:
         _print_json(facts)
         return 0
@@ -198,7 +198,7 @@ def pause(wanted: argparse.Namespace) -> int:
 def resume(wanted: argparse.Namespace) -> int:
     """Go on with a run."""
     db = open_database(wanted.store)
-    run = _find_run(db, wanted.run).number
+    run = find_run(db, wanted.run).number
     launcher.resume(db, run)
     _tell(f"run {run} goes on from its checkpoint")
     return wait(db, run) if wanted.wait else 0
@@ -207,7 +207,7 @@ def resume(wanted: argparse.Namespace) -> int:
 def delete(wanted: argparse.Namespace) -> int:
     """Delete a run."""
     db = open_database(wanted.store)
-    run = _find_run(db, wanted.run).number
+    run = find_run(db, wanted.run).number
     launcher.delete(db, run)
     _say(f"deleted run {run}")
     return 0
@@ -248,12 +248,26 @@ def tree(wanted: argparse.Namespace) -> int:
 def points(wanted: argparse.Namespace) -> int:
     """Print every point of a run as CSV."""
     db = open_database(wanted.store)
-    run = _find_run(db, wanted.run).number
+    run = find_run(db, wanted.run).number
     _say("minibatch,documents,seconds,name,layer,value")
     for point in points_of.table(db, run):
         value = "" if point.value is None else repr(point.value)
         _say(f"{point.minibatch},{point.documents},{point.seconds!r},{point.name},{point.layer},{value}")
     return 0
+
+
+def infer(wanted: argparse.Namespace) -> int:
+    """Place the documents of a file in the topics of a run."""
+    from app.place_commands import infer as place_documents
+
+    return place_documents(wanted)
+
+
+def interpolate(wanted: argparse.Namespace) -> int:
+    """Show what lies between two documents."""
+    from app.place_commands import interpolate as mix_documents
+
+    return mix_documents(wanted)
 
 
 def run_facts(row: RunRow) -> dict[str, Any]:
@@ -287,13 +301,14 @@ def run_facts(row: RunRow) -> dict[str, Any]:
 
 def _steer(wanted: argparse.Namespace, act: Any, verb: str) -> int:
     db = open_database(wanted.store)
-    run = _find_run(db, wanted.run).number
+    run = find_run(db, wanted.run).number
     act(db, run)
     _tell(f"run {run} {verb}")
     return 0
 
 
-def _find_run(db: Database, text: str) -> RunRow:
+def find_run(db: Database, text: str) -> RunRow:
+    """The run that a command names by its number, or as "last"."""
     if text == "last":
         rows = runs.every(db)
         if not rows:
@@ -308,7 +323,7 @@ def _frame(wanted: argparse.Namespace) -> "Frame":
     from app.frame import build_frame
 
     db = open_database(wanted.store)
-    row = _find_run(db, wanted.run)
+    row = find_run(db, wanted.run)
     rows = sorted(snapshots.every(db, row.number), key=lambda snapshot: snapshot.minibatch)
     if wanted.minibatch is not None:
         rows = [snapshot for snapshot in rows if snapshot.minibatch <= wanted.minibatch]

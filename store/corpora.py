@@ -21,7 +21,9 @@ __all__ = [
     "CorpusRow",
     "Document",
     "DocumentBlock",
+    "DocumentCounts",
     "Writer",
+    "counts",
     "delete",
     "documents",
     "every",
@@ -61,6 +63,15 @@ class CorpusArrays(NamedTuple):
     scored_starts: Array | None
     scored_words: Array | None
     scored_values: Array | None
+
+
+class DocumentCounts(NamedTuple):
+    """Counts of some documents: compressed rows as in `DocumentBlock`, and the label of each (-1 = none)."""
+
+    starts: Array
+    words: Array
+    values: Array
+    labels: Array
 
 
 def every(db: Database) -> list[CorpusRow]:
@@ -127,6 +138,34 @@ def load(db: Database, number: int) -> CorpusArrays:
     return result
 
 
+def counts(db: Database, number: int, numbers: Sequence[int]) -> DocumentCounts:
+    """The counts of the named documents, in the order asked for; only their blocks are read, one held at a time.
+
+    Raises
+    ------
+    NotFound
+        When the corpus or one of the documents does not exist.
+    """
+    with db.read() as connection:
+        row = corpus_rows.get(connection, number)
+        value_type = _value_type(row)
+        wanted, block_of = _blocks_of(connection, row, numbers)
+        found: dict[int, tuple[Array, Array, int]] = {}
+        for first in np.unique(block_of).tolist():
+            block = unpack(_blob(connection, corpus_blocks, "arrays", number, first))
+            for n in np.unique(wanted[block_of == first]).tolist():
+                cells = slice(*block["starts"][n - first : n - first + 2].tolist())
+                words, values = block["words"][cells].astype(np.int32), block["values"][cells].astype(value_type)
+                found[n] = (words, values, int(block["labels"][n - first]))
+    rows = [found[n] for n in wanted.tolist()]
+    return DocumentCounts(
+        np.cumsum([0, *(len(words) for words, _, _ in rows)], dtype=np.int64),
+        np.concatenate([np.empty(0, np.int32), *(words for words, _, _ in rows)]),
+        np.concatenate([np.empty(0, value_type), *(values for _, values, _ in rows)]),
+        np.array([label for _, _, label in rows], dtype=np.int32),
+    )
+
+
 def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Document]:
     """The named documents, in the order asked for; only their blocks are read.
 
@@ -137,12 +176,7 @@ def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Documen
     """
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
-        wanted = np.asarray(numbers, dtype=np.int64)
-        outside = wanted[(wanted < 0) | (wanted >= row.documents)]
-        if len(outside):
-            raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside[0]}")
-        firsts = np.array(_firsts(connection, number), dtype=np.int64)
-        block_of = firsts[np.searchsorted(firsts, wanted, side="right") - 1]
+        wanted, block_of = _blocks_of(connection, row, numbers)
         found: dict[int, Document] = {}
         for first in np.unique(block_of):
             inside = {int(n) for n in wanted[block_of == first]}
@@ -213,9 +247,13 @@ def delete(db: Database, number: int) -> None:
     discard(db, number)
 
 
+def _value_type(row: CorpusRow) -> type[np.float32] | type[np.int32]:
+    return np.float32 if row.kind == "real" else np.int32
+
+
 def _room(row: CorpusRow) -> CorpusArrays:
     """Empty arrays of the size that the row promises."""
-    value_type = np.float32 if row.kind == "real" else np.int32
+    value_type = _value_type(row)
     scored: tuple[Array | None, Array | None, Array | None] = (None, None, None)
     if row.has_scored:
         scored = (
@@ -241,6 +279,16 @@ def _fill(result: CorpusArrays, block: dict[str, Array], prefix: str, first: int
     getattr(result, prefix + "words")[begin : begin + n] = words
     getattr(result, prefix + "values")[begin : begin + n] = values
     return n
+
+
+def _blocks_of(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -> tuple[Array, Array]:
+    """The numbers of documents as an array, and the first document of the block of each."""
+    wanted = np.asarray(numbers, dtype=np.int64)
+    outside = wanted[(wanted < 0) | (wanted >= row.documents)]
+    if len(outside):
+        raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside[0]}")
+    firsts = np.array(_firsts(connection, row.number), dtype=np.int64)
+    return wanted, firsts[np.searchsorted(firsts, wanted, side="right") - 1]
 
 
 def _firsts(connection: Connection, number: int) -> list[int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.ingest.errors import IngestError
 
-_NOISE = re.compile(r"</?[a-z!][^<>]{0,300}>|&(?:[a-z]{2,8}|#\d{1,6});|(?:https?|ftp)://\S+|\bwww\.\S+")
+NOISE = re.compile(r"</?[a-z!][^<>]{0,300}>|&(?:[a-z]{2,8}|#\d{1,6});|(?:https?|ftp)://\S+|\bwww\.\S+")
 
 # What is left of "don't", "we'll", "they've" once words are runs of letters.
 _CONTRACTED = (
@@ -19,7 +19,7 @@ def clean(text: str) -> str:
     >>> clean("Fine.<br />See https://example.org &amp; weep").split()
     ['fine.', 'see', 'weep']
     """
-    return _NOISE.sub(" ", text.lower())
+    return NOISE.sub(" ", text.lower())
 
 
 def storable(text: str) -> str:

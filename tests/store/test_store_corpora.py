@@ -205,6 +205,27 @@ def test_a_corpus_in_use_is_not_deleted_and_its_runs_are_named(db):
     assert corpora.load(db, row.number).starts[-1] == row.cells
 
 
+@pytest.mark.parametrize("kind", ["counts", "real"])
+def test_the_counts_of_some_documents_are_those_of_the_whole_corpus(db, kind):
+    row = write_corpus(db, blocks=3, kind=kind)
+    whole = corpora.load(db, row.number)
+    wanted = [7, 0, 4, 0]
+    some = corpora.counts(db, row.number, wanted)
+    for place, number in enumerate(wanted):
+        cells, here = (slice(*starts[n : n + 2]) for starts, n in ((whole.starts, number), (some.starts, place)))
+        assert some.words[here].tolist() == whole.words[cells].tolist()
+        assert some.values[here].tolist() == whole.values[cells].tolist()
+    assert some.labels.tolist() == whole.labels[wanted].tolist()
+    assert [array.dtype for array in some] == [whole.starts.dtype, whole.words.dtype, whole.values.dtype, np.int32]
+
+
+def test_counts_of_no_document_are_empty_and_of_a_missing_one_not_found(db):
+    row = write_corpus(db)
+    assert corpora.counts(db, row.number, []).starts.tolist() == [0]
+    with pytest.raises(NotFound, match="no 99"):
+        corpora.counts(db, row.number, [99])
+
+
 def changed(**changes):
     return DocumentBlock(**(vars(block(0)) | changes))
 

@@ -1,0 +1,86 @@
+"""Documents somebody brings along: a text, standard input, or any file the importers can read."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.importing import read
+from app.ingest.options import ImportOptions
+from app.ingest.recount import Recount, Rules
+from app.ingest.source import Array, CountSource
+
+WHOLE = ("", ".txt", ".md", ".rst", ".log")  # a file of these endings is one text, not one document a line
+MOST = 20_000  # documents placed in one go
+
+
+class Given(NamedTuple):
+    """A document as it was given: its title, its text ("" where there are only counts) and its counts."""
+
+    title: str
+    text: str
+    counted: Recount
+
+
+def from_text(text: str, rules: Rules, title: str = "") -> Given:
+    """One text; its title is its first line unless one is given."""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return Given(title or first[:100], text, rules.count(text))
+
+
+def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
+    """The documents of a file or folder, ``-`` for standard input; a plain text is one document.
+
+    Raises
+    ------
+    IngestError
+        When it cannot be read; one sentence with file, line and cause.
+    """
+    if name == "-":
+        return [from_text(sys.stdin.read(), rules, "standard input")]
+    path = Path(name)
+    if options.format is None and path.is_file() and files.suffix(path) in WHOLE:
+        return [from_text(_text(path, options.encoding), rules, path.name)]
+    source = read(path, options)
+    if isinstance(source, CountSource):
+        return list(_counted(source, rules))
+    found: list[Given] = []
+    for document in source.documents():
+        if len(found) == MOST:
+            raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
+        found.append(Given(document.title, document.text, rules.count_clean(source.counted(document))))
+    return found
+
+
+def _text(path: Path, encoding: str) -> str:
+    with files.opened(path) as stream:
+        raw = stream.read()
+    try:
+        return raw.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        cause = f"is not {encoding.upper()} at byte {error.start + 1:,}; name its encoding with --encoding"
+        raise IngestError(path, cause) from None
+
+
+def _counted(source: CountSource, rules: Rules) -> Iterator[Given]:
+    """Documents that come as counts, their words found in the vocabulary of the corpus by name."""
+    numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], dtype=np.int32)
+    for rows in source.blocks():
+        for place, title in enumerate(rows.titles):
+            cells = slice(int(rows.starts[place]), int(rows.starts[place + 1]))
+            words, values = numbers[rows.words[cells]], rows.values[cells]
+            strange = [source.vocabulary[word] for word in rows.words[cells][words < 0].tolist()]
+            yield Given(title, "", _recount(words, values, strange, rules))
+
+
+def _recount(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:
+    kept, where = np.unique(words[words >= 0], return_inverse=True)
+    totals = np.bincount(where, weights=values[words >= 0], minlength=len(kept))
+    known, tokens = int(totals.sum()), int(values.sum())
+    kind = np.float32 if rules.kind == "real" else np.int32
+    counts = np.ones(len(kept), dtype=kind) if rules.kind == "binary" else totals.astype(kind)
+    return Recount(kept.astype(np.int32), counts, tokens, known, 0, tuple(strange), ())

@@ -1,0 +1,215 @@
+"""``topiary infer`` and ``topiary interpolate``: documents placed in the topics of a run."""
+
+import argparse
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from app.commands import Mistake, find_run
+from app.frame import Frame, build_frame, identity
+from app.given import Given, from_path
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions, OptionError
+from app.mixing import Step, mix
+from app.neighbours import Neighbourhood
+from app.placing import Placed, Placer, find_snapshot, must_compile, open_placer
+from app.progress import Progress
+from engine import paths
+from engine.tree import Node
+from store import corpora, labels, snapshots
+from store.corpora import Document
+from store.database import Database, open_database
+
+TOPICS, UNKNOWN = 5, 10  # printed for every layer; words named
+OPTIONS = ("format", "text_column", "title_column", "header", "encoding")
+
+
+def infer(wanted: argparse.Namespace) -> int:
+    """Place the documents of a file in the topics of a run."""
+    db = open_database(wanted.store)
+    placer, frame = _open(db, wanted)
+    try:
+        options = ImportOptions(**{name: value for name in OPTIONS if (value := getattr(wanted, name)) is not None})
+        documents = from_path(wanted.file, placer.rules, options)
+    except (IngestError, OptionError) as error:
+        raise Mistake(str(error)) from error
+    placed = placer.texts([document.counted for document in documents])
+    near = _neighbourhood(db, placer) if wanted.nearest > 0 else None
+    facts = [_facts(db, frame, placer, *pair, near, wanted) for pair in zip(documents, placed, strict=True)]
+    if wanted.json:
+        _say(json.dumps({**_where(frame), "documents": facts}, ensure_ascii=False, allow_nan=False, indent=1))
+        return 0
+    _say(f"run {frame.run}, mini-batch {frame.minibatch:,}")
+    for fact in facts:
+        _print(fact)
+    return 0
+
+
+def interpolate(wanted: argparse.Namespace) -> int:
+    """Show what lies between two documents of the corpus of a run."""
+    db = open_database(wanted.store)
+    placer, frame = _open(db, wanted)
+    layer = wanted.layer or frame.n_layers
+    if not 1 <= layer <= frame.n_layers:
+        raise Mistake(f"run {frame.run} has layers 1 to {frame.n_layers}; got {layer}")
+    if not 2 <= wanted.steps <= 100:
+        raise Mistake(f"steps must be from 2 to 100; got {wanted.steps}")
+    ends = [_document(db, placer, text) for text in (wanted.one, wanted.other)]
+    numbers = [document.number for document in ends]
+    one, other = placer.documents(corpora.counts(db, placer.corpus.number, numbers), numbers)
+    steps = mix(placer.topics.phi, (one.theta, other.theta), layer, wanted.steps, wanted.words)
+    if wanted.json:
+        told = [_step_facts(frame, step) for step in steps]
+        both = [{"document": document.number, "title": document.title} for document in ends]
+        _say(json.dumps({**_where(frame), "layer": layer, "ends": both, "steps": told}, ensure_ascii=False, indent=1))
+        return 0
+    _say(f"{ends[0].title}  ->  {ends[1].title}   (layer {layer} of run {frame.run}; + has come in)")
+    for step in steps:
+        words = (
+            f"{'+' if new else ''}{frame.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
+        )
+        _say(f"{100 * step.weight:3.0f} %  {' '.join(words)}")
+    return 0
+
+
+def _marked(frame: Frame, word: int, new: bool) -> str:  # noqa: FBT001 - a pair of two columns
+    return f"+{frame.vocabulary[word]}" if new else frame.vocabulary[word]
+
+
+def _open(db: Database, wanted: argparse.Namespace) -> tuple[Placer, Frame]:
+    run = find_run(db, wanted.run)
+    chosen = find_snapshot(db, run.number, wanted.snapshot)
+    about = corpora.get(db, run.corpus)
+    if must_compile(run, about):
+        sys.stderr.write("compiling kernels, about 20 s, once on this machine\n")
+    placer = open_placer(db, run, chosen)
+    frame = build_frame(
+        snapshots.load(db, chosen.number),
+        placer.rules.vocabulary,
+        labels.every(db, run.number),
+        run,
+        chosen,
+        image_shape=about.image_shape,
+    )
+    return placer, frame
+
+
+def _document(db: Database, placer: Placer, text: str) -> Document:
+    """A document by its number, or the first with every word of a text."""
+    if text.isdecimal():
+        return corpora.documents(db, placer.corpus.number, [int(text)])[0]
+    found = corpora.search(db, placer.corpus.number, text, 0, 1)[1]
+    if not found:
+        raise Mistake(f"corpus {placer.corpus.name!r} has no document with {text!r} in it")
+    return found[0]
+
+
+def _neighbourhood(db: Database, placer: Placer) -> Neighbourhood:
+    near, progress = Neighbourhood(db, placer), Progress()
+    while not near.ready:
+        near.advance()
+        progress.show("placing documents of the corpus", near.done / len(near.numbers))
+    progress.end()
+    return near
+
+
+def _where(frame: Frame) -> dict[str, Any]:
+    return {"run": frame.run, "snapshot": frame.snapshot, "minibatch": frame.minibatch}
+
+
+def _facts(
+    db: Database,
+    frame: Frame,
+    placer: Placer,
+    given: Given,
+    placed: Placed,
+    near: Neighbourhood | None,
+    wanted: argparse.Namespace,
+) -> dict[str, Any]:
+    counted = given.counted
+    found = paths.best_paths(placer.topics.phi, placed.theta, wanted.paths)
+    told: dict[str, Any] = {
+        "title": given.title,
+        "tokens": counted.tokens,
+        "known": counted.known,
+        "unknown": list(counted.unknown[:UNKNOWN]),
+        "theta": [[float(value) for value in layer] for layer in placed.theta],
+        "topics": [_topics(frame, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
+        "paths": [{"share": path.share, "topics": [_topic(frame, node) for node in path.nodes]} for path in found],
+    }
+    if placed.probabilities is not None:
+        order = np.argsort(-placed.probabilities, kind="stable").tolist()
+        told["labels"] = [
+            {"label": placer.corpus.label_names[place], "probability": float(placed.probabilities[place])}
+            for place in order
+        ]
+    if near is not None:
+        told["nearest"] = _nearest(db, placer, near, placed, wanted.nearest)
+    return told
+
+
+def _nearest(db: Database, placer: Placer, near: Neighbourhood, placed: Placed, n: int) -> list[dict[str, Any]]:
+    found = near.nearest(placed.theta[0], n)
+    documents = corpora.documents(db, placer.corpus.number, [each.document for each in found])
+    return [
+        {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}
+        for each, document in zip(found, documents, strict=True)
+    ]
+
+
+def _topics(frame: Frame, layer: int, theta: Any) -> list[dict[str, Any]]:
+    part = paths.shares(theta)
+    heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
+    return [{**_topic(frame, Node(layer, column)), "share": float(part[column])} for column in heavy]
+
+
+def _topic(frame: Frame, node: Node) -> dict[str, Any]:
+    return {
+        "id": identity(node),
+        "layer": node.layer,
+        "topic": node.column + 1,
+        "rank": frame.rank(node),
+        "name": frame.name(node),
+        "words": [word.text for word in frame.top_words(node, 8)],
+    }
+
+
+def _step_facts(frame: Frame, step: Step) -> dict[str, Any]:
+    return {
+        "weight": step.weight,
+        "words": [frame.vocabulary[word] for word in step.words],
+        "shares": list(step.shares),
+        "new": [frame.vocabulary[word] for word, new in zip(step.words, step.new, strict=True) if new],
+    }
+
+
+def _print(fact: dict[str, Any]) -> None:
+    unknown = f"; not known: {' '.join(fact['unknown'])}" if fact["unknown"] else ""
+    _say(f"\n{fact['title']}\n  {fact['known']:,} of {fact['tokens']:,} words known{unknown}")
+    for label in fact.get("labels", [])[:3]:
+        _say(f"  label {_percent(label['probability'])}  {label['label']}")
+    for layer in reversed(fact["topics"]):
+        for topic in layer:
+            _say(f"  L{topic['layer']}  {topic['rank']:>4}  {_percent(topic['share'])}  {_title(topic)}")
+    for path in fact["paths"]:
+        trail = "  >  ".join(f"{topic['id']} {_title(topic, 3)}" for topic in path["topics"])
+        _say(f"  path {_percent(path['share'])}  {trail}")
+    for near in fact.get("nearest", []):
+        label = f"  [{near['label']}]" if near["label"] else ""
+        _say(f"  near  {near['distance']:.3f}  {near['document']}  {near['title']}{label}")
+
+
+def _title(topic: dict[str, Any], n: int = 8) -> str:
+    return topic["name"] or " ".join(topic["words"][:n])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:5.1f} %" if math.isfinite(share) else "    –  "
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

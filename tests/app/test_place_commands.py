@@ -1,0 +1,144 @@
+"""``topiary infer`` and ``topiary interpolate``: what is given is placed, said and written as JSON."""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+from placing_samples import NAMES, plain_model, plant
+
+from app import cli
+from store.database import open_database
+
+__all__ = ["plain_model"]
+
+
+@pytest.fixture
+def store(tmp_path, plain_model):
+    """Path of a store with one run that predicts labels."""
+    path = str(tmp_path / "store.db")
+    db = open_database(path)
+    plant(db, classes=True)
+    db.close()
+    return path
+
+
+def told(capsys, *words):
+    """What a command with --json prints, read."""
+    assert cli.main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_text_is_placed_by_its_words(store, tmp_path, capsys):
+    (tmp_path / "letter.txt").write_text("A rose by the hedge,\nthe rose and the rocket; qwertz", encoding="utf-8")
+    (fact,) = told(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--store", store)["documents"]
+    assert fact["title"] == "letter.txt"
+    assert (fact["tokens"], fact["known"], fact["unknown"]) == (5, 4, ["qwertz"])
+    assert fact["theta"][0] == [3.0, 1.0, 0.0, 0.0]
+    assert fact["topics"][0][0]["id"] == "L1:1"
+    assert fact["topics"][0][0]["share"] == pytest.approx(0.75)
+    assert [topic["id"] for topic in fact["paths"][0]["topics"]] == ["L2:1", "L1:1"]
+    assert fact["labels"][0]["label"] == "gardens"
+    assert sum(label["probability"] for label in fact["labels"]) == pytest.approx(1.0)
+
+
+def test_every_path_of_a_text_together_is_the_whole_of_it(store, tmp_path, capsys):
+    (tmp_path / "letter.txt").write_text("rose rocket goal doctor doctor", encoding="utf-8")
+    words = ("infer", "last", str(tmp_path / "letter.txt"), "--paths", "99", "--nearest", "0", "--store", store)
+    (fact,) = told(capsys, *words)["documents"]
+    assert sum(path["share"] for path in fact["paths"]) == pytest.approx(1.0)
+    assert "nearest" not in fact
+
+
+def test_the_nearest_documents_are_about_the_same_subject(store, tmp_path, capsys):
+    (tmp_path / "letter.txt").write_text("rocket launch to the moon", encoding="utf-8")
+    (fact,) = told(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--nearest", "3", "--store", store)["documents"]
+    assert [near["label"] for near in fact["nearest"]] == ["space"] * 3
+    assert [near["document"] % 4 for near in fact["nearest"]] == [1, 1, 1]
+    assert fact["nearest"][0]["distance"] == pytest.approx(0.0, abs=1e-3)
+
+
+def test_standard_input_is_one_document(store, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("goal\nand another goal"))
+    (fact,) = told(capsys, "infer", "1", "-", "--store", store)["documents"]
+    assert (fact["title"], fact["known"]) == ("standard input", 2)
+
+
+def test_the_rows_of_a_table_are_documents_with_their_titles(store, tmp_path, capsys):
+    (tmp_path / "mail.csv").write_text("title,text\nrose,a hedge\nnews,goal goal\n", encoding="utf-8")
+    first, second = told(capsys, "infer", "1", str(tmp_path / "mail.csv"), "--store", store)["documents"]
+    assert (first["title"], first["theta"][0]) == ("rose", [2.0, 0.0, 0.0, 0.0])
+    assert second["theta"][0] == [0.0, 0.0, 2.0, 0.0]
+
+
+def test_counts_over_another_vocabulary_are_matched_by_word(store, tmp_path, capsys):
+    (tmp_path / "docword.mail.txt").write_text("1\n3\n3\n1 1 2\n1 2 1\n1 3 4\n", encoding="utf-8")
+    (tmp_path / "vocab.mail.txt").write_text("zebra\nrose\ngoal\n", encoding="utf-8")
+    words = ("infer", "1", str(tmp_path / "docword.mail.txt"), "--format", "uci", "--store", store)
+    (fact,) = told(capsys, *words)["documents"]
+    assert fact["theta"][0] == [1.0, 0.0, 4.0, 0.0]
+    assert (fact["tokens"], fact["known"], fact["unknown"]) == (7, 5, ["zebra"])
+
+
+def test_a_text_without_a_known_word_is_still_answered(store, tmp_path, capsys):
+    (tmp_path / "blank.txt").write_text("", encoding="utf-8")
+    (fact,) = told(capsys, "infer", "1", str(tmp_path / "blank.txt"), "--store", store)["documents"]
+    assert fact["known"] == 0
+    assert np.isfinite([path["share"] for path in fact["paths"]]).all()
+
+
+def test_people_get_sentences_and_ranks(store, tmp_path, capsys):
+    (tmp_path / "letter.txt").write_text("the doctor and the clinic", encoding="utf-8")
+    assert cli.main(["infer", "1", str(tmp_path / "letter.txt"), "--nearest", "1", "--store", store]) == 0
+    out = capsys.readouterr().out
+    assert "2 of 2 words known" in out
+    assert f"label  62.5 %  {NAMES[3]}" in out
+    assert "L2:2" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("infer", "1", "nowhere.csv"), "there is no such file"),
+        (("infer", "9", "nowhere.txt"), "run"),
+        (("infer", "1", "nowhere.txt", "--snapshot", "77"), "no snapshot 77"),
+        (("interpolate", "1", "0", "99"), "no 99"),
+        (("interpolate", "1", "0", "zebra"), "no document with 'zebra' in it"),
+        (("interpolate", "1", "0", "1", "--layer", "3"), "layers 1 to 2; got 3"),
+        (("interpolate", "1", "0", "1", "--steps", "1"), "steps must be from 2"),
+    ],
+)
+def test_a_mistake_is_answered_with_one_sentence(store, capsys, words, sentence):
+    assert cli.main([*words, "--store", store]) == 2
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_a_run_without_a_snapshot_says_so(tmp_path, capsys, plain_model):
+    from store import runs
+
+    db = open_database(str(tmp_path / "store.db"))
+    row = plant(db)
+    fresh = runs.create(db, corpus=row.corpus, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1)
+    db.close()
+    assert cli.main(["infer", str(fresh.number), "-", "--store", str(tmp_path / "store.db")]) == 2
+    assert "has no snapshot yet" in capsys.readouterr().err
+
+
+def test_the_line_between_two_documents_changes_the_subject(store, capsys):
+    found = told(capsys, "interpolate", "1", "0", "leaflet 2", "--steps", "5", "--layer", "1", "--store", store)
+    assert [end["document"] for end in found["ends"]] == [0, 2]
+    assert [step["weight"] for step in found["steps"]] == [0, 0.25, 0.5, 0.75, 1]
+    assert found["steps"][0]["words"][:2] == ["garden", "rose"]
+    assert found["steps"][-1]["words"][:2] == ["goal", "league"]
+    assert found["steps"][0]["new"] == []
+    assert {word for step in found["steps"] for word in step["new"]} >= {"goal", "league"}
+
+
+def test_the_line_is_told_to_people_with_a_plus_before_what_comes_in(store, capsys):
+    assert cli.main(["interpolate", "1", "0", "2", "--store", store, "--layer", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "+goal" in out
+    assert "+garden" not in out

@@ -1,0 +1,102 @@
+"""A later text is counted exactly as the import counted the corpus' own texts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.ingest import words as words_of
+from app.ingest.importing import import_path, read
+from app.ingest.options import ImportOptions
+from app.ingest.recount import cleaned, rules_of
+from store import corpora
+from store.database import open_database
+
+TEXTS = (
+    "The rose-garden needs the <b>HEDGE</b> shears; don't prune a rose in winter. See https://roses.example/x",
+    "A rose, a hedge &amp; a rose: Pruning the garden",
+    "Winter frost kills the rose; the hedge stays. İstanbul garden",
+    "frost frost winter garden shears 1992",
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for place, text in enumerate(TEXTS):
+        (tmp_path / f"{place}.txt").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stop_words": "none", "min_df": 1},
+        {"token_pattern": r"\b\w\w+\b", "min_df": 1},
+        {"token_pattern": r"\b(\w+)e\b", "min_df": 1},
+        {"binary": True, "min_df": 1},
+    ],
+)
+def test_the_texts_of_a_corpus_are_counted_again_as_the_import_counted_them(folder, tmp_path, options):
+    db = open_database(str(tmp_path / "store.db"))
+    row = import_path(db, folder, ImportOptions(max_df=1.0, **options))
+    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
+    stored = corpora.load(db, row.number)
+    assert rules.own
+    for document in corpora.documents(db, row.number, range(row.documents)):
+        cells = slice(*stored.starts[document.number : document.number + 2])
+        again = rules.count(document.text)
+        assert dict(zip(again.words.tolist(), again.counts.tolist(), strict=True)) == dict(
+            zip(stored.words[cells].tolist(), stored.values[cells].tolist(), strict=True)
+        )
+    db.close()
+
+
+def test_what_a_reader_cleaned_is_counted_like_the_text_itself(folder):
+    rules = rules_of({"format": "text"}, "counts", ("rose", "hedge", "frost"))
+    source = read(folder)
+    for document in source.documents():
+        one, other = rules.count(document.text), rules.count_clean(source.counted(document))
+        np.testing.assert_array_equal(one.counts, other.counts)
+        assert one[2:6] == other[2:6]
+
+
+@given(st.text(st.sampled_from("aZİẞΣσ &;<>/.:wht ps1é"), max_size=60) | st.text(max_size=40))
+def test_the_clean_text_is_that_of_the_import_and_every_letter_knows_where_it_came_from(text):
+    found, places = cleaned(text)
+    assert found == words_of.clean(text)
+    assert len(places) == len(found)
+    assert places == sorted(places)
+    assert all(letter == " " or letter in text[place].lower() or letter in "ςσ"
+               for letter, place in zip(found, places, strict=True))  # fmt: skip
+
+
+def test_the_words_of_a_text_are_found_where_they_stand():
+    text = "<p>İİ The ROSE</p> and https://rose.example a rose"
+    rules = rules_of({}, "counts", ("rose", "hedge"))
+    found = rules.count(text)
+    assert [text[span.begin : span.end] for span in found.spans] == ["ROSE", "rose"]
+    assert found.words.tolist() == [0]
+    assert found.counts.tolist() == [2]
+
+
+def test_known_unknown_and_stop_words_are_told_apart():
+    found = rules_of({}, "counts", ("rose", "the")).count("The rose and the tulip, the tulip and a lily")
+    assert (found.tokens, found.known, found.stopped) == (7, 4, 2)
+    assert found.unknown == ("tulip", "lily")
+
+
+def test_a_corpus_that_came_as_counts_is_read_by_the_usual_rules_whatever_its_case():
+    rules = rules_of({"format": "uci", "options": {"token_pattern": "x"}}, "counts", ("Rose", "hedge"))
+    assert not rules.own
+    assert rules.count("ROSE Hedge").words.tolist() == [0, 1]
+
+
+def test_a_stop_list_that_is_gone_leaves_no_stop_words_and_no_error():
+    rules = rules_of({"format": "text", "options": {"stop_words": "/nowhere/stops.txt"}}, "counts", ("rose",))
+    assert rules.count("the rose").stopped == 0
+
+
+def test_a_text_without_a_known_word_has_no_counts():
+    found = rules_of({}, "real", ("rose",)).count("")
+    assert (len(found.words), found.tokens, found.counts.dtype) == (0, 0, np.float32)
