@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import launcher
 from app.orders import OrderError, place
+from app.ports import ServeError
 from app.progress import Progress, duration
 from store import corpora as corpora_of
 from store import labels, runs, snapshots
@@ -31,7 +32,7 @@ class Mistake(Exception):  # noqa: N818 - what the user made
     """Something the user can put right, in one sentence."""
 
 
-MISTAKES = (Mistake, OrderError, StoreError)
+MISTAKES = (Mistake, OrderError, ServeError, StoreError)
 
 
 def demo(wanted: argparse.Namespace) -> int:
@@ -43,13 +44,9 @@ def demo(wanted: argparse.Namespace) -> int:
 
 def serve(wanted: argparse.Namespace) -> int:
     """Show the store in the browser until told to stop."""
-    from app.serve import ServeError
     from app.serve import serve as serve_app
 
-    try:
-        serve_app(wanted.store, wanted.port, address=wanted.address, open_browser=wanted.open)
-    except ServeError as error:
-        raise Mistake(str(error)) from error
+    serve_app(wanted.store, wanted.port, address=wanted.address, open_browser=wanted.open)
     return 0
 
 

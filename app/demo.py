@@ -14,6 +14,7 @@ from typing import IO
 from app import kernels, launcher, notice
 from app.ingest.builtin import NAME, import_builtin
 from app.orders import OrderError, place
+from app.ports import choose_port
 from app.progress import Progress
 from store import corpora, runs
 from store.database import Database, open_database
@@ -23,6 +24,7 @@ MODEL = "dlda"
 LAYERS = "128-64-32"
 MINIBATCHES = 3500
 RUN_NAME = "demo"
+ADDRESS = "127.0.0.1"
 
 
 def run(store: str | None, *, port: int | None = None, open_browser: bool = True) -> int:
@@ -36,7 +38,13 @@ def run(store: str | None, *, port: int | None = None, open_browser: bool = True
         As in :func:`app.serve.serve`.
     open_browser : bool
         Open a browser on the page.
+
+    Raises
+    ------
+    app.ports.ServeError
+        When the port is taken; nothing has been begun then.
     """
+    port = choose_port(ADDRESS, port)
     db = open_database(store)
     url = db.url
     db.close()
@@ -46,7 +54,7 @@ def run(store: str | None, *, port: int | None = None, open_browser: bool = True
     from app.serve import serve
 
     try:
-        serve(url, port, open_browser=open_browser)
+        serve(url, port, address=ADDRESS, open_browser=open_browser)
     finally:
         if child.poll() is None:
             child.terminate()

@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import launcher, notice
 from app.frame import Frame, build_frame
 from app.frames import Frames
+from app.histories import Histories
 from app.history import History
 from store import corpora, labels, points, runs, snapshots
 from store.database import Database
@@ -127,7 +128,7 @@ class Feed:
         self._listeners: dict[int, _Listener] = {}
         self._rows: dict[int, RunRow] = {}
         self._states: dict[int, str] = {}
-        self._histories: dict[int, History] = {}
+        self._histories = Histories()
         self._latest: dict[int, SnapshotRow] = {}
         self._sparks: dict[int, tuple[float, int, tuple[float, ...]]] = {}
         self._live: set[int] = set()
@@ -208,8 +209,7 @@ class Feed:
 
     def known_history(self, number: int) -> History | None:
         """The history of a run if it is in memory; see :meth:`history`."""
-        with self._lock:
-            return self._histories.get(number)
+        return self._histories.get(number)
 
     def known_frame(self, run: int, snapshot: int | None = None) -> Frame | None:
         """The frame of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`frame`."""
@@ -232,8 +232,7 @@ class Feed:
             return known
         fresh = History(number, row.attempt)
         self._read_points(fresh)
-        with self._lock:
-            return self._histories.setdefault(number, fresh)
+        return self._histories.add(number, fresh)
 
     def frame(self, run: int, snapshot: int | None = None) -> Frame | None:
         """The frame of a snapshot, built on the first call.
@@ -297,6 +296,7 @@ class Feed:
         changed = self._take_rows(rows)
         grown = {number for number in rows if self._grow(rows[number])}
         busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
+        self._histories.tidy()
         newer = self._newer_snapshots(busy)
         self._refresh_sparks(rows[number] for number in busy)
         prepared = newer & self._live
@@ -318,21 +318,21 @@ class Feed:
             old, old_states = self._rows, self._states
             self._rows, self._states = rows, states
             for gone in old.keys() - rows.keys():
-                for cache in (self._histories, self._latest, self._sparks):
+                self._histories.drop(gone)
+                for cache in (self._latest, self._sparks):
                     cache.pop(gone, None)
         changed = {n for n in rows if n not in old or _still(old[n]) != _still(rows[n]) or old_states[n] != states[n]}
         return changed | (old.keys() - rows.keys())
 
     def _grow(self, row: RunRow) -> bool:
         """Bring the history of a run up to date, if anybody has asked for it."""
-        known = self.known_history(row.number)
+        known = self._histories.peek(row.number)
         if known is None:
             return False
         if known.attempt != row.attempt:
             known = History(row.number, row.attempt)
             self._read_points(known)
-            with self._lock:
-                self._histories[row.number] = known
+            self._histories.replace(row.number, known)
             return True
         return self._read_points(known) > 0
 

@@ -57,6 +57,8 @@ class History:
         Another number for every history of this process; when it changes, draw again.
     cursor : int
         The newest row of the store that is in here.
+    points : int
+        How many points are in here.
     """
 
     def __init__(self, run: int, attempt: int) -> None:
@@ -65,6 +67,7 @@ class History:
         self.epoch = next(_EPOCHS)
         self.cursor = 0
         self._lock = Lock()
+        self.points = 0
         self._series: dict[tuple[str, int], tuple[array[float], ...]] = {}
 
     def add(self, points: Iterable[PointLike]) -> int:
@@ -80,6 +83,7 @@ class History:
                 for column, item in zip(columns, (point.minibatch, point.documents, point.seconds, value), strict=True):
                     column.append(item)
                 added += 1
+            self.points += added
         return added
 
     def length(self, name: str, layer: int = 0) -> int:

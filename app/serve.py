@@ -1,8 +1,8 @@
 """The web server: one process, one port, nothing fetched from anywhere else."""
 
+import asyncio
 import logging
 import os
-import socket
 import sys
 import webbrowser
 from collections.abc import Callable
@@ -15,23 +15,19 @@ os.environ["PANEL_CDN_ROOT"] = "/cdn/"
 
 import panel as pn
 import panel_material_ui  # noqa: F401 - registers its bundle before the first page
+from tornado.websocket import WebSocketClosedError
 
 from app.actions import Actions
 from app.feed import Feed
 from app.paths import asset
+from app.ports import choose_port
 from app.session import DEFAULTS, View, to_query
 from app.shell import Site, visit
 from store.database import open_database
 
-USUAL_PORT = 5006
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-TRIED_PORTS = 20
 
 log = logging.getLogger("topiary.serve")
-
-
-class ServeError(Exception):
-    """The server cannot start; the message is one sentence for the user."""
 
 
 def serve(
@@ -73,6 +69,7 @@ def serve(
     feed.after_look = actions.keep_house
     site = Site(db, feed, actions, dict(first_view or {}))
     server = _server(site, address, port)
+    server.io_loop.asyncio_loop.set_exception_handler(_overlook_leaving)
     url = f"http://{_shown(address)}:{server.port}/"
     feed.start()
     feed.ready.wait(timeout=5)
@@ -126,46 +123,10 @@ def _show_error(error: Exception) -> None:
         pn.state.notifications.error("Something went wrong; the server's log has the details.", duration=9000)
 
 
-def choose_port(address: str, port: int | None) -> int:
-    """The port to listen on: the one asked for, any free one for 0, the first free one from 5006 for None.
-
-    Raises
-    ------
-    ServeError
-        When it is taken.
-    """
-    if port == 0:
-        with _probe(address) as probe:
-            probe.bind((address, 0))
-            return int(probe.getsockname()[1])
-    if port is not None:
-        if not _is_free(address, port):
-            raise ServeError(
-                f"port {port} of {address} is taken; choose another with --port, or --port 0 for any free one"
-            )
-        return port
-    for candidate in range(USUAL_PORT, USUAL_PORT + TRIED_PORTS):
-        if _is_free(address, candidate):
-            return candidate
-    raise ServeError(
-        f"ports {USUAL_PORT} to {USUAL_PORT + TRIED_PORTS - 1} of {address} are all taken; choose one with --port"
-    )
-
-
-def _is_free(address: str, port: int) -> bool:
-    with _probe(address) as probe:
-        try:
-            probe.bind((address, port))
-        except OSError:
-            return False
-    return True
-
-
-def _probe(address: str) -> socket.socket:
-    probe = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
-    if sys.platform != "win32":  # on Windows this option would let two servers share a port
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return probe
+def _overlook_leaving(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Say nothing of a message that was on its way when its browser was closed; report everything else as ever."""
+    if not isinstance(context.get("exception"), WebSocketClosedError):
+        loop.default_exception_handler(context)
 
 
 def origins(address: str, port: int) -> list[str]:

@@ -34,7 +34,7 @@ class View(param.Parameterized):
     """Everything a visitor has chosen.  Change several fields by one ``view.param.update(...)``.
 
     ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
-    identity number (column + 1) in layer ``layer``.
+    identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
     """
 
     page: Any = param.Selector(default="watch", objects=list(PAGES))
@@ -44,6 +44,8 @@ class View(param.Parameterized):
     topic = param.Integer(default=0, bounds=(0, None))
     roots = param.ClassSelector(default=(), class_=tuple)
     closed = param.ClassSelector(default=(), class_=tuple)
+    hidden = param.ClassSelector(default=(), class_=tuple)
+    most = param.Integer(default=40, bounds=(1, 100_000))
     threshold = param.Number(default=5.0, bounds=(0.0, 1e6))
     direction: Any = param.Selector(default="down", objects=list(DIRECTIONS))
     part: Any = param.Selector(default="union", objects=list(PARTS))
@@ -93,6 +95,10 @@ class Context:
 
 FIELDS = tuple(name for name in View.param if name != "name")
 DEFAULTS: dict[str, Any] = {name: View.param[name].default for name in FIELDS}
+
+ANOTHER_RUN = {
+    name: DEFAULTS[name] for name in ("snapshot", "layer", "topic", "roots", "closed", "hidden", "most", "overlay")
+}  # what was chosen of one run means nothing in another
 
 
 def to_query(view: View) -> str:
@@ -163,6 +169,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "topic": _whole(0),
     "roots": _identities,
     "closed": _identities,
+    "hidden": _identities,
+    "most": _whole(1, 100_000),
     "threshold": _threshold,
     "direction": _one_of(DIRECTIONS),
     "part": _one_of(PARTS),

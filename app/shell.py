@@ -234,7 +234,7 @@ class Shell:
             case {"do": "go", "page": str(page)} if page in PAGES:
                 self.view.param.update(page=page, tab="")
             case {"do": "run", "value": str(text)} if text.isdecimal():
-                self.view.param.update(run=int(text), snapshot=0, topic=0, roots=(), closed=(), layer=1, overlay=())
+                self.view.param.update(run=int(text), **session.ANOTHER_RUN)
             case {"do": "live"}:
                 self.view.snapshot = 0
             case {"do": "copied"}:

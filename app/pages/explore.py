@@ -11,7 +11,7 @@ from app.board import Board, Message
 from app.export import trees
 from app.frame import Frame, identity, parse_identity
 from app.pages import explore_reading as reading
-from app.session import DIRECTIONS, PARTS, Context
+from app.session import DEFAULTS, DIRECTIONS, PARTS, Context
 from app.theme import style
 from app.views.cards import Finding, Marks, topic_list
 from app.views.controls import Controls, Moment, control_row
@@ -20,13 +20,28 @@ from app.views.find import find_topics
 from app.views.layout import WIDE
 from app.views.outline import tree_outline
 from app.views.palette import LIGHT
-from app.views.picture import CAP, Choice, Drawing, caption, draw, first_roots
+from app.views.picture import Choice, Drawing, caption, draw, first_roots
 from app.views.text import escape
 from app.views.tree_view import TreeView
 from engine.tree import Node
 
 _WIDE_TAB = "wide"
-_SHOWN = ("page", "run", "snapshot", "layer", "topic", "roots", "closed", "threshold", "direction", "part", "tab")
+_RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
+_SHOWN = (
+    "page",
+    "run",
+    "snapshot",
+    "layer",
+    "topic",
+    "roots",
+    "closed",
+    "hidden",
+    "most",
+    "threshold",
+    "direction",
+    "part",
+    "tab",
+)
 
 
 def explore_page(context: Context) -> Viewable:
@@ -50,8 +65,6 @@ class Explorer:
         self._asked: tuple[int, int] | None = None  # (run, snapshot) being fetched
         self._moments: tuple[Moment, ...] = ()
         self._auto: tuple[Node, ...] = ()
-        self._hidden: frozenset[Node] = frozenset()
-        self._cap = CAP
         self._aspect = WIDE
         self._finding = Finding("")
         self._documents = reading.Documents(context)
@@ -78,7 +91,13 @@ class Explorer:
         """What of the graph is shown, from the view."""
         view = self._view
         return Choice(
-            self._roots(), view.threshold, view.direction, view.part, _nodes(view.closed), self._hidden, self._cap
+            self._roots(),
+            view.threshold,
+            view.direction,
+            view.part,
+            _nodes(view.closed),
+            _nodes(view.hidden),
+            view.most,
         )
 
     def _roots(self) -> tuple[Node, ...]:
@@ -112,8 +131,6 @@ class Explorer:
         if self._view.page != "explore":
             return
         changed = {event.name for event in events}
-        if changed & {"run", "roots", "direction", "part"}:
-            self._cap = CAP
         if self._frame is not None and self._frame.run != self._view.run:
             self._forget()
         if changed & {"run", "snapshot", "page"}:
@@ -143,7 +160,7 @@ class Explorer:
 
     def _forget(self) -> None:
         """Begin anew with another run."""
-        self._frame, self._drawing, self._auto, self._hidden = None, None, (), frozenset()
+        self._frame, self._drawing, self._auto = None, None, ()
         self._moments, self._finding = (), Finding("")
 
     def _take(self, key: tuple[int, int], frame: Frame) -> None:
@@ -195,7 +212,7 @@ class Explorer:
     def _draw_controls(self, frame: Frame) -> None:
         state = Controls(
             chosen=bool(self._view.roots),
-            hidden=len(self._hidden),
+            hidden=len(self._view.hidden),
             moments=self._moments,
             pinned=self._view.snapshot,
             wide=self._view.tab == _WIDE_TAB,
@@ -251,7 +268,7 @@ class Explorer:
     @cached_property
     def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
         return {
-            "popular": lambda *_: self._put(roots=(), closed=(), part="union"),
+            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
             "open-all": lambda *_: self._put(closed=()),
             "wide": lambda *_: self._put(tab="" if self._view.tab == _WIDE_TAB else _WIDE_TAB),
             "direction": lambda _, value: self._shape(direction=value) if value in DIRECTIONS else None,
@@ -259,8 +276,8 @@ class Explorer:
             "threshold": lambda _, value: self._set_threshold(reading.threshold(value)),
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
-            "unhide": lambda *_: self._unhide(),
-            "more": lambda *_: self._show_more(),
+            "unhide": lambda *_: self._put(hidden=()),
+            "more": lambda *_: self._shape(most=2 * self._view.most),
             "size": lambda message, _: self._resize(message),
             "search": lambda message, value: self._search(value) if "value" in message else self._focus_search(),
             "rename": self._rename,
@@ -268,6 +285,8 @@ class Explorer:
         }
 
     def _put(self, **fields: Any) -> None:
+        if any(fields.get(name, was) != was for name, was in self._view.param.values().items() if name in _RECUT):
+            fields = {"most": DEFAULTS["most"]} | fields
         self._view.param.update(**fields)
 
     def _shape(self, **fields: Any) -> None:
@@ -281,14 +300,6 @@ class Explorer:
     def _pin(self, node: Node) -> None:
         self._put(roots=_flip(tuple(identity(root) for root in self._roots()), identity(node)))
 
-    def _unhide(self) -> None:
-        self._hidden = frozenset()
-        self._draw_all()
-
-    def _show_more(self) -> None:
-        self._cap *= 2
-        self._draw_all()
-
     def _rename(self, message: Message, value: str) -> None:
         node = parse_identity(str(message.get("id", "")))
         if node is not None:
@@ -300,8 +311,7 @@ class Explorer:
         if node in roots and len(roots) > 1:
             self._view.roots = tuple(identity(root) for root in roots if root != node)
         elif node not in roots:
-            self._hidden |= {node}
-            self._draw_all()
+            self._shape(hidden=(*self._view.hidden, identity(node)))
 
     def _list_layer(self, text: str) -> None:
         if self._frame is not None and text.isdecimal() and 1 <= int(text) <= self._frame.n_layers:

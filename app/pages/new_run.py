@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from app.actions import NewRun
 from app.board import Board, Message
 from app.orders import LINK_OF, STEPS, SWEEPS
-from app.session import Context
+from app.session import ANOTHER_RUN, Context
 from app.views.form import Field, bounds, default_text, form
 from engine import models, settings
 from engine.settings import Setting, SettingError
@@ -83,9 +83,7 @@ class NewRunForm:
     def _started(self, run: RunRow) -> None:
         self._typed = {}
         self._context.tell(f"Run {run.number} is on its way.", "success")
-        self._context.view.param.update(
-            page="watch", run=run.number, snapshot=0, layer=1, topic=0, roots=(), closed=(), overlay=(), tab=""
-        )
+        self._context.view.param.update(page="watch", run=run.number, tab="", **ANOTHER_RUN)
 
     def _check(self) -> tuple[dict[str, str], NewRun | None]:
         """Errors by field ("" = about several), and the order when there is none."""

@@ -9,7 +9,7 @@ from panel.viewable import Viewable
 from app.board import Board, Message
 from app.feed import Tick
 from app.pages.new_run import NewRunForm
-from app.session import Context
+from app.session import ANOTHER_RUN, Context
 from app.views.icons import icon
 from app.views.markup import run_title
 from app.views.run_list import empty_store, preparing, run_list
@@ -82,11 +82,7 @@ class Runs:
             case {"do": "new"}:
                 view.tab = "new"
             case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():
-                choice = (
-                    {}
-                    if int(text) == view.run
-                    else {"snapshot": 0, "topic": 0, "roots": (), "closed": (), "overlay": ()}
-                )
+                choice = {} if int(text) == view.run else ANOTHER_RUN
                 view.param.update(page=page, run=int(text), tab="", **choice)
             case {"do": ("pause" | "resume" | "stop") as verb, "run": str(text)} if text.isdecimal():
                 self._context.later(partial(getattr(self._context.actions, verb), int(text)), lambda _: None)

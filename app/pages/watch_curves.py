@@ -44,6 +44,7 @@ class WatchCurves:
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
         self._runs: tuple[int, ...] = ()
         self._layers = -1
+        self._asked: set[int] = set()
         self._heldout = 0
         self.page = pn.FlexBox(
             _card(self._head, self._perplexity.figure),
@@ -66,13 +67,17 @@ class WatchCurves:
         self._runs = tuple(number for number in wanted if feed.run(number) is not None)
         self.draw_head()
         self.stream()
-        for number in self._runs:
-            if feed.known_history(number) is None:
-                self._context.later(partial(feed.history, number), lambda _: self._take())
 
-    def _take(self) -> None:
+    def _take(self, number: int) -> None:
+        self._asked.discard(number)
         self.stream()
         self._arrived()
+
+    def _ask(self, number: int) -> None:
+        """Fetch the history of a run that is not, or no longer, in memory."""
+        if number not in self._asked:
+            self._asked.add(number)
+            self._context.later(partial(self._context.feed.history, number), lambda _: self._take(number))
 
     def draw_head(self) -> None:
         """Say which runs are shown, and which could be."""
@@ -106,6 +111,9 @@ class WatchCurves:
     def stream(self) -> None:
         """Bring every source up to date with the histories in memory."""
         feed = self._context.feed
+        for number in self._runs:
+            if feed.known_history(number) is None and feed.run(number) is not None:
+                self._ask(number)
         self._perplexity.grow(len(self._runs))
         for place in range(len(self._perplexity.sources)):
             history = feed.known_history(self._runs[place]) if place < len(self._runs) else None

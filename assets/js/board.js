@@ -81,6 +81,7 @@ export function render({model, view}) {
   const root = document.createElement("div")
   root.className = "tp-board"
   topiary.adopt(view.shadow_el, ["board", ...model.sheets])
+  topiary.known(view.model)
   const tell = (name, element, more = {}) => {
     const form = element.closest("form")
     const data = {...element.dataset}

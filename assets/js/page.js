@@ -13,6 +13,11 @@ const topiary = {
   adopt(root, names) {
     root.adoptedStyleSheets = [...root.adoptedStyleSheets, ...names.map((name) => this.sheet(name))]
   },
+  // BokehJS takes a component that came later than its page for one made here, and would send the whole of it
+  // back with its first message; the server knows it.
+  known(model) {
+    model.document?._new_models?.delete(model)
+  },
 }
 
 // Panel would read every module letter by letter for imports by bare name; no module of ours has any.

@@ -22,6 +22,7 @@ function place_of(node) {
 
 export function render({model, view}) {
   topiary.adopt(view.shadow_el, model.sheets)
+  topiary.known(view.model)
   const stage = element("div", "tp-stage")
   const canvas = document.createElementNS(NS, "svg")
   const world = document.createElementNS(NS, "g")

@@ -1,10 +1,12 @@
 """The server listens where it should, and its page is painted before its scripts are read."""
 
 import socket
+from types import SimpleNamespace
 
 import pytest
+from tornado.websocket import WebSocketClosedError
 
-from app import serve, theme
+from app import cli, ports, serve, theme
 from app.board import Board
 from app.pages.guide import chapter, chapters
 
@@ -18,17 +20,17 @@ def taken():
 
 
 def test_a_port_somebody_chose_is_never_exchanged_for_another(taken):
-    with pytest.raises(serve.ServeError, match=rf"port {taken} of 127.0.0.1 is taken; choose another with --port"):
-        serve.choose_port("127.0.0.1", taken)
+    with pytest.raises(ports.ServeError, match=rf"port {taken} of 127.0.0.1 is taken; choose another with --port"):
+        ports.choose_port("127.0.0.1", taken)
 
 
 def test_without_a_chosen_port_the_next_free_one_is_taken(taken, monkeypatch):
-    monkeypatch.setattr(serve, "USUAL_PORT", taken)
-    assert taken < serve.choose_port("127.0.0.1", None) < taken + serve.TRIED_PORTS
+    monkeypatch.setattr(ports, "USUAL_PORT", taken)
+    assert taken < ports.choose_port("127.0.0.1", None) < taken + ports.TRIED_PORTS
 
 
 def test_port_zero_is_any_free_port():
-    assert serve.choose_port("127.0.0.1", 0) > 0
+    assert ports.choose_port("127.0.0.1", 0) > 0
 
 
 def test_only_this_machine_may_open_sessions_by_default():
@@ -68,3 +70,22 @@ def test_a_board_hears_only_messages_that_say_what_to_do():
     for message in ("text", {"no": "do"}, {"do": 3}, {"do": "go", "page": "runs"}):
         board._handle_msg(message)
     assert heard == [{"do": "go", "page": "runs"}]
+
+
+@pytest.mark.parametrize("command", [("serve",), ("demo", "--no-browser")])
+def test_a_taken_port_is_one_sentence_for_every_command_that_serves(command, taken, tmp_path, capsys):
+    store = str(tmp_path / "store.db")
+    assert cli.main([*command, "--store", store, "--port", str(taken)]) == 2
+    said = capsys.readouterr().err.strip()
+    assert said.startswith(f"topiary {command[0]}: port {taken} of 127.0.0.1 is taken; choose another with --port")
+    assert "\n" not in said
+
+
+def test_only_a_message_to_a_closed_browser_is_overlooked():
+    reported = []
+    loop = SimpleNamespace(default_exception_handler=reported.append)
+    serve._overlook_leaving(loop, {"exception": WebSocketClosedError()})
+    assert reported == []
+    for context in ({"exception": ValueError("x")}, {"exception": ConnectionError()}, {"message": "slow"}):
+        serve._overlook_leaving(loop, context)
+    assert len(reported) == 3

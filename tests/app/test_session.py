@@ -20,6 +20,8 @@ VIEWS = st.fixed_dictionaries(
         "topic": WHOLE,
         "roots": IDENTITIES.map(tuple),
         "closed": IDENTITIES.map(tuple),
+        "hidden": IDENTITIES.map(tuple),
+        "most": st.integers(1, 100_000),
         "threshold": st.floats(0, 1e6),
         "direction": st.sampled_from(session.DIRECTIONS),
         "part": st.sampled_from(session.PARTS),

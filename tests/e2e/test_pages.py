@@ -44,6 +44,16 @@ def test_the_address_holds_the_whole_view_and_back_goes_back(server, page):
     assert "page=watch" in page.url
 
 
+def test_going_to_another_page_leaves_no_complaint_in_the_terminal(server, page):
+    page.goto(f"{server.url}?page=runs&run=1")
+    page.get_by_role("link", name="Explore").click()
+    page.get_by_role("treeitem").first.wait_for()
+    page.wait_for_timeout(1000)  # the picture tells its size
+    page.close()
+    server.stop()
+    assert [line for line in server.log if "Warning" in line or "Traceback" in line] == []
+
+
 def test_words_that_look_like_markup_are_shown_as_text(server, page):
     page.on("dialog", lambda dialog: pytest.fail("a word of the corpus was run as a script"))
     page.goto(f"{server.url}?page=watch&run=1")

@@ -238,3 +238,20 @@ def test_opening_the_page_draws_the_tree_once(frame: Frame, monkeypatch: pytest.
     monkeypatch.setattr(Explorer, "_draw_tree", lambda _, shown: drawn.append(shown))
     Session(frame)
     assert drawn == [frame]
+
+
+def test_hidden_topics_and_opened_chips_are_in_the_address(frame: Frame) -> None:
+    session = Session(make_frame((120, 6)), threshold=0.0)
+    session.hear("more", layer=1)
+    gone = sorted(session.shown() - set(session.chips()))[0]
+    session.hear("hide", id=gone)
+    again = Session(make_frame((120, 6)), **from_query(to_query(session.view)))
+    assert gone not in again.shown()
+    assert again.shown() == session.shown()
+
+
+def test_another_cut_of_the_graph_begins_with_few_topics_again(frame: Frame) -> None:
+    session = Session(make_frame((120, 6)), threshold=0.0)
+    session.hear("more", layer=1)
+    session.hear("direction", value="up")
+    assert session.view.most == View().most

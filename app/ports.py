@@ -1,0 +1,53 @@
+"""Where the server may listen; light to import, so that a taken port is told before anything else is begun."""
+
+import socket
+import sys
+
+USUAL_PORT = 5006
+TRIED_PORTS = 20
+
+
+class ServeError(Exception):
+    """The server cannot start; the message is one sentence for the user."""
+
+
+def choose_port(address: str, port: int | None) -> int:
+    """The port to listen on: the one asked for, any free one for 0, the first free one from 5006 for None.
+
+    Raises
+    ------
+    ServeError
+        When it is taken.
+    """
+    if port == 0:
+        with _probe(address) as probe:
+            probe.bind((address, 0))
+            return int(probe.getsockname()[1])
+    if port is not None:
+        if not _is_free(address, port):
+            raise ServeError(
+                f"port {port} of {address} is taken; choose another with --port, or --port 0 for any free one"
+            )
+        return port
+    for candidate in range(USUAL_PORT, USUAL_PORT + TRIED_PORTS):
+        if _is_free(address, candidate):
+            return candidate
+    raise ServeError(
+        f"ports {USUAL_PORT} to {USUAL_PORT + TRIED_PORTS - 1} of {address} are all taken; choose one with --port"
+    )
+
+
+def _is_free(address: str, port: int) -> bool:
+    with _probe(address) as probe:
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def _probe(address: str) -> socket.socket:
+    probe = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    if sys.platform != "win32":  # on Windows this option would let two servers share a port
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return probe
