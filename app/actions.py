@@ -11,7 +11,7 @@ from time import monotonic
 
 from app import launcher, orders
 from app.feed import Feed
-from store import labels, runs
+from store import labels, matches, runs
 from store.database import Database, open_database
 from store.runs import RunRow
 
@@ -114,6 +114,16 @@ class Actions:
         """Give a topic (identity number from 1) a name; an empty text takes it away."""
         labels.set(self._writing(), run, layer, topic, text)
         self.feed.relabel(run)
+
+    def match_topics(self, run_a: int, run_b: int, decision: matches.Decision) -> None:
+        """Write down which topic of one run is which of the other."""
+        matches.decide(self._writing(), run_a, run_b, decision)
+        self.feed.relabel(run_b)
+
+    def unmatch_topics(self, run_a: int, run_b: int, decision: matches.Decision) -> None:
+        """Take back what was decided about the topics of a pair."""
+        matches.undo(self._writing(), run_a, run_b, decision)
+        self.feed.relabel(run_b)
 
     def keep_house(self, rows: Sequence[RunRow]) -> None:
         """Forget ended workers and start what is queued; the feed calls it after every look."""

@@ -177,6 +177,16 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     tree.add_argument("--threshold", type=float, default=5.0, help="edges above threshold / K of the lower layer (5)")
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
+    compare = _command(commands, "compare", "compare", "say how the topics of two runs differ", reads=True)
+    compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
+    compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
+    compare.add_argument(
+        "--threshold", type=float, default=5.0, help="edges above threshold / K of the lower layer (5)"
+    )
+    compare.add_argument("--most", type=int, default=12, help="changed topics to list (default 12)")
+    for side in ("a", "b"):
+        text = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
+        compare.add_argument(f"--minibatch-{side}", type=int, help=text)
     points = _command(commands, "points", "points", "print every point of a run as CSV")
     for parser in (show, topics, tree, points):
         _run_argument(parser)

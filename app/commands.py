@@ -242,6 +242,21 @@ def tree(wanted: argparse.Namespace) -> int:
     return 0
 
 
+def compare(wanted: argparse.Namespace) -> int:
+    """Say how the topics of two runs differ."""
+    from app.compare_command import compare_runs
+
+    db = open_database(wanted.store)
+    rows = find_run(db, wanted.run_a), find_run(db, wanted.run_b)
+    frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
+    try:
+        text = compare_runs(db, frames, wanted.threshold, most=wanted.most, as_json=wanted.json)
+    except ValueError as error:
+        raise Mistake(str(error)) from error
+    _say(text)
+    return 0
+
+
 def points(wanted: argparse.Namespace) -> int:
     """Print every point of a run as CSV."""
     db = open_database(wanted.store)
@@ -317,13 +332,16 @@ def find_run(db: Database, text: str) -> RunRow:
 
 
 def _frame(wanted: argparse.Namespace) -> "Frame":
+    db = open_database(wanted.store)
+    return _frame_of(db, find_run(db, wanted.run), wanted.minibatch)
+
+
+def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Frame":
     from app.frame import build_frame
 
-    db = open_database(wanted.store)
-    row = find_run(db, wanted.run)
     rows = sorted(snapshots.every(db, row.number), key=lambda snapshot: snapshot.minibatch)
-    if wanted.minibatch is not None:
-        rows = [snapshot for snapshot in rows if snapshot.minibatch <= wanted.minibatch]
+    if minibatch is not None:
+        rows = [snapshot for snapshot in rows if snapshot.minibatch <= minibatch]
     if not rows:
         raise Mistake(f"run {row.number} has no topics yet ({launcher.state_of(row)}: {row.message})")
     chosen = rows[-1]

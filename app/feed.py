@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import launcher, notice
+from app.comparisons import Comparisons
 from app.frame import Frame, build_frame
 from app.frames import Frames
 from app.histories import Histories
@@ -134,6 +135,7 @@ class Feed:
         self._live: set[int] = set()
         self._pulse = 0.0
         self._frames = Frames()
+        self.comparisons = Comparisons()
         self._vocabularies: dict[int, tuple[str, ...]] = {}
 
     # ------------------------------------------------------------------ life

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from app.feed import Feed, Tick
     from store.database import Database
 
-PAGES = ("runs", "watch", "explore", "guide")
+PAGES = ("runs", "watch", "explore", "compare", "guide")
 DIRECTIONS = ("down", "up")
 PARTS = ("union", "shared", "unique")
 AXES = ("minibatches", "documents", "seconds")
+SIDES = ("run", "partner")
+SORTS = ("change", "score", "share", "popularity", "margin")
+IDENTICAL = ("hidden", "shown")
 
 _IDENTITY = re.compile(r"L([1-9]\d{0,2}):([1-9]\d{0,5})")
 _NUMBER = re.compile(r"\d{1,9}")
@@ -35,6 +38,10 @@ class View(param.Parameterized):
 
     ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
+
+    On the compare page ``partner`` is the run that ``run`` is compared with (0 = the usual one), with a
+    snapshot and roots of its own; ``side`` says whose ``topic`` is selected, ``listed`` whose layer's pairs
+    are listed (0 = all), at most ``pairs`` of them in the order ``sort``, ``identical`` whether equal settings are listed too.
     """
 
     page: Any = param.Selector(default="watch", objects=list(PAGES))
@@ -52,6 +59,14 @@ class View(param.Parameterized):
     overlay = param.ClassSelector(default=(), class_=tuple)
     axis: Any = param.Selector(default="minibatches", objects=list(AXES))
     tab = param.String(default="")
+    partner = param.Integer(default=0, bounds=(0, None))
+    partner_snapshot = param.Integer(default=0, bounds=(0, None))
+    partner_roots = param.ClassSelector(default=(), class_=tuple)
+    side: Any = param.Selector(default="run", objects=list(SIDES))
+    sort: Any = param.Selector(default="change", objects=list(SORTS))
+    listed = param.Integer(default=0, bounds=(0, 999))
+    pairs = param.Integer(default=40, bounds=(1, 100_000))
+    identical: Any = param.Selector(default="hidden", objects=list(IDENTICAL))
 
 
 Callback: TypeAlias = Callable[..., None]
@@ -97,7 +112,7 @@ FIELDS = tuple(name for name in View.param if name != "name")
 DEFAULTS: dict[str, Any] = {name: View.param[name].default for name in FIELDS}
 
 ANOTHER_RUN = {
-    name: DEFAULTS[name] for name in ("snapshot", "layer", "topic", "roots", "closed", "hidden", "most", "overlay")
+    name: DEFAULTS[name] for name in ("snapshot", "layer", "topic", "roots", "closed", "hidden", "most", "overlay", "side")
 }  # what was chosen of one run means nothing in another
 
 
@@ -177,4 +192,12 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "overlay": _numbers,
     "axis": _one_of(AXES),
     "tab": _word,
+    "partner": _whole(0),
+    "partner_snapshot": _whole(0),
+    "partner_roots": _identities,
+    "side": _one_of(SIDES),
+    "sort": _one_of(SORTS),
+    "listed": _whole(0, 999),
+    "pairs": _whole(1, 100_000),
+    "identical": _one_of(IDENTICAL),
 }

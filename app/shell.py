@@ -21,6 +21,7 @@ from app.actions import Actions
 from app.board import Board
 from app.component import Component, Message, served
 from app.feed import TROUBLE, Feed, Tick
+from app.pages.compare import compare_page
 from app.pages.explore import explore_page
 from app.pages.guide import guide_page
 from app.pages.runs import runs_page
@@ -34,6 +35,7 @@ PAGES: dict[str, Callable[[session.Context], Viewable]] = {
     "runs": runs_page,
     "watch": watch_page,
     "explore": explore_page,
+    "compare": compare_page,
     "guide": guide_page,
 }
 AFTER_ANSWER = 0.15  # seconds; by then the browser has its scripts, and is busy with them for a while

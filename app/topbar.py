@@ -14,6 +14,7 @@ PLACES = (
     ("runs", "Runs", "list"),
     ("watch", "Watch", "pulse"),
     ("explore", "Explore", "tree"),
+    ("compare", "Compare", "compare"),
     ("guide", "Guide", "book"),
 )
 

@@ -11,8 +11,9 @@ above.  The top layer has words only.  Hellinger rather than Jensen-Shannon beca
 0 and 1 as well, needs no logarithm of a zero, and is one matrix product for all pairs of a layer.
 
 A layer is solved as a whole (Jonker-Volgenant, through scipy), from the top down, so that parents are
-known when their children are matched.  Leaving two topics without a partner costs ``threshold``, so no
-pair is dearer than that, and "unmatched" is an answer like any other.
+known when their children are matched.  Leaving two topics without a partner costs ``threshold``, or the
+median cost of all pairs of the layer where that is lower: topics no more alike than two picked at random
+are no pair, and "unmatched" is an answer like any other.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,6 +29,7 @@ from engine.contract import Array, FloatArray, Topics
 KIN = 0.25
 THRESHOLD = 0.7
 NONE = -1
+_ENOUGH = 8  # topics on either side before their median cost says what is alike by chance
 _SAME = 1e-6  # a squared distance this small is the rounding of single precision
 
 Costs: TypeAlias = NDArray[np.float32]
@@ -115,7 +117,7 @@ def align(
     kin : float
         Part of the parents in the cost, 0 to 1.
     threshold : float
-        Cost above which two topics are rather left alone, 0 to 1.
+        Cost above which two topics are rather left alone, 0 to 1 (or the median cost, see above).
 
     Raises
     ------
@@ -135,10 +137,10 @@ def align(
         if layer < common:
             origins = _origins(first.phi[layer], popular[0][layer]), _origins(second.phi[layer], popular[1][layer])
             terms = [terms[0]._replace(part=1.0 - kin), _parents(origins, solved[layer + 1], kin)]
-        cost = sum(term.part * _distances(term) for term in terms)
+        cost = np.asarray(sum(term.part * _distances(term) for term in terms), dtype=np.float32)
         decided = [each for each in fixed if each.layer == layer]
-        solved[layer] = _solve(layer, np.asarray(cost, dtype=np.float32), terms, decided, threshold)
-        costs.append(np.asarray(cost, dtype=np.float32))
+        solved[layer] = _solve(layer, cost, terms, decided, min(threshold, _chance(cost)))
+        costs.append(cost)
     for layer in range(common + 1, max(len(first.phi), len(second.phi)) + 1):
         solved[layer] = _alone(layer, _width(first, layer), _width(second, layer))
     return Alignment(tuple(match for layer in sorted(solved) for match in solved[layer]), tuple(costs[::-1]))
@@ -198,6 +200,11 @@ def _distances_of(term: _Term, rows: Array, columns: Array) -> FloatArray:
     missing = 1.0 - ((first**2).sum(axis=0) + (second**2).sum(axis=0)) / 2  # mass of unmatched parents
     squared = ((first - second) ** 2).sum(axis=0) / 2 + np.where(missing > _SAME, missing, 0.0)
     return np.sqrt(np.clip(squared, 0.0, 1.0))
+
+
+def _chance(cost: Costs) -> float:
+    """What a pair of topics picked at random costs; 1 where there are too few to tell."""
+    return float(np.median(cost)) if min(cost.shape) >= _ENOUGH else 1.0
 
 
 def _solve(layer: int, cost: Costs, terms: list[_Term], decided: list[Fixed], threshold: float) -> list[Match]:

@@ -53,7 +53,7 @@ def control_row(frame: Frame, choice: Choice, state: Controls) -> str:
         _roots(frame, choice, chosen=state.chosen),
         _segments("direction", choice.direction, _DIRECTIONS),
         _segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
-        _threshold(choice.threshold),
+        threshold_slider(choice.threshold),
         _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
         _moments(frame, state),
@@ -101,7 +101,8 @@ def _button(do: str, word: str, hint: str) -> str:
     return f'<button class="ex-soft" data-do="{do}" title="{hint}">{word}</button>'
 
 
-def _threshold(threshold: float) -> str:
+def threshold_slider(threshold: float) -> str:
+    """Write the slider of the threshold tau."""
     low, high, step = SLIDER
     hint = "An edge is drawn when its weight is above τ / K, with K topics in the layer below"
     scale = f'min="{low:g}" max="{high:g}" step="{step:g}" value="{min(threshold, high):g}"'

@@ -18,6 +18,14 @@ _FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 _CAPTION = 24.0
 
 
+class Stroke(NamedTuple):
+    """How one edge is drawn that differs from the others, and the word for it in its tooltip."""
+
+    colour: str
+    dash: str
+    word: str
+
+
 class Look(NamedTuple):
     """How the picture is drawn.
 
@@ -32,6 +40,12 @@ class Look(NamedTuple):
     direction : "down" or "up"
         Where opening leads.
     selected : Node or None
+    strokes : mapping of (parent, child) to Stroke
+        Edges drawn otherwise than in the colour of their layer.
+    twins : mapping of Node to str
+        Identities of the same topics in the picture beside this one.
+    beneath : str
+        SVG drawn under everything else.
     """
 
     theme: Theme = LIVE
@@ -39,6 +53,9 @@ class Look(NamedTuple):
     onward: Collection[Node] = ()
     direction: Direction = "down"
     selected: Node | None = None
+    strokes: Mapping[tuple[Node, Node], Stroke] = {}
+    twins: Mapping[Node, str] = {}
+    beneath: str = ""
 
     @property
     def live(self) -> bool:
@@ -59,7 +76,12 @@ def tree_svg(scene: Scene, look: Look) -> str:
     """Write the picture as one SVG element."""
     layout, theme = scene.layout, look.theme
     label = f"Topic tree, {len(scene.part.nodes)} topics"
-    inside = [*_bands(scene, look), *_edges(scene, look), *(_node(scene, node, look) for node in layout.places)]
+    inside = [
+        look.beneath,
+        *_bands(scene, look),
+        *_edges(scene, look),
+        *(_node(scene, node, look) for node in layout.places),
+    ]
     width, height = layout.width, layout.height
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
     if look.live:
@@ -111,6 +133,10 @@ def _edges(scene: Scene, look: Look) -> list[str]:
 
 def _edge(frame: Frame, curve: Curve, look: Look) -> str:
     path = f'<path d="{curve.path}" stroke-width="{curve.width:.2f}"'
+    stroke = look.strokes.get((curve.edge.above, curve.edge.below))
+    if stroke is not None:
+        path += f' stroke="{stroke.colour}" stroke-opacity=".75"'
+        path += f' stroke-dasharray="{stroke.dash}"' if stroke.dash else ""
     if not look.live:
         return f"{path}/>"
     edge = curve.edge
@@ -120,6 +146,7 @@ def _edge(frame: Frame, curve: Curve, look: Look) -> str:
         f"{frame.rank(edge.below)} (layer {edge.layer - 1})\n"
         f"weight {number(edge.weight)} = {flat:.1f} / topics of layer {edge.layer - 1}"
     )
+    tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
     ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{escape(tip)}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{path} class="tp-line"/></g>'
 
@@ -150,8 +177,9 @@ def _roles(scene: Scene, box: Box, look: Look) -> str:
     chosen = "true" if node == look.selected else "false"
     kind = " tp-root" if node in scene.part.roots else ""
     level = 1 + max(band.layer for band in scene.layout.bands) - node.layer
+    twin = f' data-twin="{look.twins[node]}"' if node in look.twins else ""
     return (
         f' class="tp-node{kind}" data-id="{identity(node)}" role="treeitem" tabindex="-1" aria-level="{level}"{opened}'
-        f' aria-selected="{chosen}" aria-label="{escape(label)}"'
+        f' aria-selected="{chosen}"{twin} aria-label="{escape(label)}"'
         f' data-tip="{escape(frame.title(node))}&#10;{escape(head)}&#10;{escape(words)}"'
     )

@@ -20,6 +20,8 @@ class TreeView(Component):
         What `draw` wrote with the live theme; empty while there is nothing to show.
     selected : str
         Identity of the chosen topic, or "".
+    group : str
+        Trees of one page with the same group move, zoom and light up together; "" is alone.
     note : str
         The sentence shown instead of an empty picture.
     heard : (message) -> None
@@ -30,6 +32,7 @@ class TreeView(Component):
     svg = param.String(default="")
     selected = param.String(default="")
     note = param.String(default="")
+    group = param.String(default="")
 
     _bundle = asset("js/tree.js")
 

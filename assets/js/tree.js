@@ -2,6 +2,9 @@
 // only moves it about and reports {do, id} for what the visitor wants.
 //
 // Zoom, focus and the place of the topic last touched survive every update.
+//
+// Trees of one group (two runs compared) share their camera; hovering a topic of one lights its twin, the
+// node that its data-twin names, in the others.
 
 const NS = "http://www.w3.org/2000/svg"
 const FAR = 0.66 // below this scale the words are too small: the boxes show their gist instead
@@ -40,7 +43,15 @@ export function render({model, view}) {
 
   // ---------------------------------------------------------------- camera
 
+  const link = (what, more) => {
+    if (model.group !== "") { document.dispatchEvent(new CustomEvent("tp-link", {detail: {group: model.group, from: model.id, what, ...more}})) }
+  }
   const settle = (moving) => {
+    show_camera(moving)
+    const {x, y, k, fitted} = camera
+    link("camera", {camera: {x, y, k, fitted}, moving})
+  }
+  const show_camera = (moving) => {
     world.classList.toggle("tp-moving", moving && !still.matches)
     world.style.transform = `translate(${camera.x}px,${camera.y}px) scale(${camera.k})`
     stage.classList.toggle("tp-far", camera.k < FAR)
@@ -73,7 +84,7 @@ export function render({model, view}) {
   const node = (id) => world.querySelector(`.tp-node[data-id="${CSS.escape(id ?? "")}"]`)
   const edges = () => [...world.querySelectorAll(".tp-edge")]
   const say = (name, id = null, more = {}) => {
-    if (id) { anchor = id }
+    if (id) { anchor = id; link("anchor", {}) }
     model.send_msg({do: name, id, ...more})
   }
 
@@ -161,6 +172,7 @@ export function render({model, view}) {
     follow("to", "from")
     return lit
   }
+  const twin = (id) => node(id)?.dataset.twin ?? ""
   const unlight = () => {
     stage.classList.remove("tp-dim")
     world.querySelectorAll(".tp-lit").forEach(each => each.classList.remove("tp-lit"))
@@ -171,11 +183,25 @@ export function render({model, view}) {
     if (target.classList.contains("tp-edge")) {
       target.classList.add("tp-lit")
       lit = new Set([target.dataset.from, target.dataset.to])
+      link("light", {from_id: twin(target.dataset.from), id: twin(target.dataset.to)})
     } else {
       lit = flow(target.dataset.id)
+      link("light", {id: twin(target.dataset.id)})
     }
+    dim(lit)
+  }
+  const dim = (lit) => {
     stage.classList.add("tp-dim")
     lit.forEach(id => node(id)?.classList.add("tp-lit"))
+  }
+  const mirror = ({id, from_id}) => { // what the tree beside this one lights up
+    unlight()
+    if (from_id === undefined) {
+      if (node(id)) { dim(flow(id)) }
+      return
+    }
+    edges().find(each => each.dataset.from === from_id && each.dataset.to === id)?.classList.add("tp-lit")
+    dim(new Set([from_id, id]))
   }
   const show = (target, x, y, high = y) => {
     const [title, ...rest] = target.dataset.tip.split("\n")
@@ -185,7 +211,11 @@ export function render({model, view}) {
     const top = y + 18 + tip.offsetHeight > stage.clientHeight ? high - tip.offsetHeight - 12 : y + 18
     tip.style.transform = `translate(${Math.max(8, left)}px,${Math.max(8, top)}px)`
   }
-  const hide = () => { tip.hidden = true; unlight() }
+  const hide = () => {
+    tip.hidden = true
+    unlight()
+    link("dark", {})
+  }
   const at = (event) => {
     const box = stage.getBoundingClientRect()
     return [event.clientX - box.left, event.clientY - box.top]
@@ -352,7 +382,18 @@ export function render({model, view}) {
   })
   watcher.observe(stage)
   document.addEventListener("keydown", slash)
-  model.on("remove", () => { watcher.disconnect(); document.removeEventListener("keydown", slash) })
+  const heard = ({detail}) => {
+    if (model.group === "" || detail.group !== model.group || detail.from === model.id) { return }
+    const acts = {
+      camera: () => { Object.assign(camera, detail.camera); show_camera(detail.moving) },
+      anchor: () => { anchor = null },
+      light: () => mirror(detail),
+      dark: unlight,
+    }
+    acts[detail.what]?.()
+  }
+  document.addEventListener("tp-link", heard)
+  model.on("remove", () => { watcher.disconnect(); document.removeEventListener("keydown", slash); document.removeEventListener("tp-link", heard) })
   model.on("svg", draw)
   model.on("note", () => { note.textContent = model.note })
   model.on("selected", choose)

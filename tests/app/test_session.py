@@ -28,6 +28,14 @@ VIEWS = st.fixed_dictionaries(
         "overlay": st.lists(st.integers(1, 999_999), unique=True, max_size=6).map(tuple),
         "axis": st.sampled_from(session.AXES),
         "tab": st.text(string.ascii_lowercase + "-", max_size=12),
+        "partner": WHOLE,
+        "partner_snapshot": WHOLE,
+        "partner_roots": IDENTITIES.map(tuple),
+        "side": st.sampled_from(session.SIDES),
+        "sort": st.sampled_from(session.SORTS),
+        "listed": st.integers(0, 999),
+        "pairs": st.integers(1, 100_000),
+        "identical": st.sampled_from(session.IDENTICAL),
     }
 )
 

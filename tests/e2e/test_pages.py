@@ -10,6 +10,7 @@ SEEN = {
     "runs": "1 in this store",
     "watch": "Layer-adaptive step sizes",
     "explore": "rose",
+    "compare": "There is only one run yet",
     "guide": "What Topiary does",
 }
 

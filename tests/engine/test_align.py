@@ -171,6 +171,19 @@ def test_margin_is_what_the_second_best_answer_costs_more() -> None:
             assert match.margin == pytest.approx(cost[match.first].min() - 0.9, abs=1e-4)
 
 
+def test_topics_no_more_alike_than_any_two_are_no_pair() -> None:
+    rng = np.random.default_rng(12)
+    common = rng.dirichlet(np.full(60, 1.0))[:, None]  # every topic is mostly this: all costs are low
+    first, second = (0.8 * common + 0.2 * rng.dirichlet(np.full(60, 0.05), 10).T for _ in range(2))
+    second[:, :5] = first[:, 5:]
+    found = align(Topics((first,), np.ones(10)), Topics((second,), np.ones(10)))
+    typical = float(np.median(found.costs[0]))
+    assert typical < 0.5
+    assert {5 + k: k for k in range(5)}.items() <= found.partners(1).items()
+    assert all(1 - match.score < typical for match in found.matches if match.paired)
+    assert len(found.partners(1)) < 10
+
+
 def test_decisions_stand_and_the_rest_is_matched_around_them() -> None:
     original = hierarchy()
     decided = [Fixed(1, 0, 3), Fixed(1, 5, NONE), Fixed(2, NONE, 2), Fixed(1, 400, 1), Fixed(9, 0, 0)]

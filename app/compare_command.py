@@ -1,0 +1,81 @@
+"""What ``topiary compare`` prints: the summary of two runs' topics, or everything as JSON."""
+
+import math
+
+from app.changes import KINDS, agreement, counted, edge_changes
+from app.comparison import Comparison, Pair, compare
+from app.decisions import decisions
+from app.export import comparison as files
+from app.frame import Frame
+from app.views.compare_table import signed, sorted_pairs
+from engine.tree import Node
+from store.database import Database
+
+
+def compare_runs(
+    db: Database, frames: tuple[Frame, Frame], threshold: float, *, most: int = 12, as_json: bool = False
+) -> str:
+    """Match two frames, people's decisions honoured, and write what changed.
+
+    Parameters
+    ----------
+    db : Database
+    frames : pair of Frame
+        What is compared with, and what is looked at.
+    threshold : float
+        Edges are above ``threshold / K`` of the lower layer.
+    most : int
+        Changed topics to list.
+    as_json : bool
+        Write all topics and edges as JSON instead.
+
+    Raises
+    ------
+    ValueError
+        When the two have no word in common.
+    """
+    found = compare(frames[0], frames[1], decisions(db, frames[0].run, frames[1].run))
+    return _json(found, threshold) if as_json else summary_text(found, threshold, most)
+
+
+def summary_text(comparison: Comparison, threshold: float, most: int) -> str:
+    """Write agreement, counts of edges, and the most changed topics as lines."""
+    a, b = comparison.a, comparison.b
+    changes = edge_changes(comparison, threshold)
+    now, counts = agreement(comparison, changes), counted(changes)
+    lines = [
+        f"A: run {a.run}, mini-batch {a.minibatch:,}, {'-'.join(map(str, a.widths))}   "
+        f"B: run {b.run}, mini-batch {b.minibatch:,}, {'-'.join(map(str, b.widths))}"
+    ]
+    for place in range(len(now.scores) - 1, -1, -1):
+        paired = len(comparison.alignment.partners(place + 1))
+        lines.append(
+            f"layer {place + 1}: {paired} of {a.widths[place]} and {b.widths[place]} topics matched, "
+            f"mean score {_ratio(now.scores[place])}, {100 * now.matched[place]:.0f} % of the mass"
+        )
+    told = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
+    lines.append(f"edges: {told}; F1 {_ratio(now.edges)}, correlation of weights {_ratio(now.correlation)}")
+    lines += [_line(comparison, pair) for pair in sorted_pairs(comparison, "change")[: max(0, most)]]
+    return "\n".join(lines)
+
+
+def _json(comparison: Comparison, threshold: float) -> str:
+    return files.as_json(comparison, threshold).rstrip("\n")
+
+
+def _line(comparison: Comparison, pair: Pair) -> str:
+    ends = f"{_end(comparison.a, pair.a)} -> {_end(comparison.b, pair.b)}"
+    share = signed(comparison.share_change(pair))
+    if not pair.paired:
+        return f"L{pair.layer}  no partner            share {share:>6}  {ends}"
+    words = comparison.words(pair)
+    moved = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
+    return f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{moved}"
+
+
+def _end(frame: Frame, node: Node | None) -> str:
+    return "none" if node is None else f"{frame.rank(node)} {frame.title(node)}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else "-"

@@ -1,0 +1,156 @@
+"""A comparison as files: the pairs as CSV, the edges as CSV, and everything as JSON."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from app.changes import EdgeChange, agreement, counted, edge_changes
+from app.comparison import Comparison, Side
+from app.frame import Frame, identity
+from engine.tree import Edge, Node
+
+_SIDES: tuple[Side, ...] = ("a", "b")
+_TOPIC = ("topic", "rank", "share", "name", "words")
+
+
+def topic_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """List every pair, layer 1 first.
+
+    Returns
+    -------
+    list of dict
+        ``layer``; for ``a`` and ``b`` the ``topic`` (identity number), ``rank``, ``share``, ``name`` and
+        ``words`` of either side, None where it has no partner; ``score``, ``margin``, ``by_hand``,
+        ``share_change``, and the words that ``entered`` and ``left``.
+    """
+    rows = []
+    for pair in comparison.pairs:
+        words = comparison.words(pair)
+        sides = {side: _topic(comparison.frame(side), pair.on(side)) for side in _SIDES}
+        known = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
+        change = {"share_change": comparison.share_change(pair), "entered": words.entered, "left": words.left}
+        rows.append({"layer": pair.layer} | sides | known | change)
+    return rows
+
+
+def edge_rows(changes: Sequence[EdgeChange]) -> list[dict[str, Any]]:
+    """List every edge that one side has above the threshold.
+
+    Returns
+    -------
+    list of dict
+        ``kind``; ``parent_a``, ``child_a``, ``weight_a`` and the same of ``b``, None where an end has no
+        partner; ``ratio``, b over a against a flat topic, None where there is nothing to divide by.
+    """
+    return [
+        {"kind": change.kind, "layer": change.layer}
+        | _edge(change.a, "a")
+        | _edge(change.b, "b")
+        | {"ratio": _finite(change.ratio)}
+        for change in changes
+    ]
+
+
+def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
+    """Sum a comparison up in numbers: both ends, how far they agree, how many edges changed how."""
+    changes = edge_changes(comparison, threshold)
+    now = agreement(comparison, changes)
+    layers = [
+        {
+            "layer": place + 1,
+            "score": _finite(score),
+            "matched_share": now.matched[place],
+            "matched": len(comparison.alignment.partners(place + 1)),
+            "topics_a": comparison.a.widths[place],
+            "topics_b": comparison.b.widths[place],
+        }
+        for place, score in enumerate(now.scores)
+    ]
+    return {
+        "a": _end(comparison.a),
+        "b": _end(comparison.b),
+        "shared_words": comparison.shared_words,
+        "threshold": threshold,
+        "layers": layers,
+        "edges": counted(changes),
+        "edge_f1": _finite(now.edges),
+        "edge_correlation": _finite(now.correlation),
+    }
+
+
+def as_json(comparison: Comparison, threshold: float) -> str:
+    """Write the `summary` with all topics and edges."""
+    told = summary(comparison, threshold)
+    told |= {"topic_matches": topic_rows(comparison), "edge_changes": edge_rows(edge_changes(comparison, threshold))}
+    return json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def topics_csv(comparison: Comparison) -> str:
+    """Write `topic_rows` as CSV; every text is quoted, words are separated by blanks."""
+    rows = []
+    for row in topic_rows(comparison):
+        flat = {name: row[name] for name in ("layer", "score", "margin", "share_change")}
+        flat |= {f"{name}_{side}": _cell((row[side] or {}).get(name)) for side in _SIDES for name in _TOPIC}
+        rows.append(
+            flat | {"by_hand": int(row["by_hand"]), "entered": _cell(row["entered"]), "left": _cell(row["left"])}
+        )
+    return _csv(rows)
+
+
+def edges_csv(comparison: Comparison, threshold: float) -> str:
+    """Write `edge_rows` as CSV, with the threshold in every row."""
+    changes = edge_changes(comparison, threshold)
+    return _csv(
+        [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in edge_rows(changes)]
+    )
+
+
+def _topic(frame: Frame, node: Node | None) -> dict[str, Any] | None:
+    if node is None:
+        return None
+    return {
+        "topic": node.column + 1,
+        "rank": frame.rank(node),
+        "share": frame.share(node),
+        "name": frame.name(node),
+        "words": [word.text for word in frame.top_words(node)],
+    }
+
+
+def _edge(edge: Edge | None, side: Side) -> dict[str, Any]:
+    names = (f"parent_{side}", f"child_{side}", f"weight_{side}")
+    if edge is None:
+        return dict.fromkeys(names)
+    return dict(zip(names, (identity(edge.above), identity(edge.below), edge.weight), strict=True))
+
+
+def _end(frame: Frame) -> dict[str, Any]:
+    return {
+        "run": frame.run,
+        "corpus": frame.corpus,
+        "snapshot": frame.snapshot,
+        "minibatch": frame.minibatch,
+        "seed": frame.seed,
+        "widths": list(frame.widths),
+    }
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return " ".join(value) if isinstance(value, (list, tuple)) else value
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

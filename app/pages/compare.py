@@ -1,0 +1,413 @@
+"""The page where two runs, or two snapshots, are compared: what changed, where, and by how much."""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
+
+import panel as pn
+from panel.viewable import Viewable
+
+from app.board import Board, Message
+from app.changes import Agreement, EdgeChange, agreement, edge_changes
+from app.comparison import Comparison, Pair, Side, other
+from app.export import comparison as files
+from app.feed import Tick
+from app.frame import Frame, identity, parse_identity
+from app.pages import compare_reading as reading
+from app.pages.compare_curves import CompareCurves
+from app.pages.explore_reading import threshold as read_threshold
+from app.session import ANOTHER_RUN, SORTS, Context
+from app.theme import style
+from app.views import compare_edges, compare_numbers, compare_pair, compare_settings, compare_table
+from app.views.compare_head import End, compare_head, status
+from app.views.compare_trees import Cut, draw_trees
+from app.views.layout import WIDE
+from app.views.picture import first_roots
+from app.views.tree_view import TreeView
+from engine.tree import Node
+from store.matches import Decision
+
+_SHOWN = (
+    "page", "run", "snapshot", "partner", "partner_snapshot", "layer", "topic", "side", "roots", "partner_roots",
+    "threshold", "most", "sort", "listed", "pairs", "identical", "axis",
+)  # fmt: skip
+_CHOICES = frozenset(("run", "snapshot", "partner", "partner_snapshot", "page"))
+_OF: dict[str, Side] = {"run": "b", "partner": "a"}
+_NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
+
+
+def compare_page(context: Context) -> Viewable:
+    """Build the page of one session."""
+    return Compare(context).page
+
+
+class Compare:
+    """The page of one session: turns the view and the newest comparison into text, and clicks into the view.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._view = context.view
+        self._asked: reading.Wanted | None = None  # being fetched
+        self._fetched: reading.Fetched | None = None
+        self._baseline: tuple[Comparison, reading.Baseline] | None = None
+        self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
+        self._order: dict[int, tuple[Node, ...]] | None = None
+        self._aspect = WIDE / 2
+        sheet = [style("explore"), style("compare")]
+        board = partial(Board, heard=self._hear, stylesheets=sheet)
+        self._head = board(css_classes=["cm-top"])
+        self._numbers = board(css_classes=["cm-numbers"])
+        self._table = board(css_classes=["cm-list"])
+        self._pair = board(css_classes=["cm-side"])
+        self._legend = board(css_classes=["cm-key"])
+        self._trees: dict[Side, TreeView] = {
+            side: TreeView(
+                heard=partial(self._hear_tree, side),
+                group="compare",
+                css_classes=["ex-tree", f"cm-tree-{side}"],
+                stylesheets=sheet,
+            )
+            for side in ("a", "b")
+        }
+        self._edges = board(css_classes=["cm-foot"])
+        self._settings = board(css_classes=["cm-set"])
+        self._curves = CompareCurves(context)
+        self.page = pn.Row(
+            self._head, self._numbers, self._table, self._pair, self._legend, self._trees["a"], self._trees["b"],
+            self._edges, self._curves.page, self._settings,
+            css_classes=["cm-page"], stylesheets=sheet, sizing_mode="stretch_width", margin=0,
+        )  # fmt: skip
+        self._view.param.watch(self._on_view, list(_SHOWN))
+        context.on_tick(self._on_tick)
+        self._fetch()
+        self._draw()
+
+    # ------------------------------------------------------------ what's new
+
+    def _on_view(self, *events: Any) -> None:
+        if self._view.page != "compare":
+            return
+        changed = {event.name for event in events}
+        if changed & _CHOICES:
+            self._fetch()
+        if changed & {"run", "partner"}:
+            self._order = None
+        self._draw(trees=bool(changed - {"sort", "listed", "pairs", "identical", "axis"}))
+
+    def _on_tick(self, tick: Tick) -> None:
+        if self._view.page != "compare":
+            return
+        wanted = reading.wanted(self._context)
+        both = {wanted.run_a, wanted.run_b}
+        live = {wanted.run_a} if not wanted.snapshot_a else set()
+        live |= {wanted.run_b} if not wanted.snapshot_b else set()
+        if self._comparison is None or live & tick.snapshots or both & tick.labels:
+            self._fetch()
+        if both & tick.points:
+            self._curves.stream()
+        if both & tick.rows or self._comparison is None:
+            self._draw_head()
+            self._draw_settings()
+
+    def _fetch(self) -> None:
+        wanted = reading.wanted(self._context)
+        if wanted == self._asked or not wanted.run_a:
+            return
+        feed = self._context.feed
+        if feed.latest(wanted.run_a) is None or feed.latest(wanted.run_b) is None:
+            return  # nothing to wait for in a thread: the next tick tells
+        self._asked = wanted
+        self._context.later(partial(self._read, wanted), self._arrived)
+
+    def _read(self, wanted: reading.Wanted) -> reading.Fetched:
+        try:
+            return reading.fetch(self._context, wanted)
+        finally:
+            if self._asked == wanted:
+                self._asked = None
+
+    def _arrived(self, fetched: reading.Fetched) -> None:
+        if fetched.wanted != reading.wanted(self._context):
+            return
+        before, self._fetched = self._comparison, fetched
+        now = fetched.comparison
+        if now is not None and (before is None or (before.a, before.b) != (now.a, now.b)):
+            self._context.later(partial(reading.baseline, self._context, now), partial(self._based, now))
+        self._draw()
+
+    def _based(self, shown: Comparison, found: reading.Baseline) -> None:
+        self._baseline = (shown, found)
+        self._draw_numbers()
+
+    # --------------------------------------------------------- what is shown
+
+    @property
+    def _comparison(self) -> Comparison | None:
+        """The comparison of the two runs that are chosen, of an older snapshot while the next is worked out."""
+        wanted = reading.wanted(self._context)
+        known = self._fetched
+        if known is None or (known.wanted.run_a, known.wanted.run_b) != (wanted.run_a, wanted.run_b):
+            return None
+        return known.comparison
+
+    def _edge_changes(self, comparison: Comparison) -> list[EdgeChange]:
+        known, threshold = self._changes, self._view.threshold
+        if known is None or known[0] is not comparison or known[1] != threshold:
+            known = self._changes = (comparison, threshold, edge_changes(comparison, threshold))
+        return known[2]
+
+    def _selected(self, comparison: Comparison) -> Pair | None:
+        if not self._view.topic:
+            return None
+        return comparison.pair(_OF[self._view.side], Node(self._view.layer, self._view.topic - 1))
+
+    def _roots(self, comparison: Comparison) -> dict[Side, tuple[Node, ...]]:
+        found: dict[Side, tuple[Node, ...]] = {
+            "a": _known(comparison.a, self._view.partner_roots),
+            "b": _known(comparison.b, self._view.roots),
+        }
+        if not found["a"] and not found["b"]:
+            found["b"] = first_roots(comparison.b, self._view.threshold)
+        return found
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw(self, *, trees: bool = True) -> None:
+        comparison = self._comparison
+        self._draw_head()
+        wanted = reading.wanted(self._context)
+        self._curves.choose(wanted.run_a, wanted.run_b)
+        self._draw_settings()
+        self._draw_numbers()
+        if comparison is None:
+            for board in (self._table, self._pair, self._legend, self._edges):
+                board.html = ""
+            for tree in self._trees.values():
+                tree.param.update(svg="", note="", selected="")
+            self.page.css_classes = ["cm-page", "cm-empty"]
+            return
+        self.page.css_classes = ["cm-page"]
+        selected = self._selected(comparison)
+        self._draw_table(comparison, selected)
+        self._draw_pair(comparison, selected)
+        if trees:
+            self._draw_trees(comparison, selected)
+
+    def _draw_head(self) -> None:
+        feed, view = self._context.feed, self._view
+        wanted = reading.wanted(self._context)
+        fetched = self._fetched
+        here = fetched if fetched is not None and self._comparison is not None else None
+        latest = [feed.latest(number) for number in (wanted.run_a, wanted.run_b)]
+        ends = [
+            End(feed.run(run), moments, pinned, newest.minibatch if newest else None)
+            for run, pinned, moments, newest in (
+                (wanted.run_a, wanted.snapshot_a, here.moments_a if here else (), latest[0]),
+                (wanted.run_b, wanted.snapshot_b, here.moments_b if here else (), latest[1]),
+            )
+        ]
+        self._head.html = compare_head(
+            ends[0], ends[1], feed.runs(), view.threshold, ready=here is not None
+        ) + self._status(wanted)
+
+    def _status(self, wanted: reading.Wanted) -> str:
+        if self._asked is not None or self._fetched is None or self._fetched.wanted != wanted:
+            busy = self._asked is not None
+            return status(reading.waiting_for(self._context, wanted), busy=busy)
+        return status(self._fetched.sentence, busy=False)
+
+    def _draw_numbers(self) -> None:
+        comparison = self._comparison
+        if comparison is None:
+            self._numbers.html = ""
+            return
+        base, sentence = self._base(comparison)
+        now = agreement(comparison, self._edge_changes(comparison))
+        self._numbers.html = compare_numbers.agreement_strip(now, base, sentence)
+
+    def _base(self, comparison: Comparison) -> tuple[Agreement | None, str]:
+        if self._baseline is None or (self._baseline[0].a.run, self._baseline[0].b.run) != (
+            comparison.a.run,
+            comparison.b.run,
+        ):
+            return None, ""
+        found = self._baseline[1]
+        if found.comparison is None:
+            return None, found.sentence
+        changes = edge_changes(found.comparison, self._view.threshold)
+        return agreement(found.comparison, changes), found.sentence
+
+    def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
+        listing = compare_table.Listing(self._view.sort, self._view.listed, selected, self._view.pairs)
+        self._table.html = compare_table.pair_table(comparison, listing)
+
+    def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
+        one_run = comparison.a.run == comparison.b.run
+        self._pair.html = (
+            compare_pair.pair_detail(comparison, selected, one_run=one_run) if selected else compare_pair.NOTHING
+        )
+
+    def _draw_trees(self, comparison: Comparison, selected: Pair | None) -> None:
+        changes, roots = self._edge_changes(comparison), self._roots(comparison)
+        wanted = Cut(roots["a"], roots["b"], self._view.threshold, self._view.most)
+        drawn = draw_trees(comparison, changes, wanted, aspect=self._aspect, previous=self._order, selected=selected)
+        self._order = drawn.order
+        pictures: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
+        for side, svg in pictures.items():
+            node = selected.on(side) if selected else None
+            self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
+        self._legend.html = compare_edges.edge_legend(drawn.changes, changes)
+        self._edges.html = compare_edges.edge_lists(comparison, changes)
+
+    def _draw_settings(self) -> None:
+        wanted = reading.wanted(self._context)
+        one, two = self._context.feed.run(wanted.run_a), self._context.feed.run(wanted.run_b)
+        if one is None or two is None:
+            self._settings.html = ""
+        else:
+            self._settings.html = compare_settings.settings_table(one, two, identical=self._view.identical == "shown")
+
+    # -------------------------------------------------------------- wishes
+
+    def _hear_tree(self, side: Side, message: Message) -> None:
+        self._hear(message | {"side": side})
+
+    def _hear(self, message: Message) -> None:
+        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        wish, value = message["do"], str(message.get("value", ""))
+        comparison, side = self._comparison, message.get("side")
+        if wish in self._on_topic:
+            node = parse_identity(str(message.get("id", "")))
+            if comparison is None or side not in ("a", "b"):
+                return
+            if node is not None and comparison.frame(side).has(node):
+                self._on_topic[wish](comparison, side, node, value)
+            elif wish == "select":
+                self._view.topic = 0
+        elif wish in self._on_anything:
+            self._on_anything[wish](message, value)
+
+    @cached_property
+    def _on_topic(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:
+        return {
+            "select": lambda _, side, node, __: self._select(side, node),
+            "root": self._root,
+            "match": self._match,
+            "unmatch": self._unmatch,
+        }
+
+    @cached_property
+    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
+        return {
+            "run-a": lambda _, value: self._choose(value, partner=True),
+            "run-b": lambda _, value: self._choose(value, partner=False),
+            "snapshot-a": lambda _, value: self._put(partner_snapshot=int(value)) if value.isdecimal() else None,
+            "snapshot-b": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
+            "swap": lambda *_: self._swap(),
+            "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
+            "sort": lambda _, value: self._put(sort=value) if value in SORTS else None,
+            "listed": lambda _, value: self._put(listed=int(value)) if value.isdecimal() and len(value) < 4 else None,
+            "identical": lambda *_: self._put(identical="hidden" if self._view.identical == "shown" else "shown"),
+            "popular": lambda *_: self._put(roots=(), partner_roots=()),
+            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + compare_table.STEP),
+            "more": lambda *_: self._put(most=2 * self._view.most),
+            "size": lambda message, _: self._resize(message),
+            "save": lambda _, value: self._save(value),
+        }
+
+    def _put(self, **fields: Any) -> None:
+        self._view.param.update(**fields)
+
+    def _select(self, side: Side, node: Node) -> None:
+        self._put(side=_NAMES[side], layer=node.layer, topic=node.column + 1)
+
+    def _root(self, _: Comparison, side: Side, node: Node, __: str) -> None:
+        roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
+        self._put(**roots, side=_NAMES[side], layer=node.layer, topic=node.column + 1)
+
+    def _choose(self, value: str, *, partner: bool) -> None:
+        if not value.isdecimal() or self._context.feed.run(int(value)) is None:
+            return
+        if partner:
+            self._put(partner=int(value), partner_snapshot=0, partner_roots=())
+        else:  # what it is compared with stays, also when it was the usual one
+            asked = reading.wanted(self._context)
+            stays = asked.run_a if asked.run_a != int(value) else 0
+            self._put(run=int(value), partner=stays, **ANOTHER_RUN)
+
+    def _swap(self) -> None:
+        view, asked = self._view, reading.wanted(self._context)
+        if not asked.run_a:
+            return
+        self._put(
+            run=asked.run_a, snapshot=asked.snapshot_a, roots=view.partner_roots,
+            partner=asked.run_b, partner_snapshot=asked.snapshot_b, partner_roots=view.roots,
+            side=_NAMES[other(_OF[view.side])], closed=(), overlay=(),
+        )  # fmt: skip
+
+    def _set_threshold(self, threshold: float | None) -> None:
+        if threshold is not None:
+            self._put(threshold=threshold)
+
+    def _resize(self, message: Message) -> None:
+        width, height = message.get("width"), message.get("height")
+        if not isinstance(width, int | float) or not isinstance(height, int | float) or min(width, height) < 50:
+            return
+        side = message.get("side")
+        if side in ("a", "b") and message.get("here") != len(self._trees[side].svg):
+            self._send_again()
+        aspect = min(2.6, max(0.6, width / height))
+        if abs(aspect / self._aspect - 1) > 0.12:
+            self._aspect = aspect
+            if self._comparison is not None:
+                self._draw_trees(self._comparison, self._selected(self._comparison))
+
+    def _send_again(self) -> None:
+        """Send everything once more, changed by a blank so that it counts as new."""
+        for tree in self._trees.values():
+            tree.svg += " "
+        for board in (self._head, self._numbers, self._table, self._pair, self._legend, self._edges, self._settings):
+            board.html += " "
+
+    # ----------------------------------------------------- decisions, files
+
+    def _match(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
+        there = comparison.frame(other(side))
+        partner = None if value == "none" else parse_identity(value)
+        if value != "none" and (partner is None or partner.layer != node.layer or not there.has(partner)):
+            return
+        self._decide("match_topics", comparison, side, node, partner)
+
+    def _unmatch(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        self._decide("unmatch_topics", comparison, side, node, comparison.partner(side, node))
+
+    def _decide(self, verb: str, comparison: Comparison, side: Side, node: Node, partner: Node | None) -> None:
+        own, theirs = node.column + 1, partner.column + 1 if partner else 0
+        decision = Decision(node.layer, own, theirs) if side == "a" else Decision(node.layer, theirs, own)
+        act = getattr(self._context.actions, verb)
+        self._select(side, node)
+        self._context.later(partial(act, comparison.a.run, comparison.b.run, decision), lambda _: self._fetch())
+
+    def _save(self, form: str) -> None:
+        comparison = self._comparison
+        if comparison is None:
+            return
+        threshold = self._view.threshold
+        texts: dict[str, Callable[[], str]] = {
+            "topics.csv": partial(files.topics_csv, comparison),
+            "edges.csv": partial(files.edges_csv, comparison, threshold),
+            "json": partial(files.as_json, comparison, threshold),
+        }
+        if form in texts:
+            name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
+            self._trees["b"].hand_over(f"{name}{'.' if form == 'json' else '-'}{form}", texts[form]())
+
+
+def _known(frame: Frame, identities: tuple[str, ...]) -> tuple[Node, ...]:
+    nodes = (parse_identity(text) for text in identities)
+    return tuple(node for node in nodes if node is not None and frame.has(node))

@@ -1,0 +1,66 @@
+"""How far two hierarchies agree, as a strip of numbers beside those of another seed."""
+
+import math
+from html import escape
+
+from app.changes import Agreement
+from app.views.palette import hue
+from app.views.text import percent
+
+_TIPS = {
+    "score": "Mean score of the matched topics of this layer: 1 is the same words under the same parents.",
+    "matched": "Share of the layer's popularity that lies in topics with a partner.",
+    "edges": "F1 over the edges above the threshold: kept edges, twice, over all edges of both sides.",
+    "correlation": "Correlation of the square roots of all edge weights between matched topics.",
+}
+
+
+def agreement_strip(now: Agreement, base: Agreement | None, sentence: str) -> str:
+    """Write the numbers.
+
+    Parameters
+    ----------
+    now : Agreement
+        Of the two runs on screen.
+    base : Agreement or None
+        Of two runs that differ in their seed only: what to expect when nothing but chance differs.
+    sentence : str
+        Where the baseline comes from, or how to get one; "" while it is looked for.
+    """
+    cells = [_layer(now, base, place) for place in range(len(now.scores) - 1, -1, -1)]
+    cells.append(_cell("Edges kept", _ratio(now.edges), _beside(now.edges, base and base.edges), _TIPS["edges"]))
+    told = _beside(now.correlation, base and base.correlation)
+    cells.append(_cell("Edge weights", _ratio(now.correlation), told, _TIPS["correlation"]))
+    said = escape(sentence) or "Looking for another seed of these runs, to compare with …"
+    return f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div><p class="cm-base">{said}</p>'
+
+
+def _layer(now: Agreement, base: Agreement | None, place: int) -> str:
+    known = base is not None and place < len(base.scores)
+    score = _beside(now.scores[place], base.scores[place] if base is not None and known else None)
+    mass = percent(now.matched[place])
+    note = f'{score} · <span title="{_TIPS["matched"]}">{mass} of the mass matched</span>'
+    if base is not None and known:
+        note += f" (seed {percent(base.matched[place])})"
+    name = f'<i class="cm-dot" style="{hue(place + 1)}"></i>Layer {place + 1}'
+    return _cell(name, _ratio(now.scores[place]), note, _TIPS["score"])
+
+
+def _beside(value: float, base: float | None) -> str:
+    if base is None or not math.isfinite(base):
+        return "no baseline"
+    if not math.isfinite(value):
+        return f"seed to seed {_ratio(base)}"
+    word = "above" if value > base + 0.005 else "below" if value < base - 0.005 else "like"
+    return f"{word} seed to seed {_ratio(base)}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else "–"
+
+
+def _cell(name: str, value: str, note: str, tip: str) -> str:
+    return (
+        f'<div class="tp-kpi" title="{tip}"><span class="tp-kpi-name">{name}</span><b>{value}</b>'
+        f'<span class="tp-dim">{note}</span></div>'
+    )

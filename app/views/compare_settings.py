@@ -1,0 +1,77 @@
+"""The settings of two runs side by side; those that are the same are hidden until asked for."""
+
+from html import escape
+from typing import Any, NamedTuple
+
+from app.views.facts import RunFacts
+from app.views.markup import element
+from app.views.words import perplexity, span
+
+
+class Setting(NamedTuple):
+    """One setting of both runs; "–" where a run has no such setting."""
+
+    name: str
+    a: str
+    b: str
+
+    @property
+    def same(self) -> bool:
+        """Whether both have the same."""
+        return self.a == self.b
+
+
+def settings_of(a: RunFacts, b: RunFacts) -> list[Setting]:
+    """List every setting of either run, what they are first."""
+    one, two = _facts(a), _facts(b)
+    return [Setting(name, one.get(name, "–"), two.get(name, "–")) for name in dict.fromkeys((*one, *two))]
+
+
+def settings_table(a: RunFacts, b: RunFacts, *, identical: bool) -> str:
+    """Write the table and the switch that shows the settings that do not differ."""
+    every = settings_of(a, b)
+    shown = [each for each in every if identical or not each.same]
+    rows = "".join(
+        f'<tr{"" if each.same else " class=cm-differs"}><th scope="row">{escape(each.name)}</th>'
+        f"<td>{escape(each.a)}</td><td>{escape(each.b)}</td></tr>"
+        for each in shown
+    )
+    hidden = sum(each.same for each in every)
+    switch = element(
+        "button",
+        f"Hide {hidden} identical" if identical else f"Show {hidden} identical",
+        class_="ex-soft",
+        data_do="identical",
+        aria_pressed=str(identical).lower(),
+        title="Settings that are the same in both runs",
+    )
+    none = "" if shown else '<p class="tp-dim">Nothing differs.</p>'
+    names = "".join(
+        f'<th scope="col">{word}</th>' for word in ("Setting", f"A · run {a.number}", f"B · run {b.number}")
+    )
+    head = f"<tr>{names}</tr>"
+    return (
+        f'<div class="tp-card-head"><h2 class="tp-h2">Settings</h2>{switch}</div>'
+        f'<div class="cm-scroll"><table class="cm-table cm-settings"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+        f"{none}</div>"
+    )
+
+
+def _facts(run: RunFacts) -> dict[str, str]:
+    found = {
+        "corpus": run.corpus_name,
+        "model": run.model,
+        "inference": run.inference,
+        "layers": "-".join(map(str, run.layers)),
+        "seed": str(run.seed),
+        "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
+        "training time": span(run.seconds),
+        "point perplexity": perplexity(run.point_perplexity),
+        "averaged perplexity": perplexity(run.averaged_perplexity),
+    }
+    told = {name: _plain(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
+    return found | told
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -1,0 +1,171 @@
+"""The pairs of two hierarchies as a table, those that changed most first."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from app.comparison import Comparison, Pair, Side
+from app.frame import Frame, identity
+from app.views.atoms import atom_uri, has_pictures
+from app.views.kpis import choices
+from app.views.markup import element
+from app.views.palette import hue
+from app.views.text import escape, shorten
+from engine.tree import Node
+
+SORT_WORDS: Mapping[str, str] = {
+    "change": "Most changed mass first",
+    "score": "Least alike first",
+    "share": "Largest change of share first",
+    "popularity": "Most popular first",
+    "margin": "Least certain match first",
+}
+STEP = 40  # rows shown at first, and added by each "more"
+_LEAST_MARGIN = 0.02
+_LISTED = 4  # words that entered or left, before "+3" stands for the rest
+
+
+class Listing(NamedTuple):
+    """What the table shows: order, layer (0 = all), the chosen pair, and how many rows at most."""
+
+    sort: str
+    layer: int
+    chosen: Pair | None
+    most: int
+
+
+def sorted_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
+    """Order the pairs of a layer (0 = all).
+
+    "change" is ``1 - score``, weighted by how popular the topic is: a topic without a partner has changed
+    altogether, a great one that changed a little comes before a small one that changed much.
+    """
+
+    def popular(pair: Pair) -> float:
+        return max(comparison.frame(side).share(node) for side in _SIDES if (node := pair.on(side)) is not None)
+
+    def key(pair: Pair) -> tuple[float, float]:
+        if sort == "share":
+            return -abs(comparison.share_change(pair)), -popular(pair)
+        if sort == "popularity":
+            return -popular(pair), pair.score
+        if sort == "margin":
+            return (pair.margin if pair.paired else math.inf), -popular(pair)
+        if sort == "score":
+            return pair.score, -popular(pair)
+        return -(1 - pair.score) * popular(pair), pair.score
+
+    return sorted((pair for pair in comparison.pairs if layer in (0, pair.layer)), key=key)
+
+
+_SIDES: tuple[Side, ...] = ("a", "b")
+
+
+def pair_table(comparison: Comparison, listing: Listing) -> str:
+    """Write the table with its choices."""
+    pairs = sorted_pairs(comparison, listing.sort, listing.layer)
+    shown = pairs[: listing.most]
+    if listing.chosen in pairs and listing.chosen not in shown and listing.chosen is not None:
+        shown = [listing.chosen, *shown]
+    rows = "".join(_row(comparison, pair, chosen=pair == listing.chosen) for pair in shown)
+    heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in _HEADS)
+    left = len(pairs) - len(shown)
+    more = f'<button class="ex-soft" data-do="more-pairs">{min(left, STEP)} more of {left}</button>' if left else ""
+    return (
+        f"{_choices(comparison, listing, pairs)}"
+        f'<div class="cm-scroll"><table class="cm-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+        f"{more}</div>"
+    )
+
+
+_HEADS = (
+    ("Layer", "The layer of both topics"),
+    ("A", "Rank in its layer and heaviest words in A"),
+    ("B", "Rank in its layer and heaviest words in B"),
+    ("Score", "How alike the two are: 1 is the same words under the same parents"),
+    ("Margin", "How much worse the second best answer would be; near 0 the match is uncertain"),
+    ("Share", "Share of the layer's popularity in B minus that in A, in percent points"),
+    ("Words entered", "Among the 12 heaviest in B and not among the 24 heaviest in A"),
+    ("Words left", "Among the 12 heaviest in A and not among the 24 heaviest in B"),
+)
+
+
+def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str:
+    depth = max(comparison.a.n_layers, comparison.b.n_layers)
+    layers = [("0", "All layers"), *((str(layer), f"Layer {layer}") for layer in range(depth, 0, -1))]
+    options = "".join(
+        element("option", word, value=name, selected=name == listing.sort) for name, word in SORT_WORDS.items()
+    )
+    order = element("select", options, class_="ex-select", data_change="sort", aria_label="Order of the topics")
+    paired = sum(pair.paired for pair in pairs)
+    only_a, only_b = (sum(pair.on(other) is None for pair in pairs) for other in ("b", "a"))
+    return (
+        f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2><span class="tp-dim">{paired:,} matched, '
+        f"{only_a:,} only in A, {only_b:,} only in B</span>"
+        f"{choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
+    )
+
+
+def _row(comparison: Comparison, pair: Pair, *, chosen: bool) -> str:
+    side: Side = "b" if pair.b is not None else "a"
+    key = f"{side}{identity(pair.on(side) or Node(0, 0))}"
+    words = comparison.words(pair)
+    cells = [
+        f'<td><b class="cm-layer">{pair.layer}</b></td>',
+        _topic(comparison.a, pair.a, "a"),
+        _topic(comparison.b, pair.b, "b"),
+        _score(pair),
+        _margin(pair),
+        f'<td class="cm-number">{signed(comparison.share_change(pair))}</td>',
+        f'<td class="cm-in">{_listed(words.entered)}</td>',
+        f'<td class="cm-out">{_listed(words.left)}</td>',
+    ]
+    state = ' aria-selected="true" class="cm-chosen"' if chosen else ""
+    return f'<tr data-key="{key}" style="{hue(pair.layer)}"{state}>{"".join(cells)}</tr>'
+
+
+def _topic(frame: Frame, node: Node | None, side: Side) -> str:
+    if node is None:
+        return f'<td class="cm-none">not in {side.upper()}</td>'
+    key, title = identity(node), escape(topic_title(frame, node))
+    label = f"{side.upper()}: topic {frame.rank(node)} of layer {node.layer}, {title}"
+    picture = f'<img src="{atom_uri(frame, node)}" alt="">' if has_pictures(frame) else ""
+    inside = f"<b>{frame.rank(node)}</b>{picture}<span>{title}</span>"
+    choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{key}: {title}"'
+    return f"<td><button {choose}>{inside}</button></td>"
+
+
+def topic_title(frame: Frame, node: Node, n: int = 5) -> str:
+    """Give the name of a topic, or its heaviest words."""
+    if frame.image_shape is not None or frame.name(node):
+        return frame.title(node)
+    return " ".join(shorten(word.text, 18) for word in frame.top_words(node, n))
+
+
+def _score(pair: Pair) -> str:
+    if not pair.paired:
+        return '<td class="cm-none">–</td>'
+    hand = '<em title="Matched by hand">by hand</em>' if pair.fixed else ""
+    return (
+        f'<td><span class="cm-score" style="--part:{100 * pair.score:.0f}%"><i></i>{pair.score:.2f}</span>{hand}</td>'
+    )
+
+
+def _margin(pair: Pair) -> str:
+    if not pair.paired:
+        return '<td class="cm-none">–</td>'
+    doubt = ' class="cm-doubt" title="Another partner would fit about as well"' if pair.margin < _LEAST_MARGIN else ""
+    return f'<td class="cm-number"><span{doubt}>{pair.margin:+.2f}</span></td>'
+
+
+def signed(share: float) -> str:
+    """Write a change of share in percent points, with its sign; a change too small to print is ±0."""
+    points = 100 * share
+    if abs(points) < 0.005:
+        return "±0"
+    return f"{points:+.1f}" if abs(points) >= 0.1 else f"{points:+.2f}"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    told = " ".join(escape(shorten(word, 18)) for word in words[:_LISTED])
+    return f'{told} <span title="{escape(" ".join(words))}">+{len(words) - _LISTED}</span>' if words[_LISTED:] else told

@@ -1,0 +1,232 @@
+"""Two hierarchies drawn side by side: matched topics in the same place, edges by what became of them.
+
+Both trees are laid out as one graph whose nodes are the pairs, so that a topic and its partner stand in the
+same place of two pictures of one size, and one camera serves both.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from app.changes import EdgeChange, Kind
+from app.comparison import Comparison, Pair, Side, other
+from app.frame import identity
+from app.views.boxes import Box, boxes
+from app.views.layout import WIDE, Curve, Layout, lay_out
+from app.views.palette import LIVE
+from app.views.picture import Choice, cut
+from app.views.text import escape
+from app.views.tree_svg import Look, Scene, Stroke, tree_svg
+from engine.tree import Edge, Node, Subnetwork
+
+WORDS: Mapping[Kind, str] = {
+    "gained": "gained: not in A",
+    "lost": "lost: not in B",
+    "stronger": "stronger in B",
+    "weaker": "weaker in B",
+    "same": "the same in both",
+}
+COLOURS: Mapping[Kind, str] = {
+    "gained": "var(--cm-gained)",
+    "lost": "var(--cm-lost)",
+    "stronger": "var(--cm-stronger)",
+    "weaker": "var(--cm-weaker)",
+    "same": "var(--cm-same)",
+}
+
+
+class Cut(NamedTuple):
+    """What of both hierarchies is shown: roots of either side, threshold, topics of a layer and side at most."""
+
+    roots_a: tuple[Node, ...]
+    roots_b: tuple[Node, ...]
+    threshold: float
+    cap: int
+
+
+class TwoTrees(NamedTuple):
+    """Both pictures.
+
+    Attributes
+    ----------
+    a, b : str
+        SVG of either side, of the same size.
+    changes : list of EdgeChange
+        The edges that are drawn.
+    order : mapping of layer to nodes
+        For the next picture, so that nothing jumps.
+    """
+
+    a: str
+    b: str
+    changes: list[EdgeChange]
+    order: dict[int, tuple[Node, ...]]
+
+
+class _Seats(NamedTuple):
+    """A place of the joint picture for every pair shown, ``Node(layer, its place among all pairs)``."""
+
+    pairs: dict[Node, Pair]
+    of: dict[Side, dict[Node, Node]]
+
+
+def draw_trees(
+    comparison: Comparison,
+    changes: Sequence[EdgeChange],
+    wanted: Cut,
+    *,
+    aspect: float = WIDE,
+    previous: Mapping[int, Sequence[Node]] | None = None,
+    selected: Pair | None = None,
+) -> TwoTrees:
+    """Draw both trees.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    changes : sequence of EdgeChange
+        `edge_changes` at the threshold of ``wanted``.
+    wanted : Cut
+    aspect : float
+        Width / height of the window of one tree.
+    previous : mapping, optional
+        ``order`` of the picture before.
+    selected : Pair, optional
+    """
+    seats, more = _seated(comparison, wanted)
+    drawn = [change for change in changes if _ends(seats, change) is not None]
+    contents: dict[Side, dict[Node, Box]] = {
+        "a": boxes(comparison.a, seats.of["a"]),
+        "b": boxes(comparison.b, seats.of["b"]),
+    }
+    joint = {seat: _joined(seat, pair, contents) for seat, pair in seats.pairs.items()}
+    nodes = tuple(sorted(seats.pairs, key=lambda seat: (-seat.layer, seat.column)))
+    part = Subnetwork((), nodes, tuple(_joint_edge(seats, change) for change in drawn), {})
+    layout = lay_out(part, joint, aspect=aspect, previous=previous, more=more)
+    halves = [_half(comparison, side, seats, (contents[side], joint, layout), drawn, selected) for side in _SIDES]
+    return TwoTrees(halves[0], halves[1], drawn, layout.order())
+
+
+_SIDES: tuple[Side, ...] = ("a", "b")
+
+
+def _seated(comparison: Comparison, wanted: Cut) -> tuple[_Seats, dict[int, int]]:
+    """Choose the pairs of which either topic is reached from the roots, with their partners."""
+    roots = _roots(comparison, wanted)
+    shown: set[Pair] = set()
+    more: dict[int, int] = {}
+    for side in _SIDES:
+        part, left = cut(comparison.frame(side), Choice(roots[side], wanted.threshold, cap=wanted.cap))
+        shown |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
+        more = {layer: max(more.get(layer, 0), left.get(layer, 0)) for layer in more.keys() | left.keys()}
+    found: dict[Node, Pair] = {}
+    of: dict[Side, dict[Node, Node]] = {"a": {}, "b": {}}
+    for place, pair in enumerate(comparison.pairs):
+        if pair in shown:
+            seat = Node(pair.layer, place)
+            found[seat] = pair
+            for side in _SIDES:
+                node = pair.on(side)
+                if node is not None:
+                    of[side][node] = seat
+    return _Seats(found, of), more
+
+
+def _roots(comparison: Comparison, wanted: Cut) -> dict[Side, tuple[Node, ...]]:
+    """Give each side its own roots and the partners of the other's."""
+    own: dict[Side, tuple[Node, ...]] = {"a": wanted.roots_a, "b": wanted.roots_b}
+    found: dict[Side, tuple[Node, ...]] = {}
+    for side in _SIDES:
+        partners = (comparison.partner(other(side), node) for node in own[other(side)])
+        every = (*own[side], *(node for node in partners if node is not None))
+        found[side] = tuple(dict.fromkeys(node for node in every if comparison.frame(side).has(node)))
+    return found
+
+
+def _joined(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, Box]]) -> Box:
+    found = [contents[side][node] for side in _SIDES if (node := pair.on(side)) is not None]
+    return found[-1]._replace(node=seat, width=max(b.width for b in found), height=max(b.height for b in found))
+
+
+def _ends(seats: _Seats, change: EdgeChange) -> tuple[Node, Node] | None:
+    """Seats of the parent and the child of an edge; None when one is not shown."""
+    side: Side = "b" if change.b is not None and change.kind != "lost" else "a"
+    edge = change.b if side == "b" else change.a
+    if edge is None:
+        return None
+    above, below = seats.of[side].get(edge.above), seats.of[side].get(edge.below)
+    return None if above is None or below is None else (above, below)
+
+
+def _joint_edge(seats: _Seats, change: EdgeChange) -> Edge:
+    above, below = _ends(seats, change) or (Node(0, 0), Node(0, 0))
+    weight = max(edge.weight for edge in (change.a, change.b) if edge is not None)
+    return Edge(above.layer, above.column, below.column, weight)
+
+
+def _half(
+    comparison: Comparison,
+    side: Side,
+    seats: _Seats,
+    picture: tuple[Mapping[Node, Box], Mapping[Node, Box], Layout],
+    drawn: Sequence[EdgeChange],
+    selected: Pair | None,
+) -> str:
+    own, joint, layout = picture
+    frame, own_seats = comparison.frame(side), seats.of[side]
+    sized = {
+        node: own[node]._replace(width=joint[seat].width, height=joint[seat].height) for node, seat in own_seats.items()
+    }
+    paths = {(curve.edge.above, curve.edge.below): curve.path for curve in layout.curves}
+    curves, strokes = [], {}
+    for change in drawn:
+        edge, ends = (change.a if side == "a" else change.b), _ends(seats, change)
+        if edge is None or ends is None or change.kind == ("gained" if side == "a" else "lost"):
+            continue
+        curve = Curve(edge, paths[ends], max(0.9, 9.0 * edge.weight**0.5))
+        curves.append(curve)
+        strokes[edge.above, edge.below] = Stroke(
+            COLOURS[change.kind], dashes(change.kind, curve.width), WORDS[change.kind]
+        )
+    places = {node: layout.places[seat] for node, seat in own_seats.items()}
+    bands = tuple(
+        band._replace(shown=sum(node.layer == band.layer for node in own_seats))
+        for band in layout.bands
+        if band.layer <= frame.n_layers
+    )
+    part = Subnetwork((), tuple(own_seats), tuple(curve.edge for curve in curves), {})
+    twins = {node: identity(partner) for node in own_seats if (partner := comparison.partner(side, node)) is not None}
+    look = Look(
+        LIVE,
+        selected=selected.on(side) if selected else None,
+        strokes=strokes,
+        twins=twins,
+        beneath=_ghosts(comparison, side, seats, joint, layout),
+    )
+    return tree_svg(Scene(frame, part, sized, layout._replace(places=places, curves=tuple(curves), bands=bands)), look)
+
+
+def dashes(kind: Kind, width: float) -> str:
+    """Give the dashes of an edge of that kind: gaps grow with the width, whose round ends would close them."""
+    gap = 4 + 1.25 * width
+    patterns: dict[Kind, str] = {
+        "gained": f"{8 + 1.5 * width:.1f} {gap:.1f}",
+        "lost": f"0.1 {gap:.1f}",
+        "weaker": f"{8 + width:.1f} {gap:.1f} 0.1 {gap:.1f}",
+    }
+    return patterns.get(kind, "")
+
+
+def _ghosts(comparison: Comparison, side: Side, seats: _Seats, joint: Mapping[Node, Box], layout: Layout) -> str:
+    """Dashed empty places where the other side has a topic that this one has not."""
+    pieces = []
+    for seat, pair in seats.pairs.items():
+        there = pair.on(other(side))
+        if pair.on(side) is None and there is not None:
+            place, box = layout.places[seat], joint[seat]
+            rank = comparison.frame(other(side)).rank(there)
+            title = escape(f"topic {rank} of layer {there.layer} of {other(side).upper()} has no partner here")
+            pieces.append(
+                f'<rect class="cm-ghost" x="{place.x:.1f}" y="{place.y:.1f}" width="{box.width:.1f}" '
+                f'height="{box.height:.1f}" rx="7"><title>{title}</title></rect>'
+            )
+    return "".join(pieces)

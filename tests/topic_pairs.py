@@ -1,0 +1,50 @@
+"""Two frames of the same made-up hierarchy, one permuted and changed a little, and their comparison."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from topic_frames import arrays, vocabulary
+
+from app.comparison import Comparison, compare
+from app.frame import Frame, build_frame
+
+WIDTHS = (24, 12, 6)
+
+
+def frame_of(
+    made: dict[str, np.ndarray], run: int, words: tuple[str, ...] | None = None, snapshot: int = 3, **more
+) -> Frame:
+    """A frame of a run at mini-batch 700."""
+    words = words or vocabulary(len(made["phi.0"]))
+    row = SimpleNamespace(number=run, seed=5 + run, corpus_name="news & <views>")
+    return build_frame(made, words, more.get("labels", {}), row, SimpleNamespace(number=snapshot, minibatch=700))
+
+
+def permuted(made: dict[str, np.ndarray], seed: int = 4) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+    """The same topics under other numbers; ``orders[l][k]`` is the old number of topic ``k``."""
+    rng = np.random.default_rng(seed)
+    depth = sum(name.startswith("phi.") for name in made)
+    orders = [rng.permutation(made[f"phi.{layer}"].shape[1]) for layer in range(depth)]
+    turned = {"phi.0": made["phi.0"][:, orders[0]], "r": made["r"][orders[-1]]}
+    for layer in range(1, depth):
+        turned[f"phi.{layer}"] = made[f"phi.{layer}"][np.ix_(orders[layer - 1], orders[layer])]
+    return turned, orders
+
+
+def same() -> tuple[Comparison, list[np.ndarray]]:
+    """Run 7 against a permuted copy of itself, run 8."""
+    made = arrays(WIDTHS)
+    turned, orders = permuted(made)
+    return compare(frame_of(made, 7), frame_of(turned, 8)), orders
+
+
+def changed(width: int = 24) -> Comparison:
+    """Run 7 against a permuted run 8 in which one topic is new and others have moved."""
+    made = arrays(WIDTHS)
+    turned, orders = permuted(made)
+    rng = np.random.default_rng(9)
+    first = turned["phi.0"].copy()
+    first[:, 0] = rng.dirichlet(np.full(60, 0.02))
+    second = 0.55 * turned["phi.1"] + 0.45 * rng.dirichlet(np.full(24, 0.05), 12).T
+    assert orders[0].shape == (width,)
+    return compare(frame_of(made, 7), frame_of(turned | {"phi.0": first, "phi.1": second}, 8))

@@ -1,0 +1,182 @@
+"""Two frames compared: pairs, words, edges, agreement."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from topic_frames import arrays, make_frame, vocabulary
+from topic_pairs import WIDTHS, changed, frame_of, permuted, same
+
+from app.changes import EdgeChange, agreement, counted, edge_changes
+from app.comparison import compare
+from app.comparisons import Comparisons
+from app.frame import Frame
+from engine.align import Fixed
+from engine.tree import Edge, Node
+
+
+def test_a_permuted_run_has_the_same_topics_words_and_edges() -> None:
+    comparison, orders = same()
+    for layer, order in enumerate(orders, 1):
+        for new, old in enumerate(order.tolist()):
+            assert comparison.partner("b", Node(layer, new)) == Node(layer, old)
+            assert comparison.partner("a", Node(layer, old)) == Node(layer, new)
+    assert all(comparison.words(pair) == ((), ()) for pair in comparison.pairs)
+    assert all(comparison.share_change(pair) == pytest.approx(0, abs=1e-6) for pair in comparison.pairs)
+    changes = edge_changes(comparison, 1.5)
+    assert counted(changes) == {
+        "gained": 0,
+        "lost": 0,
+        "stronger": 0,
+        "weaker": 0,
+        "same": len(comparison.a.edges(1.5)),
+    }
+    now = agreement(comparison, changes)
+    assert now.edges == 1
+    assert now.correlation == pytest.approx(1)
+    assert now.matched == pytest.approx((1, 1, 1))
+    assert min(now.scores) > 0.99
+
+
+def test_every_edge_of_either_side_is_told_once_with_what_became_of_it() -> None:
+    comparison = changed()
+    threshold = 2.0
+    changes = edge_changes(comparison, threshold)
+    here = [change.a for change in changes if change.kind != "gained"]
+    there = [change.b for change in changes if change.kind != "lost"]
+    assert here == comparison.a.edges(threshold)
+    assert sorted(there) == sorted(comparison.b.edges(threshold))
+    assert all(count > 0 for kind, count in counted(changes).items() if kind != "stronger")
+    for change in changes:
+        check(comparison, change, threshold)
+
+
+def check(comparison, change: EdgeChange, threshold: float) -> None:
+    def times_flat(frame: Frame, edge: Edge | None) -> float:
+        return edge.weight * frame.widths[edge.layer - 2] if edge else 0.0
+
+    before, now = times_flat(comparison.a, change.a), times_flat(comparison.b, change.b)
+    if change.a and change.b:
+        assert comparison.partner("a", change.a.above) == change.b.above
+        assert comparison.partner("a", change.a.below) == change.b.below
+        assert change.b.weight == pytest.approx(comparison.b.phi[change.layer - 1][change.b.child, change.b.parent])
+    if change.kind == "gained":
+        assert now > threshold >= before
+    elif change.kind == "lost":
+        assert before > threshold >= now
+    else:
+        assert min(before, now) > threshold
+        wanted = "stronger" if now / before >= 1.5 else "weaker" if now / before <= 1 / 1.5 else "same"
+        assert change.kind == wanted
+
+
+def test_an_edge_of_a_topic_without_partner_is_lost_or_gained_with_it() -> None:
+    comparison = changed()
+    alone = {pair.a or pair.b for pair in comparison.pairs if not pair.paired}
+    assert alone
+    ends = [
+        change
+        for change in edge_changes(comparison, 0.1)
+        if (change.a is None and change.kind == "gained") or (change.b is None and change.kind == "lost")
+    ]
+    assert ends
+    for change in ends:
+        edge = change.a or change.b
+        assert edge is not None
+        assert {edge.above, edge.below} & alone
+
+
+def test_edges_are_measured_against_a_flat_topic_so_that_widths_may_differ() -> None:
+    made = arrays((24, 12))
+    wide = {
+        "phi.0": np.repeat(made["phi.0"], 2, axis=1),  # every topic of layer 1 split into two of half the weight
+        "phi.1": np.repeat(made["phi.1"], 2, axis=0) / 2,
+        "r": made["r"],
+    }
+    comparison = compare(frame_of(made, 7), frame_of(wide, 8))
+    kept = [change for change in edge_changes(comparison, 1.0) if change.a and change.b]
+    assert kept
+    assert {change.kind for change in kept} == {"same"}
+    assert all(change.ratio == pytest.approx(1, rel=1e-4) for change in kept)
+
+
+def test_words_enter_and_leave_only_when_they_are_far_from_the_other_list() -> None:
+    made = arrays((6,), n_words=60)
+    weights = np.linspace(2, 1, 60)
+    first, second = np.tile(weights, (6, 1)).T, np.tile(weights, (6, 1)).T
+    first[[11, 12], 0] = first[[12, 11], 0]  # places swapped at the edge of the twelve: no change
+    second[50, 0], second[0, 0] = 3.0, 0.5  # one word comes from far behind, one falls far back
+    named = [{"phi.0": table / table.sum(axis=0), "r": made["r"]} for table in (first, second)]
+    comparison = compare(frame_of(named[0], 7), frame_of(named[1], 8), [Fixed(1, 0, 0)])
+    words = vocabulary(60)
+    pair = comparison.pair("a", Node(1, 0))
+    assert pair is not None
+    assert pair.fixed
+    assert comparison.words(pair) == ((words[50],), (words[0],))
+
+
+def test_runs_of_different_corpora_are_compared_by_the_words_both_have() -> None:
+    made = arrays(WIDTHS)
+    words = vocabulary(60)
+    turned, orders = permuted(made)
+    order = np.random.default_rng(3).permutation(60)
+    more = np.full((5, 24), 0.001, dtype=np.float32)
+    other = turned | {"phi.0": np.concatenate([turned["phi.0"][order], more])}
+    names = (*(words[place] for place in order), *(f"foreign{place}" for place in range(5)))
+    comparison = compare(frame_of(made, 7), frame_of(other, 8, names))
+    assert comparison.shared_words == 60
+    assert comparison.alignment.partners(1) == {int(old): new for new, old in enumerate(orders[0])}
+    assert min(pair.score for pair in comparison.pairs) > 0.98
+
+
+def test_runs_without_a_common_word_are_refused_in_a_sentence() -> None:
+    made = arrays((4,), n_words=12)
+    with pytest.raises(ValueError, match="Runs 7 and 8 have no word in common"):
+        compare(frame_of(made, 7), frame_of(made, 8, tuple(f"x{place}" for place in range(12))))
+
+
+def test_two_snapshots_of_one_run_are_paired_by_number_whatever_they_say() -> None:
+    turned, _ = permuted(arrays(WIDTHS))
+    comparison = compare(frame_of(arrays(WIDTHS), 7), frame_of(turned, 7, snapshot=4))
+    assert all(pair.a == pair.b for pair in comparison.pairs)
+
+
+def test_candidates_are_all_topics_of_the_other_side_best_first() -> None:
+    comparison, orders = same()
+    found = comparison.candidates("b", Node(2, 5))
+    assert found[0].node == Node(2, int(orders[1][5]))
+    assert len(found) == 12
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    deeper = compare(make_frame((24, 12, 6)), make_frame((24, 12)))
+    assert deeper.candidates("a", Node(3, 0)) == []
+
+
+def test_hierarchies_of_one_layer_have_no_edges_to_agree_on() -> None:
+    comparison = compare(frame_of(arrays((6,)), 7), frame_of(arrays((5,), seed=2), 8))
+    now = agreement(comparison, edge_changes(comparison, 5.0))
+    assert math.isnan(now.edges)
+    assert math.isnan(now.correlation)
+
+
+def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counting(*wanted):
+        asked.append(wanted)
+        return compare(*wanted)
+
+    monkeypatch.setattr("app.comparisons.compare", counting)
+    a, b = frame_of(arrays(WIDTHS), 7), frame_of(arrays(WIDTHS, seed=2), 8)
+    known = Comparisons(most=2)
+    first = known.get(a, b)
+    assert known.get(a, b) is first
+    renamed = replace(b, labels={Node(1, 0): "herbs"})
+    again = known.get(a, renamed)
+    assert (again.b, again.alignment) == (renamed, first.alignment)
+    assert len(asked) == 1
+    decided = known.get(a, b, {Fixed(1, 0, 1)})
+    assert decided.partner("a", Node(1, 0)) == Node(1, 1)
+    known.get(b, a)
+    known.get(a, b)
+    assert len(asked) == 4  # only two are kept
