@@ -40,8 +40,8 @@ class View(param.Parameterized):
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
 
     On the compare page ``partner`` is the run that ``run`` is compared with (0 = the usual one), with a
-    snapshot and roots of its own; ``side`` says whose ``topic`` is selected, ``listed`` whose layer's pairs
-    are listed (0 = all), at most ``pairs`` of them in the order ``sort``, ``identical`` whether equal settings are listed too.
+    snapshot and roots of its own; ``side`` says whose ``topic`` is selected.  ``pairs`` of the layer ``listed``
+    (0 = all) are listed in the order ``sort``; ``identical`` says whether equal settings are shown.
     """
 
     page: Any = param.Selector(default="watch", objects=list(PAGES))
@@ -112,7 +112,8 @@ FIELDS = tuple(name for name in View.param if name != "name")
 DEFAULTS: dict[str, Any] = {name: View.param[name].default for name in FIELDS}
 
 ANOTHER_RUN = {
-    name: DEFAULTS[name] for name in ("snapshot", "layer", "topic", "roots", "closed", "hidden", "most", "overlay", "side")
+    name: DEFAULTS[name]
+    for name in ("snapshot", "layer", "topic", "roots", "closed", "hidden", "most", "overlay", "side")
 }  # what was chosen of one run means nothing in another
 
 

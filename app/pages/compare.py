@@ -58,8 +58,8 @@ class Compare:
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
         self._order: dict[int, tuple[Node, ...]] | None = None
         self._aspect = WIDE / 2
-        sheet = [style("explore"), style("compare")]
-        board = partial(Board, heard=self._hear, stylesheets=sheet)
+        sheets = ["explore", "compare"]
+        board = partial(Board, heard=self._hear, sheets=sheets)
         self._head = board(css_classes=["cm-top"])
         self._numbers = board(css_classes=["cm-numbers"])
         self._table = board(css_classes=["cm-list"])
@@ -70,7 +70,7 @@ class Compare:
                 heard=partial(self._hear_tree, side),
                 group="compare",
                 css_classes=["ex-tree", f"cm-tree-{side}"],
-                stylesheets=sheet,
+                sheets=sheets,
             )
             for side in ("a", "b")
         }
@@ -80,7 +80,7 @@ class Compare:
         self.page = pn.Row(
             self._head, self._numbers, self._table, self._pair, self._legend, self._trees["a"], self._trees["b"],
             self._edges, self._curves.page, self._settings,
-            css_classes=["cm-page"], stylesheets=sheet, sizing_mode="stretch_width", margin=0,
+            css_classes=["cm-page"], stylesheets=[style("compare")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_SHOWN))
         context.on_tick(self._on_tick)

@@ -79,6 +79,7 @@ class Session:
             actions=actions,  # type: ignore[arg-type]
             on_tick=self.ticks.append,
             later=self._later,
+            soon=lambda work: work(),
             tell=lambda *_: None,
         )
         self.page = Compare(self.context)
