@@ -114,6 +114,14 @@ def take(counts: Counts, documents: Array, labels: Array) -> Batch:
     return Batch(words, values, starts, labels[documents], documents)
 
 
+def rows(batch: Batch, first: int, last: int) -> Batch:
+    """Documents ``first:last`` of a batch: views, not copies, but for ``starts``."""
+    starts = batch.starts[first : last + 1]
+    cells = slice(int(starts[0]), int(starts[-1]))
+    own = slice(first, last)
+    return Batch(batch.words[cells], batch.counts[cells], starts - starts[0], batch.labels[own], batch.documents[own])
+
+
 def minibatch(seed: int, t: int, documents: Array, size: int) -> Array:
     """Document numbers of mini-batch ``t`` = 1, 2, ...: a pure function of ``(seed, t)``.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import gibbs, plain
+from engine import gibbs, lift, plain
 from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
 from engine.gibbs import Address, Outcome, Plan, Scored, Tables
 from engine.jit import compiled
@@ -116,6 +116,24 @@ class Sampler(NamedTuple):
         shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
         self._sweep(glob, address, batch, local, plan, lambda: shared._replace(tables=new_tables()))
         return self._collect(glob, room, shared, factor / plan.collect)
+
+    def assign(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
+        """Draw every token's topic in place, given theta^(1): where a chain starts that an encoder has placed."""
+        docs = _collapsed(batch, local)
+        self._over(lift.assign_documents, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
+
+    def lift(self, glob: Globals, address: Address, batch: Batch, local: Locals, factor: float) -> Collected:
+        """Counts of the documents as ``local`` describes them, carried to the top; no variable is drawn anew."""
+        room: list[Tables] = []
+
+        def outcome() -> Outcome:
+            room.append(self._tables(glob))
+            return shared._replace(tables=room[-1])
+
+        docs = _collapsed(batch, local)
+        shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
+        self._over(lift.lift_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
+        return self._collect(glob, room, shared, factor)
 
     def redraw(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
         """Draw theta in place under topics drawn since the sweep that left ``counts``.

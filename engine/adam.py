@@ -1,0 +1,67 @@
+"""Adam (Kingma and Ba, 2015) on tuples of arrays, and on the rows of a large table that a mini-batch touched.
+
+Maximises: gradients are of an objective that should rise.  Nothing is changed in place.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, FloatArray
+from engine.jit import compiled
+
+FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8
+
+
+class Moments(NamedTuple):
+    """Running means of every weight's gradient and of its square."""
+
+    first: tuple[FloatArray, ...]
+    second: tuple[FloatArray, ...]
+
+
+def start(weights: tuple[FloatArray, ...]) -> Moments:
+    """Moments before the first step."""
+    return Moments(tuple(np.zeros_like(w) for w in weights), tuple(np.zeros_like(w) for w in weights))
+
+
+class Rows(NamedTuple):
+    """Gradient of some rows of a table: ``rows`` (n,) their numbers, ``values`` (n, K)."""
+
+    rows: Array
+    values: FloatArray
+
+
+def step(
+    weights: tuple[FloatArray, ...], moments: Moments, gradients: list[FloatArray | Rows], rate: float, t: int
+) -> tuple[tuple[FloatArray, ...], Moments]:
+    """Weights and moments after step ``t`` = 1, 2, ...; rows that a :class:`Rows` does not name stay as they are."""
+    size = rate * np.sqrt(1.0 - SECOND**t) / (1.0 - FIRST**t)
+    small = SMALL * np.sqrt(1.0 - SECOND**t)
+    new, first, second = [], [], []
+    for weight, m, v, gradient in zip(weights, *moments, gradients, strict=True):
+        w, m, v = weight.copy(), m.copy(), v.copy()  # noqa: PLW2901
+        if isinstance(gradient, Rows):
+            _move_rows(w, m, v, gradient.rows, gradient.values, size, small)
+        else:
+            _move(w.reshape(-1), m.reshape(-1), v.reshape(-1), np.ascontiguousarray(gradient).reshape(-1), size, small)
+        new.append(w)
+        first.append(m)
+        second.append(v)
+    return tuple(new), Moments(tuple(first), tuple(second))
+
+
+@compiled
+def _move(w: FloatArray, m: FloatArray, v: FloatArray, g: FloatArray, size: float, small: float) -> None:
+    for i in range(len(w)):
+        m[i] += (1.0 - FIRST) * (g[i] - m[i])
+        v[i] += (1.0 - SECOND) * (g[i] * g[i] - v[i])
+        w[i] += size * m[i] / (np.sqrt(v[i]) + small)
+
+
+@compiled
+def _move_rows(
+    w: FloatArray, m: FloatArray, v: FloatArray, rows: Array, g: FloatArray, size: float, small: float
+) -> None:
+    for i in range(len(rows)):
+        _move(w[rows[i]], m[rows[i]], v[rows[i]], g[i], size, small)

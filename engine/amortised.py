@@ -1,0 +1,120 @@
+"""What an encoder makes of documents: their prior, their place in the hierarchy, the rates of their words.
+
+No iterations: DATM section II-B.  Documents are worked on in tables of a fixed number of rows, so that a
+document's numbers do not depend on its company.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from engine import corpus, encoder, simplex, streams
+from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
+from engine.encoder import POSTERIORS, Prior, Tape
+from engine.gibbs import Address
+from engine.hybrid import Chain, House, State
+from engine.local import Locals
+from engine.tokens import Globals
+
+ROWS = 32  # documents of one table
+_SAMPLE_BITS = 20  # of a noise address: which sample of a call
+
+
+def prior_of(at: House, state: State, docs: Batch) -> Prior:
+    """The prior of some documents.
+
+    matched: c_j^(2) = r_. / x_j., so that the prior mean of theta_j^(1) sums to the document's length, as the
+    Beta draw of p^(2) does in DLDA; sizes follow.  paper: c = 1 and sizes 1.
+    """
+    n, n_layers = len(docs.documents), len(state.phi)
+    c, sizes = np.ones((n, n_layers)), np.ones((n, n_layers))
+    if at.config.prior == "matched":
+        lengths = np.maximum(np.add.reduceat(np.append(docs.counts, 0), docs.starts[:-1]), 1.0)
+        lengths[docs.starts[1:] == docs.starts[:-1]] = 1.0
+        total = max(float(state.r.sum()), simplex.LEAST_SCALE)
+        c[:, 0] = total / lengths
+        sizes[:, 0] = lengths / state.phi[0].shape[1]
+        for layer in range(1, n_layers):
+            sizes[:, layer] = total / state.phi[layer].shape[1]
+    return Prior(state.phi, state.r, c, sizes)
+
+
+def tables(docs: Batch, rows: int) -> Iterator[tuple[int, int, Batch]]:
+    """Cut a batch into tables of at most ``rows`` documents: first, last, and the documents."""
+    for first in range(0, len(docs.documents), rows):
+        last = min(first + rows, len(docs.documents))
+        yield first, last, corpus.rows(docs, first, last)
+
+
+def place(at: House, state: State, docs: Batch, prior: Prior, noise: Any) -> Tape:
+    """Encode one table of documents and draw their activations; ``noise(layer)``, or None for means."""
+    hidden = encoder.read(state.weights, len(state.phi), docs, 0, len(docs.documents))
+    return encoder.forward(at.config.shape, state.weights, hidden, prior, noise)
+
+
+def noise_of(at: House, state: State, address: Address, docs: Batch) -> Any:
+    """Random numbers of a table: a function of the layer."""
+    family = POSTERIORS[at.config.shape.posterior]
+    return lambda layer: family.noise(*address, docs.documents, layer, state.phi[layer].shape[1])
+
+
+def _filled(docs: Batch) -> Batch:
+    """The same documents and then empty ones: products of tables of one size give each row the same bits."""
+    lacking = ROWS - len(docs.documents)
+    starts = np.concatenate([docs.starts, np.full(lacking, docs.starts[-1])])
+    spare = np.zeros(lacking, dtype=np.int64)
+    return Batch(docs.words, docs.counts, starts, np.append(docs.labels, spare - 1), np.append(docs.documents, spare))
+
+
+def infer(at: House, state: State, docs: Batch) -> Local:
+    """Posterior means of theta of every layer, given the means above."""
+    theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
+    for first, last, part in tables(docs, ROWS):
+        table = _filled(part)
+        tape = place(at, state, table, prior_of(at, state, table), None)
+        for whole, layer in zip(theta, tape.theta, strict=True):
+            whole[first:last] = layer[: last - first]
+    return Local(tuple(theta))
+
+
+def sample(at: House, state: State, address: Address, docs: Batch, *, smooth: bool = False) -> list[FloatArray]:
+    """One draw of theta of every layer; ``smooth``: for layer 1 its mean given the draws above."""
+    theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
+    family = POSTERIORS[at.config.shape.posterior]
+    for first, last, part in tables(docs, ROWS):
+        table = _filled(part)
+        tape = place(at, state, table, prior_of(at, state, table), noise_of(at, state, address, table))
+        bottom = family.mean(tape.draws[0].shape, tape.draws[0].scale) if smooth else tape.theta[0]
+        for whole, layer in zip(theta, [bottom, *tape.theta[1:]], strict=True):
+            whole[first:last] = layer[: last - first]
+    return theta
+
+
+def advance(
+    at: House, glob: Globals, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Chain, Rates]:
+    """Sum the rates of scored cells over the kept samples; a sample needs no sweep but those of ``refine``."""
+    clock = int(chain.clock) + 1
+    rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
+    for kept in range(sweeps.collect // sweeps.thin):
+        address = Address(seed, streams.CHAIN, (clock << _SAMPLE_BITS) + kept)
+        theta = sample(at, state, address, observed, smooth=not at.config.refine)
+        if at.config.refine:
+            local = locals_of(at, glob, state, address, observed, theta)
+            more = at.sampler.rate(glob, address, observed, scored, local, Sweeps(at.config.refine, 1))
+            rates = Rates(rates.cells + more.cells, rates.totals + more.totals)
+            continue
+        encoder.rates_at(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)
+        rates.totals[:] += theta[0].sum(axis=1)
+    return Chain(np.array(clock)), rates
+
+
+def locals_of(at: House, glob: Globals, state: State, address: Address, docs: Batch, theta: list[FloatArray]) -> Locals:
+    """Local variables of Gibbs sweeps that go on from the encoder's draw."""
+    local = at.sampler.empty(glob, docs)
+    if len(theta) > 1:
+        local.theta[:] = np.concatenate(theta[1:], axis=1)
+    local.c[:] = prior_of(at, state, docs).c
+    at.sampler.assign(glob, address, docs, local, theta[0])
+    return local

@@ -1,0 +1,300 @@
+"""The document encoder of DATM: counts in, a posterior of every activation out, and its gradients back.
+
+Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)``, ``h^(l) = softplus(h^(l-1) W3 + b3)``,
+``k^(l) = softplus(h^(l) W1 + b1)``, ``size^(l) = softplus(h^(l) W2 + b2)``; downwards (eq. 22) the posterior of
+theta^(l) has shape ``k^(l) + Phi^(l+1) theta^(l+1)``.  Counts stay sparse: the first product and its gradient
+touch the words that occur.  Weights are laid out (in, out), so that a word owns a row.
+"""
+
+import itertools
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import rsvi, weibull
+from engine.contract import Array, Batch, FloatArray
+from engine.jit import compiled
+from engine.streams import generator
+
+POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
+PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
+TINY = 1e-300
+
+
+class Shape(NamedTuple):
+    """What kind of encoder it is.
+
+    Attributes
+    ----------
+    posterior : str
+        "weibull" or "gamma", a key of ``POSTERIORS``.
+    downward : bool
+        Whether the layer above enters the shape (eq. 22); IWHAI leaves it out.
+    by_mean : bool
+        Whether the second head is the posterior mean, or lambda itself as in eq. 24.
+    """
+
+    posterior: str = "weibull"
+    downward: bool = True
+    by_mean: bool = True
+
+
+class Prior(NamedTuple):
+    """Prior of one table of documents.
+
+    ``phi`` the topics of every layer, ``r`` (K_L,) the top shapes, ``c`` (documents, L) the rates c^(2) ...
+    c^(L+1), ``sizes`` (documents, L) what the second head is multiplied by.
+    """
+
+    phi: tuple[FloatArray, ...]
+    r: FloatArray
+    c: FloatArray
+    sizes: FloatArray
+
+
+class Tape(NamedTuple):
+    """Everything a forward pass leaves for the way back, one entry a layer: tables of (documents, K_l)."""
+
+    hidden: list[FloatArray]
+    shape_heads: list[FloatArray]
+    size_heads: list[FloatArray]
+    priors: list[FloatArray]
+    draws: list[Any]
+
+    @property
+    def theta(self) -> list[FloatArray]:
+        """The drawn activations."""
+        return [draw.theta for draw in self.draws]
+
+
+class Gradient(NamedTuple):
+    """Derivatives of the objective.
+
+    ``weights``: one array a weight, but for the first, whose rows belong to words: ``words`` (documents, K_1) is
+    the derivative at the input of the first layer's softplus, from which :func:`scatter` makes the rows; ``priors`` (documents, K_l) a layer, with respect to Phi^(l+1) theta^(l+1) (r at the top).
+    """
+
+    weights: list[FloatArray]
+    words: FloatArray
+    priors: list[FloatArray]
+
+
+def initial(seed: int, purpose: int, n_words: int, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
+    """Weights where training starts: Glorot normal; heads start at shape and size about 1 (softplus(0.54))."""
+    rng = generator(seed, purpose)
+    weights: list[FloatArray] = []
+    for below, width in itertools.pairwise((n_words, *layers)):
+        for rows, bias in ((below, 0.0), (width, 0.0), (width, 0.0)):
+            weights.append(rng.normal(0.0, np.sqrt(2.0 / (rows + width)), (rows, width)))
+            weights.append(np.full(width, bias))
+        weights[-1] += 0.54
+        weights[-3] += 0.54
+    return tuple(weights)
+
+
+def read(weights: tuple[FloatArray, ...], n_layers: int, batch: Batch, first: int, last: int) -> list[FloatArray]:
+    """h^(1) ... h^(L) of documents ``first:last``, one row each."""
+    pre = np.zeros((last - first, weights[0].shape[1]))
+    _gather(weights[0], batch.words, batch.counts, batch.starts, first, last, pre)
+    hidden = [softplus(pre + weights[1])]
+    for layer in range(1, n_layers):
+        w, b = weights[PER_LAYER * layer : PER_LAYER * layer + 2]
+        hidden.append(softplus(hidden[-1] @ w + b))
+    return hidden
+
+
+def forward(kind: Shape, weights: tuple[FloatArray, ...], hidden: list[FloatArray], prior: Prior, noise: Any) -> Tape:
+    """Draw the activations of a table from the top down (eq. 22); ``noise(layer)`` gives its random numbers.
+
+    With ``noise`` None every activation is its posterior mean given the means above.
+    """
+    family = POSTERIORS[kind.posterior]
+    n = len(hidden)
+    tape = Tape(hidden, [], [], [], [])
+    for layer in reversed(range(n)):
+        w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * (layer + 1)]
+        k = softplus(hidden[layer] @ w1 + b1)
+        size = softplus(hidden[layer] @ w2 + b2)
+        tape.shape_heads.insert(0, k)
+        tape.size_heads.insert(0, size)
+        if layer == n - 1:
+            above = np.tile(prior.r, (len(k), 1))
+        else:
+            above = tape.draws[0].theta @ prior.phi[layer + 1].T
+            k = k + above if kind.downward else k
+        tape.priors.insert(0, above)
+        size = size * prior.sizes[:, layer : layer + 1]
+        draw = family.draw(k, size, noise(layer) if noise else _silence(family, k.shape), kind.by_mean)
+        tape.draws.insert(0, draw if noise else draw._replace(theta=family.mean(draw.shape, draw.scale)))
+    return tape
+
+
+def _silence(family: ModuleType, shape: tuple[int, int]) -> Any:
+    """Random numbers for a draw whose value is not used."""
+    return np.zeros(shape) if family is weibull else rsvi.noise(0, 0, 0, np.arange(shape[0]), 0, shape[1])
+
+
+def divergences(kind: Shape, tape: Tape, prior: Prior) -> list[FloatArray]:
+    """KL of posterior and prior, one (documents,) array a layer, given the activations drawn above."""
+    family = POSTERIORS[kind.posterior]
+    return [
+        family.divergence(draw.shape, draw.scale, tape.priors[layer], np.ascontiguousarray(prior.c[:, layer]))
+        for layer, draw in enumerate(tape.draws)
+    ]
+
+
+def backward(
+    kind: Shape,
+    weights: tuple[FloatArray, ...],
+    tape: Tape,
+    prior: Prior,
+    outer: list[FloatArray],
+    weight: float,
+    rewards: list[FloatArray],
+) -> Gradient:
+    """Derivatives of ``sum f(theta) - weight * KL`` with respect to every encoder weight.
+
+    Parameters
+    ----------
+    outer : list of (documents, K_l)
+        df/dtheta^(l), without the way through the layers below.
+    rewards : list of (documents,)
+        f less the divergences below layer l: the gamma posterior's correction weighs it.
+    """
+    family = POSTERIORS[kind.posterior]
+    n = len(tape.hidden)
+    d_heads: list[tuple[FloatArray, FloatArray]] = []
+    d_priors: list[FloatArray] = []
+    d_theta = outer[0]
+    for layer in range(n):
+        rate = np.ascontiguousarray(prior.c[:, layer])
+        args = (tape.draws[layer], tape.priors[layer], rate, d_theta, weight, kind.by_mean, rewards[layer])
+        d_k, d_size, d_prior = family.pull_back(*args)
+        if kind.downward and layer < n - 1:
+            d_prior = d_prior + d_k
+        d_priors.append(d_prior)
+        if layer < n - 1:
+            d_theta = outer[layer + 1] + d_prior @ prior.phi[layer + 1]
+        d_size = d_size * prior.sizes[:, layer : layer + 1] * slope(tape.size_heads[layer])
+        d_heads.append((d_k * slope(tape.shape_heads[layer]), d_size))
+    return _backward_net(weights, tape.hidden, d_heads, d_priors)
+
+
+def _backward_net(
+    weights: tuple[FloatArray, ...],
+    hidden: list[FloatArray],
+    d_heads: list[tuple[FloatArray, FloatArray]],
+    d_priors: list[FloatArray],
+) -> Gradient:
+    """The way back through the dense layers, from the derivatives at the inputs of the heads' softplus."""
+    grads = [np.zeros(0)] * (PER_LAYER * len(hidden))
+    from_above: FloatArray | float = 0.0
+    words = np.zeros(0)
+    for layer in reversed(range(len(hidden))):
+        at = PER_LAYER * layer
+        d_k, d_size = d_heads[layer]
+        h = hidden[layer]
+        grads[at + 2], grads[at + 3] = h.T @ d_k, d_k.sum(axis=0)
+        grads[at + 4], grads[at + 5] = h.T @ d_size, d_size.sum(axis=0)
+        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * slope(h)
+        grads[at + 1] = d_in.sum(axis=0)
+        if layer > 0:
+            grads[at] = hidden[layer - 1].T @ d_in
+            from_above = d_in @ weights[at].T
+        else:
+            words = d_in
+    return Gradient(grads[1:], words, d_priors)
+
+
+@compiled
+def _gather(table: FloatArray, words: Array, counts: Array, starts: Array, first: int, last: int, out: Any) -> None:
+    """out[j] = sum_v ln(1 + x_jv) table[v]."""
+    for j in range(first, last):
+        row = out[j - first]
+        for cell in range(starts[j], starts[j + 1]):
+            weight = np.log1p(np.float64(counts[cell]))
+            source = table[words[cell]]
+            for k in range(len(row)):
+                row[k] += weight * source[k]
+
+
+@compiled
+def scatter(d_words: FloatArray, words: Array, counts: Array, starts: Array, rows: Array, out: FloatArray) -> None:
+    """out[rows[v]] += ln(1 + x_jv) d_words[j] for every word v present: the gradient of the first layer's rows."""
+    for j in range(len(starts) - 1):
+        source = d_words[j]
+        for cell in range(starts[j], starts[j + 1]):
+            weight = np.log1p(np.float64(counts[cell]))
+            row = out[rows[words[cell]]]
+            for k in range(len(row)):
+                row[k] += weight * source[k]
+
+
+def softplus(x: FloatArray) -> FloatArray:
+    """ln(1 + e^x), never 0 and never infinite for finite x."""
+    return np.asarray(np.logaddexp(0.0, x))
+
+
+def slope(value: FloatArray) -> FloatArray:
+    """Derivative of softplus, from its value: 1 - e^-softplus."""
+    return np.asarray(-np.expm1(-value))
+
+
+class Likelihood(NamedTuple):
+    """Poisson likelihood of a table of documents (DATM eq. 15).
+
+    ``value`` (documents,) is ``sum_v x_v ln(Phi theta)_v - sum_k theta_k``, without ``ln x!``; ``slope``
+    (documents, K_1) its derivative in theta^(1); ``shares`` (cells,) are ``x_v / (Phi theta)_v``.
+    """
+
+    value: FloatArray
+    slope: FloatArray
+    shares: FloatArray
+
+
+@compiled
+def likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, starts: Array) -> Likelihood:
+    """Log-likelihood of counts under rates Phi^(1) theta^(1), touching the words that occur."""
+    n, width = theta.shape
+    value, d_theta, shares = np.zeros(n), np.empty((n, width)), np.empty(len(words))
+    for j in range(n):
+        d_theta[j] = -1.0
+        for k in range(width):
+            value[j] -= theta[j, k]
+        for cell in range(starts[j], starts[j + 1]):
+            topics = phi[words[cell]]
+            rate = 0.0
+            for k in range(width):
+                rate += topics[k] * theta[j, k]
+            rate = max(rate, TINY)
+            share = counts[cell] / rate
+            value[j] += counts[cell] * np.log(rate)
+            shares[cell] = share
+            for k in range(width):
+                d_theta[j, k] += share * topics[k]
+    return Likelihood(value, d_theta, shares)
+
+
+@compiled
+def topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array, starts: Array) -> FloatArray:
+    """D / d Phi^(1) of the log-likelihood's first sum, (V, K_1): ``sum_j x_jv / rate_jv theta_jk``."""
+    table = np.zeros_like(phi)
+    for j in range(theta.shape[0]):
+        for cell in range(starts[j], starts[j + 1]):
+            row = table[words[cell]]
+            for k in range(theta.shape[1]):
+                row[k] += shares[cell] * theta[j, k]
+    return table
+
+
+@compiled
+def rates_at(phi: FloatArray, theta: FloatArray, words: Array, starts: Array, out: FloatArray) -> None:
+    """out[cell] += (Phi^(1) theta_j^(1))_v at every cell."""
+    for j in range(theta.shape[0]):
+        for cell in range(starts[j], starts[j + 1]):
+            topics = phi[words[cell]]
+            rate = 0.0
+            for k in range(theta.shape[1]):
+                rate += topics[k] * theta[j, k]
+            out[cell] += rate

@@ -1,0 +1,199 @@
+"""Hybrid inference of the deep autoencoding topic model: an encoder by gradients, topics by SG-MCMC.
+
+Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
+inference" (TPAMI 2020), Algorithm 1; equation numbers are that paper's.  Settings and state that DATM and
+its supervised versions share; a mini-batch is in ``hybrid_step.py``, documents are placed in ``amortised.py``.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import adam, encoder, streams, topics
+from engine.contract import Array, Facts, FloatArray
+from engine.encoder import Shape
+from engine.local import LINKS, Sampler
+from engine.pool import Pool
+from engine.settings import check, setting
+from engine.upper import Hyper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings that every model with an encoder has."""
+
+    layers: tuple[int, ...] = setting(
+        (128, 64, 32),
+        label="Topics per layer",
+        help="Widths from the layer next to the words upwards, for example 128-64-32.",
+        low=1,
+        high=65535,
+        advanced=False,
+    )
+    inference: str = setting(
+        "whai",
+        label="Inference",
+        help="whai: Weibull encoder, topics by MCMC; wai: topics by gradients; iwhai: no downward path; ghai: gamma.",
+        choices=("whai", "wai", "iwhai", "ghai"),
+        advanced=False,
+    )
+    batch_size: int = setting(200, label="Mini-batch size", help="Documents per mini-batch.", low=1, high=10**7)
+    learning_rate: float = setting(
+        5e-3,
+        label="Encoder step size",
+        help="Step size of Adam for the encoder's weights; falls as (1 + t/1000)^-1/2.",
+        low=1e-8,
+        high=1,
+    )
+    prior: str = setting(
+        "matched",
+        label="Prior scale",
+        help="matched: r is learned and c^(2) follows each document's length; paper: r = c = 1 as in the experiments.",
+        choices=("matched", "paper"),
+    )
+    head: str = setting(
+        "mean",
+        label="Second head",
+        help="mean: the encoder tells the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
+        choices=("mean", "scale"),
+    )
+    kl_weight: float = setting(
+        0.1,
+        label="Weight of the divergence",
+        help="1 is the evidence lower bound; a Weibull cannot follow a sparse gamma prior, so less places better.",
+        low=0,
+        high=100,
+    )
+    kl_warm_up: int = setting(
+        200, label="Divergence warm-up", help="Mini-batches over which its weight rises from 0.", low=0, high=10**7
+    )
+    counts: str = setting(
+        "gibbs",
+        label="Counts for the topics",
+        help="gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1 has it.",
+        choices=("gibbs", "encoder"),
+    )
+    burn_in: int = setting(
+        5, label="Burn-in sweeps per layer", help="Gibbs sweeps per layer before counts are kept.", low=0, high=10**4
+    )
+    collect: int = setting(
+        5, label="Collected sweeps per layer", help="Gibbs sweeps per layer whose counts are kept.", low=1, high=10**4
+    )
+    refine: int = setting(
+        0,
+        label="Gibbs sweeps after the encoder",
+        help="Sweeps that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
+        low=0,
+        high=10**4,
+    )
+    eta: float = setting(
+        0.05, label="Topic smoothing eta", help="Dirichlet parameter of the topics.", low=1e-6, high=100
+    )
+    step: float = setting(
+        1.0, label="First step size", help="eps_1 of eps_t = eps_1 ((tau + t)/(tau + 1))^-kappa.", low=1e-9, high=100
+    )
+    tau: float = setting(20.0, label="Step delay tau", help="Larger: steps stay large for longer.", low=0, high=1e6)
+    kappa: float = setting(0.7, label="Step decay kappa", help="How fast steps shrink.", low=0, high=1)
+    scale_step: float = setting(
+        0.5, label="Preconditioner step", help="eps'_t / eps_t of the running averages M.", low=1e-6, high=1
+    )
+    gamma0: float = setting(1.0, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
+    c0: float = setting(1.0, label="c_0", help="Rate of the prior of r.", low=1e-9)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def shape(self) -> Shape:
+        """The kind of encoder."""
+        family = "gamma" if self.inference == "ghai" else "weibull"
+        return Shape(family, self.inference != "iwhai", self.head == "mean")
+
+
+class State(NamedTuple):
+    """Everything the next step needs.
+
+    ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``scale[l-1]`` (K_l,) the M_k^(l) and
+    ``top_scale`` () the M^(L+1); ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 a layer), then those of a
+    classifier, with Adam's ``first`` and ``second`` moments; ``topic_first``, ``topic_second`` Adam's moments of
+    ln Phi and ln r where gradients move them (WAI), else none.
+    """
+
+    t: Array
+    phi: tuple[FloatArray, ...]
+    r: FloatArray
+    scale: tuple[FloatArray, ...]
+    top_scale: FloatArray
+    weights: tuple[FloatArray, ...]
+    first: tuple[FloatArray, ...]
+    second: tuple[FloatArray, ...]
+    topic_first: tuple[FloatArray, ...]
+    topic_second: tuple[FloatArray, ...]
+
+
+class Chain(NamedTuple):
+    """Documents under evaluation need no memory but how often they were asked: ``clock`` () int64."""
+
+    clock: Array
+
+
+class House(NamedTuple):
+    """What the functions below share."""
+
+    config: Any
+    facts: Facts
+    sampler: Sampler
+
+
+def house(config: Any, facts: Facts, n_threads: int) -> House:
+    """Gather what a kernel is made of."""
+    hyper = Hyper(0.01, 0.01, 1.0, 1.0)
+    return House(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
+
+
+def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
+    """Nearly flat topics, r = 1/K_L (1 with the paper's prior), and a fresh encoder; ``extra`` weights follow it."""
+    config = at.config
+    widths = (at.facts.n_words, *config.layers)
+    rng = streams.generator(seed, streams.INIT)
+    phi = []
+    for below, width in zip(widths, config.layers, strict=False):
+        raw = 0.05 + 0.95 * rng.random((below, width))
+        phi.append(raw / raw.sum(axis=0))
+    r = np.full(widths[-1], 1.0 if config.prior == "paper" else 1.0 / widths[-1])
+    weights = (*encoder.initial(seed, streams.ENCODER, at.facts.n_words, config.layers), *extra)
+    return _with_moments(at, State(np.array(0), tuple(phi), r, _zeros(phi), np.array(0.0), weights, (), (), (), ()))
+
+
+def _zeros(phi: Any) -> tuple[FloatArray, ...]:
+    return tuple(np.zeros(layer.shape[1]) for layer in phi)
+
+
+def _with_moments(at: House, state: State) -> State:
+    own = adam.start(state.weights)
+    free = (*state.phi, state.r) if at.config.inference == "wai" else ()
+    topic = adam.start(free)
+    return state._replace(first=own.first, second=own.second, topic_first=topic.first, topic_second=topic.second)
+
+
+def keep(state: State) -> dict[str, Array]:
+    """What a snapshot keeps beside the topics: the weights, the running averages M and the schedule's place."""
+    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale}
+    kept |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
+    return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
+
+
+def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
+    """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`."""
+    state = init(at, seed, extra)
+    phi, r = topics.restored(arrays)
+    weights = tuple(
+        np.asarray(arrays.get(f"weights.{i}", weight), dtype=np.float64) for i, weight in enumerate(state.weights)
+    )
+    state = state._replace(phi=phi, r=r, scale=_zeros(phi), weights=weights)
+    if "t" in arrays and "scale.0" in arrays:
+        scale = tuple(np.asarray(arrays[f"scale.{layer}"], dtype=np.float64) for layer in range(len(phi)))
+        top_scale = np.asarray(arrays["top_scale"], dtype=np.float64)
+        state = state._replace(t=np.array(int(arrays["t"])), scale=scale, top_scale=top_scale)
+    return _with_moments(at, state)

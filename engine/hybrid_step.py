@@ -1,0 +1,216 @@
+"""One mini-batch of hybrid inference (DATM Algorithm 1): the encoder up its gradient, topics by SG-MCMC."""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import gammaln
+
+from engine import adam, amortised, encoder, schedule, simplex, streams
+from engine.adam import Moments, Rows
+from engine.contract import Batch, FloatArray, Info
+from engine.encoder import PER_LAYER, Prior, Tape
+from engine.gibbs import Address, Plan
+from engine.hybrid import House, State
+from engine.local import Collected
+from engine.tokens import Globals
+from engine.upper import pack
+
+DECAY = 1000  # mini-batches after which the encoder's step size begins to fall
+ROWS = 100  # documents of one table: large enough for the matrix library
+NEVER = 1 << 40  # a sweep that does not come
+
+
+class Lesson(NamedTuple):
+    """What labels teach about one table of documents.
+
+    ``value`` (documents,) is ``ln p(y | theta)``, 0 without a label; ``outer`` its derivative in theta^(l), one
+    (documents, K_l) a layer; ``gradient`` that in the classifier's own weights.
+    """
+
+    value: FloatArray
+    outer: list[FloatArray]
+    gradient: list[FloatArray]
+
+
+class Head(Protocol):
+    """A classifier on top of the activations; its weights follow the encoder's in ``State.weights``."""
+
+    def learn(self, weights: tuple[FloatArray, ...], theta: list[FloatArray], docs: Batch, t: int) -> Lesson:
+        """What the labels of a table say."""
+
+    def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
+        """Derivative of less the divergence of the weights' posterior from their prior, for one document."""
+
+
+class Learned(NamedTuple):
+    """A mini-batch under the encoder.
+
+    ``theta`` (documents, K_l) a layer; ``gradient`` of the objective in every weight, a document's mean; ``elbo``
+    the evidence lower bound of a document; ``topics`` the derivative in Phi^(1), Phi^(2) ... and ``shapes`` in r,
+    both only where gradients move them (WAI).
+    """
+
+    theta: list[FloatArray]
+    gradient: list[FloatArray | Rows]
+    elbo: float
+    topics: list[FloatArray]
+    shapes: FloatArray
+
+
+def step(at: House, seed: int, state: State, docs: Batch, head: Head | None = None) -> tuple[State, Info]:
+    """One mini-batch: encode, draw, move the encoder, then Phi and r under the draw."""
+    config = at.config
+    t = int(state.t) + 1
+    learned = learn(at, seed, state, docs, head)
+    moments = Moments(state.first, state.second)
+    rate = config.learning_rate / math.sqrt(1.0 + t / DECAY)
+    weights, moments = adam.step(state.weights, moments, learned.gradient, rate, t)
+    moved = state._replace(t=np.array(t), weights=weights, first=moments.first, second=moments.second)
+    tokens = int(docs.counts.sum())
+    if config.inference == "wai":
+        sizes = tuple(np.full(phi.shape[1], rate) for phi in state.phi)
+        return _climb(at, moved, learned, rate, t), Info(sizes, learned.elbo, tokens, tokens)
+    got, draws = _counts(at, seed, state, docs, learned.theta, t)
+    state, sizes = _diffuse(at, seed, moved, got, t)
+    return state, Info(sizes, learned.elbo, tokens, tokens * draws)
+
+
+def learn(at: House, seed: int, state: State, docs: Batch, head: Head | None) -> Learned:
+    """Draw the activations of a mini-batch and differentiate its objective (eq. 15, 32)."""
+    n, t = len(docs.documents), int(state.t) + 1
+    weight = at.config.kl_weight * min(1.0, t / max(1, at.config.kl_warm_up))
+    present = np.unique(docs.words)
+    places = np.zeros(state.weights[0].shape[0], dtype=np.int64)
+    places[present] = np.arange(len(present))
+    words = np.zeros((len(present), state.weights[0].shape[1]))
+    total: list[FloatArray] = [np.zeros_like(w) for w in (np.zeros(0), *state.weights[1:])]
+    theta, elbo = [np.empty((n, phi.shape[1])) for phi in state.phi], 0.0
+    by_gradient = at.config.inference == "wai"
+    d_topics = [np.zeros_like(phi) for phi in state.phi] if by_gradient else []
+    d_shapes = np.zeros_like(state.r)
+    for first, last, part in amortised.tables(docs, ROWS):
+        prior = amortised.prior_of(at, state, part)
+        noise = amortised.noise_of(at, state, Address(seed, streams.ENCODER, t), part)
+        tape = amortised.place(at, state, part, prior, noise)
+        likely = encoder.likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
+        lesson = head.learn(state.weights[PER_LAYER * len(theta) :], tape.theta, part, t) if head else None
+        gradient, bound = _differentiate(at, state, tape, prior, likely, lesson, weight)
+        elbo += bound - float(gammaln(part.counts + 1.0).sum())
+        encoder.scatter(gradient.words, part.words, part.counts, part.starts, places, words)
+        own = [*gradient.weights, *(lesson.gradient if lesson else [])]
+        total = [total[0], *(a + b for a, b in zip(total[1:], own, strict=True))]
+        for whole, layer in zip(theta, tape.theta, strict=True):
+            whole[first:last] = layer
+        if by_gradient:
+            _add_topic_slopes(state, tape, likely.shares, part, gradient.priors, d_topics)
+            d_shapes += gradient.priors[-1].sum(axis=0)
+    means: list[FloatArray | Rows] = [Rows(present, words / n), *(each / n for each in total[1:])]
+    if head:
+        shrunk = head.shrink(state.weights[PER_LAYER * len(theta) :], t)
+        means[PER_LAYER * len(theta) :] = [
+            each / n + other for each, other in zip(total[PER_LAYER * len(theta) :], shrunk, strict=True)
+        ]
+    return Learned(theta, means, elbo / n, [each / n for each in d_topics], d_shapes / n)
+
+
+def _differentiate(
+    at: House,
+    state: State,
+    tape: Tape,
+    prior: Prior,
+    likely: encoder.Likelihood,
+    lesson: Lesson | None,
+    weight: float,
+) -> tuple[encoder.Gradient, float]:
+    """Gradient of one table, and the sum over its documents of the bound (without ln x!)."""
+    kind = at.config.shape
+    lost = encoder.divergences(kind, tape, prior)
+    outer = [likely.slope, *(np.zeros_like(layer) for layer in tape.theta[1:])]
+    reward = likely.value
+    if lesson is not None:
+        outer = [a + b for a, b in zip(outer, lesson.outer, strict=True)]
+        reward = reward + lesson.value
+    rewards = []
+    for layer in range(len(lost)):
+        rewards.append(reward)
+        reward = reward - weight * lost[layer]
+    own = state.weights[: PER_LAYER * len(lost)]
+    gradient = encoder.backward(kind, own, tape, prior, outer, weight, rewards)
+    return gradient, float(likely.value.sum() - sum(each.sum() for each in lost))
+
+
+def _add_topic_slopes(
+    state: State, tape: Tape, shares: FloatArray, docs: Batch, priors: list[FloatArray], d_topics: list[FloatArray]
+) -> None:
+    """Derivatives in Phi: through the rates for layer 1, through the prior shapes for the layers above."""
+    d_topics[0] += encoder.topic_slope(state.phi[0], tape.theta[0], shares, docs.words, docs.starts)
+    for layer in range(1, len(state.phi)):
+        d_topics[layer] += priors[layer - 1].T @ tape.theta[layer]
+
+
+def _climb(at: House, state: State, learned: Learned, rate: float, t: int) -> State:
+    """Phi and r up their gradient in logarithms, kept on the simplex by softmax (WAI)."""
+    logs = [np.log(np.maximum(table, encoder.TINY)) for table in (*state.phi, state.r)]
+    slopes: list[FloatArray | Rows] = [
+        phi * (slope - (phi * slope).sum(axis=0)) for phi, slope in zip(state.phi, learned.topics, strict=True)
+    ]
+    learns_r = at.config.prior == "matched"
+    slopes.append(state.r * learned.shapes * float(learns_r))
+    moments = Moments(state.topic_first, state.topic_second)
+    new, moments = adam.step(tuple(logs), moments, slopes, rate, t)
+    phi = tuple(_softmax(table) for table in new[:-1])
+    r = np.exp(new[-1]) if learns_r else state.r
+    return state._replace(phi=phi, r=r, topic_first=moments.first, topic_second=moments.second)
+
+
+def _softmax(logs: FloatArray) -> FloatArray:
+    raw = np.exp(logs - logs.max(axis=0))
+    return np.asarray(raw / raw.sum(axis=0))
+
+
+def globals_of(at: House, state: State) -> Globals:
+    """The topics packed for the kernels, with every word's prior mass only where Gibbs sweeps need it."""
+    if at.config.refine or at.config.counts == "gibbs":
+        return at.sampler.globals_of(state.phi, state.r)
+    base = np.ascontiguousarray(state.phi[1].T if len(state.phi) > 1 else state.r[None, :])
+    return Globals(state.phi[0], base, np.empty((0, len(base))), pack(state.phi, state.r))
+
+
+def _counts(at: House, seed: int, state: State, docs: Batch, theta: list[FloatArray], t: int) -> tuple[Collected, int]:
+    """Counts that move Phi and r, times rho, and how often each token was drawn for them."""
+    config, glob = at.config, globals_of(at, state)
+    rho = at.facts.n_documents / len(docs.documents)
+    address = Address(seed, streams.LOCAL, t)
+    if config.counts == "gibbs":
+        n_layers = len(state.phi)
+        settle = max(1, config.burn_in * n_layers // 2) if config.prior == "matched" else NEVER
+        plan = Plan(
+            fresh=True, burn_in=config.burn_in * n_layers, collect=config.collect * n_layers, first_rates=settle
+        )
+        local = at.sampler.empty(glob, docs)
+        return at.sampler.collect(glob, address, docs, local, plan, rho), plan.burn_in + plan.collect
+    local = amortised.locals_of(at, glob, state, address, docs, theta)
+    return at.sampler.lift(glob, Address(seed, streams.REDRAW, t), docs, local, rho), 1
+
+
+def _diffuse(at: House, seed: int, state: State, got: Collected, t: int) -> tuple[State, tuple[FloatArray, ...]]:
+    """Running averages M (eq. 13, 14), then TLASGR steps of Phi (eq. 11) and r (eq. 12); and the step sizes."""
+    config = at.config
+    eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
+    fresh = not any(scale.any() for scale in state.scale)
+    rate = 1.0 if fresh else config.scale_step * eps
+    scale = tuple(
+        (1.0 - rate) * old + rate * table.sum(axis=0) for old, table in zip(state.scale, got.tables, strict=True)
+    )
+    top_scale = np.array((1.0 - rate) * float(state.top_scale) + rate * got.q)
+    phi = tuple(
+        simplex.langevin(state.phi[layer], table, config.eta, scale[layer], eps, seed, t, layer, at.sampler.pool)
+        for layer, table in enumerate(got.tables)
+    )
+    r = state.r
+    if config.prior == "matched":
+        r = simplex.shapes_step(r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
+    least = simplex.LEAST_SCALE
+    sizes = (*(eps / np.maximum(m, least) for m in scale), eps / np.maximum(top_scale, least)[None])
+    return state._replace(phi=phi, r=r, scale=scale, top_scale=top_scale), sizes

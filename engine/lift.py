@@ -1,0 +1,59 @@
+"""Counts of a mini-batch from activations already drawn: what moves Phi and r when an encoder places documents.
+
+The counts of every word are split over topics in proportion to ``phi_vk theta_jk`` and carried up as
+tables (models.md 1.1 steps 1 and 2; DATM section II-D), one sample a document.
+"""
+
+import numpy as np
+
+from engine import tokens
+from engine import upper as above
+from engine.contract import FloatArray
+from engine.gibbs import Address, Documents, Outcome, document, send_up
+from engine.jit import compiled, inlined
+from engine.streams import stream, uniform
+from engine.tokens import Globals, Slots
+from engine.upper import Scratch
+
+
+@compiled
+def assign_documents(
+    phi: FloatArray, address: Address, docs: Documents, theta1: FloatArray, begin: int, end: int
+) -> None:
+    """Draw the topic of every token of documents ``begin:end``: ``P(z = k) ~ phi_vk theta_jk``."""
+    sums = np.empty(phi.shape[1])
+    for j in range(begin, end):
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        token = docs.tokens[j]
+        for cell in range(docs.starts[j], docs.starts[j + 1]):
+            word = docs.words[cell]
+            total = 0.0
+            for k in range(len(sums)):
+                total += phi[word, k] * theta1[j, k]
+                sums[k] = total
+            for _ in range(docs.counts[cell]):
+                u, rng = uniform(rng)
+                docs.topics[token] = min(np.searchsorted(sums, u * total, side="right"), len(sums) - 1)
+                token += 1
+
+
+@compiled
+def lift_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int, out: Outcome) -> None:
+    """Carry the counts of documents ``begin:end`` to the top of the hierarchy and add them to ``out.tables``."""
+    _lift(glob, address, docs, begin, end, out, above.new_scratch(glob.upper), tokens.make_slots(glob.phi.shape[1]))
+
+
+@inlined
+def _lift(
+    glob: Globals, address: Address, docs: Documents, begin: int, end: int, out: Outcome, s: Scratch, slots: Slots
+) -> None:
+    for j in range(begin, end):
+        doc = document(docs, j)
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        above.survey(glob.upper, doc.theta, s)
+        n = tokens.fill_slots(doc.topics, slots)
+        send_up(rng, glob.upper, doc.theta, s, slots, n, True, out.tables)
+        above.set_q(doc.c, s.q)
+        out.q_top[j] += s.q[len(doc.c)]
+        tokens.count_words(doc, out.tables.words)
+        tokens.empty_slots(slots, n)

@@ -1,0 +1,45 @@
+"""Deep autoencoding topic model: DLDA with an encoder that places a document at once.
+
+Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
+inference" (TPAMI 2020).  Decoder and prior are DLDA's; the posterior of a document's activations is a
+Weibull network (eq. 22 to 25), trained beside topics that move by TLASGR (Algorithm 1).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import amortised, hybrid, hybrid_step
+from engine.contract import Facts, Kernel, Topics
+from engine.hybrid import Chain, Settings, State
+
+TITLE = "DATM: deep autoencoding topic model"
+__all__ = ["TITLE", "Config", "State", "build"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Settings):
+    """Settings of DATM."""
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """The kernel of DATM for a corpus; results do not depend on ``n_threads``."""
+    at = hybrid.house(config, facts, n_threads)
+    return Kernel(
+        batch_size=config.batch_size,
+        measure="perplexity",
+        init=lambda seed: hybrid.init(at, seed),
+        prepare=lambda _seed, state, _docs: state,
+        step=lambda seed, state, docs: hybrid_step.step(at, seed, state, docs),
+        infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, state, docs),
+        topics=lambda state: Topics(state.phi, state.r),
+        start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
+        advance_chain=lambda *arguments: _advance(at, *arguments),
+        keep=hybrid.keep,
+        restore=lambda seed, arrays: hybrid.restore(at, seed, arrays),
+    )
+
+
+def _advance(at: hybrid.House, seed: int, state: State, *rest: Any) -> Any:
+    return amortised.advance(at, hybrid_step.globals_of(at, state), seed, state, *rest)
