@@ -15,7 +15,6 @@ import numpy as np
 from engine import rsvi, weibull
 from engine.contract import Array, Batch, FloatArray
 from engine.jit import compiled
-from engine.streams import generator
 
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
 PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
@@ -71,8 +70,9 @@ class Tape(NamedTuple):
 class Gradient(NamedTuple):
     """Derivatives of the objective.
 
-    ``weights``: one array a weight, but for the first, whose rows belong to words: ``words`` (documents, K_1) is
-    the derivative at the input of the first layer's softplus, from which :func:`scatter` makes the rows; ``priors`` (documents, K_l) a layer, with respect to Phi^(l+1) theta^(l+1) (r at the top).
+    ``weights``: one array a weight but for the first, whose rows belong to words; ``words`` (documents, K_1) is the
+    derivative at the input of the first layer's softplus, from which :func:`scatter` makes those rows; ``priors``
+    (documents, K_l) a layer, with respect to Phi^(l+1) theta^(l+1) (r at the top).
     """
 
     weights: list[FloatArray]
@@ -80,9 +80,8 @@ class Gradient(NamedTuple):
     priors: list[FloatArray]
 
 
-def initial(seed: int, purpose: int, n_words: int, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
+def initial(rng: np.random.Generator, n_words: int, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
     """Weights where training starts: Glorot normal; heads start at shape and size about 1 (softplus(0.54))."""
-    rng = generator(seed, purpose)
     weights: list[FloatArray] = []
     for below, width in itertools.pairwise((n_words, *layers)):
         for rows, bias in ((below, 0.0), (width, 0.0), (width, 0.0)):
@@ -91,6 +90,13 @@ def initial(seed: int, purpose: int, n_words: int, layers: tuple[int, ...]) -> t
         weights[-1] += 0.54
         weights[-3] += 0.54
     return tuple(weights)
+
+
+def pruned(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray, ...]:
+    """Weights (or their moments) with only these units of the top layer (DATM Algorithm 2)."""
+    w3, b3, w1, b1, w2, b2 = weights[-PER_LAYER:]
+    square = np.ix_(columns, columns)
+    return (*weights[:-PER_LAYER], w3[:, columns], b3[columns], w1[square], b1[columns], w2[square], b2[columns])
 
 
 def read(weights: tuple[FloatArray, ...], n_layers: int, batch: Batch, first: int, last: int) -> list[FloatArray]:

@@ -5,18 +5,20 @@ inference" (TPAMI 2020), Algorithm 1; equation numbers are that paper's.  Settin
 its supervised versions share; a mini-batch is in ``hybrid_step.py``, documents are placed in ``amortised.py``.
 """
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import adam, encoder, streams, topics
-from engine.contract import Array, Facts, FloatArray
+from engine import adam, encoder, streams, topics, widths
+from engine.contract import Array, Event, Facts, FloatArray
 from engine.encoder import Shape
 from engine.local import LINKS, Sampler
 from engine.pool import Pool
 from engine.settings import check, setting
 from engine.upper import Hyper
+from engine.widths import Rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +116,8 @@ class Settings:
 class State(NamedTuple):
     """Everything the next step needs.
 
-    ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``scale[l-1]`` (K_l,) the M_k^(l) and
+    ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``names`` and ``born`` as in
+    :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and
     ``top_scale`` () the M^(L+1); ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 a layer), then those of a
     classifier, with Adam's ``first`` and ``second`` moments; ``topic_first``, ``topic_second`` Adam's moments of
     ln Phi and ln r where gradients move them (WAI), else none.
@@ -123,6 +126,8 @@ class State(NamedTuple):
     t: Array
     phi: tuple[FloatArray, ...]
     r: FloatArray
+    names: tuple[Array, ...]
+    born: Array
     scale: tuple[FloatArray, ...]
     top_scale: FloatArray
     weights: tuple[FloatArray, ...]
@@ -154,46 +159,98 @@ def house(config: Any, facts: Facts, n_threads: int) -> House:
 
 def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
     """Nearly flat topics, r = 1/K_L (1 with the paper's prior), and a fresh encoder; ``extra`` weights follow it."""
-    config = at.config
-    widths = (at.facts.n_words, *config.layers)
+    config, rule = at.config, rule_of(at.config)
+    layers = config.layers[:1] if rule else config.layers
     rng = streams.generator(seed, streams.INIT)
-    phi = []
-    for below, width in zip(widths, config.layers, strict=False):
-        raw = 0.05 + 0.95 * rng.random((below, width))
-        phi.append(raw / raw.sum(axis=0))
-    r = np.full(widths[-1], 1.0 if config.prior == "paper" else 1.0 / widths[-1])
-    weights = (*encoder.initial(seed, streams.ENCODER, at.facts.n_words, config.layers), *extra)
-    return _with_moments(at, State(np.array(0), tuple(phi), r, _zeros(phi), np.array(0.0), weights, (), (), (), ()))
+    phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((at.facts.n_words, *layers)))
+    r = np.full(layers[-1], 1.0 if config.prior == "paper" else 1.0 / layers[-1])
+    weights = encoder.initial(streams.generator(seed, streams.ENCODER), at.facts.n_words, layers)
+    state = State(
+        t=np.array(0, dtype=np.int64),
+        phi=phi,
+        r=r,
+        names=widths.named(phi),
+        born=np.array(0 if rule else widths.SETTLED, dtype=np.int64),
+        scale=tuple(np.zeros(width) for width in layers),
+        top_scale=np.array(0.0),
+        weights=(*weights, *extra),
+        first=(),
+        second=(),
+        topic_first=(),
+        topic_second=(),
+    )
+    return _with_moments(at, state)
 
 
-def _zeros(phi: Any) -> tuple[FloatArray, ...]:
-    return tuple(np.zeros(layer.shape[1]) for layer in phi)
+def rule_of(config: Any) -> Rule | None:
+    """How the widths are learnt, where they are."""
+    return widths.rule_of(config) if hasattr(config, "grow") else None
 
 
 def _with_moments(at: House, state: State) -> State:
     own = adam.start(state.weights)
-    free = (*state.phi, state.r) if at.config.inference == "wai" else ()
-    topic = adam.start(free)
-    return state._replace(first=own.first, second=own.second, topic_first=topic.first, topic_second=topic.second)
+    return _with_topic_moments(at, state._replace(first=own.first, second=own.second))
+
+
+def _with_topic_moments(at: House, state: State) -> State:
+    topic = adam.start((*state.phi, state.r) if at.config.inference == "wai" else ())
+    return state._replace(topic_first=topic.first, topic_second=topic.second)
 
 
 def keep(state: State) -> dict[str, Array]:
     """What a snapshot keeps beside the topics: the weights, the running averages M and the schedule's place."""
-    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale}
+    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.kept(state.names, state.born)
     kept |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
     return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
 
 
 def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
     """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`."""
-    state = init(at, seed, extra)
     phi, r = topics.restored(arrays)
+    layers = tuple(layer.shape[1] for layer in phi)
+    fresh = encoder.initial(streams.generator(seed, streams.ENCODER), at.facts.n_words, layers)
     weights = tuple(
-        np.asarray(arrays.get(f"weights.{i}", weight), dtype=np.float64) for i, weight in enumerate(state.weights)
+        np.asarray(arrays.get(f"weights.{i}", weight), dtype=np.float64) for i, weight in enumerate((*fresh, *extra))
     )
-    state = state._replace(phi=phi, r=r, scale=_zeros(phi), weights=weights)
-    if "t" in arrays and "scale.0" in arrays:
-        scale = tuple(np.asarray(arrays[f"scale.{layer}"], dtype=np.float64) for layer in range(len(phi)))
-        top_scale = np.asarray(arrays["top_scale"], dtype=np.float64)
-        state = state._replace(t=np.array(int(arrays["t"])), scale=scale, top_scale=top_scale)
+    ours = "scale.0" in arrays
+    t = int(arrays["t"]) if ours else 0
+    zeros = tuple(np.zeros(width) for width in layers)
+    names, born = widths.restored(arrays, phi, t, rule_of(at.config))
+    scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
+    state = State(
+        t=np.array(t, dtype=np.int64),
+        phi=phi,
+        r=r,
+        names=names,
+        born=born,
+        scale=scale,
+        top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
+        weights=weights,
+        first=(),
+        second=(),
+        topic_first=(),
+        topic_second=(),
+    )
     return _with_moments(at, state)
+
+
+def grown(at: House, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+    """The structure that the next step trains, where widths are learnt (Algorithm 2), encoder rows and all."""
+    structure = widths.Structure(state.phi, state.r, state.names, state.born)
+    change = widths.grow(seed, int(state.t), structure, rule_of(at.config))
+    if change is None:
+        return state, ()
+    scale = (*state.scale[:-1], state.scale[-1][change.columns])
+    tables = [encoder.pruned(each, change.columns) for each in (state.weights, state.first, state.second)]
+    top_scale = state.top_scale
+    if change.added:
+        width = change.structure.phi[-1].shape[1]
+        layer = encoder.initial(streams.generator(seed, streams.ENCODER, int(state.t)), width, (width,))
+        nothing = tuple(np.zeros_like(weight) for weight in layer)
+        tables = [(*old, *new) for old, new in zip(tables, (layer, nothing, nothing), strict=True)]
+        scale, top_scale = (*scale, np.zeros(width)), np.array(0.0)
+    weights, first, second = tables
+    state = state._replace(
+        **change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights, first=first, second=second
+    )
+    return _with_topic_moments(at, state), change.events

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.special import gammaln
 
-from engine import adam, amortised, encoder, schedule, simplex, streams
+from engine import adam, amortised, encoder, hybrid, schedule, simplex, streams
 from engine.adam import Moments, Rows
 from engine.contract import Batch, FloatArray, Info
 from engine.encoder import PER_LAYER, Prior, Tape
@@ -62,6 +62,7 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Head | None = No
     """One mini-batch: encode, draw, move the encoder, then Phi and r under the draw."""
     config = at.config
     t = int(state.t) + 1
+    state, events = hybrid.grown(at, seed, state)
     learned = learn(at, seed, state, docs, head)
     moments = Moments(state.first, state.second)
     rate = config.learning_rate / math.sqrt(1.0 + t / DECAY)
@@ -70,10 +71,10 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Head | None = No
     tokens = int(docs.counts.sum())
     if config.inference == "wai":
         sizes = tuple(np.full(phi.shape[1], rate) for phi in state.phi)
-        return _climb(at, moved, learned, rate, t), Info(sizes, learned.elbo, tokens, tokens)
+        return _climb(at, moved, learned, rate, t), Info(sizes, learned.elbo, tokens, tokens, events)
     got, draws = _counts(at, seed, state, docs, learned.theta, t)
     state, sizes = _diffuse(at, seed, moved, got, t)
-    return state, Info(sizes, learned.elbo, tokens, tokens * draws)
+    return state, Info(sizes, learned.elbo, tokens, tokens * draws, events)
 
 
 def learn(at: House, seed: int, state: State, docs: Batch, head: Head | None) -> Learned:
@@ -198,12 +199,11 @@ def _diffuse(at: House, seed: int, state: State, got: Collected, t: int) -> tupl
     """Running averages M (eq. 13, 14), then TLASGR steps of Phi (eq. 11) and r (eq. 12); and the step sizes."""
     config = at.config
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
-    fresh = not any(scale.any() for scale in state.scale)
-    rate = 1.0 if fresh else config.scale_step * eps
+    rate = config.scale_step * eps
     scale = tuple(
-        (1.0 - rate) * old + rate * table.sum(axis=0) for old, table in zip(state.scale, got.tables, strict=True)
+        schedule.averaged(old, table.sum(axis=0), rate) for old, table in zip(state.scale, got.tables, strict=True)
     )
-    top_scale = np.array((1.0 - rate) * float(state.top_scale) + rate * got.q)
+    top_scale = schedule.averaged(state.top_scale, np.array(got.q), rate)
     phi = tuple(
         simplex.langevin(state.phi[layer], table, config.eta, scale[layer], eps, seed, t, layer, at.sampler.pool)
         for layer, table in enumerate(got.tables)

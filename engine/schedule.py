@@ -2,6 +2,10 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
+from engine.contract import FloatArray
+
 
 class Schedule(NamedTuple):
     """``eps_t = first ((tau + t) / (tau + 1))^-kappa`` for mini-batches t = 1, 2, ...; ``eps_1 = first``.
@@ -22,3 +26,8 @@ def from_paper(a: float, b: float, c: float) -> Schedule:
 def step_size(schedule: Schedule, t: int) -> float:
     """Return ``eps_t`` of mini-batch ``t``, counted from 1."""
     return float(schedule.first * ((schedule.tau + t) / (schedule.tau + 1.0)) ** -schedule.kappa)
+
+
+def averaged(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
+    """A running average M after one estimate more; one that is all zero has seen none, and becomes the first."""
+    return np.asarray((1.0 - rate) * old + rate * new) if old.any() else new

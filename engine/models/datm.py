@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from engine import amortised, hybrid, hybrid_step
+from engine import amortised, hybrid, hybrid_step, widths
 from engine.contract import Facts, Kernel, Topics
 from engine.hybrid import Chain, Settings, State
+from engine.settings import SettingError
 
 TITLE = "DATM: deep autoencoding topic model"
 __all__ = ["TITLE", "Config", "State", "build"]
@@ -21,6 +22,15 @@ __all__ = ["TITLE", "Config", "State", "build"]
 @dataclass(frozen=True, kw_only=True)
 class Config(Settings):
     """Settings of DATM."""
+
+    grow: bool = widths.grow_setting()
+    grow_every: int = widths.every_setting()
+    prune_below: float = widths.below_setting()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.grow and self.prior == "paper":
+            raise SettingError("grow needs prior matched, which learns the weights r; got paper, which fixes them")
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:

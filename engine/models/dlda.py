@@ -375,8 +375,10 @@ def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple
     local = house.sampler.empty(glob, docs)
     got = house.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho)
     rate = config.scale_step * _scale_rate(config, t)
-    scale = tuple(_averaged(old, table.sum(axis=0), rate) for old, table in zip(state.scale, got.tables, strict=True))
-    top_scale = _averaged(state.top_scale, np.array(got.q), rate)
+    scale = tuple(
+        schedule.averaged(old, table.sum(axis=0), rate) for old, table in zip(state.scale, got.tables, strict=True)
+    )
+    top_scale = schedule.averaged(state.top_scale, np.array(got.q), rate)
     used = _used_scales(config, scale)
     phi, expanded = _move(house, seed, state, got, used, eps, t)
     r = simplex.shapes_step(state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
@@ -388,11 +390,6 @@ def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple
     info = Info(sizes, float("nan"), tokens, tokens * (plan.burn_in + plan.collect), events)
     state = state._replace(t=np.array(t), phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale)
     return state, info
-
-
-def _averaged(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
-    """A running average M after one estimate more; one that is all zero has seen none, and becomes the first."""
-    return np.asarray((1.0 - rate) * old + rate * new) if old.any() else new
 
 
 def _scale_rate(config: Config, t: int) -> float:
