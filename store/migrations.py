@@ -15,6 +15,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
     update,
 )
 
@@ -39,7 +40,13 @@ def _add_matches(connection: Connection) -> None:
     made.create(connection)
 
 
-STEPS: Mapping[int, Step] = {1: _add_matches}
+def _add_lineage(connection: Connection) -> None:
+    """Version 3: which run, and which of its snapshots, a run was forked from."""
+    for column in ("parent", "parent_snapshot", "parent_minibatch"):
+        connection.execute(text(f"ALTER TABLE runs ADD COLUMN {column} BIGINT"))
+
+
+STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage}
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""
 

@@ -19,14 +19,15 @@ _PARTS = (
 def rewind(connection: Connection, run: int) -> tuple[int, float]:
     """Delete what is later than the run's checkpoint; its mini-batch and seconds (0, 0 without one).
 
-    A resumed run then writes exactly the rows that a run never stopped has.
+    A resumed run then writes exactly the rows that a run never stopped has.  The snapshot of mini-batch 0 is what
+    a fork begins with, and stays.
     """
     found = connection.execute(
         select(checkpoints.c.generation, checkpoints.c.minibatch, checkpoints.c.seconds).where(checkpoints.c.run == run)
     ).first()
     generation, minibatch, seconds = found or (-1, -1, 0.0)
-    for table in (points, events, snapshots):
-        connection.execute(delete(table).where(table.c.run == run, table.c.minibatch > minibatch))
+    for table, last in ((points, minibatch), (events, minibatch), (snapshots, max(minibatch, 0))):
+        connection.execute(delete(table).where(table.c.run == run, table.c.minibatch > last))
     unfinished = checkpoint_parts.c.generation != generation
     connection.execute(delete(checkpoint_parts).where(checkpoint_parts.c.run == run, unfinished))
     return max(minibatch, 0), seconds

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, insert, select, update
 
-from store import corpus_rows, events, removal
+from store import corpus_rows, events, lineage, removal
 from store.database import Database, now
 from store.errors import Conflict, LostClaim, StoreError
 from store.ownership import hold, missing, own
@@ -37,6 +37,8 @@ class RunRow:
         The worker: pid, when the process was created, host.
     heartbeat_age : float or None
         Seconds since the worker last wrote, by the database's clock at the moment of reading.
+    parent, parent_snapshot, parent_minibatch : int or None
+        The run and the snapshot it was forked from; they may have been deleted since.
     """
 
     number: int
@@ -65,6 +67,9 @@ class RunRow:
     started: datetime | None
     ended: datetime | None
     heartbeat_age: float | None
+    parent: int | None = None
+    parent_snapshot: int | None = None
+    parent_minibatch: int | None = None
 
     @property
     def alive(self) -> bool:
@@ -83,13 +88,22 @@ def create(
     plan: dict[str, Any],
     seed: int,
     name: str = "",
+    fork: int | None = None,
 ) -> RunRow:
     """Write down a run that a worker may claim; ``plan["minibatches"]`` is its planned length.
+
+    Parameters
+    ----------
+    fork : int, optional
+        Number of a snapshot of another run.  It becomes the first snapshot of this one, at mini-batch 0, and
+        the names of its topics come with it; so nothing that happens to the parent matters any more.
 
     Raises
     ------
     NotFound
-        When there is no such corpus.
+        When there is no such corpus or snapshot.
+    Conflict
+        When the snapshot is of a run on another corpus.
     StoreError
         When the seed is not between 0 and 2^63 - 1.
     """
@@ -110,7 +124,11 @@ def create(
     def work(connection: Connection) -> RunRow:
         corpus_rows.get(connection, int(corpus), lock=True)
         fresh = {"state": "queued", "wish": "run", "process": {}, "created": now()}
-        number = connection.execute(insert(runs).values(**values, **fresh).returning(runs.c.number)).scalar_one()
+        origin = lineage.parent(connection, fork, int(corpus)) if fork is not None else {}
+        made = insert(runs).values(**values, **fresh, **origin).returning(runs.c.number)
+        number = connection.execute(made).scalar_one()
+        if origin:
+            lineage.inherit(connection, number, origin)
         return _get(connection, number)
 
     return db.transact(work)

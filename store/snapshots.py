@@ -82,6 +82,14 @@ def latest(db: Database, run: int) -> SnapshotRow | None:
     return None if row is None else _row(row)
 
 
+def at(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
+    """The newest snapshot at or before a mini-batch; ``None`` when there is none."""
+    query = _of(run).where(snapshots.c.minibatch <= minibatch).order_by(snapshots.c.minibatch.desc()).limit(1)
+    with db.read() as connection:
+        row = connection.execute(query).first()
+    return None if row is None else _row(row)
+
+
 def load(db: Database, number: int) -> dict[str, Array]:
     """The arrays of a snapshot.
 

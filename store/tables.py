@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-VERSION = 2
+VERSION = 3
 
 
 class Plain(TypeDecorator[str]):
@@ -194,6 +194,9 @@ runs = Table(
     Column("started", Double),
     Column("ended", Double),
     Column("heartbeat", Double),
+    _whole("parent", None),  # no foreign key: a child outlives the run it was forked from
+    _whole("parent_snapshot", None),
+    _whole("parent_minibatch", None),
     sqlite_autoincrement=True,
 )
 
