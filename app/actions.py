@@ -11,6 +11,7 @@ from time import monotonic
 
 from app import launcher, orders
 from app.feed import Feed
+from app.forks import Origin
 from store import labels, matches, runs
 from store.database import Database, open_database
 from store.runs import RunRow
@@ -33,6 +34,8 @@ class NewRun:
         Also run the averaged protocol.
     seed : int
     name : str
+    fork : Origin or None
+        The snapshot of another run to begin with.
     """
 
     corpus: int
@@ -42,6 +45,7 @@ class NewRun:
     averaged: bool = False
     seed: int = 1
     name: str = ""
+    fork: Origin | None = None
 
 
 @dataclass
@@ -80,6 +84,7 @@ class Actions:
             seed=wanted.seed,
             threads=launcher.threads(),
             name=wanted.name,
+            fork=wanted.fork,
         )
         self.fill(now=True)
         self.feed.look()

@@ -69,6 +69,7 @@ def build_parser() -> Parser:
     _import(commands)
     _corpora(commands)
     _train(commands)
+    _fork(commands)
     _reading(commands)
     _placing(commands)
     _steering(commands)
@@ -160,6 +161,24 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     parser.add_argument("--threads", type=int, help="threads of the kernels (default: up to 2); no effect on results")
     parser.add_argument("--name", default="", help="a name for the run")
+    parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
+
+
+def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "fork", "fork", "go on from a snapshot of a run, as a run of its own")
+    _run_argument(parser)
+    parser.add_argument(
+        "--snapshot", default="latest", metavar="MINIBATCH", help="the snapshot at or before this one (default: latest)"
+    )
+    parser.add_argument("--model", help="model (default: that of the run)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a setting of the model"
+    )
+    parser.add_argument("--minibatches", type=int, help="steps of the fork (default: as many as the run had)")
+    parser.add_argument("--seed", type=int, help="seed of everything random (default: that of the run)")
+    parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
+    parser.add_argument("--threads", type=int, help="threads of the kernels (default: up to 2); no effect on results")
+    parser.add_argument("--name", default="", help="a name for the fork")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app import launcher
+from app.forks import origin
 from app.orders import OrderError, place
+from app.orders import fork as order_fork
 from app.ports import ServeError
 from app.progress import Progress, duration
 from store import corpora as corpora_of
@@ -117,10 +119,41 @@ def train(wanted: argparse.Namespace) -> int:
         paper_point=wanted.paper_point,
         name=wanted.name,
     )
+    return _start(db, row, wanted)
+
+
+def fork(wanted: argparse.Namespace) -> int:
+    """Order a run that goes on from a snapshot of another one, and start it in the background."""
+    db = open_database(wanted.store)
+    begin = origin(db, find_run(db, wanted.run).number, minibatch=_minibatch(wanted.snapshot))
+    row = order_fork(
+        db,
+        begin,
+        model=wanted.model,
+        texts=dict(_setting(text) for text in wanted.settings),
+        minibatches=wanted.minibatches,
+        seed=wanted.seed,
+        threads=wanted.threads or launcher.threads(),
+        averaged=wanted.averaged,
+        name=wanted.name,
+    )
+    _tell(f"run {row.number} goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}")
+    return _start(db, row, wanted)
+
+
+def _start(db: Database, row: RunRow, wanted: argparse.Namespace) -> int:
     _say(row.number)
     if row.number not in launcher.fill(db):
         _tell(f"run {row.number} waits until another one ends")
     return wait(db, row.number) if wanted.wait else 0
+
+
+def _minibatch(text: str) -> int | None:
+    if text == "latest":
+        return None
+    if not text.isdecimal():
+        raise Mistake(f"--snapshot is a mini-batch, or latest; got {text!r}")
+    return int(text)
 
 
 def wait(db: Database, run: int) -> int:
@@ -172,7 +205,9 @@ def list_runs(wanted: argparse.Namespace) -> int:
 
 def show(wanted: argparse.Namespace) -> int:
     """Show one run."""
-    facts = run_facts(find_run(open_database(wanted.store), wanted.run))
+    db = open_database(wanted.store)
+    row = find_run(db, wanted.run)
+    facts = run_facts(row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
     if wanted.json:
         _print_json(facts)
         return 0
@@ -300,6 +335,9 @@ def run_facts(row: RunRow) -> dict[str, Any]:
         "tokens_per_second": _finite(row.tokens_per_second),
         "message": row.message,
         "seed": row.seed,
+        "parent": row.parent,
+        "parent_minibatch": row.parent_minibatch,
+        "parent_snapshot": row.parent_snapshot,
         "attempt": row.attempt,
         "heartbeat_age": row.heartbeat_age,
         "created": row.created.isoformat(),

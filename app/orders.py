@@ -1,8 +1,10 @@
 """Write a run as somebody ordered it: settings checked, then a queued row."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from app.plan import Order
+from app.forks import Origin, inherited, wrong_layers
+from app.plan import Order, averaging
 from engine import models, settings
 from store import corpora, runs
 from store.corpora import CorpusRow
@@ -33,6 +35,7 @@ def place(
     samples: int = 0,
     paper_point: bool = False,
     name: str = "",
+    fork: Origin | None = None,
 ) -> RunRow:
     """Write a queued run; :func:`app.launcher.fill` then starts it.
 
@@ -51,6 +54,9 @@ def place(
         As in :class:`app.plan.Order`.
     name : str
         For people.
+    fork : Origin, optional
+        The snapshot of another run to begin with; settings that both models know are taken over from it where
+        ``texts`` says nothing.
 
     Raises
     ------
@@ -61,16 +67,26 @@ def place(
     """
     about = corpora.find(db, corpus)
     try:
+        if fork is not None:
+            texts = inherited(fork, model) | dict(texts)
         config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
+        if fork is not None and (wrong := wrong_layers(fork, config)):
+            raise OrderError(wrong)
         inference = str(getattr(config, "inference", ""))
+        if minibatches is None:
+            minibatches = SWEEPS if inference == "gibbs" else STEPS
+        if fork is None:
+            _check_length(config, minibatches)
         order = Order(
-            minibatches=(SWEEPS if inference == "gibbs" else STEPS) if minibatches is None else minibatches,
+            minibatches=minibatches,
             threads=threads,
             averaged=averaged,
-            burn_in=burn_in,
+            burn_in=burn_in if not averaged else _burn_in(config, minibatches, burn_in),
             samples=samples,
             paper_point=paper_point,
         )
+    except OrderError:
+        raise
     except (LookupError, ValueError) as error:
         raise OrderError(str(error.args[0])) from error
     if not 0 <= seed <= LARGEST_SEED:
@@ -89,7 +105,70 @@ def place(
         plan=order.to_json(),
         seed=seed,
         name=name,
+        fork=None if fork is None else fork.snapshot.number,
     )
+
+
+def fork(
+    db: Database,
+    begin: Origin,
+    *,
+    model: str | None = None,
+    texts: Mapping[str, str],
+    minibatches: int | None = None,
+    seed: int | None = None,
+    **more: Any,
+) -> RunRow:
+    """Write a queued run that goes on from a snapshot; what is not given is as in the parent.
+
+    Parameters
+    ----------
+    db : Database
+    begin : Origin
+        See :func:`app.forks.origin`.
+    model, texts, minibatches, seed, **more
+        As in :func:`place`.
+
+    Raises
+    ------
+    OrderError
+        When the model cannot begin with that snapshot, or a setting or number cannot be.
+    """
+    parent = begin.run
+    return place(
+        db,
+        parent.corpus,
+        model=model or parent.model,
+        texts=texts,
+        minibatches=minibatches or parent.planned,
+        seed=parent.seed if seed is None else seed,
+        fork=begin,
+        **more,
+    )
+
+
+def _learnt(config: Any) -> int:
+    """Steps after which the widths of a run that learns them are settled; 0 where they are given."""
+    return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
+
+
+def _check_length(config: Any, minibatches: int) -> None:
+    """Refuse a run that would end before all its layers are there and pruned."""
+    if _learnt(config) >= minibatches:
+        raise OrderError(
+            f"learning the widths of {len(config.layers)} layers takes more than {_learnt(config):,} mini-batches "
+            f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}"
+        )
+
+
+def _burn_in(config: Any, minibatches: int, burn_in: int) -> int:
+    """Burn-in of the averaged protocol: no rates are added up before the widths are learnt."""
+    learnt = _learnt(config)
+    if not learnt:
+        return burn_in
+    if burn_in and burn_in < learnt:
+        raise OrderError(f"burn_in must be at least {learnt}, when all widths are learnt; got {burn_in}")
+    return burn_in or max(learnt, averaging(minibatches).first - 1)
 
 
 def _with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:

@@ -172,7 +172,7 @@ def make(order: Order, effort: Effort, *, train_documents: int, test_documents: 
         final_sweeps=final_sweeps,
         placed_documents=placed,
         placed_each=each,
-        averaging=_averaging(order) if order.averaged and test_documents else None,
+        averaging=averaging(last, order.burn_in, order.samples) if order.averaged and test_documents else None,
     )
 
 
@@ -243,7 +243,7 @@ def _placed(document_sweeps: float, snapshots: int, effort: Effort, train_docume
     return placed, min(placed, max(4, each))
 
 
-def _averaging(order: Order) -> Averaging:
+def averaging(minibatches: int, burn_in: int = 0, samples: int = 0) -> Averaging:
     """Burn-in and samples of Table 1: 2,000 and 1,500 of 3,500 mini-batches; the same shares of a shorter run."""
-    burn_in = order.burn_in or min(2000, order.minibatches * 4 // 7)
-    return Averaging(burn_in + 1, min(order.minibatches, burn_in + (order.samples or 1500)))
+    burn_in = burn_in or min(2000, minibatches * 4 // 7)
+    return Averaging(burn_in + 1, min(minibatches, burn_in + (samples or 1500)))

@@ -24,7 +24,7 @@ from app.feed import TROUBLE, Feed, Tick
 from app.pages.compare import compare_page
 from app.pages.explore import explore_page
 from app.pages.guide import guide_page
-from app.pages.runs import runs_page
+from app.pages.runs import fork_tab, runs_page
 from app.pages.watch import watch_page
 from app.paths import asset
 from app.views.markup import run_title
@@ -237,6 +237,8 @@ class Shell:
                 self.view.param.update(page=page, tab="")
             case {"do": "run", "value": str(text)} if text.isdecimal():
                 self.view.param.update(run=int(text), **session.ANOTHER_RUN)
+            case {"do": "fork"}:
+                self.view.param.update(page="runs", tab=fork_tab(self.view.run, self.view.snapshot))
             case {"do": "live"}:
                 self.view.snapshot = 0
             case {"do": "copied"}:

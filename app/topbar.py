@@ -8,7 +8,7 @@ from app.views import words
 from app.views.facts import RunFacts
 from app.views.icons import icon
 from app.views.markup import chip, element, run_title
-from app.views.run_list import ACTIONS, MARKS
+from app.views.run_list import ACTIONS, FORK, MARKS
 
 PLACES = (
     ("runs", "Runs", "list"),
@@ -106,11 +106,44 @@ def _run(place: Place, everyone: Sequence[RunFacts]) -> str:
     pin = element(
         "button", escape(place.pinned), class_="tp-pin", data_do="live", title="Go back to the newest snapshot"
     )
-    return f"{chooser}{chip(place.state, run.wish)}{rest}{pin if place.pinned else ''}{_buttons(run, place.state)}"
+    widths = f'<span class="tp-left tp-widths" title="Topics of every layer">{"-".join(map(str, run.layers))}</span>'
+    return (
+        f"{chooser}{chip(place.state, run.wish)}{_origin(run, everyone)}{widths}{rest}{pin if place.pinned else ''}"
+        f"{_buttons(run, place.state)}"
+    )
+
+
+def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
+    """Where a fork comes from, in short; the parent is one click away while it is there."""
+    gone = all(other.number != run.parent for other in everyone)
+    said = words.lineage(run.parent, run.parent_minibatch, gone=gone)
+    if not said:
+        return ""
+    short = f"{icon('fork')}{run.parent}"
+    if gone:
+        return element("span", short, class_="tp-left tp-origin", title=said.capitalize())
+    return element(
+        "button",
+        short,
+        class_="tp-left tp-origin",
+        data_do="run",
+        data_value=run.parent,
+        title=f"{said.capitalize()}: show that run",
+        aria_label=f"{said}: show that run",
+    )
 
 
 def _buttons(run: RunFacts, state: str) -> str:
-    return "".join(
+    fork = element(
+        "button",
+        icon("fork"),
+        class_="tp-ghost tp-act",
+        data_do="fork",
+        data_run=run.number,
+        title=FORK,
+        aria_label=f"continue run {run.number} as ...",
+    )
+    return fork + "".join(
         element(
             "button",
             icon(MARKS[name]),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.measure import from_snapshot
 from app.plan import PLACE_SWEEPS, Effort, Plan
 from engine import evaluate, streams
 from engine.contract import Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
@@ -113,9 +114,9 @@ class Training:
         batch = self.corpus.batch(self.train[:2])
         return self.kernel.prepare(self.seed, self.kernel.init(self.seed), batch), batch
 
-    def first_state(self) -> Any:
-        """The model's state before the first mini-batch."""
-        state = self.kernel.init(self.seed)
+    def first_state(self, snapshot: dict[str, Array] | None = None) -> Any:
+        """The model's state before the first mini-batch: a new one, or the one that goes on from a snapshot."""
+        state = self.kernel.init(self.seed) if snapshot is None else from_snapshot(self.kernel, self.seed, snapshot)
         return state if self.kernel.batch_size else self.kernel.prepare(self.seed, state, self.batch(1))
 
     def start(self, state: Any, plan: Plan) -> Position:

@@ -16,6 +16,7 @@ from store import corpora, runs, snapshots
 from store.database import Database, open_database
 from store.errors import Conflict, StoreError
 from store.points import Point
+from store.runs import RunRow
 
 if TYPE_CHECKING:
     from app.plan import Plan
@@ -97,7 +98,7 @@ class Session:
         checkpoint = snapshots.load_checkpoint(claim.db, row.number)
         state = None
         if checkpoint is None:
-            state = training.first_state()
+            state = training.first_state(_first_snapshot(claim.db, row))
             effort = mathematics.effort(training, state, sweeps, max(1.0, about.tokens / max(1, about.documents)))
         else:
             effort = Effort(**checkpoint.meta["effort"])
@@ -209,6 +210,12 @@ def main(argv: list[str] | None = None) -> int:
         launcher.fill(db)
         db.close()
     return 0
+
+
+def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
+    """The arrays a fork begins with: its own copy of its parent's snapshot."""
+    found = snapshots.at(db, row.number, 0) if row.parent is not None else None
+    return None if found is None else snapshots.load(db, found.number)
 
 
 def _training_sentence(training: "Training", plan: "Plan") -> str:

@@ -21,7 +21,7 @@ import numpy as np
 
 from engine import streams
 from engine.contract import Array, Event, FloatArray, IntArray
-from engine.settings import SettingError, setting
+from engine.settings import setting
 
 SETTLED = -1  # ``born`` of a structure that does not change any more
 
@@ -122,21 +122,6 @@ def rule_of(config: Any) -> Rule | None:
     if not config.grow:
         return None
     return Rule(len(config.layers), config.layers[0], config.grow_every, config.prune_below)
-
-
-def check_length(config: Any, minibatches: int) -> None:
-    """Refuse a run that would end before all its layers are there and pruned.
-
-    Raises
-    ------
-    SettingError
-    """
-    rule = rule_of(config) if hasattr(config, "grow") else None
-    if rule is not None and minibatches <= rule.layers * rule.every:
-        raise SettingError(
-            f"learning {rule.layers} layers takes more than {rule.layers} x {rule.every} steps (grow_every); "
-            f"got {minibatches}"
-        )
 
 
 def first_widths(config: Any) -> tuple[int, ...]:

@@ -1,10 +1,11 @@
 """The new-run form: drawn from the model's settings, checked while one types, one sentence per error."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from app.actions import NewRun
 from app.board import Board, Message
+from app.forks import Origin, inherited, origin, wrong_layers
 from app.orders import LINK_OF, STEPS, SWEEPS
 from app.session import ANOTHER_RUN, Context
 from app.views.form import Field, bounds, default_text, form
@@ -14,12 +15,22 @@ from store import corpora
 from store.runs import RunRow
 
 
+class Wanted(Protocol):
+    """A run to continue, and the number of its snapshot (0 = the latest)."""
+
+    @property
+    def run(self) -> int: ...  # noqa: D102
+    @property
+    def snapshot(self) -> int: ...  # noqa: D102
+
+
 class _Known(NamedTuple):
     """What the form offers, read once per visit."""
 
     corpora: list[corpora.CorpusRow]
     titles: dict[str, str]
     settings: dict[str, tuple[Setting, ...]]
+    begin: Origin | None
 
 
 class NewRunForm:
@@ -36,17 +47,25 @@ class NewRunForm:
         self._known: _Known | None = None
         self._typed: dict[str, str] = {}
         self._sending = False
+        self._wanted: Wanted | None = None
 
-    def refresh(self) -> None:
-        """Read the corpora again and draw."""
+    def refresh(self, wanted: Wanted | None = None) -> None:
+        """Read the corpora again and draw: the form of a new run, or of one that continues another."""
+        if wanted != self._wanted:
+            self._wanted, self._known, self._typed = wanted, None, {}
+            self.board.html = _WAIT
         self._context.later(self._read, self._take)
 
     def _read(self) -> _Known:
+        wanted, begin = self._wanted, None
+        if wanted is not None:
+            begin = origin(self._context.db, wanted.run, snapshot=wanted.snapshot or None)
         loaded = {name: models.load(name) for name in models.names()}
         return _Known(
             corpora.every(self._context.db),
             {name: module.TITLE for name, module in loaded.items()},
             {name: settings.describe(module.Config) for name, module in loaded.items()},
+            begin,
         )
 
     def _take(self, known: _Known) -> None:
@@ -92,19 +111,18 @@ class NewRunForm:
             return {"": "There is no corpus yet; import one with: topiary import PATH"}, None
         model = self._model(known)
         config = models.load(model).Config
-        texts = {
-            about.name: self._typed[about.name]
-            for about in known.settings[model]
-            if self._typed.get(about.name, "").strip()
-        }
+        typed = self._inherited(model) | self._typed
+        texts = {about.name: typed[about.name] for about in known.settings[model] if typed.get(about.name, "").strip()}
         errors = {name: said for name, text in texts.items() if (said := _wrong(config, {name: text}, alone=True))}
         if not errors and (said := _wrong(config, texts, alone=False)):
             name = said.partition(" ")[0]
             errors[name if name in texts else ""] = said
         errors |= self._check_own()
+        if not errors and known.begin and (said := wrong_layers(known.begin, settings.parse(config, texts))):
+            errors["layers"] = said
         if errors:
             return errors, None
-        corpus = int(self._own("corpus") or known.corpora[0].number)
+        corpus = int(self._corpus(known))
         return {}, NewRun(
             corpus=corpus,
             model=model,
@@ -113,6 +131,7 @@ class NewRunForm:
             averaged=self._own("averaged") == "true",
             seed=int(self._own("seed")),
             name=self._own("name")[:200],
+            fork=known.begin,
         )
 
     def _check_own(self) -> dict[str, str]:
@@ -124,14 +143,31 @@ class NewRunForm:
         return errors
 
     def _own(self, name: str) -> str:
-        usual = {"minibatches": self._length(), "seed": "1", "averaged": "false"}
+        usual = {"minibatches": self._length(), "seed": self._seed(), "averaged": "false"}
         return self._typed.get(name, "").strip() or usual.get(name, "")
 
+    def _seed(self) -> str:
+        begin = self._known.begin if self._known else None
+        return str(begin.run.seed) if begin else "1"
+
+    def _inherited(self, model: str) -> dict[str, str]:
+        """What a fork takes over from its parent, as texts."""
+        begin = self._known.begin if self._known else None
+        return inherited(begin, model) if begin else {}
+
+    def _corpus(self, known: _Known) -> str:
+        if known.begin:
+            return str(known.begin.run.corpus)
+        return self._own("corpus") or str(known.corpora[-1].number)
+
     def _length(self) -> str:
+        begin = self._known.begin if self._known else None
+        if begin:
+            return str(begin.run.planned)
         return str(SWEEPS if self._typed.get("inference") == "gibbs" else STEPS)
 
     def _model(self, known: _Known) -> str:
-        wanted = self._typed.get("model", "dlda")
+        wanted = self._typed.get("model", known.begin.run.model if known.begin else "dlda")
         return wanted if wanted in known.titles else next(iter(known.titles))
 
     # ------------------------------------------------------------- drawing
@@ -146,14 +182,21 @@ class NewRunForm:
         simple = [field for advanced, field in fields if not advanced]
         advanced = [field for advanced, field in fields if advanced]
         self.board.html = form(
-            self._first(known, model, errors), simple, advanced, errors.get("", ""), ready=not errors
+            self._first(known, model, errors),
+            simple,
+            advanced,
+            errors.get("", ""),
+            ready=not errors,
+            title=_title(known.begin),
         )
 
     def _first(self, known: _Known, model: str, errors: dict[str, str]) -> list[Field]:
         corpus_choices = [
-            (str(row.number), f"{row.name} · {row.documents:,} documents, {row.words:,} words") for row in known.corpora
+            (str(row.number), f"{row.name} · {row.documents:,} documents, {row.words:,} words")
+            for row in known.corpora
+            if known.begin is None or row.number == known.begin.run.corpus
         ]
-        corpus = self._typed.get("corpus", corpus_choices[-1][0] if corpus_choices else "")
+        corpus = self._corpus(known) if corpus_choices else ""
         return [
             Field("corpus", "Corpus", "What the topics are about.", "choice", corpus, corpus_choices),
             Field("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),
@@ -164,7 +207,7 @@ class NewRunForm:
             Field("name", "Name", "How you want to call it; may stay empty.", "text", self._typed.get("name", "")),
             Field(
                 "seed", "Seed", "The same seed gives the same topics, bit for bit.", "text",
-                self._typed.get("seed", "1"), error=errors.get("seed", ""),
+                self._typed.get("seed", self._seed()), error=errors.get("seed", ""),
             ),
             Field(
                 "averaged", "Averaged perplexity too",
@@ -175,7 +218,9 @@ class NewRunForm:
 
     def _field(self, about: Setting, error: str) -> Field:
         usual = default_text(about.default)
-        value = self._typed.get(about.name, self._link() if about.name == "link" else usual)
+        model = self._model(self._known) if self._known else ""
+        taken = self._inherited(model).get(about.name, self._link() if about.name == "link" else usual)
+        value = self._typed.get(about.name, taken)
         kind = about.kind if about.kind in ("choice", "flag") else "text"
         choices = [(choice, choice) for choice in about.choices]
         hint = bounds(about.low, about.high, usual) if kind == "text" else ""
@@ -204,6 +249,18 @@ def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:
             else ""
         )
     return ""
+
+
+def _title(begin: Origin | None) -> tuple[str, str]:
+    """Heading of the form, and the line under it."""
+    if begin is None:
+        return "New run", "It trains in a process of its own: close this page whenever you like."
+    return (
+        f"Continue run {begin.run.number}",
+        f"A run of its own that begins with the topics of run {begin.run.number} at mini-batch "
+        f"{begin.snapshot.minibatch:,}, {default_text(begin.layers)}; settings are those of that run where the model "
+        "knows them.",
+    )
 
 
 _WAIT = '<div class="tp-page-in"><p class="tp-wait" role="status">Reading what the models can be told …</p></div>'

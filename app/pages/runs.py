@@ -1,7 +1,8 @@
 """Runs: what there is, how it goes, start another."""
 
+import re
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import panel as pn
 from panel.viewable import Viewable
@@ -16,8 +17,30 @@ from app.views.run_list import empty_store, preparing, run_list
 from store import corpora
 
 
+class Fork(NamedTuple):
+    """A run to continue, and its snapshot (0 = the latest)."""
+
+    run: int
+    snapshot: int
+
+
+def fork_tab(run: int, snapshot: int = 0) -> str:
+    """The tab of the form that continues a run: ``fork-3``, or ``fork-3-17`` from snapshot 17."""
+    return f"fork-{run}-{snapshot}" if snapshot else f"fork-{run}"
+
+
+def forked(tab: str) -> Fork | None:
+    """What such a tab names; None of any other tab."""
+    found = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?", tab)
+    return Fork(int(found[1]), int(found[2] or 0)) if found else None
+
+
+def _is_form(tab: str) -> bool:
+    return tab == "new" or forked(tab) is not None
+
+
 class Runs:
-    """The list of runs, or the new-run form when ``tab`` is "new".
+    """The list of runs, or the form of a new run when ``tab`` is "new", of a fork when it is "fork-3".
 
     Parameters
     ----------
@@ -39,21 +62,22 @@ class Runs:
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page != "runs":
             return
-        wanted = self._form.board if self._context.view.tab == "new" else self._board
+        tab = self._context.view.tab
+        wanted = self._form.board if _is_form(tab) else self._board
         if list(self._holder) != [wanted]:
             self._holder[:] = [wanted]
         if wanted is self._board:
             self._draw()
             self._context.later(partial(corpora.every, self._context.db), self._take_corpora)
         else:
-            self._form.refresh()
+            self._form.refresh(forked(tab))
 
     def _take_corpora(self, rows: list[corpora.CorpusRow]) -> None:
         self._corpora = [row.name for row in rows]
         self._draw()
 
     def _on_tick(self, _: Tick) -> None:
-        if self._context.view.page == "runs" and self._context.view.tab != "new":
+        if self._context.view.page == "runs" and not _is_form(self._context.view.tab):
             self._draw()
 
     def _draw(self) -> None:
@@ -81,6 +105,8 @@ class Runs:
         match message:
             case {"do": "new"}:
                 view.tab = "new"
+            case {"do": "fork", "run": str(text)} if text.isdecimal():
+                view.tab = fork_tab(int(text))
             case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():
                 choice = {} if int(text) == view.run else ANOTHER_RUN
                 view.param.update(page=page, run=int(text), tab="", **choice)

@@ -53,7 +53,15 @@ def bounds(low: float | None, high: float | None, default: str) -> str:
     return usual
 
 
-def form(first: Sequence[Field], simple: Sequence[Field], advanced: Sequence[Field], error: str, *, ready: bool) -> str:
+def form(
+    first: Sequence[Field],
+    simple: Sequence[Field],
+    advanced: Sequence[Field],
+    error: str,
+    *,
+    ready: bool,
+    title: tuple[str, str] = ("New run", ""),
+) -> str:
     """The whole form.
 
     Parameters
@@ -66,6 +74,8 @@ def form(first: Sequence[Field], simple: Sequence[Field], advanced: Sequence[Fie
         A sentence about several fields at once, or empty.
     ready : bool
         Whether it may be sent.
+    title : (str, str)
+        Heading, and a line under it.
     """
     trouble = f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
     wrong = any(field.error for field in advanced)
@@ -78,8 +88,8 @@ def form(first: Sequence[Field], simple: Sequence[Field], advanced: Sequence[Fie
     )
     start = element("button", "Start training", type="submit", class_="tp-button tp-strong", disabled=not ready)
     return (
-        '<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>New run</h1>'
-        '<p class="tp-dim">It trains in a process of its own: close this page whenever you like.</p></div></div>'
+        f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
+        f'<p class="tp-dim">{escape(title[1])}</p></div></div>'
         f'<form class="tp-form" data-do="start" data-input="typed" data-change="typed" novalidate>'
         f'<fieldset><legend>What to read</legend><div class="tp-fields">{_rows(first)}</div></fieldset>'
         f'<fieldset><legend>The model</legend><div class="tp-fields">{_rows(simple)}</div>{folded}</fieldset>{trouble}'

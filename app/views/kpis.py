@@ -139,6 +139,8 @@ def choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: s
 def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     """What the run is made of, and what happened to it: (when, kind, text)."""
     rows = [("Corpus", run.corpus_name), ("Model", run.model.upper()), ("Layers", "-".join(map(str, run.layers)))]
+    if run.parent is not None:
+        rows.append(("Begins with", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
     rows += [("Seed", str(run.seed)), ("Attempt", str(run.attempt))]
     rows += [(name, _plain(value)) for name, value in run.settings.items() if name != "layers"]
     table = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in rows)

@@ -1,6 +1,6 @@
 """The list of runs as one piece of HTML, and what an empty store says."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from html import escape
 
@@ -19,6 +19,7 @@ ACTIONS = {
     "silent": ("resume", "stop"),
 }
 MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
+FORK = "Continue as … : a new run that begins with the topics of this one"
 FORMATS = (
     ("a folder or .zip of .txt", "sub-folders become labels"),
     (".csv, .tsv, .jsonl", "also gzipped; one document a row"),
@@ -43,7 +44,10 @@ def run_list(
     selected : int
         Number of the run the other pages show.
     """
-    rows = "".join(_row(run, state(run.number), spark(run.number), selected=run.number == selected) for run in runs)
+    known = {run.number for run in runs}
+    rows = "".join(
+        _row(run, state(run.number), spark(run.number), known, selected=run.number == selected) for run in runs
+    )
     return f'<ul class="tp-runs" aria-label="Runs">{rows}</ul>'
 
 
@@ -78,7 +82,7 @@ def preparing(sentence: str) -> str:
     )
 
 
-def _row(run: RunFacts, state: str, spark: Sequence[float], *, selected: bool) -> str:
+def _row(run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool) -> str:
     title = escape(run_title(run))
     label = f"{run.corpus_name} · {run.model.upper()} {run.inference.upper()} {'-'.join(map(str, run.layers))}"
     edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
@@ -86,11 +90,16 @@ def _row(run: RunFacts, state: str, spark: Sequence[float], *, selected: bool) -
         f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'
         f'<div class="tp-run-name"><span class="tp-run-number">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
-        f'<div class="tp-dim">{escape(label)}</div></div></div>'
+        f'<div class="tp-dim">{escape(label)}</div>{_lineage(run, known)}</div></div>'
         f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
         f"{_progress(run, state)}{_numbers(run, spark)}"
         f'<div class="tp-run-acts">{_acts(run, state)}</div>{_delete_dialog(run)}</li>'
     )
+
+
+def _lineage(run: RunFacts, known: Collection[int]) -> str:
+    said = words.lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
+    return f'<div class="tp-dim tp-lineage">{icon("fork")}{said}</div>' if said else ""
 
 
 def _said(run: RunFacts, state: str) -> str:
@@ -150,11 +159,13 @@ def _acts(run: RunFacts, state: str) -> str:
         )
         for verb in ACTIONS.get(state, ())
     )
+    fork = attributes(data_do="fork", data_run=run.number, title=FORK, aria_label=f"continue run {run.number} as ...")
     delete = attributes(data_open=f"delete-{run.number}", title="Delete", aria_label=f"delete run {run.number}")
     return (
         f'<button class="tp-button"{attributes(data_do="watch", data_run=run.number)}>Watch</button>'
         f'<button class="tp-button"{attributes(data_do="explore", data_run=run.number)}>Explore</button>'
-        f'{verbs}<button class="tp-icon-button tp-danger"{delete}>{icon("trash")}</button>'
+        f'{verbs}<button class="tp-icon-button"{fork}>{icon("fork")}</button>'
+        f'<button class="tp-icon-button tp-danger"{delete}>{icon("trash")}</button>'
     )
 
 

@@ -73,3 +73,10 @@ def left(minibatch: int, planned: int, seconds: float) -> float | None:
 def progress(minibatch: int, planned: int) -> float:
     """Share of the planned mini-batches done, 0 to 1."""
     return min(1.0, minibatch / planned) if planned > 0 else 0.0
+
+
+def lineage(parent: int | None, minibatch: int | None, *, gone: bool = False) -> str:
+    """Where a run comes from: ``forked from run 3 at mini-batch 2,000``; empty for one of its own."""
+    if parent is None:
+        return ""
+    return f"forked from run {parent} at mini-batch {minibatch or 0:,}" + (" (deleted since)" if gone else "")

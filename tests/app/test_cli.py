@@ -337,3 +337,33 @@ def test_bars_and_times_are_readable():
     assert bar(0.25) == "[######------------------]  25 %"
     assert bar(7) == f"[{'#' * 24}] 100 %"
     assert [duration(s) for s in (0, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 05 min"]
+
+
+def test_a_run_is_forked_and_its_child_says_where_it_comes_from(filled, no_workers, capsys):
+    assert cli.main(["fork", "1", "--snapshot", "9", "--minibatches", "5", "--seed", "3", "--store", filled]) == 0
+    heard = capsys.readouterr()
+    assert heard.out == "2\n"
+    assert "run 2 goes on from run 1 at mini-batch 4" in heard.err
+    assert cli.main(["show", "2", "--json", "--store", filled]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["parent"], facts["parent_minibatch"], facts["parent_exists"]) == (1, 4, True)
+    assert (facts["layers"], facts["seed"], facts["minibatches"]) == ([3, 2], 3, 5)
+    cli.main(["show", "1", "--json", "--store", filled])
+    assert json.loads(capsys.readouterr().out)["parent"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["fork", "1", "--snapshot", "newest"], "--snapshot is a mini-batch, or latest; got 'newest'"),
+        (["fork", "1", "--snapshot", "3"], "run 1 has no snapshot at or before mini-batch 3 to fork from"),
+        (["fork", "1", "--model", "lda"], "there is no model 'lda'"),
+        (["fork", "1", "--set", "layers=4-4"], "layers must be those of the snapshot, 3-2; got 4-4"),
+        (["fork", "7"], "there is no run number 7"),
+    ],
+)
+def test_a_fork_that_cannot_be_is_refused_in_one_sentence(filled, no_workers, capsys, words, sentence):
+    assert cli.main([*words, "--store", filled]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert sentence in said

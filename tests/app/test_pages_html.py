@@ -39,6 +39,8 @@ def run(**changes):
         "created": datetime(2026, 1, 1, tzinfo=UTC),
         "started": None,
         "ended": None,
+        "parent": None,
+        "parent_minibatch": None,
     }
     return SimpleNamespace(**fields | changes)
 
@@ -82,6 +84,26 @@ def test_attributes_are_escaped_and_absent_ones_left_out():
 def test_a_run_offers_what_its_state_allows(state, verbs):
     html = listed(run(), state)
     assert {verb for verb in ("pause", "stop", "resume") if f'data-do="{verb}"' in html} == verbs
+
+
+def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there():
+    child = run(parent=3, parent_minibatch=2000)
+    said = "forked from run 3 at mini-batch 2,000"
+    assert f"{said} (deleted since)" in listed(child)
+    both = run_list([child, run(number=3)], lambda _: "finished", lambda _: (), 7)
+    assert said in both
+    assert "deleted since" not in both
+    bars = [
+        topbar.top_bar(topbar.Place("watch", child, "finished"), everyone) for everyone in ([child], [run(number=3)])
+    ]
+    assert ['data-value="3" title="Forked' in bar for bar in bars] == [False, True]
+    assert "run 3 at mini-batch 2,000" in kpis.details(child, [])
+    assert "forked" not in listed(run()) + topbar.top_bar(topbar.Place("watch", run(), "finished"), [])
+
+
+def test_every_run_can_be_continued_as_another_one():
+    for html in (listed(run(), "finished"), topbar.top_bar(topbar.Place("watch", run(), "finished"), [run()])):
+        assert 'data-do="fork" data-run="7"' in html
 
 
 def test_deleting_needs_the_name_typed():

@@ -1,12 +1,13 @@
 """Small corpora, small runs, and what a run has written, for tests of processes."""
 
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from app import launcher, orders
+from app import claim, launcher, orders, process, worker
 from store import corpora, points, runs, snapshots
 from store.blocks import DocumentBlock
 from store.database import Database
@@ -75,6 +76,42 @@ def written(db: Database, run: int) -> Written:
         None if saved is None else (saved.minibatch, _bits(saved.arrays)),
         (row.state, row.minibatch, row.point_perplexity, row.averaged_perplexity, row.message),
     )
+
+
+class Killed(BaseException):
+    """The process is gone: nothing after this is written."""
+
+
+def kill_after(db: Database, run: int, writes: int) -> bool:
+    """Train until the given number of transactions has begun, then die in the middle of the next."""
+    left = itertools.count(writes, -1)
+    real = db.transact
+
+    def transact(work):
+        if next(left) <= 0:
+            raise Killed
+        return real(work)
+
+    db.transact = transact
+    finish = claim.Claim.finish
+    claim.Claim.finish = lambda *_: None if next(left) < 0 else finish(*_)
+    try:
+        worker.train(db, run)
+    except Killed:
+        return True
+    finally:
+        claim.Claim.finish = finish
+        del db.transact
+    return False
+
+
+def bury(db: Database, run: int) -> int:
+    """The run of a worker that died without a word, ended by the next attempt as a resume would."""
+    row = runs.get(db, run)
+    claimed = runs.claim(db, run, process.identity(), force=True)
+    runs.finish(db, run, claimed.attempt, "paused")
+    assert row.state == "running"
+    return run
 
 
 def wait_for(db: Database, run: int, ready: Callable[[RunRow], bool], seconds: float = 120) -> RunRow:

@@ -1,21 +1,16 @@
 """The worker, in this process: what it writes, and that interruptions change nothing of it."""
 
 import dataclasses
-import itertools
 
 import numpy as np
 import pytest
-from process_samples import SMALL, Written, order, small_corpus, written
+from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
 
 from app import claim, launcher, orders, process, training, worker
 from engine import models
 from store import points, runs, snapshots
 from store.errors import Conflict, LostClaim
 from store.points import Point
-
-
-class Killed(BaseException):
-    """The process is gone: nothing after this is written."""
 
 
 @pytest.fixture
@@ -137,29 +132,6 @@ def test_links_other_than_poisson_report_a_held_out_log_likelihood(file, link):
     assert runs.get(file, run).point_perplexity is None
 
 
-def kill_after(db, run: int, writes: int) -> bool:
-    """Train until the given number of transactions has begun, then die in the middle of the next."""
-    left = itertools.count(writes, -1)
-    real = db.transact
-
-    def transact(work):
-        if next(left) <= 0:
-            raise Killed
-        return real(work)
-
-    db.transact = transact
-    finish = claim.Claim.finish
-    claim.Claim.finish = lambda *_: None if next(left) < 0 else finish(*_)
-    try:
-        worker.train(db, run)
-    except Killed:
-        return True
-    finally:
-        claim.Claim.finish = finish
-        del db.transact
-    return False
-
-
 def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)  # beats after every mini-batch: more places to die
     whole = order(file, averaged=True).number
@@ -174,15 +146,6 @@ def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, 
             runs.requeue(file, bury(file, run))
         assert kills > 0
         assert written(file, run) == wanted
-
-
-def bury(db, run: int) -> int:
-    """The run of a worker that died without a word, ended by the next attempt as a resume would."""
-    row = runs.get(db, run)
-    claimed = runs.claim(db, run, process.identity(), force=True)
-    runs.finish(db, run, claimed.attempt, "paused")
-    assert row.state == "running"
-    return run
 
 
 def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):

@@ -1,0 +1,94 @@
+"""Runs that go on from a snapshot of another one."""
+
+import numpy as np
+import pytest
+from process_samples import SMALL, bury, kill_after, order, small_corpus, written
+
+from app import claim, worker
+from app.forks import inherited, origin
+from app.orders import OrderError, fork
+from store import corpora, runs, snapshots
+from store.errors import NotFound
+
+
+@pytest.fixture
+def parent(db):
+    """A finished run, with settings that are not the usual ones."""
+    small_corpus(db)
+    row = order(db, minibatches=30, eta="0.2", kappa="0.6")
+    worker.train(db, row.number)
+    return runs.get(db, row.number)
+
+
+def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
+    child = fork(db, origin(db, parent.number), texts={}, minibatches=1)
+    assert child.settings == parent.settings
+    assert (child.corpus, child.seed, child.layers) == (parent.corpus, parent.seed, (6, 3))
+    worker.train(db, child.number)
+    last, first = (snapshots.load(db, snapshots.latest(db, run).number) for run in (parent.number, child.number))
+    assert first["model.t"] == last["model.t"] + 1
+    assert np.abs(first["phi.0"] - last["phi.0"]).sum(axis=0).max() < 1.0, "one step from there"
+    beginning = snapshots.every(db, child.number)[0]
+    assert beginning.minibatch == 0
+    assert np.array_equal(snapshots.load(db, beginning.number)["phi.0"], last["phi.0"])
+
+
+def test_a_fork_killed_between_any_two_writes_and_resumed_is_bit_identical_even_without_its_parent(
+    db, parent, monkeypatch
+):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    begin = origin(db, parent.number, minibatch=20)
+    whole, broken = (fork(db, begin, texts={}, averaged=True).number for _ in range(2))
+    worker.train(db, whole)
+    runs.delete(db, parent.number)
+    kills = 0
+    for writes in (3, 9, 25):  # before the first checkpoint, and after it
+        kills += kill_after(db, broken, writes)
+        runs.requeue(db, bury(db, broken))
+    worker.train(db, broken)
+    assert kills == 3
+    assert written(db, broken) == written(db, whole)
+    assert runs.get(db, broken).parent == parent.number
+
+
+def test_a_fork_may_have_another_seed_sampler_and_length(db, parent):
+    begin = origin(db, parent.number, minibatch=25)
+    child = fork(db, begin, texts={"inference": "gibbs", "eta": "0.1"}, minibatches=4, seed=9)
+    assert (child.inference, child.seed, child.planned) == ("gibbs", 9, 4)
+    assert (child.settings["eta"], child.settings["kappa"]) == ([0.1], 0.6)
+    assert child.parent_minibatch == begin.snapshot.minibatch <= 25
+    worker.train(db, child.number)
+    assert runs.get(db, child.number).state == "finished"
+
+
+def test_a_fork_of_a_fork_knows_its_own_parent(db, parent):
+    child = fork(db, origin(db, parent.number), texts={}, minibatches=2)
+    grandchild = fork(db, origin(db, child.number), texts={})
+    assert (grandchild.parent, grandchild.parent_minibatch) == (child.number, 0)
+
+
+def test_other_layers_than_those_of_the_snapshot_are_refused_in_a_sentence(db, parent):
+    begin = origin(db, parent.number)
+    assert inherited(begin, "dlda")["layers"] == "6-3"
+    with pytest.raises(OrderError, match=r"layers must be those of the snapshot, 6-3; got 7-3$"):
+        fork(db, begin, texts={"layers": "7-3"})
+    with pytest.raises(OrderError, match="there is no model 'nonesuch'"):
+        fork(db, begin, model="nonesuch", texts={})
+    assert [row.number for row in runs.every(db)] == [parent.number]
+
+
+def test_a_run_without_a_snapshot_cannot_be_forked(db):
+    small_corpus(db)
+    number = order(db).number
+    with pytest.raises(NotFound, match=f"run {number} has no snapshot to fork from"):
+        origin(db, number)
+    with pytest.raises(NotFound, match="no snapshot at or before mini-batch 3 to fork from"):
+        origin(db, number, minibatch=3)
+    with pytest.raises(NotFound, match="fork from its latest one"):
+        origin(db, number, snapshot=99)
+
+
+def test_a_fork_uses_the_corpus_of_its_parent_whatever_other_corpora_there_are(db, parent):
+    small_corpus(db, name="other")
+    assert corpora.get(db, fork(db, origin(db, parent.number), texts={}).corpus).name == "small"
+    assert SMALL["layers"] == "6-3"
