@@ -154,7 +154,7 @@ def _learnt(config: Any) -> int:
 
 def _check_length(config: Any, minibatches: int) -> None:
     """Refuse a run that would end before all its layers are there and pruned."""
-    if _learnt(config) >= minibatches:
+    if 0 < minibatches <= _learnt(config):
         raise OrderError(
             f"learning the widths of {len(config.layers)} layers takes more than {_learnt(config):,} mini-batches "
             f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}"
