@@ -2,7 +2,8 @@
 
 Every number that leaves Topiary about a topic (list, tree, table, file, URL) is read from here, so
 that they cannot disagree.  A topic has two numbers: its *identity* ``L3:17`` (layer 3, column 16 of
-Phi^(3), the same in every snapshot of a run) and its *rank* in its layer (1 = most popular now).
+Phi^(3) when that layer began, the same in every snapshot of a run) and its *rank* in its layer (1 = most
+popular now).  Where topics have been pruned, ``Frame.place`` says in which column a topic is now.
 """
 
 import re
@@ -93,6 +94,8 @@ class Frame:
         Names given by people.
     image_shape : (rows, columns) or None
         When words are pixels.
+    names : tuple of (K_l,) int arrays
+        ``Node.column`` of every column; the columns themselves unless topics were pruned.
     """
 
     run: int
@@ -116,6 +119,7 @@ class Frame:
     alive: tuple[NDArray[np.bool_], ...]
     labels: Mapping[Node, str]
     image_shape: tuple[int, int] | None
+    names: tuple[NDArray[Any], ...] = ()
 
     @property
     def n_layers(self) -> int:
@@ -129,11 +133,15 @@ class Frame:
 
     def nodes(self, layer: int) -> list[Node]:
         """Give the topics of a layer, most popular first."""
-        return [Node(layer, column) for column in self.order[layer - 1].tolist()]
+        return self._named(layer, self.order[layer - 1])
 
     def has(self, node: Node) -> bool:
         """Whether this snapshot has such a topic."""
-        return 1 <= node.layer <= self.n_layers and 0 <= node.column < self.widths[node.layer - 1]
+        return 1 <= node.layer <= self.n_layers and node.column in self._places[node.layer - 1]
+
+    def place(self, node: Node) -> int:
+        """Find the column of Phi^(layer) in which a topic is now."""
+        return self._places[node.layer - 1][node.column]
 
     def at_rank(self, layer: int, rank: int) -> Node:
         """Find the topic of that rank in its layer.
@@ -149,19 +157,19 @@ class Frame:
             raise LookupError(
                 f"layer {layer} of run {self.run} has no topic {rank}: it has topics 1 to {self.widths[layer - 1]}"
             )
-        return Node(layer, int(self.order[layer - 1][rank - 1]))
+        return self._named(layer, self.order[layer - 1][rank - 1 : rank])[0]
 
     def rank(self, node: Node) -> int:
         """Place in the layer, 1 = most popular."""
-        return int(self.ranks[node.layer - 1][node.column])
+        return int(self.ranks[node.layer - 1][self.place(node)])
 
     def share(self, node: Node) -> float:
         """Share of the layer's popularity, 0 to 1."""
-        return float(self.shares[node.layer - 1][node.column])
+        return float(self.shares[node.layer - 1][self.place(node)])
 
     def weight(self, node: Node) -> float:
         """Popularity as in the papers: ``(Phi^(l+1) ... Phi^(L) r)_k``."""
-        return float(self.popularity[node.layer - 1][node.column])
+        return float(self.popularity[node.layer - 1][self.place(node)])
 
     def name(self, node: Node) -> str:
         """Give the name a person gave, or an empty text."""
@@ -175,28 +183,28 @@ class Frame:
 
     def top_words(self, node: Node, n: int = 12) -> list[Word]:
         """Give the ``n`` (at most 30) heaviest words of the topic's projection."""
-        numbers = self.words[node.layer - 1][node.column, :n].tolist()
-        weights = self.word_weights[node.layer - 1][node.column, :n].tolist()
+        numbers = self.words[node.layer - 1][self.place(node), :n].tolist()
+        weights = self.word_weights[node.layer - 1][self.place(node), :n].tolist()
         return [Word(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
 
     def children(self, node: Node, n: int = 12) -> list[Relative]:
         """Give the heaviest topics of the layer below in this topic; none for layer 1."""
         if node.layer == 1:
             return []
-        return _heaviest(self.phi[node.layer - 1][:, node.column], node.layer - 1, n)
+        return self._heaviest(self.phi[node.layer - 1][:, self.place(node)], node.layer - 1, n)
 
     def parents(self, node: Node, n: int = 12) -> list[Relative]:
         """Give the topics of the layer above in which this topic is heaviest; none for the top layer."""
         if node.layer == self.n_layers:
             return []
-        return _heaviest(self.phi[node.layer][node.column, :], node.layer + 1, n)
+        return self._heaviest(self.phi[node.layer][self.place(node), :], node.layer + 1, n)
 
     def uses(self, node: Node, n: int = 20) -> list[UseOfTopic]:
         """Give the documents that use the topic most."""
         if not self.documents:
             return []
-        numbers = self.documents[node.layer - 1][node.column, :n].tolist()
-        weights = self.document_weights[node.layer - 1][node.column, :n].tolist()
+        numbers = self.documents[node.layer - 1][self.place(node), :n].tolist()
+        weights = self.document_weights[node.layer - 1][self.place(node), :n].tolist()
         return [
             UseOfTopic(int(number), float(weight))
             for number, weight in zip(numbers, weights, strict=True)
@@ -210,8 +218,37 @@ class Frame:
         if found is None:
             if len(known) >= 8:
                 known.clear()
-            found = known[threshold] = edges(self.phi, threshold)
+            found = known[threshold] = self._renamed(edges(self.phi, threshold))
         return found
+
+    def _renamed(self, found: list[Edge]) -> list[Edge]:
+        """Edges between topics instead of columns; in the order of the columns, which is that of the names."""
+        if not self._pruned:
+            return found
+        name = [names.tolist() for names in self.names]
+        return [
+            Edge(edge.layer, name[edge.layer - 1][edge.parent], name[edge.layer - 2][edge.child], edge.weight)
+            for edge in found
+        ]
+
+    def _named(self, layer: int, columns: NDArray[Any]) -> list[Node]:
+        names = self.names[layer - 1][columns] if self.names else columns
+        return [Node(layer, name) for name in names.tolist()]
+
+    def _heaviest(self, weights: NDArray[Any], layer: int, n: int) -> list[Relative]:
+        columns = np.argsort(-weights, kind="stable")[:n]
+        pairs = zip(self._named(layer, columns), weights[columns].tolist(), strict=True)
+        return [Relative(node, weight) for node, weight in pairs if weight > 0]
+
+    @cached_property
+    def _pruned(self) -> bool:
+        return any((names != np.arange(len(names))).any() for names in self.names)
+
+    @cached_property
+    def _places(self) -> tuple[dict[int, int], ...]:
+        """Column by name, of every layer."""
+        names = self.names or tuple(np.arange(width) for width in self.widths)
+        return tuple({name: column for column, name in enumerate(each.tolist())} for each in names)
 
     @cached_property
     def _edges(self) -> dict[float, list[Edge]]:
@@ -232,7 +269,7 @@ def build_frame(
     Parameters
     ----------
     arrays : mapping
-        As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``step.{l}``, ``alive.{l}``,
+        As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``step.{l}``, ``alive.{l}``, ``names.{l}``,
         ``top_documents.{l}`` and ``top_weights.{l}``, all counted from 0.
     vocabulary : sequence of str
     labels : mapping
@@ -269,11 +306,12 @@ def build_frame(
         alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in weights),
         labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
         image_shape=image_shape,
+        names=_numbered(arrays, "names"),
     )
 
 
 def identity(node: Node) -> str:
-    """Write the address of a topic, the same for the whole life of a run: ``L3:17`` is column 16 of Phi^(3)."""
+    """Write the address of a topic, the same for the whole life of a run: ``L3:17`` began as column 16 of Phi^(3)."""
     return f"L{node.layer}:{node.column + 1}"
 
 
@@ -288,8 +326,3 @@ def _numbered(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[NDArray[An
     while (key := f"{name}.{len(found)}") in arrays:
         found.append(arrays[key])
     return tuple(found)
-
-
-def _heaviest(weights: NDArray[Any], layer: int, n: int) -> list[Relative]:
-    columns = np.argsort(-weights, kind="stable")[:n].tolist()
-    return [Relative(Node(layer, column), float(weights[column])) for column in columns if weights[column] > 0]

@@ -131,10 +131,13 @@ class Training:
         return Position(0, state, chain, rates, places)
 
     def step(self, position: Position) -> tuple[Position, Info]:
-        """One mini-batch of training."""
+        """One mini-batch of training; where the structure changed, the chains of test documents begin anew."""
         t = position.minibatch + 1
         state, info = self.kernel.step(self.seed, position.state, self.batch(t))
-        return position._replace(minibatch=t, state=state), info
+        chain = position.chain
+        if info.events and chain is not None:
+            chain = self.kernel.start_chain(self.seed, state, self._all_held_out()[0])
+        return position._replace(minibatch=t, state=state, chain=chain), info
 
     def follow(self, position: Position, plan: Plan) -> Position:
         """One sweep of all test documents under the topics of now (averaged protocol, models.md 1.4)."""
@@ -177,18 +180,16 @@ class Training:
         return math.exp(mean) if perplexity else mean
 
     def place(self, position: Position, plan: Plan) -> Position:
-        """Place the next few example documents in the hierarchy; at the end, all of them."""
+        """Place the next few example documents in the hierarchy; at the end, or in another structure, all of them."""
         n = plan.placed_documents
-        if position.minibatch == plan.minibatches:
+        widths = tuple(phi.shape[1] for phi in self.kernel.topics(position.state).phi)
+        if position.minibatch == plan.minibatches or widths != tuple(old.shape[1] for old in position.places):
             rows = np.arange(n)
+            places = tuple(np.full((n, width), -1, dtype=np.float32) for width in widths)
         else:
             done = sum(t < position.minibatch for t in plan.snapshots)
             rows = np.arange(done * plan.placed_each, (done + 1) * plan.placed_each) % n
-        widths = tuple(phi.shape[1] for phi in self.kernel.topics(position.state).phi)
-        places = tuple(
-            old.copy() if old.shape[1] == width else np.full((n, width), -1, dtype=np.float32)
-            for old, width in zip(position.places, widths, strict=True)
-        )
+            places = tuple(old.copy() for old in position.places)
         for block in _blocks(rows):
             batch = self.corpus.batch(self._examples[block])
             local = self.kernel.infer(self.seed, position.state, batch, PLACE_SWEEPS)

@@ -51,6 +51,8 @@ class Session:
             began = time.perf_counter()
             position, info = training.step(position)
             self.claim.worked(position.minibatch, info.tokens, time.perf_counter() - began)
+            if info.events:
+                self._restructure(training, position, info)
             position = training.follow(position, plan)
             position = self._record(training, plan, position, info)
             if position.minibatch in plan.checkpoints:
@@ -105,22 +107,35 @@ class Session:
         plan = make(self.order, effort, train_documents=len(training.train), test_documents=len(training.test))
         meta = {"effort": effort._asdict()}
         if checkpoint is None:
-            return training, plan, training.start(state, plan), meta
+            position = training.start(state, plan)
+            self._restructure(training, position)
+            return training, plan, position, meta
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
         claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
         self._saved = checkpoint.minibatch
-        return training, plan, training.unpack(checkpoint.minibatch, checkpoint.arrays), meta
+        position = training.unpack(checkpoint.minibatch, checkpoint.arrays)
+        self._restructure(training, position)
+        return training, plan, position, meta
+
+    def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
+        """Write the widths there are now, and how they came about."""
+        from app.measure import told
+
+        claim, phi = self.claim, training.kernel.topics(position.state).phi
+        happened = [(event.kind, told(event)) for event in info.events] if info is not None else []
+        widths = [layer.shape[1] for layer in phi]
+        runs.restructure(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
 
     def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
         """Write what the plan wants after this mini-batch; placing examples moves the position on."""
         from app.measure import refuse_nonsense
 
         t = position.minibatch
-        if plan.due(t):
+        if plan.due(t) or info.events:
             refuse_nonsense(training.kernel.topics(position.state), t)
-        if t in plan.reports:
+        if t in plan.reports or info.events:
             self._report(training, plan, position, info)
-        if t in plan.snapshots:
+        if t in plan.snapshots or info.events:
             position = self._snapshot(training, plan, position, info)
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
@@ -132,7 +147,8 @@ class Session:
         claim, t = self.claim, position.minibatch
         documents = t * training.batch_documents
         topics = training.kernel.topics(position.state)
-        claim.add(step_points(info, topics, minibatch=t, documents=documents, seconds=claim.seconds))
+        n_layers = len(claim.row.settings.get("layers", ()))
+        claim.add(step_points(info, topics, minibatch=t, documents=documents, seconds=claim.seconds, n_layers=n_layers))
         claim.add([Point(t, documents, claim.seconds, "tokens_per_second", 0, claim.tokens_per_second or 0.0)])
         averaged = training.averaged_score(position, plan)
         if averaged is not None:

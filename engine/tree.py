@@ -18,7 +18,7 @@ Part: TypeAlias = Literal["union", "shared", "unique"]
 
 
 class Node(NamedTuple):
-    """A topic: its layer, counted from 1, and its column (0-based) of Phi^(layer)."""
+    """A topic: its layer, counted from 1, and its column (0-based) of Phi^(layer), before any pruning."""
 
     layer: int
     column: int

@@ -27,6 +27,8 @@ class RunRow:
 
     Attributes
     ----------
+    layers : tuple of int
+        Widths as they are now; where they are learnt, not those of the settings.
     seconds : float
         Training time so far.
     planned : int
@@ -269,6 +271,25 @@ def beat(
         return str(connection.execute(select(runs.c.wish).where(runs.c.number == n)).scalar_one())
 
     return db.transact(work)
+
+
+def restructure(
+    db: Database, n: int, attempt: int, minibatch: int, layers: Sequence[int], happened: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Write the widths that a run has now, and the events (kind, text) that made them so.
+
+    Raises
+    ------
+    LostClaim
+        When another attempt has taken over.
+    """
+
+    def work(connection: Connection) -> None:
+        own(connection, n, attempt, layers=[int(width) for width in layers])
+        for kind, text in happened:
+            events.tell(connection, n, attempt, minibatch, kind, text)
+
+    db.transact(work)
 
 
 def wish(db: Database, n: int, wish: str) -> RunRow:

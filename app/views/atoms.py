@@ -41,7 +41,7 @@ def atom(frame: Frame, node: Node) -> NDArray[np.uint8]:
     """
     if frame.image_shape is None:
         raise ValueError(f"the corpus of run {frame.run} is not one of images")
-    return _grey(frame.projections[node.layer - 1][:, node.column]).reshape(frame.image_shape)
+    return _grey(frame.projections[node.layer - 1][:, frame.place(node)]).reshape(frame.image_shape)
 
 
 def atom_uri(frame: Frame, node: Node) -> str:

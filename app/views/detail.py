@@ -57,8 +57,10 @@ def topic_detail(frame: Frame, node: Node, threshold: float, documents: Sequence
 def _head(frame: Frame, node: Node, *, root: bool) -> str:
     key, width = identity(node), frame.widths[node.layer - 1]
     of = f"Layer {node.layer} · rank {frame.rank(node)} of {width} · {percent(frame.share(node))}"
-    step = f" · step size {number(float(frame.step_sizes[node.layer - 1][node.column]))}" if frame.step_sizes else ""
-    alive = bool(frame.alive[node.layer - 1][node.column])
+    step = (
+        f" · step size {number(float(frame.step_sizes[node.layer - 1][frame.place(node)]))}" if frame.step_sizes else ""
+    )
+    alive = bool(frame.alive[node.layer - 1][frame.place(node)])
     dead = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
     edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
     acts = (("root", "Make root"), ("pin", "Remove from roots" if root else "Add to roots"), ("hide", "Hide"))

@@ -30,9 +30,9 @@ def find_topics(frame: Frame, text: str, most: int = 60) -> list[Match]:
             if wanted in frame.name(node).casefold():
                 found.append(Match(node, frame.name(node), 1.0))
                 continue
-            words = frame.words[layer - 1][node.column].tolist()
+            words = frame.words[layer - 1][frame.place(node)].tolist()
             place = next((place for place, number in enumerate(words) if number in numbers), None)
             if place is not None:
-                weight = float(frame.word_weights[layer - 1][node.column, place])
+                weight = float(frame.word_weights[layer - 1][frame.place(node), place])
                 found.append(Match(node, frame.vocabulary[words[place]], weight))
     return sorted(found, key=lambda match: -match.weight)[:most]
