@@ -1,5 +1,6 @@
 """Continue a run from one of its snapshots: with another model, seed or settings, as a run of its own."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from app.views.form import default_text
@@ -50,17 +51,18 @@ def origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: in
     return Origin(row, found, tuple(widths))
 
 
-def inherited(begin: Origin, model: str) -> dict[str, str]:
+def inherited(begin: Origin, model: str, given: Mapping[str, str]) -> dict[str, str]:
     """Settings of a fork as texts: those of the parent that the model knows by name and kind, and its widths.
 
-    Where the widths are still being learnt, the budget and the number of layers stay as they were ordered.
+    Where the widths are to be learnt (as in the parent, or as ``given``), the budget and the number of layers stay
+    as they were ordered.
     """
     parent = begin.run.settings
     described = {about.name: about for about in settings.describe(models.load(model).Config)}
     theirs = {about.name: about for about in settings.describe(models.load(begin.run.model).Config)}
     shared = [name for name, about in described.items() if name in theirs and _fits(about, theirs[name], parent)]
     texts = {name: default_text(_plain(parent[name])) for name in shared}
-    if not growing(texts):
+    if not growing(texts | dict(given)):
         texts["layers"] = default_text(begin.layers)
         eta = parent.get("eta")
         if "eta" in texts and isinstance(eta, list) and len(eta) not in (1, len(begin.layers)):

@@ -68,7 +68,7 @@ def place(
     about = corpora.find(db, corpus)
     try:
         if fork is not None:
-            texts = inherited(fork, model) | dict(texts)
+            texts = inherited(fork, model, texts) | dict(texts)
         config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
         if fork is not None and (wrong := wrong_layers(fork, config)):
             raise OrderError(wrong)

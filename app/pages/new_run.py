@@ -153,7 +153,7 @@ class NewRunForm:
     def _inherited(self, model: str) -> dict[str, str]:
         """What a fork takes over from its parent, as texts."""
         begin = self._known.begin if self._known else None
-        return inherited(begin, model) if begin else {}
+        return inherited(begin, model, self._typed) if begin else {}
 
     def _corpus(self, known: _Known) -> str:
         if known.begin:

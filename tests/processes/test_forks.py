@@ -69,7 +69,7 @@ def test_a_fork_of_a_fork_knows_its_own_parent(db, parent):
 
 def test_other_layers_than_those_of_the_snapshot_are_refused_in_a_sentence(db, parent):
     begin = origin(db, parent.number)
-    assert inherited(begin, "dlda")["layers"] == "6-3"
+    assert inherited(begin, "dlda", {})["layers"] == "6-3"
     with pytest.raises(OrderError, match=r"layers must be those of the snapshot, 6-3; got 7-3$"):
         fork(db, begin, texts={"layers": "7-3"})
     with pytest.raises(OrderError, match="there is no model 'nonesuch'"):
