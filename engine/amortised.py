@@ -91,6 +91,25 @@ def sample(at: House, state: State, address: Address, docs: Batch, *, smooth: bo
     return theta
 
 
+def draws(
+    at: House, seed: int, state: State, docs: Batch, n_samples: int
+) -> Iterator[tuple[int, int, Batch, Iterator[tuple[list[FloatArray], FloatArray]]]]:
+    """For every table of documents (first, last, the table filled up): draws of theta, and their sizes."""
+    for first, last, part in tables(docs, ROWS):
+        table = _filled(part)
+        prior = prior_of(at, state, table)
+        hidden = encoder.read(state.weights, len(state.phi), table, 0, ROWS)
+        yield first, last, table, _draws_of(at, seed, state, table, prior, hidden, n_samples)
+
+
+def _draws_of(
+    at: House, seed: int, state: State, table: Batch, prior: Prior, hidden: list[FloatArray], n_samples: int
+) -> Iterator[tuple[list[FloatArray], FloatArray]]:
+    for number in range(n_samples):
+        noise = noise_of(at, state, Address(seed, streams.LABELS, number), table)
+        yield encoder.forward(at.config.shape, state.weights, hidden, prior, noise).theta, prior.sizes
+
+
 def advance(
     at: House, glob: Globals, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Chain, Rates]:

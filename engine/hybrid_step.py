@@ -1,13 +1,14 @@
 """One mini-batch of hybrid inference (DATM Algorithm 1): the encoder up its gradient, topics by SG-MCMC."""
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
 from engine import adam, amortised, encoder, hybrid, schedule, simplex, streams
 from engine.adam import Moments, Rows
+from engine.classifier import Classifier, Lesson
 from engine.contract import Batch, FloatArray, Info
 from engine.encoder import PER_LAYER, Prior, Tape
 from engine.gibbs import Address, Plan
@@ -19,28 +20,6 @@ from engine.upper import pack
 DECAY = 1000  # mini-batches after which the encoder's step size begins to fall
 ROWS = 100  # documents of one table: large enough for the matrix library
 NEVER = 1 << 40  # a sweep that does not come
-
-
-class Lesson(NamedTuple):
-    """What labels teach about one table of documents.
-
-    ``value`` (documents,) is ``ln p(y | theta)``, 0 without a label; ``outer`` its derivative in theta^(l), one
-    (documents, K_l) a layer; ``gradient`` that in the classifier's own weights.
-    """
-
-    value: FloatArray
-    outer: list[FloatArray]
-    gradient: list[FloatArray]
-
-
-class Head(Protocol):
-    """A classifier on top of the activations; its weights follow the encoder's in ``State.weights``."""
-
-    def learn(self, weights: tuple[FloatArray, ...], theta: list[FloatArray], docs: Batch, t: int) -> Lesson:
-        """What the labels of a table say."""
-
-    def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
-        """Derivative of less the divergence of the weights' posterior from their prior, for one document."""
 
 
 class Learned(NamedTuple):
@@ -58,7 +37,7 @@ class Learned(NamedTuple):
     shapes: FloatArray
 
 
-def step(at: House, seed: int, state: State, docs: Batch, head: Head | None = None) -> tuple[State, Info]:
+def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | None = None) -> tuple[State, Info]:
     """One mini-batch: encode, draw, move the encoder, then Phi and r under the draw."""
     config = at.config
     t = int(state.t) + 1
@@ -77,7 +56,7 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Head | None = No
     return state, Info(sizes, learned.elbo, tokens, tokens * draws, events)
 
 
-def learn(at: House, seed: int, state: State, docs: Batch, head: Head | None) -> Learned:
+def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | None) -> Learned:
     """Draw the activations of a mini-batch and differentiate its objective (eq. 15, 32)."""
     n, t = len(docs.documents), int(state.t) + 1
     weight = at.config.kl_weight * min(1.0, t / max(1, at.config.kl_warm_up))
@@ -95,7 +74,7 @@ def learn(at: House, seed: int, state: State, docs: Batch, head: Head | None) ->
         noise = amortised.noise_of(at, state, Address(seed, streams.ENCODER, t), part)
         tape = amortised.place(at, state, part, prior, noise)
         likely = encoder.likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
-        lesson = head.learn(state.weights[PER_LAYER * len(theta) :], tape.theta, part, t) if head else None
+        lesson = head.learn(state.weights[PER_LAYER * len(theta) :], tape.theta, prior.sizes, part, t) if head else None
         gradient, bound = _differentiate(at, state, tape, prior, likely, lesson, weight)
         elbo += bound - float(gammaln(part.counts + 1.0).sum())
         encoder.scatter(gradient.words, part.words, part.counts, part.starts, places, words)
@@ -172,7 +151,7 @@ def _softmax(logs: FloatArray) -> FloatArray:
 
 def globals_of(at: House, state: State) -> Globals:
     """The topics packed for the kernels, with every word's prior mass only where Gibbs sweeps need it."""
-    if at.config.refine or at.config.counts == "gibbs":
+    if at.config.refine or at.config.counts != "encoder":
         return at.sampler.globals_of(state.phi, state.r)
     base = np.ascontiguousarray(state.phi[1].T if len(state.phi) > 1 else state.r[None, :])
     return Globals(state.phi[0], base, np.empty((0, len(base))), pack(state.phi, state.r))
@@ -180,19 +159,32 @@ def globals_of(at: House, state: State) -> Globals:
 
 def _counts(at: House, seed: int, state: State, docs: Batch, theta: list[FloatArray], t: int) -> tuple[Collected, int]:
     """Counts that move Phi and r, times rho, and how often each token was drawn for them."""
-    config, glob = at.config, globals_of(at, state)
+    glob = globals_of(at, state)
     rho = at.facts.n_documents / len(docs.documents)
-    address = Address(seed, streams.LOCAL, t)
-    if config.counts == "gibbs":
-        n_layers = len(state.phi)
-        settle = max(1, config.burn_in * n_layers // 2) if config.prior == "matched" else NEVER
-        plan = Plan(
-            fresh=True, burn_in=config.burn_in * n_layers, collect=config.collect * n_layers, first_rates=settle
-        )
+    parts, draws = [], 0
+    if at.config.counts != "encoder":
+        plan = _plan(at, len(state.phi))
         local = at.sampler.empty(glob, docs)
-        return at.sampler.collect(glob, address, docs, local, plan, rho), plan.burn_in + plan.collect
-    local = amortised.locals_of(at, glob, state, address, docs, theta)
-    return at.sampler.lift(glob, Address(seed, streams.REDRAW, t), docs, local, rho), 1
+        parts.append(at.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho))
+        draws += plan.burn_in + plan.collect
+    if at.config.counts != "gibbs":
+        local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
+        parts.append(at.sampler.lift(glob, Address(seed, streams.REDRAW, t), docs, local, rho))
+        draws += 1
+    return (parts[0] if len(parts) == 1 else _mixed(*parts)), draws
+
+
+def _plan(at: House, n_layers: int) -> Plan:
+    """Sweeps of a mini-batch, from theta = 1/K; the paper's prior keeps its rates c = 1."""
+    burn_in = at.config.burn_in * n_layers
+    first_rates = NEVER if at.config.prior == "paper" else max(1, burn_in // 2)
+    return Plan(fresh=True, burn_in=burn_in, collect=at.config.collect * n_layers, first_rates=first_rates)
+
+
+def _mixed(one: Collected, other: Collected) -> Collected:
+    """Half of each."""
+    tables = [0.5 * (a + b) for a, b in zip(one.tables, other.tables, strict=True)]
+    return Collected(tables, 0.5 * (one.top + other.top), 0.5 * (one.q + other.q), one.counts)
 
 
 def _diffuse(at: House, seed: int, state: State, got: Collected, t: int) -> tuple[State, tuple[FloatArray, ...]]:

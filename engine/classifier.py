@@ -1,0 +1,203 @@
+"""The Bayesian classifier on top of an encoder's activations: sDATM-L and sDATM-N.
+
+Zhang et al. (2020), section III.  Features are the activations of every layer (eq. 28), each as
+``ln(1 + theta / size)`` so that long documents do not drown short ones; sDATM-N sends them through a softplus
+network (eq. 30, 35).  The weights of the last layer have a Gaussian posterior (eq. 33); a document's logits are
+drawn from the Gaussian that it implies for them (local reparametrisation), one draw a document and step.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.augment import normal
+from engine.contract import Array, Batch, FloatArray
+from engine.encoder import slope, softplus
+from engine.jit import compiled
+from engine.streams import LABELS, generator, stream
+
+LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
+START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
+
+
+class Lesson(NamedTuple):
+    """What labels teach about one table of documents.
+
+    ``value`` (documents,) is ``ln p(y | theta)`` times the weight of labels, 0 without a label; ``outer`` its
+    derivative in theta^(l), one (documents, K_l) a layer; ``gradient`` that in the classifier's own weights.
+    """
+
+    value: FloatArray
+    outer: list[FloatArray]
+    gradient: list[FloatArray]
+
+
+class Classifier(NamedTuple):
+    """What kind of classifier it is.
+
+    Attributes
+    ----------
+    n_classes : int
+    hidden : tuple of int
+        Widths a_1, a_2 of the network of sDATM-N; empty for the linear sDATM-L.
+    weight : float
+        Of ``ln p(y)`` beside ``ln p(x)``.
+    first, ramp : int
+        Mini-batch from which labels count, and over how many their weight rises.
+    n_documents : int
+        Documents that share the divergence of the weights.
+    seed : int
+    """
+
+    n_classes: int
+    hidden: tuple[int, ...]
+    weight: float
+    first: int
+    ramp: int
+    n_documents: int
+    seed: int = 0
+
+    def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
+        """Weights where training starts: Glorot normal; the last layer at 0 with a small spread."""
+        rng = generator(seed, LABELS)
+        weights: list[FloatArray] = []
+        shapes = [] if not self.hidden else [(k, k) for k in widths]
+        wide = sum(widths)
+        for width in self.hidden:
+            shapes.append((wide, width))
+            wide = width
+        for rows, width in shapes:
+            weights += [rng.normal(0.0, np.sqrt(2.0 / (rows + width)), (rows, width)), np.zeros(width)]
+        last = (wide, self.n_classes)
+        return (*weights, np.zeros(last), np.full(last, START_SPREAD), np.zeros(self.n_classes))
+
+    def share(self, t: int) -> float:
+        """Weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp`` mini-batches."""
+        return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
+
+    def learn(
+        self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, docs: Batch, t: int
+    ) -> Lesson:
+        """Log-probability of the labels of a table, and its derivatives."""
+        share = self.share(t)
+        layers = _forward(weights, features(theta, sizes))
+        noise = normals(self.seed, LABELS, t, docs.documents, self.n_classes)
+        logits, spread = _logits(weights, layers[-1][-1], noise)
+        chances = softmax(logits)
+        known = docs.labels >= 0
+        rows = np.flatnonzero(known)
+        value = np.zeros(len(known))
+        value[rows] = share * np.log(np.maximum(chances[rows, docs.labels[rows]], 1e-300))
+        d_logits = -share * chances * known[:, None]
+        d_logits[rows, docs.labels[rows]] += share
+        return Lesson(value, *_backward(weights, layers, theta, sizes, d_logits, noise, spread))
+
+    def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
+        """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), at the weight of the labels."""
+        share = float(self.share(t) > 0.0) / max(1, self.n_documents)
+        mean, raw = weights[-LAST], weights[-LAST + 1]
+        deviation = softplus(raw)
+        gradient = [np.zeros_like(weight) for weight in weights]
+        gradient[-LAST] = -share * mean
+        gradient[-LAST + 1] = -share * (deviation - 1.0 / deviation) * slope(deviation)
+        return gradient
+
+    def chances(
+        self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, documents: Array, draw: int
+    ) -> FloatArray:
+        """Probability of every class under one draw of the weights, (documents, C)."""
+        noise = normals(self.seed, LABELS, -1 - draw, documents, self.n_classes)
+        return softmax(_logits(weights, _forward(weights, features(theta, sizes))[-1][-1], noise)[0])
+
+    def class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
+        """How much a topic speaks for a class, (C, K_l) a layer: the slope of the mean logit in its feature.
+
+        Exact for sDATM-L; for sDATM-N the slope at a document that uses every topic alike.
+        """
+        theta = [np.ones((1, k)) for k in widths]
+        sizes = np.ones((1, len(widths)))
+        layers = _forward(weights, features(theta, sizes))
+        quiet = np.zeros((1, self.n_classes))
+        rows = []
+        for c in range(self.n_classes):
+            d_logits = np.zeros((1, self.n_classes))
+            d_logits[0, c] = 1.0
+            outer, _ = _backward(weights, layers, theta, sizes, d_logits, quiet, quiet + 1.0)
+            rows.append([each[0] * 2.0 for each in outer])  # d feature / d theta is 1/2 there
+        return [np.array([row[layer] for row in rows]) for layer in range(len(widths))]
+
+
+def features(theta: list[FloatArray], sizes: FloatArray) -> list[FloatArray]:
+    """What the classifier reads: ``ln(1 + theta^(l) / size^(l))``, (documents, K_l) a layer."""
+    return [np.log1p(values / sizes[:, layer : layer + 1]) for layer, values in enumerate(theta)]
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Probabilities from logits, (documents, C)."""
+    raw = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(raw / raw.sum(axis=1, keepdims=True))
+
+
+@compiled
+def normals(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
+    """Standard normal numbers, (documents, width), a stream for every document."""
+    values = np.empty((len(documents), width))
+    for j in range(len(documents)):
+        rng = stream(seed, purpose, step, documents[j])
+        for k in range(width):
+            values[j, k], rng = normal(rng)
+    return values
+
+
+def _forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> list[list[FloatArray]]:
+    """Values of every stage: the features a layer; for sDATM-N g_1 a layer, then h and g_2; the last stands alone."""
+    n = len(inputs)
+    stages = [inputs]
+    if len(weights) > LAST:
+        stages.append([softplus(x @ weights[2 * i] + weights[2 * i + 1]) for i, x in enumerate(inputs)])
+    joined = np.concatenate(stages[-1], axis=1)
+    stages.append([joined])
+    for i in range(2 * n, len(weights) - LAST, 2):
+        stages.append([softplus(stages[-1][0] @ weights[i] + weights[i + 1])])
+    return stages
+
+
+def _logits(weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Drawn logits and their standard deviations, (documents, C)."""
+    mean, raw, bias = weights[-LAST:]
+    spread = np.sqrt((inputs * inputs) @ (softplus(raw) ** 2) + 1e-12)
+    return inputs @ mean + bias + spread * noise, spread
+
+
+def _backward(
+    weights: tuple[FloatArray, ...],
+    stages: list[list[FloatArray]],
+    theta: list[FloatArray],
+    sizes: FloatArray,
+    d_logits: FloatArray,
+    noise: FloatArray,
+    spread: FloatArray,
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Derivatives in theta of every layer and in the classifier's weights."""
+    mean, raw, _ = weights[-LAST:]
+    top, deviation = stages[-1][-1], softplus(raw)
+    d_variance = d_logits * noise / (2.0 * spread)
+    gradient = [top.T @ d_logits, ((top * top).T @ d_variance) * 2.0 * deviation * slope(deviation)]
+    gradient.append(d_logits.sum(axis=0))
+    d_top = d_logits @ mean.T + 2.0 * top * (d_variance @ (deviation**2).T)
+    n = len(theta)
+    for stage, i in enumerate(range(len(weights) - LAST - 2, 2 * n - 2, -2), start=1):
+        d_in = d_top * slope(stages[-stage][0])
+        gradient = [stages[-stage - 1][0].T @ d_in, d_in.sum(axis=0), *gradient]
+        d_top = d_in @ weights[i].T
+    edges = np.cumsum([layer.shape[1] for layer in theta])[:-1]
+    d_features = np.split(d_top, edges, axis=1)
+    if len(weights) > LAST:
+        own: list[FloatArray] = []
+        for i, (x, g) in enumerate(zip(stages[0], stages[1], strict=True)):
+            d_in = d_features[i] * slope(g)
+            own += [x.T @ d_in, d_in.sum(axis=0)]
+            d_features[i] = d_in @ weights[2 * i].T
+        gradient = [*own, *gradient]
+    outer = [d / (sizes[:, i : i + 1] + values) for i, (d, values) in enumerate(zip(d_features, theta, strict=True))]
+    return outer, gradient

@@ -1,0 +1,110 @@
+"""Supervised deep autoencoding topic model: labels shape the topics, and are predicted.
+
+Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
+inference" (TPAMI 2020), section III.  DATM with a Bayesian classifier on the activations of all layers: linear
+(sDATM-L) or through a network (sDATM-N).  Documents without a label take part in all but the label term.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import amortised, hybrid, hybrid_step
+from engine.classifier import Classifier
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Topics
+from engine.encoder import PER_LAYER
+from engine.hybrid import Chain, House, Settings, State
+from engine.settings import setting
+
+TITLE = "sDATM: supervised deep autoencoding topic model"
+NEEDS_LABELS = True
+__all__ = ["NEEDS_LABELS", "TITLE", "Config", "State", "build"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Settings):
+    """Settings of sDATM."""
+
+    classifier: str = setting(
+        "network",
+        label="Classifier",
+        help="network: sDATM-N, more accurate; linear: sDATM-L, whose weights say what each topic stands for.",
+        choices=("network", "linear"),
+        advanced=False,
+    )
+    counts: str = setting(
+        "mixed",
+        label="Counts for the topics",
+        help="encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each.",
+        choices=("mixed", "encoder", "gibbs"),
+    )
+    label_weight: float = setting(
+        10.0, label="Weight of labels", help="Of a label's log-probability beside that of the words.", low=0, high=1e6
+    )
+    label_start: int = setting(
+        500, label="Labels from mini-batch", help="Mini-batches without labels at first.", low=0, high=10**7
+    )
+    label_ramp: int = setting(
+        200, label="Label warm-up", help="Mini-batches over which the weight of labels rises.", low=0, high=10**7
+    )
+    hidden: tuple[int, ...] = setting(
+        (400, 200), label="Units of the network", help="Widths a_1 and a_2 of sDATM-N.", low=1, high=65535
+    )
+    predict_samples: int = setting(
+        50, label="Samples of a prediction", help="Draws of activations and weights averaged.", low=1, high=10**4
+    )
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """The kernel of sDATM for a corpus; results do not depend on ``n_threads``."""
+    at = hybrid.house(config, facts, n_threads)
+    return Kernel(
+        batch_size=config.batch_size,
+        measure="perplexity",
+        init=lambda seed: hybrid.init(at, seed, _head(at, seed).initial(seed, config.layers)),
+        prepare=lambda _seed, state, _docs: state,
+        step=lambda seed, state, docs: hybrid_step.step(at, seed, state, docs, _head(at, seed)),
+        infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, state, docs),
+        topics=lambda state: Topics(state.phi, state.r),
+        start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
+        advance_chain=lambda *arguments: _advance(at, *arguments),
+        keep=lambda state: _keep(at, state),
+        restore=lambda seed, arrays: _restore(at, seed, arrays),
+        predict=lambda seed, state, docs: _predict(at, seed, state, docs),
+    )
+
+
+def _head(at: House, seed: int) -> Classifier:
+    config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
+    labels = (config.label_weight, config.label_start, config.label_ramp)
+    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, seed)
+
+
+def _keep(at: House, state: State) -> dict[str, Array]:
+    """As DATM, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
+    widths = tuple(phi.shape[1] for phi in state.phi)
+    own = state.weights[PER_LAYER * len(widths) :]
+    shown = _head(at, 0).class_weights(own, widths)
+    return hybrid.keep(state) | {f"class_weights.{layer}": table for layer, table in enumerate(shown)}
+
+
+def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
+    n_layers = sum(name.startswith("phi.") for name in arrays)
+    widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
+    return hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
+
+
+def _predict(at: House, seed: int, state: State, docs: Batch) -> FloatArray:
+    """Probability of every class, averaged over draws of activations and weights (eq. 36)."""
+    head = _head(at, seed)
+    own = state.weights[PER_LAYER * len(state.phi) :]
+    chances: FloatArray = np.zeros((len(docs.documents), head.n_classes))
+    for first, last, table, draws in amortised.draws(at, seed, state, docs, at.config.predict_samples):
+        for number, (theta, sizes) in enumerate(draws):
+            chances[first:last] += head.chances(own, theta, sizes, table.documents, number)[: last - first]
+    return chances / at.config.predict_samples
+
+
+def _advance(at: House, seed: int, state: State, *rest: Any) -> Any:
+    return amortised.advance(at, hybrid_step.globals_of(at, state), seed, state, *rest)
