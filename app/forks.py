@@ -89,6 +89,8 @@ def _fits(mine: Setting, theirs: Setting, values: dict[str, Any]) -> bool:
     """Whether a setting means the same to both models, and takes the parent's value."""
     if mine.name not in values or mine.kind != theirs.kind:
         return False
+    if mine.default != theirs.default and _plain(values[mine.name]) == theirs.default:
+        return False  # nobody chose it: each model keeps its own default
     return mine.kind != "choice" or values[mine.name] in mine.choices
 
 

@@ -70,6 +70,7 @@ def place(
         if fork is not None:
             texts = inherited(fork, model, texts) | dict(texts)
         config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
+        _check_corpus(about, model)
         if fork is not None and (wrong := wrong_layers(fork, config)):
             raise OrderError(wrong)
         inference = str(getattr(config, "inference", ""))
@@ -145,6 +146,16 @@ def fork(
         fork=begin,
         **more,
     )
+
+
+def _check_corpus(about: CorpusRow, model: str) -> None:
+    """Refuse a corpus that the model cannot read."""
+    module = models.load(model)
+    if getattr(module, "NEEDS_LABELS", False) and not about.label_names:
+        raise OrderError(f"model {model} learns from labels, and corpus {about.name!r} has none; import it with labels")
+    links = {setting.name for setting in settings.describe(module.Config)}
+    if about.kind == "real" and "link" not in links:
+        raise OrderError(f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it")
 
 
 def _learnt(config: Any) -> int:

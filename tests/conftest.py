@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+# As the launcher starts workers, and before numpy is there: small products lose by threads.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 

@@ -1,0 +1,182 @@
+"""The classifier of sDATM: derivatives, what labels change, and what is predicted."""
+
+import numpy as np
+import pytest
+
+from engine import models
+from engine.classifier import START_SPREAD, Classifier, softmax
+from engine.contract import Batch, Facts, flatten
+
+WIDTHS, CLASSES, N = (5, 3), 4, 7
+SMALL = {"layers": WIDTHS, "burn_in": 2, "collect": 2}
+
+
+def head(hidden=(), **changed):
+    return Classifier(
+        **({"n_classes": CLASSES, "hidden": hidden, "weight": 2.0, "first": 0, "ramp": 1} | changed),
+        n_documents=50,
+        seed=5,
+    )
+
+
+def table(labels=None):
+    labels = np.arange(N) % CLASSES if labels is None else labels
+    nothing = np.zeros(0, np.int32)
+    return Batch(nothing, nothing, np.zeros(N + 1, np.int64), labels.astype(np.int32), np.arange(10, 10 + N))
+
+
+def drawn(seed=0):
+    rng = np.random.default_rng(seed)
+    theta = [rng.gamma(1.0, 2.0, (N, width)) for width in WIDTHS]
+    return theta, rng.uniform(0.5, 2.0, (N, len(WIDTHS)))
+
+
+def moved(weights, seed=1):
+    """Weights away from the zeros where the last layer starts."""
+    rng = np.random.default_rng(seed)
+    return tuple(
+        w + rng.normal(0, 0.3, w.shape) + (4.0 if w.ndim == 2 and (w == START_SPREAD).all() else 0.0) for w in weights
+    )
+
+
+@pytest.mark.parametrize("hidden", [(), (6, 4)])
+def test_every_derivative_agrees_with_finite_differences(hidden):
+    kind = head(hidden)
+    weights = moved(kind.initial(3, WIDTHS))
+    theta, sizes = drawn()
+    docs = table(np.array([0, 1, 2, 3, -1, 1, 2]))
+    lesson = kind.learn(weights, theta, sizes, docs, 9)
+    rng = np.random.default_rng(2)
+    for i, gradient in enumerate(lesson.gradient):
+        for at in rng.integers(0, gradient.size, 4):
+            ends = []
+            for step in (1e-5, -1e-5):
+                shifted = [w.copy() for w in weights]
+                shifted[i].reshape(-1)[at] += step
+                ends.append(kind.learn(tuple(shifted), theta, sizes, docs, 9).value.sum())
+            assert gradient.reshape(-1)[at] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-7), i
+    for layer, outer in enumerate(lesson.outer):
+        for at in rng.integers(0, outer.size, 6):
+            ends = []
+            for step in (1e-5, -1e-5):
+                shifted = [values.copy() for values in theta]
+                shifted[layer].reshape(-1)[at] += step
+                ends.append(kind.learn(weights, shifted, sizes, docs, 9).value.sum())
+            assert outer.reshape(-1)[at] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-7)
+
+
+def test_the_divergence_of_the_weights_agrees_with_finite_differences():
+    kind = head()
+    weights = moved(kind.initial(3, WIDTHS))
+
+    def divergence(each):
+        mean, deviation = each[-3], np.logaddexp(0, each[-2])
+        return 0.5 * (mean**2 + deviation**2 - 1).sum() - np.log(deviation).sum()
+
+    gradient = kind.shrink(weights, 9)
+    for i in (-3, -2):
+        for at in (0, 5, 17):
+            ends = []
+            for step in (1e-5, -1e-5):
+                shifted = [w.copy() for w in weights]
+                shifted[i].reshape(-1)[at] += step
+                ends.append(-divergence(shifted) / 50)
+            assert gradient[i].reshape(-1)[at] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5)
+    assert not gradient[-1].any()
+
+
+def test_a_document_without_a_label_teaches_nothing():
+    kind = head((6, 4))
+    weights = moved(kind.initial(3, WIDTHS))
+    theta, sizes = drawn()
+    lesson = kind.learn(weights, theta, sizes, table(np.full(N, -1)), 9)
+    assert not lesson.value.any()
+    assert not any(each.any() for each in (*lesson.outer, *lesson.gradient))
+
+
+def test_labels_come_in_by_degrees():
+    kind = head(first=100, ramp=50)
+    assert [kind.share(t) for t in (1, 100, 125, 150, 1000)] == [0.0, 0.0, 1.0, 2.0, 2.0]
+
+
+def test_probabilities_of_huge_logits_are_finite():
+    np.testing.assert_allclose(softmax(np.array([[1e4, 0.0, -1e4]])), [[1, 0, 0]])
+
+
+@pytest.mark.parametrize("hidden", [(), (6, 4)])
+def test_class_weights_are_the_slopes_of_the_mean_logits(hidden):
+    kind = head(hidden)
+    weights = moved(kind.initial(3, WIDTHS))
+    shown = kind.class_weights(weights, WIDTHS)
+    assert [each.shape for each in shown] == [(CLASSES, width) for width in WIDTHS]
+    if not hidden:
+        np.testing.assert_allclose(np.concatenate(shown, axis=1), weights[-3].T, atol=1e-12)
+
+
+# ------------------------------------------------------------------ the model
+
+
+def labelled(n=240, seed=0, *, share=1.0):
+    """Documents on four subjects of eight words each, labelled by subject; a share of the labels is told."""
+    rng = np.random.default_rng(seed)
+    subject = rng.integers(0, CLASSES, n)
+    counts = rng.poisson(0.1 + 1.2 * (np.arange(32) // 8 == subject[:, None]))
+    present = counts > 0
+    told = np.where(rng.random(n) < share, subject, -1).astype(np.int32)
+    batch = Batch(
+        np.nonzero(present)[1].astype(np.int32),
+        counts[present].astype(np.int32),
+        np.concatenate([[0], np.cumsum(present.sum(1))]).astype(np.int64),
+        told,
+        np.arange(n, dtype=np.int64),
+    )
+    return batch, subject
+
+
+def trained(model, steps, batch, **changed):
+    module = models.load(model)
+    kernel = module.build(module.Config(**(SMALL | changed)), Facts(32, len(batch.documents), CLASSES))
+    state = kernel.init(4)
+    for _ in range(steps):
+        state, _ = kernel.step(4, state, batch)
+    return kernel, state
+
+
+@pytest.mark.parametrize("classifier", ["linear", "network"])
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_planted_classes_are_predicted_for_documents_never_seen(classifier, share):
+    batch, _ = labelled(share=share)
+    kernel, state = trained(
+        "sdatm", 150, batch, classifier=classifier, label_start=20, label_ramp=10, predict_samples=10
+    )
+    fresh, subject = labelled(seed=1)
+    chances = kernel.predict(4, state, fresh._replace(labels=np.full(240, -1, np.int32)))
+    assert np.mean(chances.argmax(axis=1) == subject) > 0.95
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+
+
+def test_with_labels_of_no_weight_it_is_datm_to_the_bit():
+    batch, _ = labelled()
+    _, plain = trained("datm", 6, batch)
+    _, silent = trained("sdatm", 6, batch, counts="gibbs", label_weight=0.0, label_start=0)
+    one, other = flatten(plain), flatten(silent)
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_labels_of_some_weight_change_the_encoder_and_the_topics():
+    batch, _ = labelled()
+    _, silent = trained("sdatm", 6, batch, counts="encoder", label_weight=0.0, label_start=0, label_ramp=1)
+    _, heard = trained("sdatm", 6, batch, counts="encoder", label_weight=10.0, label_start=0, label_ramp=1)
+    assert not np.array_equal(silent.weights[0], heard.weights[0])
+    assert not np.array_equal(silent.phi[0], heard.phi[0])
+
+
+def test_a_prediction_does_not_depend_on_the_company():
+    batch, _ = labelled()
+    kernel, state = trained("sdatm", 3, batch, predict_samples=3, label_start=0)
+    whole = kernel.predict(4, state, batch)
+    first = int(batch.starts[40])
+    rest = Batch(
+        batch.words[first:], batch.counts[first:], batch.starts[40:] - first, batch.labels[40:], batch.documents[40:]
+    )
+    np.testing.assert_array_equal(kernel.predict(4, state, rest), whole[40:])
