@@ -13,6 +13,7 @@ from app.frame import Frame, identity
 from engine.tree import Edge, Node
 
 _SIDES: tuple[Side, ...] = ("a", "b")
+_EDGE = ("kind", "layer", "parent_a", "child_a", "weight_a", "parent_b", "child_b", "weight_b", "ratio")
 _TOPIC = ("topic", "rank", "share", "name", "words")
 
 
@@ -97,15 +98,14 @@ def topics_csv(comparison: Comparison) -> str:
         rows.append(
             flat | {"by_hand": int(row["by_hand"]), "entered": _cell(row["entered"]), "left": _cell(row["left"])}
         )
-    return _csv(rows)
+    return _csv(rows, list(rows[0]))
 
 
 def edges_csv(comparison: Comparison, threshold: float) -> str:
     """Write `edge_rows` as CSV, with the threshold in every row."""
-    changes = edge_changes(comparison, threshold)
-    return _csv(
-        [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in edge_rows(changes)]
-    )
+    rows = edge_rows(edge_changes(comparison, threshold))
+    told = [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
+    return _csv(told, [*_EDGE, "threshold"])
 
 
 def _topic(frame: Frame, node: Node | None) -> dict[str, Any] | None:
@@ -144,9 +144,9 @@ def _cell(value: Any) -> Any:
     return " ".join(value) if isinstance(value, (list, tuple)) else value
 
 
-def _csv(rows: list[dict[str, Any]]) -> str:
+def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

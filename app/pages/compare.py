@@ -1,7 +1,6 @@
 """The page where two runs, or two snapshots, are compared: what changed, where, and by how much."""
 
-from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import panel as pn
@@ -9,14 +8,13 @@ from panel.viewable import Viewable
 
 from app.board import Board, Message
 from app.changes import Agreement, EdgeChange, agreement, edge_changes
-from app.comparison import Comparison, Pair, Side, other
-from app.export import comparison as files
+from app.comparison import Comparison, Pair, Side
 from app.feed import Tick
 from app.frame import Frame, identity, parse_identity
 from app.pages import compare_reading as reading
 from app.pages.compare_curves import CompareCurves
-from app.pages.explore_reading import threshold as read_threshold
-from app.session import ANOTHER_RUN, SORTS, Context
+from app.pages.compare_wishes import SIDES, Doors, Wishes
+from app.session import Context
 from app.theme import style
 from app.views import compare_edges, compare_numbers, compare_pair, compare_settings, compare_table
 from app.views.compare_head import End, compare_head, status
@@ -25,15 +23,12 @@ from app.views.layout import WIDE
 from app.views.picture import first_roots
 from app.views.tree_view import TreeView
 from engine.tree import Node
-from store.matches import Decision
 
 _SHOWN = (
     "page", "run", "snapshot", "partner", "partner_snapshot", "layer", "topic", "side", "roots", "partner_roots",
     "threshold", "most", "sort", "listed", "pairs", "identical", "axis",
 )  # fmt: skip
 _CHOICES = frozenset(("run", "snapshot", "partner", "partner_snapshot", "page"))
-_OF: dict[str, Side] = {"run": "b", "partner": "a"}
-_NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
 
 
 def compare_page(context: Context) -> Viewable:
@@ -74,6 +69,8 @@ class Compare:
             )
             for side in ("a", "b")
         }
+        doors = Doors(lambda: self._comparison, self._fetch, self._resize, self._trees["b"].hand_over)
+        self._wishes = Wishes(context, doors)
         self._edges = board(css_classes=["cm-foot"])
         self._settings = board(css_classes=["cm-set"])
         self._curves = CompareCurves(context)
@@ -164,7 +161,7 @@ class Compare:
     def _selected(self, comparison: Comparison) -> Pair | None:
         if not self._view.topic:
             return None
-        return comparison.pair(_OF[self._view.side], Node(self._view.layer, self._view.topic - 1))
+        return comparison.pair(SIDES[self._view.side], Node(self._view.layer, self._view.topic - 1))
 
     def _roots(self, comparison: Comparison) -> dict[Side, tuple[Node, ...]]:
         found: dict[Side, tuple[Node, ...]] = {
@@ -272,87 +269,13 @@ class Compare:
         else:
             self._settings.html = compare_settings.settings_table(one, two, identical=self._view.identical == "shown")
 
-    # -------------------------------------------------------------- wishes
+    # ---------------------------------------------------------- the window
 
     def _hear_tree(self, side: Side, message: Message) -> None:
         self._hear(message | {"side": side})
 
     def _hear(self, message: Message) -> None:
-        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
-        wish, value = message["do"], str(message.get("value", ""))
-        comparison, side = self._comparison, message.get("side")
-        if wish in self._on_topic:
-            node = parse_identity(str(message.get("id", "")))
-            if comparison is None or side not in ("a", "b"):
-                return
-            if node is not None and comparison.frame(side).has(node):
-                self._on_topic[wish](comparison, side, node, value)
-            elif wish == "select":
-                self._view.topic = 0
-        elif wish in self._on_anything:
-            self._on_anything[wish](message, value)
-
-    @cached_property
-    def _on_topic(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:
-        return {
-            "select": lambda _, side, node, __: self._select(side, node),
-            "root": self._root,
-            "match": self._match,
-            "unmatch": self._unmatch,
-        }
-
-    @cached_property
-    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
-        return {
-            "run-a": lambda _, value: self._choose(value, partner=True),
-            "run-b": lambda _, value: self._choose(value, partner=False),
-            "snapshot-a": lambda _, value: self._put(partner_snapshot=int(value)) if value.isdecimal() else None,
-            "snapshot-b": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
-            "swap": lambda *_: self._swap(),
-            "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
-            "sort": lambda _, value: self._put(sort=value) if value in SORTS else None,
-            "listed": lambda _, value: self._put(listed=int(value)) if value.isdecimal() and len(value) < 4 else None,
-            "identical": lambda *_: self._put(identical="hidden" if self._view.identical == "shown" else "shown"),
-            "popular": lambda *_: self._put(roots=(), partner_roots=()),
-            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + compare_table.STEP),
-            "more": lambda *_: self._put(most=2 * self._view.most),
-            "size": lambda message, _: self._resize(message),
-            "save": lambda _, value: self._save(value),
-        }
-
-    def _put(self, **fields: Any) -> None:
-        self._view.param.update(**fields)
-
-    def _select(self, side: Side, node: Node) -> None:
-        self._put(side=_NAMES[side], layer=node.layer, topic=node.column + 1)
-
-    def _root(self, _: Comparison, side: Side, node: Node, __: str) -> None:
-        roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
-        self._put(**roots, side=_NAMES[side], layer=node.layer, topic=node.column + 1)
-
-    def _choose(self, value: str, *, partner: bool) -> None:
-        if not value.isdecimal() or self._context.feed.run(int(value)) is None:
-            return
-        if partner:
-            self._put(partner=int(value), partner_snapshot=0, partner_roots=())
-        else:  # what it is compared with stays, also when it was the usual one
-            asked = reading.wanted(self._context)
-            stays = asked.run_a if asked.run_a != int(value) else 0
-            self._put(run=int(value), partner=stays, **ANOTHER_RUN)
-
-    def _swap(self) -> None:
-        view, asked = self._view, reading.wanted(self._context)
-        if not asked.run_a:
-            return
-        self._put(
-            run=asked.run_a, snapshot=asked.snapshot_a, roots=view.partner_roots,
-            partner=asked.run_b, partner_snapshot=asked.snapshot_b, partner_roots=view.roots,
-            side=_NAMES[other(_OF[view.side])], closed=(), overlay=(),
-        )  # fmt: skip
-
-    def _set_threshold(self, threshold: float | None) -> None:
-        if threshold is not None:
-            self._put(threshold=threshold)
+        self._wishes.hear(message)
 
     def _resize(self, message: Message) -> None:
         width, height = message.get("width"), message.get("height")
@@ -373,39 +296,6 @@ class Compare:
             tree.svg += " "
         for board in (self._head, self._numbers, self._table, self._pair, self._legend, self._edges, self._settings):
             board.html += " "
-
-    # ----------------------------------------------------- decisions, files
-
-    def _match(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
-        there = comparison.frame(other(side))
-        partner = None if value == "none" else parse_identity(value)
-        if value != "none" and (partner is None or partner.layer != node.layer or not there.has(partner)):
-            return
-        self._decide("match_topics", comparison, side, node, partner)
-
-    def _unmatch(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
-        self._decide("unmatch_topics", comparison, side, node, comparison.partner(side, node))
-
-    def _decide(self, verb: str, comparison: Comparison, side: Side, node: Node, partner: Node | None) -> None:
-        own, theirs = node.column + 1, partner.column + 1 if partner else 0
-        decision = Decision(node.layer, own, theirs) if side == "a" else Decision(node.layer, theirs, own)
-        act = getattr(self._context.actions, verb)
-        self._select(side, node)
-        self._context.later(partial(act, comparison.a.run, comparison.b.run, decision), lambda _: self._fetch())
-
-    def _save(self, form: str) -> None:
-        comparison = self._comparison
-        if comparison is None:
-            return
-        threshold = self._view.threshold
-        texts: dict[str, Callable[[], str]] = {
-            "topics.csv": partial(files.topics_csv, comparison),
-            "edges.csv": partial(files.edges_csv, comparison, threshold),
-            "json": partial(files.as_json, comparison, threshold),
-        }
-        if form in texts:
-            name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
-            self._trees["b"].hand_over(f"{name}{'.' if form == 'json' else '-'}{form}", texts[form]())
 
 
 def _known(frame: Frame, identities: tuple[str, ...]) -> tuple[Node, ...]:

@@ -12,7 +12,7 @@ import pytest
 from app import cli, commands, launcher, process
 from app.ingest.options import ImportOptions
 from app.progress import Progress, bar, duration
-from store import corpora, runs, snapshots
+from store import corpora, matches, runs, snapshots
 from store.blocks import DocumentBlock
 from store.database import open_database
 from store.points import Point
@@ -367,3 +367,59 @@ def test_a_fork_that_cannot_be_is_refused_in_one_sentence(filled, no_workers, ca
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert sentence in said
+
+
+@pytest.fixture
+def two_runs(filled):
+    """The store with a second run, whose topics are those of the first in another order."""
+    db = open_database(filled)
+    row = runs.create(
+        db,
+        corpus=corpora.every(db)[0].number,
+        model="dlda",
+        inference="tlasgr",
+        layers=(3, 2),
+        settings={},
+        plan={"minibatches": 9},
+        seed=2,
+    )
+    row = runs.claim(db, row.number, process.identity())
+    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    order = [2, 0, 1]
+    turned = {"phi.0": arrays["phi.0"][:, order], "phi.1": arrays["phi.1"][order], "r": arrays["r"]}
+    snapshots.append(db, row.number, row.attempt, 4, 0.5, turned)
+    matches.decide(db, 2, 1, matches.Decision(2, 1, 0))
+    db.close()
+    return filled
+
+
+def test_compare_prints_the_summary_of_two_runs(two_runs, capsys):
+    assert cli.main(["compare", "1", "last", "--store", two_runs]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("A: run 1, mini-batch 4, 3-2")
+    assert told[2].startswith("layer 1: 3 of 3 and 3 topics matched, mean score ")
+    assert "layer 2: 1 of 2 and 2 topics matched" in told[1]  # topic 1 of run 2 was said to have no partner
+
+
+def test_compare_prints_every_pair_as_json_with_identity_numbers(two_runs, capsys):
+    assert cli.main(["compare", "1", "2", "--json", "--threshold", "0", "--store", two_runs]) == 0
+    told = json.loads(capsys.readouterr().out)
+    pairs = {(row["a"]["topic"], row["b"]["topic"]) for row in told["topic_matches"] if row["layer"] == 1}
+    assert pairs == {(3, 1), (1, 2), (2, 3)}
+    alone = [row for row in told["topic_matches"] if row["a"] is None]
+    assert [(row["b"]["topic"], row["by_hand"]) for row in alone] == [(1, True)]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["1", "9"], "no run number 9"),
+        (["1", "one"], "a run is named by its number"),
+        (["1", "2", "--minibatch-a", "2"], "run 1 has no topics yet"),
+    ],
+)
+def test_a_comparison_that_cannot_be_made_is_one_sentence(words, sentence, two_runs, capsys):
+    assert cli.main(["compare", *words, "--store", two_runs]) == 2
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert told.count("\n") == 1

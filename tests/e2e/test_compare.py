@@ -1,0 +1,127 @@
+"""The compare page in a real browser: two trees that move, light up and are chosen together; the address; decisions."""
+
+import json
+import re
+
+import garden
+import pytest
+
+from store import matches, runs
+from store.database import open_database
+
+
+@pytest.fixture
+def planted(store_url):
+    """Two finished runs of one corpus: run 2 is compared with run 1."""
+    db = open_database(store_url)
+    first = garden.plant(db)
+    second = garden.begin(db, first.corpus, "second spring")
+    for minibatch in range(20, 401, 20):
+        garden.advance(db, second, minibatch, snapshot=minibatch in (20, 300))
+    runs.finish(db, second.number, second.attempt, "finished")
+    db.close()
+    return store_url
+
+
+@pytest.fixture
+def opened(server, page):
+    """The compare page with both trees drawn."""
+    page.goto(f"{server.url}?page=compare&run=2&threshold=1")
+    page.locator(".cm-tree-b .tp-node").first.wait_for()
+    page.locator(".cm-tree-a .tp-node").first.wait_for()
+    page.wait_for_timeout(1500)  # the trees are measured, and laid out for the window, once
+    return page
+
+
+def twins(page):
+    """A topic of A that has a partner, and the partner."""
+    node = page.locator(".cm-tree-a .tp-node[data-twin]").nth(1)
+    return node.get_attribute("data-id"), node.get_attribute("data-twin")
+
+
+def node(page, side, key):
+    return page.locator(f'.cm-tree-{side} .tp-node[data-id="{key}"]')
+
+
+def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, server):
+    a, b = twins(opened)
+    node(opened, "a", a).hover()
+    node(opened, "b", b).and_(opened.locator(".tp-lit")).wait_for()
+    assert opened.locator(".cm-tree-b .tp-stage.tp-dim").count() == 1
+    assert opened.locator(".cm-tree-b .tp-node:not(.tp-lit)").count() > 0
+    opened.get_by_role("heading", name="Compare", exact=True).hover()
+    opened.locator(".cm-tree-b .tp-stage:not(.tp-dim)").wait_for()
+    edge = opened.locator(".cm-tree-b .tp-edge").first
+    ends = edge.get_attribute("data-from"), edge.get_attribute("data-to")
+    edge.locator(".tp-hit").dispatch_event("pointermove", {"bubbles": True})
+    for end in ends:
+        partner = node(opened, "b", end).get_attribute("data-twin")
+        if partner:
+            node(opened, "a", partner).and_(opened.locator(".tp-lit")).wait_for()
+    assert server.complaints == []
+
+
+def test_both_trees_zoom_and_move_together_and_partners_stay_in_the_same_place(opened):
+    a, b = twins(opened)
+    stages = [opened.locator(f".cm-tree-{side} .tp-stage") for side in ("a", "b")]
+    before = stages[1].get_attribute("data-scale")
+    opened.locator(".cm-tree-a").get_by_role("button", name="Zoom in").click()
+    opened.wait_for_timeout(600)
+    stages[0].hover(position={"x": 60, "y": 300})
+    opened.mouse.wheel(0, -300)
+    opened.mouse.down()
+    opened.mouse.move(300, 300, steps=4)
+    opened.mouse.up()
+    opened.wait_for_timeout(400)
+    scales = [stage.get_attribute("data-scale") for stage in stages]
+    assert scales[0] == scales[1] != before
+    places = []
+    for side, key in (("a", a), ("b", b)):
+        box = node(opened, side, key).locator(".tp-box").bounding_box()
+        frame = opened.locator(f".cm-tree-{side}").bounding_box()
+        places.append((box["x"] - frame["x"], box["y"] - frame["y"], box["width"], box["height"]))
+    assert places[0] == pytest.approx(places[1], abs=1.0)
+
+
+def test_a_topic_chosen_in_one_tree_is_chosen_everywhere_and_reload_and_back_restore_the_view(opened):
+    a, b = twins(opened)
+    node(opened, "a", a).click()
+    node(opened, "b", b).and_(opened.locator('[aria-selected="true"]')).wait_for()
+    layer, topic = re.findall(r"\d+", a)
+    opened.wait_for_url(f"**layer={layer}&topic={topic}&**side=partner**")
+    opened.locator("tr.cm-chosen").wait_for()
+    opened.get_by_label("Order of the topics").select_option("margin")
+    opened.wait_for_url("**sort=margin**")
+    opened.reload()
+    node(opened, "b", b).and_(opened.locator('[aria-selected="true"]')).wait_for()
+    node(opened, "a", a).and_(opened.locator('[aria-selected="true"]')).wait_for()
+    assert opened.get_by_label("Order of the topics").input_value() == "margin"
+    opened.get_by_label("Snapshot of B").select_option(label="Mini-batch 20")
+    opened.wait_for_url(re.compile(r"[?&]snapshot=[1-9]"))
+    opened.go_back()
+    opened.wait_for_url(re.compile(r"[?&]snapshot=0"))
+    opened.locator("tr.cm-chosen").wait_for()
+
+
+def test_a_match_is_changed_by_hand_and_undone(opened, planted):
+    a, b = twins(opened)
+    node(opened, "b", b).click()
+    opened.get_by_label("Partner in A").select_option("none")
+    opened.get_by_text("decided by hand").wait_for()
+    node(opened, "b", b).and_(opened.locator(":not([data-twin])")).wait_for()
+    layer, column = map(int, re.findall(r"\d+", b))
+    db = open_database(planted, readonly=True)
+    assert matches.every(db, 1, 2) == [(layer, 0, column)]
+    opened.get_by_role("button", name="Undo").click()
+    node(opened, "b", b).and_(opened.locator(f'[data-twin="{a}"]')).wait_for()
+    assert matches.every(db, 1, 2) == []
+    db.close()
+
+
+def test_the_comparison_is_saved_as_a_file(opened):
+    with opened.expect_download() as download:
+        opened.get_by_label("Save the comparison as").select_option("json")
+    assert download.value.suggested_filename == "topiary-run-1-and-2.json"
+    told = json.loads(download.value.path().read_text(encoding="utf-8"))
+    assert (told["a"]["run"], told["b"]["run"]) == (1, 2)
+    assert told["topic_matches"]

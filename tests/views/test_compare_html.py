@@ -1,0 +1,186 @@
+"""What the boards of the compare page say: safe text, right numbers, right order."""
+
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from topic_frames import NASTY, arrays
+from topic_pairs import WIDTHS, changed, frame_of, same
+
+from app.changes import KINDS, Agreement, counted, edge_changes
+from app.comparison import Comparison, compare
+from app.frame import identity
+from app.views import compare_edges, compare_head, compare_numbers, compare_pair, compare_settings, compare_table
+from app.views.compare_trees import COLOURS, Cut, dashes, draw_trees
+from engine.align import Fixed
+from engine.tree import Node
+
+NAN = float("nan")
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    return changed()
+
+
+def table(comparison: Comparison, sort: str = "change", layer: int = 0, most: int = 1000) -> str:
+    return compare_table.pair_table(comparison, compare_table.Listing(sort, layer, None, most))
+
+
+def everything(comparison: Comparison) -> str:
+    changes = edge_changes(comparison, 0.5)
+    roots = tuple(comparison.b.nodes(3))
+    drawn = draw_trees(comparison, changes, Cut((), roots, 0.5, 40))
+    pairs = "".join(compare_pair.pair_detail(comparison, pair, one_run=False) for pair in comparison.pairs)
+    legend = compare_edges.edge_legend(drawn.changes, changes)
+    return table(comparison) + pairs + drawn.a + drawn.b + legend + compare_edges.edge_lists(comparison, changes)
+
+
+def test_words_and_names_that_look_like_markup_are_text_everywhere() -> None:
+    labels = {(1, 1): NASTY[0], (2, 2): NASTY[2]}
+    a = frame_of(arrays(WIDTHS), 7, labels=labels)
+    b = frame_of(arrays(WIDTHS, seed=2), 8, labels=labels)
+    html = everything(compare(a, b))
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert 'quo"te' not in html
+
+
+def test_every_pair_is_in_the_table_once_in_every_order(comparison: Comparison) -> None:
+    keys = {f"{'b' if pair.b else 'a'}{identity(pair.b or pair.a)}" for pair in comparison.pairs}
+    for sort in compare_table.SORT_WORDS:
+        found = re.findall(r'<tr data-key="([^"]+)"', table(comparison, sort))
+        assert len(found) == len(keys)
+        assert set(found) == keys
+
+
+def test_each_order_begins_with_what_it_names(comparison: Comparison) -> None:
+    def first(sort: str) -> list[float]:
+        pairs = compare_table.sorted_pairs(comparison, sort)
+        measure = {
+            "score": lambda pair: pair.score,
+            "share": lambda pair: -abs(comparison.share_change(pair)),
+            "margin": lambda pair: pair.margin if pair.paired else 9.0,
+            "change": lambda pair: -(1 - pair.score) * max(share(pair)),
+            "popularity": lambda pair: -max(share(pair)),
+        }[sort]
+        return [measure(pair) for pair in pairs]
+
+    def share(pair):
+        return [comparison.frame(side).share(pair.on(side)) for side in ("a", "b") if pair.on(side)]
+
+    for sort in compare_table.SORT_WORDS:
+        assert first(sort) == sorted(first(sort)), sort
+    assert {pair.layer for pair in compare_table.sorted_pairs(comparison, "change", 2)} == {2}
+
+
+def test_a_long_table_is_cut_but_never_loses_the_chosen_pair(comparison: Comparison) -> None:
+    last = compare_table.sorted_pairs(comparison, "change")[-1]
+    html = compare_table.pair_table(comparison, compare_table.Listing("change", 0, last, 5))
+    assert len(re.findall("<tr data-key", html)) == 6
+    assert html.count("cm-chosen") == 1
+    assert "more of" in html
+
+
+def test_the_pair_tells_what_entered_and_left_and_offers_other_partners(comparison: Comparison) -> None:
+    pair = max((pair for pair in comparison.pairs if pair.paired), key=lambda pair: len(comparison.words(pair).entered))
+    html = compare_pair.pair_detail(comparison, pair, one_run=False)
+    words = comparison.words(pair)
+    assert html.count("<ins ") == len(words.entered) + len(words.left)
+    assert html.count("<option") >= 12
+    assert re.search(f'value="{identity(pair.a)}" selected', html)
+    assert "Undo" not in html
+    assert "Partner in A" not in compare_pair.pair_detail(comparison, pair, one_run=True)
+
+
+def test_a_pair_matched_by_hand_can_be_undone_and_says_so() -> None:
+    made = arrays(WIDTHS)
+    decided = compare(frame_of(made, 7), frame_of(made, 8), [Fixed(2, 0, 3), Fixed(1, 4, -1)])
+    pair = decided.pair("a", Node(2, 0))
+    assert pair is not None
+    html = compare_pair.pair_detail(decided, pair, one_run=False)
+    assert "matched by hand" in html
+    assert "Undo" in html
+    assert table(decided).count("by hand") == 2  # once as title, once as word
+    alone = decided.pair("a", Node(1, 4))
+    assert alone is not None
+    assert "decided by hand" in compare_pair.pair_detail(decided, alone, one_run=False)
+    assert '<option value="none" selected>' in compare_pair.pair_detail(decided, alone, one_run=False)
+
+
+def test_the_legend_counts_the_drawn_edges_and_all_edges(comparison: Comparison) -> None:
+    changes = edge_changes(comparison, 1.0)
+    drawn = draw_trees(comparison, changes, Cut((), tuple(comparison.b.nodes(3)[:1]), 1.0, 40))
+    html = compare_edges.edge_legend(drawn.changes, changes)
+    here, every = counted(drawn.changes), counted(changes)
+    assert re.findall(r"<b>(\d+)</b> of (\d+)", html) == [(str(here[kind]), str(every[kind])) for kind in KINDS]
+    assert sum(here.values()) < sum(every.values())
+
+
+def test_kinds_of_edges_differ_by_more_than_colour() -> None:
+    assert len(set(COLOURS.values())) == len(KINDS)
+    patterns = [dashes(kind, 2.6) for kind in ("gained", "lost", "weaker", "same")]
+    assert len(set(patterns)) == 4
+    for kind in ("gained", "lost", "weaker"):  # round ends of a wide line must not close the gaps
+        gap = float(dashes(kind, 8.0).split()[1])
+        assert gap > 8
+
+
+def test_only_the_most_popular_topics_are_drawn_and_the_rest_is_a_chip(comparison: Comparison) -> None:
+    changes = edge_changes(comparison, 0.1)
+    drawn = draw_trees(comparison, changes, Cut((), tuple(comparison.b.nodes(3)), 0.1, 4))
+    assert "tp-more" in drawn.b
+    assert len(re.findall(r'data-id="L1:\d+" role', drawn.b)) < 24
+
+
+def test_the_numbers_stand_beside_those_of_another_seed() -> None:
+    now = Agreement((0.9, 0.5), (1.0, 0.75), 0.5, 0.25)
+    html = compare_numbers.agreement_strip(now, Agreement((0.7, 0.5), (1.0, 1.0), 0.8, NAN), "Baseline: run 1.")
+    told = re.findall(r"<b>([^<]+)</b><span class=\"tp-dim\">(\w+)", html)
+    assert told == [("0.50", "like"), ("0.90", "above"), ("0.50", "below"), ("0.25", "no")]
+    assert "Baseline: run 1." in html
+    without = compare_numbers.agreement_strip(Agreement((NAN,), (0.0,), NAN, NAN), None, "")
+    assert without.count("no baseline") == 3
+    assert "<b>–</b>" in without
+    assert "Looking for another seed" in without
+
+
+def run(number: int, **more: object) -> SimpleNamespace:
+    known = {
+        "number": number, "name": "", "corpus_name": "<b>news</b>", "model": "dlda", "inference": "tlasgr",
+        "layers": (8, 4), "seed": 1, "minibatch": 10, "planned": 20, "seconds": 3.0, "point_perplexity": None,
+        "averaged_perplexity": None, "settings": {"eta": 0.05, "layers": [8, 4]},
+    }  # fmt: skip
+    return SimpleNamespace(**(known | more))
+
+
+def test_settings_that_differ_are_shown_and_a_setting_of_one_model_only_is_a_dash() -> None:
+    one, two = run(1), run(2, seed=2, settings={"eta": 0.05, "label_weight": 1.0})
+    rows = {each.name: (each.a, each.b) for each in compare_settings.settings_of(one, two) if not each.same}
+    assert rows == {"seed": ("1", "2"), "label_weight": ("–", "1.0")}
+    html = compare_settings.settings_table(one, two, identical=False)
+    assert html.count("<tr") == 3
+    assert "<b>news" not in compare_settings.settings_table(one, two, identical=True)
+    assert "Nothing differs" in compare_settings.settings_table(one, replace_seed(one), identical=False)
+
+
+def replace_seed(row: SimpleNamespace) -> SimpleNamespace:
+    return SimpleNamespace(**vars(row))
+
+
+def test_the_head_names_both_runs_and_every_control_has_a_label() -> None:
+    end = compare_head.End(run(1), (SimpleNamespace(number=4, minibatch=500),), 4, 900)
+    html = compare_head.compare_head(end, end._replace(run=run(2)), [run(2), run(1)], 5.0, ready=True)
+    assert html.count("<select") == html.count('aria-label="Run') + html.count('aria-label="Snapshot') + 1 == 5
+    assert '<option value="4" selected>Mini-batch 500</option>' in html
+    assert "&lt;b&gt;news" in html
+    empty = compare_head.compare_head(compare_head.End(None, (), 0, None), end, [run(1)], 5.0, ready=False)
+    assert "Choose a run" in empty
+    assert "Save as" not in empty
+
+
+def test_names_given_by_people_stand_instead_of_words() -> None:
+    comparison, _ = same()
+    named = replace(comparison, b=replace(comparison.b, labels={Node(1, 0): "herbs & spices"}))
+    assert "herbs &amp; spices" in table(named)
