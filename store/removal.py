@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from store.database import Database
-from store.tables import checkpoint_parts, checkpoints, events, matches, points, runs, snapshots, topic_labels
+from store.tables import checkpoint_parts, checkpoints, events, points, runs, snapshots, topic_labels
 
 _PARTS = (
     (points, "number", 20_000),
@@ -42,7 +42,6 @@ def remove_run(db: Database, run: int) -> None:
     def last(connection: Connection) -> None:
         for table in (checkpoints, topic_labels):
             connection.execute(delete(table).where(table.c.run == run))
-        connection.execute(delete(matches).where((matches.c.run_a == run) | (matches.c.run_b == run)))
         connection.execute(delete(runs).where(runs.c.number == run, runs.c.state == "deleted"))
 
     db.transact(last)

@@ -125,7 +125,7 @@ def test_a_layer_is_solved_as_a_whole_and_not_topic_by_topic() -> None:
 
 
 def test_the_cost_is_the_hellinger_distance_of_words_and_of_where_topics_come_from() -> None:
-    first, second = hierarchy(), hierarchy(seed=9)
+    first, second = hierarchy(), hierarchy((12, 7, 6), seed=9)  # two parents of the second have no partner
     found = align(first, second, kin=0.25, threshold=1.0)
 
     def hellinger(p: np.ndarray, q: np.ndarray) -> float:
@@ -226,9 +226,13 @@ def test_dead_topics_and_empty_parents_give_no_number_that_is_none() -> None:
     dead[:, 2] = 0
     silent = np.array(original.phi[1])
     silent[3] = 0
-    found = align(Topics((dead, silent, original.phi[2]), original.r), original)
+    changed = Topics((dead, silent, original.phi[2]), original.r)
+    found = align(changed, original)
     assert all(np.isfinite([match.score, match.margin]).all() and 0 <= match.score <= 1 for match in found.matches)
     assert 2 not in found.partners(1)
+    again = align(changed, changed).partners(1)
+    assert again == {column: column for column in range(12) if column != 2}  # nobody's child is its own partner
+    assert next(match.score for match in align(changed, changed).matches if match.first == 3) > 1 - 1e-5
 
 
 def test_topics_over_other_words_are_refused_in_a_sentence() -> None:

@@ -197,9 +197,16 @@ def test_matched_topics_stand_in_the_same_place_of_two_pictures_of_one_size(sess
     assert len(both) > 10
     for a, b in both:
         assert places["a"][a] == places["b"][b]
+        assert box_size(session, "a", a) == box_size(session, "b", b)
         assert f'data-id="{a}" role="treeitem"' in session.page._trees["a"].svg
         assert re.search(f'data-id="{a}"[^>]*data-twin="{b}"', session.page._trees["a"].svg)
         assert re.search(f'data-id="{b}"[^>]*data-twin="{a}"', session.page._trees["b"].svg)
+
+
+def box_size(session: Session, side: str, key: str) -> tuple[str, ...]:
+    svg = session.page._trees[side].svg
+    (size,) = re.findall(rf'data-id="{key}" role.*?<rect width="([\d.]+)" height="([\d.]+)" class="tp-box"', svg)
+    return size
 
 
 def test_gained_edges_are_drawn_on_one_side_and_lost_ones_on_the_other(session: Session) -> None:
