@@ -107,7 +107,7 @@ def _carried(comparison: Comparison, edge: Edge, *, back: bool = False) -> Edge 
     above, below = comparison.partner(side, edge.above), comparison.partner(side, edge.below)
     if above is None or below is None:
         return None
-    weight = float(there.phi[edge.layer - 1][below.column, above.column])
+    weight = float(there.phi[edge.layer - 1][there.place(below), there.place(above)])
     return Edge(edge.layer, above.column, below.column, weight)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.frame import Frame
-from engine.align import NONE, Alignment, Fixed, align, by_number
+from engine.align import NONE, Alignment, Fixed, align
 from engine.contract import Topics
 from engine.tree import Node
 
@@ -87,8 +87,8 @@ class Comparison:
         """Every topic of both, layer 1 first."""
         return tuple(
             Pair(
-                None if match.first == NONE else Node(match.layer, match.first),
-                None if match.second == NONE else Node(match.layer, match.second),
+                _at(self.a, match.layer, match.first),
+                _at(self.b, match.layer, match.second),
                 match.score,
                 match.margin,
                 match.fixed,
@@ -138,9 +138,11 @@ class Comparison:
         if node.layer > len(self.alignment.costs):
             return []
         costs = self.alignment.costs[node.layer - 1]
-        row = costs[node.column] if side == "a" else costs[:, node.column]
+        place, there = self.frame(side).place(node), self.frame(other(side))
+        row = costs[place] if side == "a" else costs[:, place]
         order = np.argsort(row, kind="stable").tolist()
-        return [Partner(Node(node.layer, column), 1.0 - float(row[column])) for column in order]
+        nodes = ((_at(there, node.layer, column), column) for column in order)
+        return [Partner(found, 1.0 - float(row[column])) for found, column in nodes if found is not None]
 
 
 def other(side: Side) -> Side:
@@ -158,7 +160,7 @@ def compare(a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison
     a, b : Frame
         Of any runs; where the vocabularies differ, the words that both have are compared.
     decisions : collection of Fixed
-        What people decided, with ``a`` as the first.
+        What people decided, with ``a`` as the first, by the numbers of topics (counted from 0).
 
     Raises
     ------
@@ -171,9 +173,43 @@ def compare(a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison
     if rows is not None:
         projected = tuple(each[rows[0]] for each in projected[0]), tuple(each[rows[1]] for each in projected[1])
     shared = len(a.vocabulary) if rows is None else len(rows[0])
-    if a.run == b.run and a.widths == b.widths:
-        return Comparison(a, b, align(first, second, projected=projected, fixed=by_number(first, second)), shared)
-    return Comparison(a, b, align(first, second, projected=projected, fixed=decisions), shared)
+    fixed = _by_number(a, b) if a.run == b.run else _placed(a, b, decisions)
+    return Comparison(a, b, align(first, second, projected=projected, fixed=fixed), shared)
+
+
+def _at(frame: Frame, layer: int, column: int) -> Node | None:
+    """The topic in a column of Phi^(layer)."""
+    if column == NONE:
+        return None
+    return Node(layer, int(frame.names[layer - 1][column]) if frame.names else column)
+
+
+def _placed(a: Frame, b: Frame, decisions: Collection[Fixed]) -> list[Fixed]:
+    """Give decisions about topics that both snapshots still have, by the columns they are in."""
+    found = []
+    for each in decisions:
+        first, second = _column(a, each.layer, each.first), _column(b, each.layer, each.second)
+        if first is not None and second is not None:
+            found.append(Fixed(each.layer, first, second))
+    return found
+
+
+def _column(frame: Frame, layer: int, number: int) -> int | None:
+    """Column of a topic, `NONE` for no topic; None when the snapshot has no such topic."""
+    if number == NONE:
+        return NONE
+    node = Node(layer, number)
+    return frame.place(node) if frame.has(node) else None
+
+
+def _by_number(a: Frame, b: Frame) -> list[Fixed]:
+    """Pair the topics of one run by their numbers; what one snapshot has and the other has not stays alone."""
+    found = []
+    for layer in range(1, min(a.n_layers, b.n_layers) + 1):
+        for node in sorted({*a.nodes(layer), *b.nodes(layer)}):
+            places = [frame.place(node) if frame.has(node) else NONE for frame in (a, b)]
+            found.append(Fixed(layer, *places))
+    return found
 
 
 def _shared(a: Frame, b: Frame) -> tuple[Rows, Rows] | None:

@@ -63,16 +63,15 @@ class Comparisons:
 def usual_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
     """Choose what to compare with: the run it was forked from, else the latest other one, its corpus first."""
     others = sorted((row for row in everyone if row.number != run.number), key=lambda row: -row.number)
-    parent = lineage(run)
     return next(
-        (row for row in others if row.number == parent),
+        (row for row in others if row.number == run.parent),
         next((row for row in others if row.corpus == run.corpus), others[0] if others else None),
     )
 
 
 def same_but_seed(one: RunRow, two: RunRow) -> bool:
     """Whether two runs differ in nothing but their seed, and neither was forked from the other or with it."""
-    kin = {one.number, lineage(one)} & {two.number, lineage(two)} - {None}
+    kin = {one.number, one.parent} & {two.number, two.parent} - {None}
     return (
         one.seed != two.seed
         and not kin
@@ -85,8 +84,3 @@ def other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
     """Runs that differ from this one in nothing but the seed, latest first."""
     found = [row for row in everyone if row.number != run.number and same_but_seed(run, row)]
     return sorted(found, key=lambda row: -row.number)
-
-
-def lineage(run: RunRow) -> int | None:
-    """Number of the run that this one was forked from."""
-    return getattr(run, "parent", None)

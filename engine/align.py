@@ -146,15 +146,6 @@ def align(
     return Alignment(tuple(match for layer in sorted(solved) for match in solved[layer]), tuple(costs[::-1]))
 
 
-def by_number(first: Topics, second: Topics) -> list[Fixed]:
-    """Pair every topic with the one of the same layer and column: two snapshots of one run."""
-    return [
-        Fixed(layer, column, column)
-        for layer in range(1, min(len(first.phi), len(second.phi)) + 1)
-        for column in range(min(_width(first, layer), _width(second, layer)))
-    ]
-
-
 class _Term(NamedTuple):
     """Part of the cost: square roots of distributions, one topic a column, of both sides."""
 

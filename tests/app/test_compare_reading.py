@@ -122,6 +122,7 @@ def test_only_runs_that_differ_in_nothing_but_the_seed_are_a_baseline():
         "inference": "tlasgr",
         "layers": (4, 2),
         "settings": {},
+        "parent": None,
         "seed": 1,
     }
     one = SimpleNamespace(**base)
@@ -138,7 +139,10 @@ def test_only_runs_that_differ_in_nothing_but_the_seed_are_a_baseline():
 
 
 def test_the_usual_partner_is_the_parent_then_the_same_corpus_then_the_latest():
-    rows = [SimpleNamespace(number=number, corpus=corpus) for number, corpus in ((1, 1), (2, 1), (3, 2), (4, 1))]
+    rows = [
+        SimpleNamespace(number=number, corpus=corpus, parent=None)
+        for number, corpus in ((1, 1), (2, 1), (3, 2), (4, 1))
+    ]
     assert usual_partner(rows[3], rows).number == 2
     assert usual_partner(rows[2], rows).number == 4
     rows[3].parent = 1

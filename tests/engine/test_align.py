@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from engine.align import NONE, Alignment, Fixed, Match, align, by_number
+from engine.align import NONE, Alignment, Fixed, Match, align
 from engine.contract import Topics
 
 WIDTHS = (12, 7, 4)
@@ -197,13 +197,6 @@ def test_decisions_stand_and_the_rest_is_matched_around_them() -> None:
     assert wrong.margin < 0
     for layer, width in enumerate(WIDTHS, 1):
         assert numbers(of(found, layer), "first") == numbers(of(found, layer), "second") == list(range(width))
-
-
-def test_two_snapshots_of_one_run_are_paired_by_number() -> None:
-    early, late = hierarchy(), hierarchy((12, 7, 4), seed=30)
-    found = align(early, late, fixed=by_number(early, late))
-    assert all(match.first == match.second and match.fixed for match in found.matches)
-    assert len(found.matches) == sum(WIDTHS)
 
 
 def test_given_projections_are_used_and_need_not_sum_to_one() -> None:

@@ -142,6 +142,33 @@ def test_two_snapshots_of_one_run_are_paired_by_number_whatever_they_say() -> No
     assert all(pair.a == pair.b for pair in comparison.pairs)
 
 
+def pruned(made: dict[str, np.ndarray], kept: list[list[int]]) -> dict[str, np.ndarray]:
+    """The snapshot after topics were pruned: fewer columns, whose names say which topics they are."""
+    fewer = {"r": made["r"][kept[-1]]}
+    for layer, columns in enumerate(kept):
+        rows = kept[layer - 1] if layer else range(len(made["phi.0"]))
+        fewer[f"phi.{layer}"] = made[f"phi.{layer}"][np.ix_(rows, columns)]
+        fewer[f"names.{layer}"] = np.array(columns)
+    return fewer
+
+
+def test_topics_keep_their_numbers_when_others_were_pruned() -> None:
+    made = arrays((24, 12))
+    fewer = pruned(made, [[place for place in range(24) if place not in (3, 9)], [*range(4), *range(5, 12)]])
+    gone = {Node(1, 3), Node(1, 9), Node(2, 4)}
+    for run in (7, 8):  # by number in the same run, by what they are about in another
+        comparison = compare(frame_of(made, 7), frame_of(fewer, run, snapshot=4))
+        for pair in comparison.pairs:
+            assert pair.b == (None if pair.a in gone else pair.a)
+        for change in edge_changes(comparison, 1.0):
+            if change.a and change.b:
+                assert (change.a.above, change.a.below) == (change.b.above, change.b.below)
+    assert comparison.candidates("b", Node(1, 10))[0].node == Node(1, 10)
+    turned = compare(frame_of(fewer, 8), frame_of(made, 7), [Fixed(1, 10, 11), Fixed(1, 3, 4), Fixed(2, -1, 5)])
+    decided = {(pair.a, pair.b) for pair in turned.pairs if pair.fixed}
+    assert decided == {(Node(1, 10), Node(1, 11)), (None, Node(2, 5))}  # topic 3 of the first is no more
+
+
 def test_candidates_are_all_topics_of_the_other_side_best_first() -> None:
     comparison, orders = same()
     found = comparison.candidates("b", Node(2, 5))
