@@ -22,6 +22,7 @@ from app.frame import Frame, build_frame
 from app.frames import Frames
 from app.histories import Histories
 from app.history import History
+from app.neighbours import Places
 from store import corpora, labels, points, runs, snapshots
 from store.database import Database
 from store.errors import StoreError
@@ -110,6 +111,8 @@ class Feed:
         A sentence while the store cannot be read.
     notice : str
         What this program is preparing before there is a run, for pages with nothing else to show.
+    places : Places
+        Snapshots ready to place documents in.
     ready : Event
         Set when the store has been looked at once.
     """
@@ -119,6 +122,7 @@ class Feed:
         self.after_look: Callable[[Sequence[RunRow]], None] | None = None
         self.trouble = ""
         self.notice = ""
+        self.places = Places(db)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")

@@ -15,6 +15,7 @@ from app.ingest.recount import Recount, Rules
 from app.ingest.source import Array, CountSource
 
 WHOLE = ("", ".txt", ".md", ".rst", ".log")  # a file of these endings is one text, not one document a line
+_TITLE = 80
 MOST = 20_000  # documents placed in one go
 
 
@@ -29,7 +30,9 @@ class Given(NamedTuple):
 def from_text(text: str, rules: Rules, title: str = "") -> Given:
     """One text; its title is its first line unless one is given."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return Given(title or first[:100], text, rules.count(text))
+    return Given(
+        title or (first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"), text, rules.count(text)
+    )
 
 
 def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:

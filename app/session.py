@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.feed import Feed, Tick
     from store.database import Database
 
-PAGES = ("runs", "watch", "explore", "compare", "guide")
+PAGES = ("runs", "watch", "explore", "compare", "documents", "guide")
 DIRECTIONS = ("down", "up")
 PARTS = ("union", "shared", "unique")
 AXES = ("minibatches", "documents", "seconds")
@@ -42,6 +42,10 @@ class View(param.Parameterized):
     On the compare page ``partner`` is the run that ``run`` is compared with (0 = the usual one), with a
     snapshot and roots of its own; ``side`` says whose ``topic`` is selected.  ``pairs`` of the layer ``listed``
     (0 = all) are listed in the order ``sort``; ``identical`` says whether equal settings are shown.
+
+    On the documents page ``documents`` are the documents of the corpus chosen (one, or the two ends of a line),
+    ``trail`` is the topic or path whose words are marked, ``steps`` the points of the line and ``mixed`` its layer
+    (0 = the top).
     """
 
     page: Any = param.Selector(default="watch", objects=list(PAGES))
@@ -67,6 +71,10 @@ class View(param.Parameterized):
     listed = param.Integer(default=0, bounds=(0, 999))
     pairs = param.Integer(default=40, bounds=(1, 100_000))
     identical: Any = param.Selector(default="hidden", objects=list(IDENTICAL))
+    documents = param.ClassSelector(default=(), class_=tuple)
+    trail = param.ClassSelector(default=(), class_=tuple)
+    steps = param.Integer(default=9, bounds=(2, 30))
+    mixed = param.Integer(default=0, bounds=(0, 999))
 
 
 Callback: TypeAlias = Callable[..., None]
@@ -113,7 +121,20 @@ DEFAULTS: dict[str, Any] = {name: View.param[name].default for name in FIELDS}
 
 ANOTHER_RUN = {
     name: DEFAULTS[name]
-    for name in ("snapshot", "layer", "topic", "roots", "closed", "hidden", "most", "overlay", "side")
+    for name in (
+        "snapshot",
+        "layer",
+        "topic",
+        "roots",
+        "closed",
+        "hidden",
+        "most",
+        "overlay",
+        "side",
+        "documents",
+        "trail",
+        "mixed",
+    )
 }  # what was chosen of one run means nothing in another
 
 
@@ -168,6 +189,11 @@ def _identities(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parts))
 
 
+def _ends(text: str) -> tuple[int, ...]:
+    read = _whole(0)
+    return tuple(number for part in text.split(",")[:2] if (number := read(part)) is not None)
+
+
 def _numbers(text: str) -> tuple[int, ...]:
     read = _whole(1)
     return tuple(dict.fromkeys(number for part in text.split(",")[:_MOST] if (number := read(part)) is not None))
@@ -201,4 +227,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "listed": _whole(0, 999),
     "pairs": _whole(1, 100_000),
     "identical": _one_of(IDENTICAL),
+    "documents": _ends,
+    "trail": _identities,
+    "steps": _whole(2, 30),
+    "mixed": _whole(0, 999),
 }

@@ -22,6 +22,7 @@ from app.board import Board
 from app.component import Component, Message, served
 from app.feed import TROUBLE, Feed, Tick
 from app.pages.compare import compare_page
+from app.pages.documents import documents_page
 from app.pages.explore import explore_page
 from app.pages.guide import guide_page
 from app.pages.runs import fork_tab, runs_page
@@ -36,6 +37,7 @@ PAGES: dict[str, Callable[[session.Context], Viewable]] = {
     "watch": watch_page,
     "explore": explore_page,
     "compare": compare_page,
+    "documents": documents_page,
     "guide": guide_page,
 }
 AFTER_ANSWER = 0.15  # seconds; by then the browser has its scripts, and is busy with them for a while

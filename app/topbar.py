@@ -15,6 +15,7 @@ PLACES = (
     ("watch", "Watch", "pulse"),
     ("explore", "Explore", "tree"),
     ("compare", "Compare", "compare"),
+    ("documents", "Documents", "page"),
     ("guide", "Guide", "book"),
 )
 

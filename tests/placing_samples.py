@@ -129,8 +129,8 @@ def corpus(db: Database, **options: Any) -> corpora.CorpusRow:
     return writer.row
 
 
-def plant(db: Database, *, classes: bool = False, **options: Any) -> RunRow:
-    """A corpus, a finished run and one snapshot of it."""
+def plant(db: Database, *, classes: bool = False, finished: bool = True, **options: Any) -> RunRow:
+    """A corpus, a run (finished unless told otherwise) and one snapshot of it."""
     settings = {"layers": list(LAYERS), "classes": classes}
     row = runs.create(
         db,
@@ -145,4 +145,6 @@ def plant(db: Database, *, classes: bool = False, **options: Any) -> RunRow:
     row = runs.claim(db, row.number, process.identity())
     runs.beat(db, row.number, row.attempt, minibatch=9, seconds=0.5)
     snapshots.append(db, row.number, row.attempt, 9, 0.5, arrays())
+    if not finished:
+        return row
     return runs.finish(db, row.number, row.attempt, "finished")

@@ -282,6 +282,7 @@ class Explorer:
             "search": lambda message, value: self._search(value) if "value" in message else self._focus_search(),
             "rename": self._rename,
             "save": lambda _, value: self._save(value),
+            "place": lambda message, _: self._place(str(message.get("number", ""))),
         }
 
     def _put(self, **fields: Any) -> None:
@@ -352,6 +353,10 @@ class Explorer:
         if finding.text == self._finding.text and self._frame is not None:
             self._finding = finding
             self._draw_list(self._frame)
+
+    def _place(self, number: str) -> None:
+        if number.isdecimal():
+            self._put(page="documents", documents=(int(number),), trail=(), tab="")
 
     def _save(self, form: str) -> None:
         frame = self._frame

@@ -79,7 +79,7 @@ class Documents:
         found = corpora.documents(self._context.db, row.corpus, [use.document for use in uses])
         texts = {document.number: document for document in found}
         return [
-            Reading(document.title, document.text, document.label or "", use.weight)
+            Reading(document.title, document.text, document.label or "", use.weight, document.number)
             for use in uses
             if (document := texts.get(use.document)) is not None
         ]

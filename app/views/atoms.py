@@ -49,6 +49,13 @@ def atom_uri(frame: Frame, node: Node) -> str:
     return _uri(png(atom(frame, node)))
 
 
+def picture_uri(shape: tuple[int, int], values: NDArray[Any], most: float = 0.0) -> str:
+    """Give any weights of the pixels, (V,), as a picture (data URI); ``most`` is white, 0 = the heaviest."""
+    top = most if most > 0 else float(values.max(initial=0.0))
+    grey = np.round(np.clip(values / top, 0.0, 1.0) * 255.0) if top > 0 else np.zeros(len(values))
+    return _uri(png(grey.astype(np.uint8).reshape(shape)))
+
+
 def mosaic_uri(frame: Frame, layer: int, columns: int) -> str:
     """Draw all topics of a layer, by popularity, as one picture of ``columns`` atoms a row (data URI).
 

@@ -19,6 +19,7 @@ class Reading(NamedTuple):
     text: str
     label: str
     weight: float
+    number: int = -1
 
 
 def excerpt(text: str, most: int = _EXCERPT) -> str:
@@ -129,10 +130,17 @@ def _document(document: Reading) -> str:
     title = escape(shorten(document.title, 110) or "untitled")
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
     strength = f'<small title="Strength of the topic in the document (theta)">{number(document.weight)}</small>'
-    head = f"<strong>{title}</strong>{label}{strength}"
+    head = f"<strong>{title}</strong>{label}{strength}{_placing(document)}"
     if not document.text.strip():
         return f"<li><div>{head}</div></li>"
     return (
         f"<li><details><summary><div>{head}</div><span>{escape(excerpt(document.text))}</span></summary>"
         f"<pre>{escape(shorten(document.text, _LONGEST))}</pre></details></li>"
     )
+
+
+def _placing(document: Reading) -> str:
+    if document.number < 0:
+        return ""
+    said = "Where this document lies among the topics: its paths, and the words behind them"
+    return f'<button class="ex-place" data-do="place" data-number="{document.number}" title="{said}">place</button>'

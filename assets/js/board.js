@@ -4,6 +4,7 @@
 //   data-change="name"  the same when an input changes; data-input="name" while typing
 //   data-edit="name"    double-click, F2 or Enter turns the text into an input; the server hears its value
 //   data-open="id", data-close   show and close a <dialog>
+//   data-file="name"    on an input for files: the server hears the text of the chosen file and its name
 //   data-copy           copies the address of the page
 //
 // New HTML is merged into what stands there, so that focus, half-typed text, scroll and open
@@ -20,6 +21,7 @@ function same(a, b) {
     (a.dataset?.key ?? "") === (b.dataset?.key ?? "")
 }
 
+const LARGEST = 2_000_000 // bytes of a file handed over
 const OWN = new Set(["open"]) // attributes the visitor changes
 
 function merge_attributes(old, next) {
@@ -141,7 +143,15 @@ export function render({model, view}) {
     if (event.target.dataset.do) { tell(event.target.dataset.do, event.target) }
     event.target.closest("dialog")?.close()
   })
+  const take = (input) => {
+    const file = input.files[0]
+    if (!file) { return }
+    const hand = (value) => tell(input.dataset.file, input, {value, file: file.name, size: file.size})
+    if (file.size > LARGEST) { hand("") } else { file.text().then(hand) }
+    input.value = "" // so that the same file can be chosen again
+  }
   root.addEventListener("change", (event) => {
+    if (event.target.dataset.file !== undefined) { take(event.target); return }
     const element = event.target.closest("[data-change]")
     if (element) {
       const value = event.target.type === "checkbox" ? String(event.target.checked) : event.target.value

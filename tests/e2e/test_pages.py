@@ -11,6 +11,7 @@ SEEN = {
     "watch": "Layer-adaptive step sizes",
     "explore": "rose",
     "compare": "There is only one run yet",
+    "documents": "A text of your own",
     "guide": "What Topiary does",
 }
 

@@ -1,0 +1,303 @@
+"""The page that places documents in the topics of a run: a text of the visitor, or one of the corpus."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import panel as pn
+from panel.viewable import Viewable
+
+from app.board import Board, Message
+from app.feed import Tick
+from app.frame import parse_identity
+from app.neighbours import MOST
+from app.pages import documents_reading as reading
+from app.pages.between import Between
+from app.session import Context
+from app.theme import PAGE
+from app.views import documents_form as form
+from app.views.detail import excerpt
+from app.views.nearby import Act, neighbours
+from app.views.placed import answer
+from app.views.text import escape
+from engine import paths
+from engine.tree import Node
+
+SHEETS = ["explore", "documents"]
+BETWEEN = "between"
+_SHOWN = ("page", "run", "snapshot", "documents", "trail", "steps", "mixed", "tab")
+COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"
+
+
+def documents_page(context: Context) -> Viewable:
+    """Build the page of one session."""
+    return Documents(context).page
+
+
+class Documents:
+    """The page of one session; the pasted text lives here and nowhere else.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._view = context.view
+        self._text = self._draft = self._title = ""
+        self._search = form.Search()
+        self._images = False
+        self._kind_of = 0  # the run of which that is known
+        self._placing: reading.Placing | None = None
+        self._asked: reading.Wanted | None = None
+        self._around: reading.Around | None = None
+        self._looking: reading.Placing | None = None  # whose neighbours are being looked for
+        self._head, self._ask, self._answer = (Board(heard=self._hear, sheets=SHEETS) for _ in range(3))
+        self._between = Between(context, self._draw_head)
+        self.page = pn.Column(
+            self._head,
+            css_classes=["tp-page"], stylesheets=[PAGE], sizing_mode="stretch_width", margin=0,
+        )  # fmt: skip
+        self._view.param.watch(self._on_view, list(_SHOWN))
+        context.on_tick(self._on_tick)
+        self._choose()
+
+    # ------------------------------------------------------------ what's new
+
+    def _on_view(self, *events: Any) -> None:
+        if self._view.page != "documents":
+            return
+        if {event.name for event in events} == {"trail"}:
+            self._draw_answer()
+        else:
+            self._choose()
+
+    def _on_tick(self, tick: Tick) -> None:
+        view = self._view
+        if view.page != "documents" or view.run not in tick.snapshots | tick.rows | tick.labels:
+            return
+        self._draw_head()
+        if self._asked is None:
+            self._choose()
+
+    def _choose(self) -> None:
+        """Show the chosen half of the page and begin what is missing in it."""
+        between = self._view.tab == BETWEEN
+        parts = [self._head, *(self._between.boards if between else (self._ask, self._answer))]
+        if list(self.page) != parts:
+            self.page[:] = parts
+        self._draw_head()
+        if between:
+            self._between.choose()
+            return
+        self._look_at_kind()
+        self._draw_ask()
+        wanted = self._wanted()
+        if wanted is None:
+            self._placing = self._asked = None
+            self._answer.html = self._nothing()
+        elif wanted != self._asked:
+            self._place(wanted)
+        else:
+            self._draw_answer()
+            self._look_around()
+
+    def _look_at_kind(self) -> None:
+        """Find out whether the documents of the run are images."""
+        run = self._view.run
+        if self._context.feed.run(run) is not None and run != self._kind_of:
+            self._kind_of = run
+            self._context.later(partial(reading.are_images, self._context, run), self._take_kind)
+
+    def _take_kind(self, images: bool) -> None:  # noqa: FBT001 - the result of another thread
+        if images != self._images:
+            self._images = images
+            self._draw_ask()
+
+    def _wanted(self) -> reading.Wanted | None:
+        view = self._view
+        if self._context.feed.run(view.run) is None or (not view.snapshot and not self._has_snapshot()):
+            return None
+        if view.documents:
+            return reading.Wanted(view.run, view.snapshot, view.documents[0], "", "")
+        if self._text.strip():
+            return reading.Wanted(view.run, view.snapshot, -1, self._text, self._title)
+        return None
+
+    def _has_snapshot(self) -> bool:
+        return self._context.feed.latest(self._view.run) is not None
+
+    # --------------------------------------------------------------- placing
+
+    def _place(self, wanted: reading.Wanted) -> None:
+        self._asked = wanted
+        self._say("Placing the document …")
+        self._context.later(
+            partial(reading.tried, reading.waits_for_kernels, self._context, wanted.run), partial(self._begin, wanted)
+        )
+
+    def _begin(self, wanted: reading.Wanted, waits: bool | reading.Failed) -> None:  # noqa: FBT001 - as computed
+        if wanted != self._asked:
+            return
+        if waits is True:
+            self._say(COMPILING)
+        self._context.later(partial(reading.tried, reading.place, self._context, wanted), partial(self._placed, wanted))
+
+    def _placed(self, wanted: reading.Wanted, placing: reading.Placing | reading.Failed) -> None:
+        if wanted != self._asked:
+            return
+        if isinstance(placing, reading.Failed):
+            self._say(escape(placing.sentence))
+            return
+        self._placing, self._around = placing, None
+        self._draw_head()
+        self._draw_answer()
+        self._look_around()
+
+    def _look_around(self) -> None:
+        """Place the documents to compare with, a block at a time, as long as somebody looks."""
+        placing = self._placing
+        known = self._around is not None and self._around.nearest is not None
+        if placing is None or known or self._looking is not None:
+            return
+        self._looking = placing
+        self._context.later(
+            partial(reading.tried, reading.around, self._context, placing), partial(self._looked, placing)
+        )
+
+    def _looked(self, placing: reading.Placing, around: reading.Around | reading.Failed) -> None:
+        self._looking = None
+        if isinstance(around, reading.Failed):
+            return
+        if placing is not self._placing:
+            self._look_around()
+            return
+        self._around = around
+        self._draw_answer()
+        if self._view.page == "documents" and self._view.tab != BETWEEN:
+            self._look_around()
+
+    # --------------------------------------------------------------- drawing
+
+    def _say(self, sentence: str) -> None:
+        self._answer.html = f'<section class="dc-card"><p class="dc-read" role="status">{sentence}</p></section>'
+
+    def _nothing(self) -> str:
+        if self._context.feed.run(self._view.run) is None:
+            return '<p class="ex-none">Choose a run in the bar above; documents are placed in its topics.</p>'
+        if not self._view.snapshot and not self._has_snapshot():
+            return (
+                '<p class="ex-none">This run has no topics yet; documents can be placed after its first snapshot.</p>'
+            )
+        return ""
+
+    def _draw_head(self) -> None:
+        view, feed = self._view, self._context.feed
+        between = view.tab == BETWEEN
+        frame = self._between.frame if between else self._placing.frame if self._placing else None
+        note = newer = ""
+        if frame is not None and frame.run == view.run:
+            note = f"in the topics of run {frame.run}, mini-batch {frame.minibatch:,}"
+            latest = feed.latest(view.run)
+            if not view.snapshot and latest is not None and latest.number != frame.snapshot:
+                newer = f"Newer topics, of mini-batch {latest.minibatch:,}: place again"
+        self._head.html = form.head(BETWEEN if between else "", note, newer=newer)
+
+    def _draw_ask(self) -> None:
+        self._ask.html = form.ask(self._draft, self._search, images=self._images)
+
+    def _draw_answer(self) -> None:
+        placing = self._placing
+        if placing is None or placing.wanted != self._asked:
+            return
+        found = placing.answer
+        trail = self._trail(placing)
+        part = paths.responsibilities(placing.placer.topics.phi, found.theta, found.words, trail)
+        parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
+        self._answer.html = answer(placing.frame, found, trail, parts, self._near(placing))
+
+    def _trail(self, placing: reading.Placing) -> tuple[Node, ...]:
+        """The topic or path whose words are marked: the visitor's choice, else the strongest path."""
+        chosen = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
+        known = tuple(node for node in chosen if placing.frame.has(node))
+        return known or (placing.answer.paths[0].nodes if placing.answer.paths else ())
+
+    def _near(self, placing: reading.Placing) -> str:
+        around = self._around or reading.Around(0, min(placing.placer.corpus.documents, MOST), None)
+        acts = [Act("document", "Place")]
+        if placing.answer.document >= 0:
+            acts.append(Act("line", "Go between"))
+        return neighbours(around.nearest, around.done, around.total, acts)
+
+    # ---------------------------------------------------------------- wishes
+
+    def _hear(self, message: Message) -> None:
+        """Do what a click asks; nothing in a message is trusted."""
+        self._hear_giving(message)
+        self._hear_choosing(message)
+
+    def _hear_giving(self, message: Message) -> None:
+        match message:
+            case {"do": "typed", "value": str(text)}:
+                self._draft = text
+            case {"do": "place", "form": {"text": str(text)}}:
+                self._take(text, "")
+            case {"do": "file", "value": str(text), "file": str(name)}:
+                self._take_file(text, name, message.get("size"))
+            case {"do": "document", "number": str(number)} if number.isdecimal():
+                self._show(int(number))
+            case {"do": "any"}:
+                work = partial(reading.any_documents, self._context, self._view.run, 1)
+                self._context.later(work, lambda numbers: self._show(numbers[0]))
+            case {"do": "find", "value": str(text)}:
+                self._find(text[:200])
+
+    def _hear_choosing(self, message: Message) -> None:
+        match message:
+            case {"do": "tab", "value": str(tab)}:
+                self._view.tab = BETWEEN if tab == BETWEEN else ""
+            case {"do": "line", "number": str(number)} if number.isdecimal():
+                self._view.param.update(documents=(*self._view.documents[:1], int(number)), tab=BETWEEN)
+            case {"do": "trail", "ids": str(ids)}:
+                self._view.trail = tuple(text for text in ids.split(",") if parse_identity(text) is not None)
+            case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:
+                self._view.param.update(page="explore", layer=node.layer, topic=node.column + 1, roots=(text,), tab="")
+            case {"do": "again"}:
+                self._asked = None
+                self._between.forget()
+                self._choose()
+
+    def _show(self, document: int) -> None:
+        self._view.param.update(documents=(document,), trail=())
+
+    def _take(self, text: str, title: str) -> None:
+        if not text.strip():
+            self._context.tell("Paste a text first, or choose a file or a document of the corpus.", "info")
+            return
+        self._text = self._draft = text
+        self._title = title
+        if self._view.documents or self._view.trail:
+            self._view.param.update(documents=(), trail=())
+        else:
+            self._choose()
+
+    def _take_file(self, text: str, name: str, size: object) -> None:
+        if not text and isinstance(size, int) and size > 0:
+            self._context.tell(f"{excerpt(name, 60)} is larger than 2 MB; use topiary infer for such files.", "warning")
+        elif "\0" in text:
+            self._context.tell(f"{excerpt(name, 60)} is not a text file; save it as plain text first.", "warning")
+        else:
+            self._take(text, name)
+
+    def _find(self, text: str) -> None:
+        self._search = form.Search(text)
+        self._draw_ask()
+        if text.strip():
+            work = partial(reading.search, self._context, self._view.run, text)
+            self._context.later(work, partial(self._found, text))
+
+    def _found(self, text: str, found: tuple[int, list[Any]]) -> None:
+        if text == self._search.text:
+            self._search = form.Search(text, *found)
+            self._draw_ask()

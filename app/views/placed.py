@@ -1,0 +1,263 @@
+"""A document in the hierarchy as HTML: its label, paths and topics, and the words that speak for them."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.frame import Frame, identity
+from app.views.atoms import atom_uri, has_pictures, picture_uri
+from app.views.palette import hue
+from app.views.text import escape, percent, shorten
+from engine.paths import Path, shares
+from engine.tree import Node
+
+TOPICS = 6  # of a layer
+LONGEST = 12_000  # characters of a text that are shown
+_UNKNOWN = 8
+_FAINT = 0.04  # words with less of the topic are not marked
+
+
+class Spot(NamedTuple):
+    """Where a known word stands in the text."""
+
+    begin: int
+    end: int
+    word: int
+
+
+class Reading(NamedTuple):
+    """What a text was read as: words that are not stop words, those known, some of the others, and whose rules."""
+
+    tokens: int
+    known: int
+    unknown: Sequence[str]
+    own: bool
+
+
+class Answer(NamedTuple):
+    """A document and its place.
+
+    Attributes
+    ----------
+    title, text : str
+    document : int
+        Its number in the corpus, -1 when it was brought along.
+    label : str
+        The one it has in the corpus, or "".
+    reading : Reading or None
+        None for a document of the corpus.
+    words, counts : (n,) arrays
+    spots : sequence of Spot
+        Known words in the text.
+    theta : tuple of (K_l,) arrays
+    rates : (V,) array or None
+        What the topics make of it, for images.
+    paths : sequence of Path
+    classes : sequence of (name, probability), or None where the model predicts none
+        Most probable first.
+    """
+
+    title: str
+    text: str
+    document: int
+    label: str
+    reading: Reading | None
+    words: NDArray[np.int32]
+    counts: NDArray[np.float64]
+    spots: Sequence[Spot]
+    theta: tuple[NDArray[np.float64], ...]
+    rates: NDArray[np.float64] | None
+    paths: Sequence[Path]
+    classes: Sequence[tuple[str, float]] | None
+
+
+def answer(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = "") -> str:
+    """Write the whole answer.
+
+    Parameters
+    ----------
+    frame : Frame
+    found : Answer
+    trail : sequence of Node
+        The topic or path whose words are marked.
+    parts : mapping of int to float
+        The part of each word of the document that the trail explains, 0 to 1.
+    beneath : str
+        HTML that stands below the document.
+    """
+    side = f"{_classes(found)}{_paths(frame, found, trail)}{_layers(frame, found, trail)}"
+    main = f"{_document(frame, found, trail, parts)}{beneath}"
+    return f'<div class="dc-answer"><div class="dc-side">{main}</div><div class="dc-side">{side}</div></div>'
+
+
+def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:
+    """Write a text with its words marked, the stronger the more of them the trail explains."""
+    pieces: list[str] = []
+    last = 0
+    for spot in spots:
+        if spot.end > LONGEST:
+            break
+        word = text[spot.begin : spot.end]
+        pieces.append(escape(text[last : spot.begin]))
+        pieces.append(_mark(word, parts.get(spot.word, 0.0)))
+        last = spot.end
+    rest = escape(text[last:LONGEST])
+    more = f'<span class="tp-dim"> … {len(text) - LONGEST:,} more characters</span>' if len(text) > LONGEST else ""
+    return f"{''.join(pieces)}{rest}{more}"
+
+
+def _mark(word: str, part: float, more: str = "") -> str:
+    if part < _FAINT:
+        return f'<span class="dc-known">{escape(word)}{more}</span>'
+    told = f"{percent(part)} of this word comes from here"
+    return f'<mark style="--part:{part:.2f}" title="{told}">{escape(word)}{more}</mark>'
+
+
+def _document(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+    label = f'<em class="dc-label" title="Its label in the corpus">{escape(found.label)}</em>' if found.label else ""
+    title = escape(shorten(found.title, 120) or "untitled")
+    if has_pictures(frame):
+        body = _pictures(frame, found, trail, parts)
+    elif found.text.strip():
+        body = f'<div class="dc-text" tabindex="0" role="document">{marked(found.text, found.spots, parts)}</div>'
+    else:
+        body = f'<div class="dc-text dc-bag">{_bag(frame, found, parts)}</div>'
+    return (
+        f'<article class="dc-card dc-document"><h3>{title}{label}</h3>{_read(found)}{body}'
+        f"{_legend(frame, trail)}</article>"
+    )
+
+
+def _read(found: Answer) -> str:
+    reading = found.reading
+    if reading is None:
+        return ""
+    if not reading.tokens:
+        return '<p class="dc-read">There is no word in it, so it lies where the model expects any document.</p>'
+    known = f"<b>{reading.known:,} of {reading.tokens:,}</b> words are known to the corpus"
+    rules = "" if reading.own else "; the corpus came as counts, so words were found by the usual rules"
+    listed = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
+    more = " …" if len(reading.unknown) > _UNKNOWN else ""
+    unknown = f"; not known: <i>{listed}{more}</i>" if listed else ""
+    return f'<p class="dc-read" title="Stop words are not counted">{known}{rules}{unknown}.</p>'
+
+
+def _bag(frame: Frame, found: Answer, parts: Mapping[int, float]) -> str:
+    order = np.argsort(-found.counts, kind="stable")[:400].tolist()
+    words = found.words[order].tolist()
+    counted = zip(words, found.counts[order].tolist(), strict=True)
+    times = (
+        _mark(frame.vocabulary[word], parts.get(word, 0.0), f"<small> × {count:g}</small>" if count != 1 else "")
+        for word, count in counted
+    )
+    return " ".join(times) or '<span class="tp-dim">This document has no words.</span>'
+
+
+def _pictures(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+    pixels = np.zeros(len(frame.vocabulary))
+    pixels[found.words] = found.counts
+    explained = np.zeros_like(pixels)
+    explained[found.words] = found.counts * [parts.get(word, 0.0) for word in found.words.tolist()]
+    shown = [("the document", pixels, 0.0)]
+    if found.rates is not None:
+        shown.append(("what its topics make of it", found.rates, 0.0))
+    if trail:
+        shown.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
+    shape = frame.image_shape or (1, 1)
+    figures = (
+        f'<figure><img src="{picture_uri(shape, values, most)}" alt="{word}"><figcaption>{word}</figcaption></figure>'
+        for word, values, most in shown
+    )
+    return f'<div class="dc-pictures">{"".join(figures)}</div>'
+
+
+def _legend(frame: Frame, trail: Sequence[Node]) -> str:
+    names = " › ".join(_chip(frame, node) for node in trail)
+    word = "Brightest" if has_pictures(frame) else "Marked"
+    hint = "The stronger, the larger the part of a word that comes this way; choose another path or topic at the side"
+    return f'<p class="dc-legend" title="{hint}"><span class="dc-swatch" aria-hidden="true"></span>{word}: {names}</p>'
+
+
+def _classes(found: Answer) -> str:
+    if found.classes is None:
+        return ""
+    rows = "".join(
+        f"<li><span>{escape(shorten(name, 60))}</span>{_bar(probability, 1.0)}</li>"
+        for name, probability in found.classes[:5]
+    )
+    hint = "Probability that the model gives each label, averaged over its samples"
+    return f'<section class="dc-card"><h3 title="{hint}">Predicted label</h3><ol class="dc-bars">{rows}</ol></section>'
+
+
+def _paths(frame: Frame, found: Answer, trail: Sequence[Node]) -> str:
+    most = found.paths[0].share if found.paths else 1.0
+    rows = "".join(_path(frame, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
+    total = percent(sum(path.share for path in found.paths))
+    hint = "Ways from the top layer down to layer 1; all paths of the document together are 100 %"
+    return (
+        f'<section class="dc-card"><h3 title="{hint}">Paths <small>{len(found.paths)} with {total} of it</small></h3>'
+        f'<ol class="dc-paths">{rows}</ol></section>'
+    )
+
+
+def _path(frame: Frame, path: Path, most: float, *, chosen: bool) -> str:
+    names = "<i>›</i>".join(_chip(frame, node) for node in path.nodes)
+    return (
+        f'<li>{_choice(path.nodes, chosen=chosen)}<span class="dc-line">{_bar(path.share, most)}</span>'
+        f'<span class="dc-chips">{names}</span></button></li>'
+    )
+
+
+def _layers(frame: Frame, found: Answer, trail: Sequence[Node]) -> str:
+    tables = "".join(_layer(frame, layer, found.theta[layer - 1], trail) for layer in range(len(found.theta), 0, -1))
+    hint = "Share of the document's activations (theta) in each layer; the number is the topic's rank in the run"
+    return f'<section class="dc-card"><h3 title="{hint}">Topics</h3>{tables}</section>'
+
+
+def _layer(frame: Frame, layer: int, theta: NDArray[np.float64], trail: Sequence[Node]) -> str:
+    part = shares(theta)
+    heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
+    most = float(part[heavy[0]])
+    rows = "".join(
+        _topic(frame, Node(layer, column), float(part[column]), most, chosen=tuple(trail) == (Node(layer, column),))
+        for column in heavy
+        if part[column] > 0
+    )
+    return f'<h4 style="{hue(layer)}">Layer {layer}</h4><ol class="dc-topics">{rows}</ol>'
+
+
+def _topic(frame: Frame, node: Node, share: float, most: float, *, chosen: bool) -> str:
+    key = identity(node)
+    return (
+        f'<li style="{hue(node.layer)}">{_choice((node,), chosen=chosen)}<b>{frame.rank(node)}</b>{_face(frame, node)}'
+        f"{_bar(share, most)}</button>"
+        f'<button class="dc-go" data-do="explore" data-id="{key}" title="Explore this topic" '
+        f'aria-label="Explore topic {key}">→</button></li>'
+    )
+
+
+def _choice(nodes: Sequence[Node], *, chosen: bool) -> str:
+    ids = "" if chosen else ",".join(identity(node) for node in nodes)
+    state = f'aria-pressed="{"true" if chosen else "false"}"'
+    return f'<button class="dc-choice" data-do="trail" data-ids="{ids}" {state} title="Mark its words">'
+
+
+def _chip(frame: Frame, node: Node) -> str:
+    return (
+        f'<span class="dc-chip" style="{hue(node.layer)}" title="{escape(identity(node))}, layer {node.layer}">'
+        f"<b>{frame.rank(node)}</b>{_face(frame, node)}</span>"
+    )
+
+
+def _face(frame: Frame, node: Node) -> str:
+    if has_pictures(frame):
+        return f'<img src="{atom_uri(frame, node)}" alt="topic {frame.rank(node)}">'
+    words = frame.name(node) or " ".join(word.text for word in frame.top_words(node, 4))
+    return f'<span class="dc-name">{escape(shorten(words, 60))}</span>'
+
+
+def _bar(share: float, most: float) -> str:
+    part = 100 * share / most if most > 0 else 0.0
+    return f'<i class="dc-bar" style="--part:{part:.1f}%"></i><small>{percent(share)}</small>'

@@ -1,0 +1,146 @@
+"""The documents page as HTML: marks where the words stand, shares as numbers, and no text of users as markup."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from topic_frames import NASTY, make_frame
+
+from app.frame import Frame, identity
+from app.mixing import mix
+from app.views import documents_form as form
+from app.views.line import line
+from app.views.nearby import Act, Nearby, neighbours
+from app.views.placed import Answer, Reading, Spot, answer, marked
+from engine import paths
+from engine.tree import Node
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def frame() -> Frame:
+    return make_frame()
+
+
+def made(frame: Frame, **changes: object) -> Answer:
+    rng = np.random.default_rng(2)
+    theta = tuple(rng.gamma(0.5, 2.0, width) for width in frame.widths)
+    words = np.array([3, 20, 21], dtype=np.int32)
+    fields: dict[str, object] = {
+        "title": SCRIPT,
+        "text": f"word20 {SCRIPT} word21 word20",
+        "document": -1,
+        "label": "",
+        "reading": Reading(4, 3, (SCRIPT,), own=True),
+        "words": words,
+        "counts": np.array([1.0, 2.0, 1.0]),
+        "spots": [Spot(0, 6, 20), Spot(33, 39, 21), Spot(40, 46, 20)],
+        "theta": theta,
+        "rates": None,
+        "paths": paths.best_paths(frame.phi, theta, 5),
+        "classes": [("sport & <games>", 0.8), ("rest", 0.2)],
+    }
+    return Answer(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_words_are_marked_where_they_stand_by_how_much_of_them_is_explained():
+    text = "rose and hedge"
+    html = marked(text, [Spot(0, 4, 7), Spot(9, 14, 8)], {7: 0.75, 8: 0.01})
+    assert '<mark style="--part:0.75"' in html
+    assert '<span class="dc-known">hedge</span>' in html
+    assert re.sub(r"<[^>]+>", "", html) == text
+
+
+def test_a_long_text_is_cut_and_says_so():
+    assert "1,000 more characters" in marked("x" * 13_000, [Spot(12_500, 12_501, 1)], {1: 1.0})
+
+
+def test_nothing_of_a_document_or_its_labels_is_markup(frame):
+    html = answer(frame, made(frame), (Node(1, 0),), {20: 0.9}, "<i>beneath</i>")
+    assert "<script" not in html
+    assert "sport &amp; &lt;games&gt;" in html
+    assert "<i>beneath</i>" in html
+
+
+def test_known_and_unknown_words_are_told(frame):
+    html = answer(frame, made(frame), (), {})
+    assert "<b>3 of 4</b> words are known" in html
+    assert "not known: <i>&lt;script&gt;" in html
+    counted = made(frame, reading=Reading(4, 3, (), own=False))
+    assert "came as counts" in answer(frame, counted, (), {})
+
+
+def test_every_path_can_be_chosen_and_the_chosen_one_let_go(frame):
+    found = made(frame)
+    html = answer(frame, found, found.paths[1].nodes, {})
+    for place, path in enumerate(found.paths):
+        ids = ",".join(identity(node) for node in path.nodes)
+        assert (f'data-ids="{ids}" aria-pressed="false"' in html) == (place != 1)
+    assert html.count('aria-pressed="true"') == 1
+
+
+def test_the_topics_of_a_layer_stand_by_their_share_with_their_ranks(frame):
+    found = made(frame)
+    html = answer(frame, found, (), {})
+    top = int(np.argmax(found.theta[2]))
+    assert f'data-ids="L3:{top + 1}"' in html
+    first = html.index("Layer 3</h4>")
+    assert html.index(f"<b>{frame.rank(Node(3, top))}</b>", first) < html.index("Layer 2</h4>")
+
+
+def test_a_document_of_counts_is_shown_as_its_words(frame):
+    html = answer(frame, made(frame, text="", spots=()), (), {20: 0.5})
+    assert "word20<small> × 2</small></mark>" in html
+    assert NASTY[3] in html
+
+
+def test_a_document_that_is_an_image_is_a_picture_beside_what_its_topics_make_of_it():
+    frame = make_frame(image_shape=(6, 10))
+    html = answer(frame, made(frame, rates=np.linspace(0, 1, 60)), (Node(1, 0),), {20: 0.5})
+    assert html.count("<figure>") == 3
+    assert "what its topics make of it" in html
+
+
+def test_the_nearest_documents_are_waited_for_with_numbers_and_then_listed():
+    assert "250 of 3,000" in neighbours(None, 250, 3000, ())
+    near = [Nearby(17, SCRIPT, "text & text", "sport", 0.25)]
+    html = neighbours(near, 3000, 3000, [Act("document", "Place")])
+    assert "<script" not in html
+    assert 'data-do="document" data-number="17"' in html
+    assert ">0.25</small>" in html
+
+
+def test_a_line_marks_what_comes_in_and_what_never_leaves(frame):
+    phi = [np.eye(60)[:, :4] * 0.7 + np.eye(60)[:, [5, 5, 5, 5]] * 0.3]
+    steps = mix(phi, ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
+    html = line(frame, steps)
+    assert html.count("% of the way") == 3
+    assert html.count('class="dc-stay"') >= 3
+    assert html.count('class="dc-new"') >= 1
+    assert "+ nan" not in html.split("50 %")[0]
+
+
+def test_the_line_between_images_is_a_row_of_pictures():
+    frame = make_frame(image_shape=(6, 10))
+    step = SimpleNamespace(weight=0.5, words=(1,), shares=(1.0,), new=(False,), rates=np.linspace(0, 1, 60))
+    assert '<img src="data:image/png' in line(frame, [step])
+
+
+def test_the_form_keeps_the_text_as_text_and_asks_for_none_where_documents_are_images():
+    html = form.ask(f"</textarea>{SCRIPT}", form.Search(SCRIPT, 0), images=False)
+    assert "<script" not in html
+    assert html.count("</textarea>") == 1
+    assert "<textarea" not in form.ask("", form.Search(), images=True)
+
+
+def test_the_second_end_can_be_chosen_when_the_first_is():
+    search = form.Search("x", 1, [Nearby(4, "four", "", "")])
+    assert ">To</button>" not in form.ends([], search, 9, (0, 0))
+    chosen = [form.End(4, SCRIPT, "", "")]
+    html = form.ends(chosen, search, 8, (3, 2))
+    assert ">To</button>" in html
+    assert "<script" not in html
+    assert '<option value="8" selected>' in html
+    assert '<option value="2" selected>layer 2</option>' in html

@@ -1,0 +1,280 @@
+"""The documents page without a browser: what is given is placed, the link holds the view, the text stays here."""
+
+import re
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from placing_samples import DOCUMENTS, NASTY, arrays, plain_model, plant
+
+from app import placing
+from app.feed import Feed, Tick
+from app.pages.documents import COMPILING, Documents
+from app.session import Context, View, from_query, to_query
+from store import runs, snapshots
+from store.database import Database, open_database
+
+__all__ = ["plain_model"]
+
+
+class Session:
+    """A documents page whose work elsewhere is done at :meth:`work`."""
+
+    def __init__(self, db: Database, **fields: Any) -> None:
+        self.view = View(**({"page": "documents", "run": 1} | fields))
+        self.feed = Feed(db)
+        self.feed.look_now()
+        self.tasks: list[Any] = []
+        self.ticks: list[Any] = []
+        self.told: list[str] = []
+        context = Context(
+            view=self.view,
+            feed=self.feed,
+            db=db,
+            actions=None,  # type: ignore[arg-type]
+            on_tick=self.ticks.append,
+            later=lambda work, then: self.tasks.append((work, then)),
+            soon=lambda work: work(),
+            tell=lambda message, kind: self.told.append(message),
+        )
+        self.page = Documents(context)
+
+    def work(self, steps: int = 99) -> "Session":
+        for _ in range(steps):
+            if not self.tasks:
+                break
+            work, then = self.tasks.pop(0)
+            then(work())
+        return self
+
+    def hear(self, do: str, **more: Any) -> "Session":
+        self.page._hear({"do": do, **more})
+        return self
+
+    def give(self, text: str) -> "Session":
+        return self.hear("place", form={"text": text})
+
+    @property
+    def answer(self) -> str:
+        return self.page._answer.html
+
+    def marked(self) -> set[str]:
+        return set(re.findall(r"<mark[^>]*>([^<]*)", self.answer))
+
+
+@pytest.fixture
+def db(tmp_path: Any, plain_model: None) -> Iterator[Database]:
+    db = open_database(str(tmp_path / "store.db"))
+    plant(db, classes=True)
+    yield db
+    db.close()
+
+
+@pytest.fixture
+def session(db: Database) -> Iterator[Session]:
+    session = Session(db).work()
+    yield session
+    session.feed.stop()
+
+
+def test_a_pasted_text_is_placed_and_its_strongest_path_is_marked(session: Session) -> None:
+    session.give("A rose by the hedge; and a rocket. Qwertz!").work()
+    assert "<b>3 of 4</b> words are known" in session.answer
+    assert "not known: <i>qwertz" in session.answer
+    assert session.marked() == {"rose", "hedge"}
+    assert "gardens" in session.answer
+
+
+def test_the_answer_comes_before_the_nearest_documents(session: Session) -> None:
+    session.give("rocket launch moon").work(2)
+    assert session.marked() == {"rocket", "launch", "moon"}
+    assert "Placing documents of the corpus to compare with" in session.answer
+    session.work()
+    assert f"among {DOCUMENTS} of the corpus" in session.answer
+    assert 'data-do="document" data-number="1"' in session.answer
+
+
+def test_kernels_that_must_be_compiled_are_told_of(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing.kernels, "missing", lambda wanted: ["rest"])
+    monkeypatch.setattr(placing.kernels, "compile_elsewhere", lambda wanted, store: [])
+    session.give("rose").work(1)
+    assert COMPILING in session.answer
+    session.work()
+    assert session.marked() == {"rose"}
+
+
+def test_the_text_is_never_part_of_the_link(session: Session) -> None:
+    session.give("rose hedge lawn").work()
+    assert "rose" not in to_query(session.view)
+    session.hear("typed", value="rocket half typed")
+    assert "rocket" not in to_query(session.view)
+
+
+def test_the_text_survives_going_to_a_document_and_to_another_page(session: Session) -> None:
+    session.hear("typed", value="rose hedge lawn").give("rose hedge lawn").work()
+    session.hear("document", number="2").work()
+    assert "leaflet 2" in session.answer
+    session.view.page = "watch"
+    session.view.param.update(page="documents", documents=())
+    session.work()
+    assert session.marked() == {"rose", "hedge", "lawn"}
+    assert "rose hedge lawn" in session.page._ask.html
+
+
+def test_choosing_a_topic_marks_its_words_and_is_part_of_the_link(session: Session) -> None:
+    session.give("rose hedge rocket").work()
+    session.hear("trail", ids="L1:2")
+    assert session.marked() == {"rocket"}
+    assert "trail=L1:2" in to_query(session.view)
+    session.hear("trail", ids="")
+    assert session.marked() == {"rose", "hedge"}
+
+
+def test_the_link_of_a_document_shows_it_again_as_it_was(session: Session, db: Database) -> None:
+    session.hear("document", number="6").work()
+    session.hear("trail", ids="L2:1,L1:1")
+    again = Session(db, **from_query(to_query(session.view))).work()
+    assert again.answer == session.answer
+    assert "sport" in again.answer
+
+
+def test_a_document_of_the_corpus_is_not_its_own_neighbour(session: Session) -> None:
+    session.hear("document", number="6").work()
+    assert 'data-number="6"' not in session.answer
+    assert re.findall(r'data-do="document" data-number="(\d+)"', session.answer)
+
+
+def test_a_search_lists_documents_of_the_corpus(session: Session) -> None:
+    session.hear("find", value="leaflet 11")
+    assert "Searching" in session.page._ask.html
+    session.work()
+    assert 'data-number="11"' in session.page._ask.html
+    session.hear("find", value="zebra").work()
+    assert "No document has “zebra”" in session.page._ask.html
+
+
+def test_any_document_is_one_of_the_corpus(session: Session) -> None:
+    session.hear("any").work()
+    assert 0 <= session.view.documents[0] < DOCUMENTS
+    assert "leaflet" in session.answer
+
+
+def test_a_file_is_placed_under_its_name_and_a_large_or_binary_one_is_refused(session: Session) -> None:
+    session.hear("file", value="goal and season", file="letter.txt", size=15).work()
+    assert "letter.txt" in session.answer
+    session.hear("file", value="", file="large.txt", size=9_000_000)
+    session.hear("file", value="a\0b", file="picture.png", size=3)
+    assert ["larger than 2 MB" in session.told[0], "not a text file" in session.told[1]] == [True, True]
+    assert session.marked() == {"goal", "season"}
+
+
+def test_a_document_that_does_not_exist_is_answered_with_a_sentence(db: Database) -> None:
+    session = Session(db, documents=(999,)).work()
+    assert "no 999" in session.answer
+    between = Session(db, documents=(1, 999), tab="between").work()
+    assert "no 999" in between.page._between._steps.html
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"do": "document", "number": "-1"},
+        {"do": "document", "number": "x"},
+        {"do": "trail", "ids": "<b>,L9"},
+        {"do": "explore", "id": "L0:0"},
+        {"do": "place", "form": {"text": "  "}},
+        {"do": "place", "form": "x"},
+        {"do": "line", "number": ""},
+        {"do": "file", "value": 1, "file": 2},
+        {"do": "no such wish"},
+    ],
+)
+def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, Any]) -> None:
+    session.give("rose").work()
+    before, shown = to_query(session.view), session.answer
+    session.page._hear(message)
+    session.work()
+    assert (to_query(session.view), session.answer) == (before, shown)
+
+
+def test_newer_topics_are_offered_and_the_answer_stays_until_they_are_taken(tmp_path: Any, plain_model: None) -> None:
+    db = open_database(str(tmp_path / "live.db"))
+    row = plant(db, finished=False)
+    session = Session(db).work().give("rose").work()
+    before = session.answer
+    snapshots.append(db, 1, row.attempt, 20, 1.0, arrays())
+    session.feed.look_now()
+    session.ticks[0](Tick(snapshots=frozenset({1})))
+    assert session.answer == before
+    assert "Newer topics, of mini-batch 20" in session.page._head.html
+    session.hear("again").work()
+    assert "mini-batch 20" in session.page._head.html
+    assert "Newer topics" not in session.page._head.html
+    session.feed.stop()
+    db.close()
+
+
+def test_another_run_does_not_show_the_answer_of_the_first(session: Session, db: Database) -> None:
+    session.give("rose").work()
+    other = runs.create(db, corpus=1, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1)
+    session.feed.look_now()
+    session.view.run = other.number
+    session.work()
+    assert "has no topics yet" in session.answer
+    session.view.run = 1
+    assert session.work().marked() == {"rose"}
+
+
+def test_a_topic_opens_in_the_explorer(session: Session) -> None:
+    session.give("rose").work()
+    session.hear("explore", id="L2:1")
+    assert (session.view.page, session.view.layer, session.view.topic) == ("explore", 2, 1)
+
+
+def test_the_line_between_two_documents_has_its_steps_and_layer_in_the_link(session: Session, db: Database) -> None:
+    session.hear("document", number="0").work()
+    session.hear("line", number="2").work()
+    between = session.page._between
+    assert (session.view.tab, session.view.documents) == ("between", (0, 2))
+    assert between._steps.html.count("% of the way") == 9
+    between._hear({"do": "steps", "value": "5"})
+    between._hear({"do": "mixed", "value": "1"})
+    assert between._steps.html.count("% of the way") == 5
+    assert between._steps.html.index("garden") < between._steps.html.index("+ goal")
+    again = Session(db, **from_query(to_query(session.view))).work()
+    assert again.page._between._steps.html == between._steps.html
+
+
+def test_the_ends_of_a_line_are_chosen_turned_round_and_left_to_chance(session: Session) -> None:
+    session.hear("tab", value="between").work()
+    between = session.page._between
+    between._hear({"do": "end", "number": "3", "side": "0"})
+    between._hear({"do": "end", "number": "5", "side": "1"})
+    assert session.view.documents == (3, 5)
+    between._hear({"do": "end", "number": "7", "side": "0"})
+    between._hear({"do": "turn"})
+    assert session.view.documents == (5, 7)
+    between._hear({"do": "any-two"})
+    session.work()
+    assert len(set(session.view.documents)) == 2
+    assert NASTY not in session.page._between._form.html
+
+
+def test_documents_that_are_images_are_chosen_from_the_corpus_only(tmp_path: Any, plain_model: None) -> None:
+    db = open_database(str(tmp_path / "images.db"))
+    plant(db, image_shape=(5, 5))
+    session = Session(db, documents=(3,)).work()
+    assert "<textarea" not in session.page._ask.html
+    assert "what its topics make of it" in session.answer
+    assert session.answer.count("data:image/png") > 3
+    session.hear("line", number="1").work()
+    assert session.page._between._steps.html.count("data:image/png") == 9
+    session.feed.stop()
+    db.close()
+
+
+def test_placing_uses_the_snapshot_of_the_link(db: Database) -> None:
+    chosen = SimpleNamespace(number=snapshots.latest(db, 1).number)  # type: ignore[union-attr]
+    assert "lawn" in Session(db, snapshot=chosen.number, documents=(0,)).work().answer
+    assert "no snapshot 77" in Session(db, snapshot=77, documents=(0,)).work().answer
