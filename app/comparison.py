@@ -91,7 +91,7 @@ class Comparison:
                 _at(self.b, match.layer, match.second),
                 match.score,
                 match.margin,
-                match.fixed,
+                match.fixed and self.a.run != self.b.run,
             )
             for match in self.alignment.matches
         )

@@ -73,16 +73,23 @@ class Compare:
         self._wishes = Wishes(context, doors)
         self._edges = board(css_classes=["cm-foot"])
         self._settings = board(css_classes=["cm-set"])
-        self._curves = CompareCurves(context)
+        self._curves: CompareCurves | None = None
+        self._curve_place = pn.Column(css_classes=["cm-curves"], sizing_mode="stretch_width", margin=0, min_height=380)
         self.page = pn.Row(
             self._head, self._numbers, self._table, self._pair, self._legend, self._trees["a"], self._trees["b"],
-            self._edges, self._curves.page, self._settings,
+            self._edges, self._curve_place, self._settings,
             css_classes=["cm-page"], stylesheets=[style("compare")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_SHOWN))
         context.on_tick(self._on_tick)
         self._fetch()
         self._draw()
+        context.soon(self._add_curves)
+
+    def _add_curves(self) -> None:
+        self._curves = CompareCurves(self._context)
+        self._curve_place[:] = [self._curves.page]
+        self._draw_curves()
 
     # ------------------------------------------------------------ what's new
 
@@ -106,7 +113,7 @@ class Compare:
         if self._comparison is None or live & tick.snapshots or both & tick.labels:
             self._fetch()
         if both & tick.points:
-            self._curves.stream()
+            self._draw_curves()
         if both & tick.rows or self._comparison is None:
             self._draw_head()
             self._draw_settings()
@@ -177,8 +184,7 @@ class Compare:
     def _draw(self, *, trees: bool = True) -> None:
         comparison = self._comparison
         self._draw_head()
-        wanted = reading.wanted(self._context)
-        self._curves.choose(wanted.run_a, wanted.run_b)
+        self._draw_curves()
         self._draw_settings()
         self._draw_numbers()
         if comparison is None:
@@ -194,6 +200,11 @@ class Compare:
         self._draw_pair(comparison, selected)
         if trees:
             self._draw_trees(comparison, selected)
+
+    def _draw_curves(self) -> None:
+        if self._curves is not None:
+            wanted = reading.wanted(self._context)
+            self._curves.choose(wanted.run_a, wanted.run_b)
 
     def _draw_head(self) -> None:
         feed, view = self._context.feed, self._view

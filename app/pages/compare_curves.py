@@ -27,29 +27,35 @@ class CompareCurves:
         self._head = Board(heard=self._hear)
         self._chart = curves.perplexity_chart(context.view.axis)
         self._runs: tuple[int, ...] = ()
+        self._asked: set[int] = set()  # runs whose history is being fetched
         self._shown: dict[int, tuple[int, int]] = {}  # what a source holds: (epoch, points)
         self.page = pn.Column(
             self._head,
             pn.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width", margin=0),
-            css_classes=["tp-card", "cm-curves"],
+            css_classes=["tp-card"],
             stylesheets=[CARD],
             sizing_mode="stretch_width",
             margin=0,
         )
 
     def choose(self, run_a: int, run_b: int) -> None:
-        """Show these two; what is not in memory is fetched."""
+        """Show these two, up to date; what is not in memory is fetched."""
         feed = self._context.feed
         self._runs = tuple(number for number in (run_a, run_b) if feed.run(number) is not None)
         self._chart.use_axis(self._context.view.axis)
         self._chart.grow(max(1, len(self._runs)))
         self._draw_head()
-        self.stream()
+        self._stream()
         for number in self._runs:
-            if feed.known_history(number) is None:
-                self._context.later(partial(feed.history, number), lambda _: self.stream())
+            if feed.known_history(number) is None and number not in self._asked:
+                self._asked.add(number)
+                self._context.later(partial(feed.history, number), partial(self._take, number))
 
-    def stream(self) -> None:
+    def _take(self, number: int, _: History | None) -> None:
+        self._asked.discard(number)
+        self._stream()
+
+    def _stream(self) -> None:
         """Bring both curves up to date with what is in memory."""
         for place, source in enumerate(self._chart.sources):
             known = self._context.feed.known_history(self._runs[place]) if place < len(self._runs) else None

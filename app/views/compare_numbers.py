@@ -39,7 +39,7 @@ def _layer(now: Agreement, base: Agreement | None, place: int) -> str:
     known = base is not None and place < len(base.scores)
     score = _beside(now.scores[place], base.scores[place] if base is not None and known else None)
     mass = percent(now.matched[place])
-    note = f'{score} · <span title="{_TIPS["matched"]}">{mass} of the mass matched</span>'
+    note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{mass} of the mass matched</span>'
     if base is not None and known:
         note += f" (seed {percent(base.matched[place])})"
     name = f'<i class="cm-dot" style="{hue(place + 1)}"></i>Layer {place + 1}'
@@ -48,7 +48,7 @@ def _layer(now: Agreement, base: Agreement | None, place: int) -> str:
 
 def _beside(value: float, base: float | None) -> str:
     if base is None or not math.isfinite(base):
-        return "no baseline"
+        return ""
     if not math.isfinite(value):
         return f"seed to seed {_ratio(base)}"
     word = "above" if value > base + 0.005 else "below" if value < base - 0.005 else "like"

@@ -14,11 +14,11 @@ from app.views.text import escape, shorten
 from engine.tree import Node
 
 SORT_WORDS: Mapping[str, str] = {
-    "change": "Most changed mass first",
+    "change": "Most changed first",
     "score": "Least alike first",
-    "share": "Largest change of share first",
+    "share": "Most change of share",
     "popularity": "Most popular first",
-    "margin": "Least certain match first",
+    "margin": "Least certain first",
 }
 STEP = 40  # rows shown at first, and added by each "more"
 _LEAST_MARGIN = 0.02
