@@ -224,6 +224,9 @@ def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
     for name in ("format", "text_column", "title_column", "header", "encoding"):
         shown = name.split("_")[-1].upper()
         infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=IMPORT_HELP[name])
+    judge = _command(commands, "classify", "classify", "say how well a run predicts the classes", reads=True)
+    _run_argument(judge)
+    judge.add_argument("--minibatch", type=int, help="the snapshot at or before this one (default: the latest)")
     between = _command(commands, "interpolate", "interpolate", "show what lies between two documents", reads=True)
     _run_argument(between)
     between.add_argument("one", metavar="DOC", help="number of a document of the corpus, or words in it")

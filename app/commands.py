@@ -310,6 +310,13 @@ def infer(wanted: argparse.Namespace) -> int:
     return place_documents(wanted)
 
 
+def classify(wanted: argparse.Namespace) -> int:
+    """Say how well a run predicts classes."""
+    from app.class_commands import classify as judge
+
+    return judge(wanted)
+
+
 def interpolate(wanted: argparse.Namespace) -> int:
     """Show what lies between two documents."""
     from app.place_commands import interpolate as mix_documents

@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import launcher, notice
+from app.class_cache import ClassCache
 from app.comparisons import Comparisons
 from app.frame import Frame, build_frame
 from app.frames import Frames
@@ -113,6 +114,8 @@ class Feed:
         What this program is preparing before there is a run, for pages with nothing else to show.
     places : Places
         Snapshots ready to place documents in.
+    classes : ClassCache
+        Predictions of runs that learn from labels.
     ready : Event
         Set when the store has been looked at once.
     """
@@ -138,6 +141,7 @@ class Feed:
         self._sparks: dict[int, tuple[float, int, tuple[float, ...]]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
+        self.classes = ClassCache(db)
         self._frames = Frames()
         self.comparisons = Comparisons()
         self._vocabularies: dict[int, tuple[str, ...]] = {}
@@ -388,7 +392,9 @@ class Feed:
             vocabulary = self._vocabularies[row.corpus] = corpora.vocabulary(self.db, row.corpus)
         arrays = snapshots.load(self.db, snapshot.number)
         names = labels.every(self.db, number)
-        return build_frame(arrays, vocabulary, names, row, snapshot, image_shape=corpus.image_shape)
+        return build_frame(
+            arrays, vocabulary, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
+        )
 
     def _emit(self, tick: Tick) -> None:
         with self._lock:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import topics
+from engine.classify import centred
 from engine.tree import Edge, Node, edges
 
 KEPT_WORDS = 30  # as many as the authors' own tree figures keep; views print 12
@@ -96,6 +97,10 @@ class Frame:
         When words are pixels.
     names : tuple of (K_l,) int arrays
         ``Node.column`` of every column; the columns themselves unless topics were pruned.
+    classes : tuple of str
+        Names of the classes that ``class_weights`` are about; empty when the model has no such weights.
+    class_weights : tuple of (C, K_l) float64 arrays
+        How much each topic speaks for each class, less the mean over classes; empty likewise.
     """
 
     run: int
@@ -120,6 +125,8 @@ class Frame:
     labels: Mapping[Node, str]
     image_shape: tuple[int, int] | None
     names: tuple[NDArray[Any], ...] = ()
+    classes: tuple[str, ...] = ()
+    class_weights: tuple[NDArray[np.float64], ...] = ()
 
     @property
     def n_layers(self) -> int:
@@ -180,6 +187,10 @@ class Frame:
         if self.image_shape is not None:
             return self.name(node) or f"topic {self.rank(node)}"
         return self.name(node) or " ".join(word.text for word in self.top_words(node, 3))
+
+    def opinion(self, node: Node, label: int) -> float:
+        """How much a topic speaks for class ``label`` (from 0), less the mean over classes."""
+        return float(self.class_weights[node.layer - 1][label, self.place(node)])
 
     def top_words(self, node: Node, n: int = 12) -> list[Word]:
         """Give the ``n`` (at most 30) heaviest words of the topic's projection."""
@@ -263,6 +274,7 @@ def build_frame(
     snapshot: SnapshotFacts,
     *,
     image_shape: tuple[int, int] | None = None,
+    classes: Sequence[str] = (),
 ) -> Frame:
     """Compute everything a view needs of one snapshot.
 
@@ -277,6 +289,8 @@ def build_frame(
     run, snapshot : rows of the store
     image_shape : (rows, columns) or None
         When the words are pixels.
+    classes : sequence of str
+        Names of the corpus's classes.
     """
     phi = _numbered(arrays, "phi")
     r = np.asarray(arrays["r"], dtype=np.float64)
@@ -284,6 +298,7 @@ def build_frame(
     weights = topics.popularity(phi, r)
     top = [topics.top_words(projection, KEPT_WORDS) for projection in projected]
     alive = _numbered(arrays, "alive")
+    speaking = tuple(centred(layer) for layer in _numbered(arrays, "model.class_weights") if len(layer) == len(classes))
     return Frame(
         run=run.number,
         seed=run.seed,
@@ -307,6 +322,8 @@ def build_frame(
         labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
         image_shape=image_shape,
         names=_numbered(arrays, "names"),
+        classes=tuple(classes) if speaking else (),
+        class_weights=speaking,
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.feed import Feed, Tick
     from store.database import Database
 
-PAGES = ("runs", "watch", "explore", "compare", "documents", "guide")
+PAGES = ("runs", "watch", "explore", "classes", "compare", "documents", "guide")
 DIRECTIONS = ("down", "up")
 PARTS = ("union", "shared", "unique")
 AXES = ("minibatches", "documents", "seconds")
@@ -46,6 +46,7 @@ class View(param.Parameterized):
     On the documents page ``documents`` are the documents of the corpus chosen (one, or the two ends of a line),
     ``trail`` is the topic or path whose words are marked, ``steps`` the points of the line and ``mixed`` its layer
     (0 = the top).
+    ``label`` is the class looked at, from 1, 0 = none.
     """
 
     page: Any = param.Selector(default="watch", objects=list(PAGES))
@@ -62,6 +63,7 @@ class View(param.Parameterized):
     part: Any = param.Selector(default="union", objects=list(PARTS))
     overlay = param.ClassSelector(default=(), class_=tuple)
     axis: Any = param.Selector(default="minibatches", objects=list(AXES))
+    label = param.Integer(default=0, bounds=(0, None))
     tab = param.String(default="")
     partner = param.Integer(default=0, bounds=(0, None))
     partner_snapshot = param.Integer(default=0, bounds=(0, None))
@@ -134,6 +136,7 @@ ANOTHER_RUN = {
         "documents",
         "trail",
         "mixed",
+        "label",
     )
 }  # what was chosen of one run means nothing in another
 
@@ -218,6 +221,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "part": _one_of(PARTS),
     "overlay": _numbers,
     "axis": _one_of(AXES),
+    "label": _whole(0),
     "tab": _word,
     "partner": _whole(0),
     "partner_snapshot": _whole(0),

@@ -275,6 +275,7 @@ class Explorer:
             "part": lambda _, value: self._shape(part=value) if value in PARTS else None,
             "threshold": lambda _, value: self._set_threshold(reading.threshold(value)),
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
+            "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
             "unhide": lambda *_: self._put(hidden=()),
             "more": lambda *_: self._shape(most=2 * self._view.most),

@@ -54,6 +54,7 @@ def control_row(frame: Frame, choice: Choice, state: Controls) -> str:
         _segments("direction", choice.direction, _DIRECTIONS),
         _segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
         threshold_slider(choice.threshold),
+        _classes(frame, choice.label) if frame.classes else "",
         _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
         _moments(frame, state),
@@ -120,6 +121,16 @@ def _moments(frame: Frame, state: Controls) -> str:
         for number, word in [(0, newest), *older]
     )
     return _select("snapshot", "Snapshot", "Which snapshot is shown", options)
+
+
+def _classes(frame: Frame, label: int) -> str:
+    names = enumerate(("No class", *frame.classes))
+    options = "".join(
+        f'<option value="{place}"{" selected" if place == label else ""}>{escape(shorten(name, 40))}</option>'
+        for place, name in names
+    )
+    hint = "Show on every topic how much it speaks for a class (orange) or against it (blue)"
+    return _select("label", "Class", hint, options)
 
 
 def _saving(formats: Sequence[str]) -> str:

@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from app.frame import Frame, Relative, identity
 from app.views.atoms import atom_uri, has_pictures
+from app.views.class_overlay import signed
 from app.views.palette import hue
 from app.views.text import escape, number, percent, shorten
 from engine.tree import Node
 
 _EXCERPT, _LONGEST = 220, 6000
+_CLASSES = 8  # shown of a topic
 
 
 class Reading(NamedTuple):
@@ -51,6 +53,7 @@ def topic_detail(frame: Frame, node: Node, threshold: float, documents: Sequence
     if node.layer > 1:
         below = threshold / frame.widths[node.layer - 2]
         parts.append(_relatives(frame, "Children", frame.children(node, 12), below))
+    parts.append(_classes(frame, node))
     parts.append(_documents(documents))
     return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
 
@@ -105,6 +108,28 @@ def _relative(frame: Frame, relative: Relative, most: float, least: float) -> st
     return (
         f'<li{weak}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
         f"<b>{frame.rank(node)}</b><span>{title}</span></button>{_bar(relative.weight, most)}</li>"
+    )
+
+
+def _classes(frame: Frame, node: Node) -> str:
+    """What the topic says of the classes about which it says most."""
+    if not frame.classes:
+        return ""
+    weights = frame.class_weights[node.layer - 1][:, frame.place(node)]
+    most = max(float(abs(weights).max()), 1e-12)
+    order = abs(weights).argsort(kind="stable")[::-1][:_CLASSES].tolist()
+    shown = sorted(order, key=lambda place: -weights[place])
+    rows = "".join(_opinion(frame.classes[place], place + 1, float(weights[place]), most) for place in shown)
+    title = _title("Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it")
+    return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+
+
+def _opinion(name: str, label: int, weight: float, most: float) -> str:
+    return (
+        f'<li class="{"ex-for" if weight >= 0 else "ex-against"}">'
+        f'<button data-do="label" data-value="{label}" title="Show this class on the tree">'
+        f"<span>{escape(shorten(name, 40))}</span></button>"
+        f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small>{signed(weight)}</small></li>'
     )
 
 

@@ -64,6 +64,17 @@ def gist(box: Box, theme: Theme) -> str:
     return f'<g class="tp-gist">{tab}{rank}{text}</g>'
 
 
+def opinion(box: Box, theme: Theme, part: float, text: str) -> str:
+    """Tint a box by what its topic says of a class, from -1 to 1, and write the number on a tab at its foot."""
+    colour = theme.speaks if part > 0 else theme.denies
+    tint = _rect(box.width, box.height, f'class="tp-tint" rx="7" fill="{colour}" opacity="{0.36 * abs(part):.3f}"')
+    width = 10.0 + 6.6 * len(text)
+    tab = _rect(width, 17, f'rx="5" fill="{theme.box}" stroke="{colour}" stroke-width="1.4"')
+    word = svg_text(width / 2, 12.2, 11, theme.ink, text, f' text-anchor="middle"{_BOLD}')
+    place = f'transform="translate({box.width - width + 5:.1f} {box.height - 9:.1f})"'
+    return f'{tint}<g {place} class="tp-opinion">{tab}{word}</g>'
+
+
 def handle(box: Box, theme: Theme, more: int | None, *, below: bool, live: bool) -> str:
     """Draw the button on the border: ``+12`` where topics are folded away, a minus where they can be.
 

@@ -15,13 +15,15 @@ class Border(NamedTuple):
 
 
 class Theme(NamedTuple):
-    """Ink and paper; ``layers[0]`` is the colour of layer 1."""
+    """Ink and paper; ``layers[0]`` is the colour of layer 1; topics speak for a class or against it in the last two."""
 
     paper: str
     box: str
     ink: str
     muted: str
     layers: tuple[str, ...]
+    speaks: str
+    denies: str
 
 
 # The same names as explore.css defines, so that the picture in the page follows its theme.
@@ -31,12 +33,26 @@ LIVE = Theme(
     "var(--tp-ink)",
     "var(--tp-muted)",
     tuple(f"var(--tp-layer-{layer})" for layer in range(1, 7)),
+    "var(--tp-speaks)",
+    "var(--tp-denies)",
 )
 LIGHT = Theme(
-    "#ffffff", "#ffffff", "#14181c", "#5a636d", ("#22282e", "#0069a8", "#b85a00", "#a84a86", "#00785a", "#5b5bd6")
+    "#ffffff",
+    "#ffffff",
+    "#14181c",
+    "#5a636d",
+    ("#22282e", "#0069a8", "#b85a00", "#a84a86", "#00785a", "#5b5bd6"),
+    "#a85400",
+    "#00629b",
 )
 DARK = Theme(
-    "#14181c", "#1c2228", "#eceff1", "#a3adb7", ("#dfe4e8", "#58b4ee", "#f0a33c", "#e39ac6", "#33c79b", "#a5a5ff")
+    "#14181c",
+    "#1c2228",
+    "#eceff1",
+    "#a3adb7",
+    ("#dfe4e8", "#58b4ee", "#f0a33c", "#e39ac6", "#33c79b", "#a5a5ff"),
+    "#f0a33c",
+    "#58b4ee",
 )
 
 _BORDERS = (

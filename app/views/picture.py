@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.frame import Frame
 from app.views.boxes import boxes
+from app.views.class_overlay import class_overlay
 from app.views.layout import WIDE, Layout, lay_out
 from app.views.palette import LIVE, Theme
 from app.views.tree_svg import Look, Scene, tree_svg
@@ -16,7 +17,10 @@ _ENOUGH, _MOST_ROOTS = 24, 6
 
 
 class Choice(NamedTuple):
-    """Which part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away."""
+    """Which part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away.
+
+    ``label`` is the class, from 1, whose weights are shown; 0 is none.
+    """
 
     roots: tuple[Node, ...]
     threshold: float = USUAL_THRESHOLD
@@ -25,6 +29,7 @@ class Choice(NamedTuple):
     closed: frozenset[Node] = frozenset()
     without: frozenset[Node] = frozenset()
     cap: int = CAP
+    label: int = 0
 
 
 class Drawing(NamedTuple):
@@ -102,13 +107,16 @@ def draw(
     layout = lay_out(part, contents, aspect=aspect, previous=previous, more=more)
     edges = frame.edges(choice.threshold)
     onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
-    look = Look(theme, caption(frame, choice), onward, choice.direction, selected)
+    opinion = class_overlay(frame, choice.label)
+    look = Look(theme, caption(frame, choice), onward, choice.direction, selected, opinion)
     return Drawing(tree_svg(Scene(frame, part, contents, layout), look), part, layout, more)
 
 
 def caption(frame: Frame, choice: Choice) -> str:
     """Say where the picture comes from and what is an edge in it: run, snapshot, threshold, seed."""
+    opinion = class_overlay(frame, choice.label)
+    about = f" · colour: weight for {opinion.name}" if opinion else ""
     return (
         f"{frame.corpus} · run {frame.run} · mini-batch {frame.minibatch:,} · edges: weight > {choice.threshold:g} / "
-        f"topics of the layer below · seed {frame.seed} · Topiary"
+        f"topics of the layer below{about} · seed {frame.seed} · Topiary"
     )

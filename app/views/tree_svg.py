@@ -9,6 +9,7 @@ from typing import NamedTuple
 from app.frame import Frame, identity
 from app.views import node_svg
 from app.views.boxes import Box
+from app.views.class_overlay import ClassOverlay, signed
 from app.views.layout import CHIP, MARGIN, Band, Curve, Layout
 from app.views.palette import LIVE, Theme, layer_colour
 from app.views.text import escape, number, percent
@@ -46,6 +47,8 @@ class Look(NamedTuple):
         Identities of the same topics in the picture beside this one.
     beneath : str
         SVG drawn under everything else.
+    opinion : ClassOverlay or None
+        The class whose weights are shown on the topics.
     """
 
     theme: Theme = LIVE
@@ -56,6 +59,7 @@ class Look(NamedTuple):
     strokes: Mapping[tuple[Node, Node], Stroke] = {}
     twins: Mapping[Node, str] = {}
     beneath: str = ""
+    opinion: ClassOverlay | None = None
 
     @property
     def live(self) -> bool:
@@ -156,6 +160,9 @@ def _node(scene: Scene, node: Node, look: Look) -> str:
     pieces = [f'<g transform="translate({place.x:.1f} {place.y:.1f})"']
     pieces.append(f"{_roles(scene, box, look)}>" if look.live else ">")
     pieces.append(node_svg.outline(box, look.theme))
+    if look.opinion is not None:
+        part, text = look.opinion.part(node), signed(look.opinion.weight(node))
+        pieces.append(node_svg.opinion(box, look.theme, part, text))
     pieces.append(node_svg.words(box, look.theme))
     if look.live:
         pieces.append(node_svg.gist(box, look.theme))
@@ -171,6 +178,8 @@ def _roles(scene: Scene, box: Box, look: Look) -> str:
     node, frame = box.node, scene.frame
     words = ", ".join(word.text for word in frame.top_words(node))
     head = f"topic {box.rank} of layer {node.layer}, {box.share} of the layer"
+    if look.opinion is not None:
+        head = f"{head}; {look.opinion.words(node)}"
     label = f"{box.name}: {head}. {words}" if box.name else f"{head}. {words}"
     state = "false" if node in scene.part.hidden else "true"
     opened = f' aria-expanded="{state}"' if node in look.onward else ""

@@ -27,6 +27,7 @@ VIEWS = st.fixed_dictionaries(
         "part": st.sampled_from(session.PARTS),
         "overlay": st.lists(st.integers(1, 999_999), unique=True, max_size=6).map(tuple),
         "axis": st.sampled_from(session.AXES),
+        "label": WHOLE,
         "tab": st.text(string.ascii_lowercase + "-", max_size=12),
         "partner": WHOLE,
         "partner_snapshot": WHOLE,

@@ -1,0 +1,130 @@
+"""``topiary classify``: how well a run predicts the classes of its test documents."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from app.class_cache import ClassError, Classified, Misled
+from app.classes import classify_run
+from app.commands import Mistake, find_run
+from app.frame import Frame, build_frame, identity
+from app.placing import find_snapshot
+from store import corpora, labels, snapshots
+from store.database import Database, open_database
+from store.runs import RunRow
+
+SHOWN = 10  # wrong predictions printed; --json has all that are explained
+
+
+def classify(wanted: argparse.Namespace) -> int:
+    """Print error, macro-F1, calibration, classes, confusion and what misled."""
+    db = open_database(wanted.store)
+    run = find_run(db, wanted.run)
+    try:
+        found = classify_run(db, run, _snapshot(db, run, wanted.minibatch))
+    except ClassError as error:
+        raise Mistake(str(error)) from error
+    frame = _frame(db, run, found.snapshot)
+    facts = class_facts(found, frame)
+    if wanted.json:
+        _say(json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=1))
+        return 0
+    _print(facts, found)
+    return 0
+
+
+def class_facts(found: Classified, frame: Frame) -> dict[str, Any]:
+    """What ``classify --json`` says; every number as the page shows it."""
+    scores = found.scores
+    curve = scores.reliability
+    return {
+        "run": found.run,
+        "snapshot": found.snapshot,
+        "minibatch": found.minibatch,
+        "documents": scores.documents,
+        "error": scores.error,
+        "majority_error": scores.majority_error,
+        "macro_f1": scores.macro_f1,
+        "log_loss": scores.log_loss,
+        "calibration_error": scores.ece,
+        "calibration": [
+            {"documents": int(count), "confidence": float(sure), "accuracy": float(right)}
+            for count, sure, right in zip(curve.counts, curve.confidence, curve.accuracy, strict=True)
+        ],
+        "layers": list(found.carried),
+        "classes": [
+            {
+                "class": name,
+                "train": int(found.train_counts[place]),
+                "test": int(found.test_counts[place]),
+                "precision": float(scores.precision[place]),
+                "recall": float(scores.recall[place]),
+                "f1": float(scores.f1[place]),
+            }
+            for place, name in enumerate(found.names)
+        ],
+        "confusion": scores.confusion.tolist(),
+        "misled": [_misled(each, found, frame) for each in found.misled],
+    }
+
+
+def _misled(each: Misled, found: Classified, frame: Frame) -> dict[str, Any]:
+    return {
+        "document": each.document,
+        "class": found.names[each.label],
+        "predicted": found.names[each.predicted],
+        "probability": each.probability,
+        "share": each.share,
+        "path": [{"topic": identity(node), "rank": frame.rank(node), "title": frame.title(node)} for node in each.path],
+    }
+
+
+def _print(facts: dict[str, Any], found: Classified) -> None:
+    _say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
+    naive = _percent(facts["majority_error"])
+    _say(f"error              {_percent(facts['error'])}  (always the commonest class: {naive})")
+    _say(f"macro-F1           {facts['macro_f1']:.4f}")
+    _say(f"log loss           {facts['log_loss']:.4f}")
+    _say(f"calibration error  {_percent(facts['calibration_error'])}")
+    for layer, part in enumerate(facts["layers"], start=1):
+        _say(f"layer {layer} carries    {_percent(part)} of the predictions")
+    width = max(len(name) for name in found.names)
+    _say(f"\n{'class':<{width}}  {'train':>8} {'test':>8} {'precision':>9} {'recall':>7} {'F1':>7}")
+    for row in facts["classes"]:
+        scores = f"{row['precision']:>9.3f} {row['recall']:>7.3f} {row['f1']:>7.3f}"
+        _say(f"{row['class']:<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}")
+    if facts["misled"]:
+        _say(
+            f"\nthe surest wrong predictions, and the path that misled ({len(facts['misled'])} explained with --json):"
+        )
+    for row in facts["misled"][:SHOWN]:
+        path = " > ".join(f"{step['topic']} {step['title']}" for step in row["path"])
+        _say(
+            f"  document {row['document']}: {row['class']} taken for {row['predicted']} "
+            f"({_percent(row['probability'])}) by {path}"
+        )
+
+
+def _snapshot(db: Database, run: RunRow, minibatch: int | None) -> int:
+    if minibatch is None:
+        return 0
+    rows = [row for row in snapshots.every(db, run.number) if row.minibatch <= minibatch]
+    if not rows:
+        raise Mistake(f"run {run.number} has no snapshot at or before mini-batch {minibatch}")
+    return max(rows, key=lambda row: row.minibatch).number
+
+
+def _frame(db: Database, run: RunRow, snapshot: int) -> Frame:
+    about = corpora.get(db, run.corpus)
+    words, names = corpora.vocabulary(db, run.corpus), labels.every(db, run.number)
+    row = find_snapshot(db, run.number, snapshot)
+    return build_frame(snapshots.load(db, snapshot), words, names, run, row, image_shape=about.image_shape)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.2f} %"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")

@@ -1,0 +1,168 @@
+"""What a run says of the classes of its test documents: predictions, how good they are, and what misled them.
+
+Predictions are made by the run's own kernel under the topics of a stored snapshot
+(:mod:`app.placing`), without showing it the labels.  They are computed once for a snapshot and shared.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from app.class_cache import ClassError, Classified, Misled
+from app.placing import Placer, find_snapshot, open_placer
+from engine import classify, models, paths, settings
+from engine.contract import Array, Batch, Facts, FloatArray
+from engine.corpus import TEST, TRAIN
+from engine.tree import Node
+from store import corpora, snapshots
+from store.corpora import CorpusArrays, CorpusRow
+from store.database import Database
+from store.runs import RunRow
+
+BLOCK = 1000  # documents predicted at a time
+MOST_MISLED = 200  # wrong predictions explained: the surest ones
+PATHS = 12  # of a document, looked through for the one that misled
+
+
+def predicts(run: RunRow, corpus: CorpusRow) -> bool:
+    """Whether the model of a run predicts the classes of a corpus."""
+    if len(corpus.label_names) < 2:
+        return False
+    module = models.load(run.model)
+    facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names))
+    kernel = module.build(settings.from_json(module.Config, run.settings), facts, n_threads=1)
+    return kernel.predict is not None
+
+
+def classify_run(db: Database, run: RunRow, snapshot: int = 0) -> Classified:
+    """Predict the class of every labelled test document; waits for the store and, once, for the compiler.
+
+    Parameters
+    ----------
+    db : Database
+    run : RunRow
+    snapshot : int
+        0 = the newest.
+
+    Raises
+    ------
+    ClassError
+        When the model predicts no labels, or no test document has one.
+    store.errors.NotFound
+        When there is no such snapshot.
+    """
+    chosen = find_snapshot(db, run.number, snapshot)
+    placer = open_placer(db, run, chosen)
+    names = placer.corpus.label_names
+    predict = placer.kernel.predict
+    if predict is None:
+        raise ClassError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
+    counts = corpora.load(db, placer.corpus.number)
+    documents = np.flatnonzero((counts.part == TEST) & (counts.labels >= 0))
+    if not len(documents) or len(names) < 2:
+        raise ClassError(
+            f"no test document of {placer.corpus.name} has a label, so predictions have nothing to be compared with"
+        )
+    probabilities, theta = _predict(placer, predict, counts, documents)
+    labels = counts.labels[documents].astype(np.int64)
+    try:
+        scores = classify.scores(probabilities, labels)
+    except ValueError as error:
+        raise ClassError(f"run {run.number} at mini-batch {chosen.minibatch:,}: {error}") from error
+    arrays = snapshots.load(db, chosen.number)
+    weights, topics = _layers(arrays, "model.class_weights"), _layers(arrays, "names")
+    return Classified(
+        run=run.number,
+        snapshot=chosen.number,
+        minibatch=chosen.minibatch,
+        names=names,
+        train_counts=_of_class(counts, TRAIN, len(names)),
+        test_counts=_of_class(counts, TEST, len(names)),
+        documents=documents,
+        labels=labels,
+        probabilities=probabilities,
+        scores=scores,
+        carried=tuple(classify.carried(weights, theta, probabilities).tolist()) if weights else (),
+        misled=tuple(
+            each._replace(path=_named(each.path, topics))
+            for each in _misled(placer, weights, theta, documents, labels, probabilities)
+        ),
+    )
+
+
+def _layers(arrays: dict[str, Array], name: str) -> list[Array]:
+    """The arrays ``name.0``, ``name.1`` ... of a snapshot; none where it has none."""
+    found: list[Array] = []
+    while (key := f"{name}.{len(found)}") in arrays:
+        found.append(arrays[key])
+    return found
+
+
+def _named(path: tuple[Node, ...], topics: list[Array]) -> tuple[Node, ...]:
+    """Topics by their numbers for the life of the run, instead of by their present columns."""
+    return tuple(Node(node.layer, int(topics[node.layer - 1][node.column])) if topics else node for node in path)
+
+
+def _predict(
+    placer: Placer, predict: Callable[..., FloatArray], counts: CorpusArrays, documents: Array
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Probabilities (n, C) and activations (n, K_l) of documents; the kernel does not see their labels."""
+    seed, state = placer.run.seed, placer.state
+    rows, places = [], []
+    for begin in range(0, len(documents), BLOCK):
+        batch = _batch(counts, documents[begin : begin + BLOCK])
+        with placer.lock:
+            rows.append(predict(seed, state, batch))
+            places.append(placer.kernel.infer(seed, state, batch, None).theta)
+    return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*places, strict=True)]
+
+
+def _batch(counts: CorpusArrays, documents: Array) -> Batch:
+    lengths = counts.starts[documents + 1] - counts.starts[documents]
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    cells = np.repeat(counts.starts[documents] - starts[:-1], lengths) + np.arange(starts[-1])
+    hidden = np.full(len(documents), -1, dtype=np.int32)
+    return Batch(counts.words[cells], counts.values[cells], starts, hidden, documents.astype(np.int64))
+
+
+def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
+    chosen = counts.labels[(counts.part == part) & (counts.labels >= 0)]
+    return np.bincount(chosen, minlength=n_classes)
+
+
+def _misled(
+    placer: Placer,
+    weights: list[Array],
+    theta: list[FloatArray],
+    documents: Array,
+    labels: Array,
+    probabilities: FloatArray,
+) -> tuple[Misled, ...]:
+    predicted = probabilities.argmax(axis=1)
+    wrong = np.flatnonzero(predicted != labels)
+    surest = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][:MOST_MISLED]
+    found = []
+    for row in surest.tolist():
+        ends = int(labels[row]), int(predicted[row])
+        path = misleading_path(placer.topics.phi, [layer[row] for layer in theta], weights, *ends)
+        sure = float(probabilities[row, ends[1]])
+        found.append(Misled(int(documents[row]), *ends, sure, path.nodes, path.share))
+    return tuple(found)
+
+
+def misleading_path(phi: Any, theta: list[Array], weights: list[Array], label: int, predicted: int) -> paths.Path:
+    """The path of a document that speaks most for the predicted class against the true one.
+
+    What a path says is its share of the document times the sum, over its topics, of their weight for the one
+    class less that for the other.  Without weights it is the path with the largest share.
+    """
+    found = paths.best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
+    if not weights:
+        return found[0]
+
+    def says(path: paths.Path) -> float:
+        steps = (weights[node.layer - 1][:, node.column] for node in path.nodes)
+        return path.share * sum(float(step[predicted] - step[label]) for step in steps)
+
+    return max(found, key=says)

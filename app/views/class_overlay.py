@@ -1,0 +1,49 @@
+"""What the topics of a tree say about one class: a number each, its sign, and its size beside the largest."""
+
+from typing import NamedTuple
+
+from app.frame import Frame
+from engine.tree import Node
+
+
+class ClassOverlay(NamedTuple):
+    """One class over a frame.
+
+    Attributes
+    ----------
+    name : str
+    most : float
+        The largest weight, of either sign, of any topic for any class.
+    """
+
+    frame: Frame
+    label: int
+    name: str
+    most: float
+
+    def weight(self, node: Node) -> float:
+        """How much a topic speaks for the class, less the mean over classes."""
+        return self.frame.opinion(node, self.label)
+
+    def part(self, node: Node) -> float:
+        """The same beside the largest, -1 to 1."""
+        return self.weight(node) / self.most if self.most > 0 else 0.0
+
+    def words(self, node: Node) -> str:
+        """Say it."""
+        weight = self.weight(node)
+        verb = "speaks for" if weight > 0 else "speaks against" if weight < 0 else "is silent about"
+        return f"{verb} {self.name} ({signed(weight)})"
+
+
+def class_overlay(frame: Frame, label: int) -> ClassOverlay | None:
+    """The overlay of class ``label``, counted from 1; None without such a class."""
+    if not 1 <= label <= len(frame.classes):
+        return None
+    most = max(float(abs(layer).max()) for layer in frame.class_weights)
+    return ClassOverlay(frame, label - 1, frame.classes[label - 1], most)
+
+
+def signed(value: float) -> str:
+    """A number that shows its sign, with a minus of its own width."""
+    return f"{value:+.2f}".replace("-", "−")
