@@ -21,6 +21,7 @@ from app.actions import Actions
 from app.board import Board
 from app.component import Component, Message, served
 from app.feed import TROUBLE, Feed, Tick
+from app.pages.classes import classes_page
 from app.pages.compare import compare_page
 from app.pages.documents import documents_page
 from app.pages.explore import explore_page
@@ -36,6 +37,7 @@ PAGES: dict[str, Callable[[session.Context], Viewable]] = {
     "runs": runs_page,
     "watch": watch_page,
     "explore": explore_page,
+    "classes": classes_page,
     "compare": compare_page,
     "documents": documents_page,
     "guide": guide_page,
@@ -97,6 +99,7 @@ class Shell:
         self._document: Any = pn.state.curdoc
         self._loop = IOLoop.current()
         self._drawn = False
+        self._wondered: set[int] = set()  # runs about which the store was asked whether they predict classes
         self._early: list[Callable[[], None]] = []
         self._open = True
         self._listeners: list[Callable[[Tick], None]] = []
@@ -172,6 +175,7 @@ class Shell:
         early, self._early = self._early, []
         for call in early:
             self._next(call)
+        self._draw_bar()
 
     def _deliver(self, then: Callable[[Any], None], future: "Future[Any]") -> None:
         self._ring(partial(self._finish, then, future))
@@ -255,9 +259,18 @@ class Shell:
         feed, view = self._site.feed, self.view
         run = feed.run(view.run)
         state = feed.state(view.run)
-        place = topbar.Place(view.page, run, state, self._pinned())
+        place = topbar.Place(view.page, run, state, self._pinned(), self._predicts(view.run))
         self._bar.html = topbar.top_bar(place, feed.runs(), feed.trouble)
         self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
+
+    def _predicts(self, run: int) -> bool:
+        """Whether a run predicts classes; asked in the background, once the page stands."""
+        classes = self._site.feed.classes
+        known = classes.known_to_predict(run)
+        if known is None and self._drawn and run and run not in self._wondered:
+            self._wondered.add(run)
+            self.later(partial(classes.predicts, run), lambda _: self._draw_bar())
+        return bool(known)
 
     def _pinned(self) -> str:
         latest = self._site.feed.latest(self.view.run)

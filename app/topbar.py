@@ -14,6 +14,7 @@ PLACES = (
     ("runs", "Runs", "list"),
     ("watch", "Watch", "pulse"),
     ("explore", "Explore", "tree"),
+    ("classes", "Classes", "target"),
     ("compare", "Compare", "compare"),
     ("documents", "Documents", "page"),
     ("guide", "Guide", "book"),
@@ -32,12 +33,15 @@ class Place(NamedTuple):
         Its state to show.
     pinned : str
         A sentence when an older snapshot is shown, else empty.
+    predicts : bool
+        Whether the run's model predicts classes, which have a page of their own then.
     """
 
     page: str
     run: RunFacts | None
     state: str
     pinned: str = ""
+    predicts: bool = False
 
 
 def top_bar(place: Place, everyone: Sequence[RunFacts], trouble: str = "") -> str:
@@ -69,13 +73,13 @@ def top_bar(place: Place, everyone: Sequence[RunFacts], trouble: str = "") -> st
         aria_label="Copy link",
     )
     return (
-        f'<div class="tp-bar">{brand}{_nav(place.page)}'
+        f'<div class="tp-bar">{brand}{_nav(place)}'
         f'<div class="tp-bar-run">{_run(place, everyone)}</div>{share}</div>'
         f"{_line(place)}{_trouble(trouble)}"
     )
 
 
-def _nav(page: str) -> str:
+def _nav(place: Place) -> str:
     links = (
         element(
             "a",
@@ -84,9 +88,10 @@ def _nav(page: str) -> str:
             data_do="go",
             data_page=name,
             data_go=True,
-            aria_current="page" if name == page else None,
+            aria_current="page" if name == place.page else None,
         )
         for name, word, mark in PLACES
+        if name != "classes" or place.predicts or place.page == name
     )
     return f'<nav class="tp-nav" aria-label="Pages">{"".join(links)}</nav>'
 

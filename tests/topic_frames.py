@@ -58,3 +58,16 @@ def make_frame(
         SimpleNamespace(number=3, minibatch=700),
         image_shape=image_shape,
     )
+
+
+CLASSES = ("space", "<b>sport</b>", "medicine & more")
+
+
+def frame_with_classes() -> Frame:
+    """The usual frame, of a model whose topics speak for classes."""
+    made = arrays()
+    rng = np.random.default_rng(2)
+    for layer, width in enumerate((24, 12, 6)):
+        made[f"model.class_weights.{layer}"] = rng.normal(size=(3, width)).astype(np.float32)
+    run, snapshot = SimpleNamespace(number=7, seed=5, corpus_name="news"), SimpleNamespace(number=3, minibatch=700)
+    return build_frame(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)

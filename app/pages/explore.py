@@ -28,19 +28,8 @@ from engine.tree import Node
 _WIDE_TAB = "wide"
 _RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
 _SHOWN = (
-    "page",
-    "run",
-    "snapshot",
-    "layer",
-    "topic",
-    "roots",
-    "closed",
-    "hidden",
-    "most",
-    "threshold",
-    "direction",
-    "part",
-    "tab",
+    *("page", "run", "snapshot", "layer", "topic", "tab"),
+    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label"),
 )
 
 
@@ -95,9 +84,10 @@ class Explorer:
             view.threshold,
             view.direction,
             view.part,
-            _nodes(view.closed),
-            _nodes(view.hidden),
-            view.most,
+            closed=_nodes(view.closed),
+            without=_nodes(view.hidden),
+            cap=view.most,
+            label=view.label,
         )
 
     def _roots(self) -> tuple[Node, ...]:

@@ -14,7 +14,19 @@ from app.session import Context
 from app.views.markup import element
 
 FIRST = "index"
-ORDER = ("index", "watch", "explore", "compare", "documents", "runs", "corpora", "models", "store", "commands")
+ORDER = (
+    "index",
+    "watch",
+    "explore",
+    "classes",
+    "compare",
+    "documents",
+    "runs",
+    "corpora",
+    "models",
+    "store",
+    "commands",
+)
 
 
 def chapters() -> dict[str, str]:

@@ -108,7 +108,7 @@ def draw(
     edges = frame.edges(choice.threshold)
     onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = class_overlay(frame, choice.label)
-    look = Look(theme, caption(frame, choice), onward, choice.direction, selected, opinion)
+    look = Look(theme, caption(frame, choice), onward, choice.direction, selected, opinion=opinion)
     return Drawing(tree_svg(Scene(frame, part, contents, layout), look), part, layout, more)
 
 

@@ -1,5 +1,6 @@
 """Predictions of a run: made without the labels, once for a snapshot, and explained by paths."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from class_samples import WRONG, label, plant
 from placing_samples import NAMES, plain_model
 
-from app import classes
+from app import classes, cli
 from app.class_cache import ClassCache, ClassError
 from app.classes import classify_run
 from engine.tree import Node
@@ -129,3 +130,26 @@ def test_whether_a_run_predicts_is_asked_once_and_then_known(db, monkeypatch):
     assert cache.known_to_predict(telling.number) is None
     assert (cache.predicts(telling.number), cache.predicts(silent.number)) == (True, False)
     assert cache.known_to_predict(telling.number) is True
+
+
+def test_the_command_prints_the_scores_and_its_json_has_all_of_them(db, tmp_path, capsys):
+    plant(db)
+    store = str(tmp_path / "store.db")
+    assert cli.main(["classify", "last", "--store", store, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["error"] == pytest.approx(0.6)
+    assert [row["class"] for row in told["classes"]] == list(NAMES)
+    assert sum(map(sum, told["confusion"])) == told["documents"] == 5
+    assert [step["topic"] for step in told["misled"][0]["path"]][0].startswith("L2:")
+    assert cli.main(["classify", "1", "--store", store]) == 0
+    said = capsys.readouterr().out
+    assert "error              60.00 %" in said
+    assert "taken for" in said
+
+
+def test_the_command_says_in_one_sentence_that_a_run_predicts_nothing(db, tmp_path, capsys):
+    plant(db, classes=False)
+    assert cli.main(["classify", "1", "--store", str(tmp_path / "store.db")]) == 2
+    assert "learns topics without labels" in capsys.readouterr().err
+    assert cli.main(["classify", "1", "--minibatch", "3", "--store", str(tmp_path / "store.db")]) == 2
+    assert "no snapshot at or before mini-batch 3" in capsys.readouterr().err

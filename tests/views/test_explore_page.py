@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from topic_frames import make_frame
+from topic_frames import frame_with_classes, make_frame
 
 from app.feed import Tick
 from app.frame import Frame, identity
@@ -255,3 +255,13 @@ def test_another_cut_of_the_graph_begins_with_few_topics_again(frame: Frame) -> 
     session.hear("more", layer=1)
     session.hear("direction", value="up")
     assert session.view.most == View().most
+
+
+def test_the_class_in_the_address_is_shown_on_the_tree_and_can_be_changed() -> None:
+    session = Session(frame_with_classes(), threshold=0.5, label=2)
+    assert session.page._tree.svg.count('class="tp-opinion"') == len(session.shown())
+    assert '<option value="2" selected>' in session.page._controls.html
+    session.hear("label", value="0")
+    assert "tp-opinion" not in session.page._tree.svg
+    session.hear("label", value="nonsense")
+    assert session.view.label == 0

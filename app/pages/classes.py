@@ -1,0 +1,128 @@
+"""Classes: how good a run's predictions are, of which classes, by which topics, and what misled them."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from panel.viewable import Viewable
+
+from app.board import Board, Message
+from app.class_cache import ClassError, Classified
+from app.feed import Tick
+from app.frame import Frame, identity, parse_identity
+from app.session import Context
+from app.views.class_report import Told, class_report, waiting
+from store import corpora
+from store.errors import NotFound
+
+_SHOWN = ["page", "run", "snapshot", "label", "threshold"]
+
+
+class _Read(NamedTuple):
+    """What was asked, and the answer: predictions with what goes with them, or a sentence."""
+
+    run: int
+    snapshot: int
+    found: Classified | None = None
+    frame: Frame | None = None
+    titles: dict[int, str] = {}  # noqa: RUF012 - never changed
+    sentence: str = ""
+
+
+class Classes:
+    """The classes page of one session.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._read: _Read | None = None
+        self._asked: tuple[int, int] | None = None
+        self.board = Board(heard=self._hear, sheets=["classes"])
+        context.view.param.watch(self._on_view, _SHOWN)
+        context.on_tick(self._on_tick)
+        self._fetch()
+
+    def _on_view(self, *events: Any) -> None:
+        view = self._context.view
+        if view.page != "classes":
+            return
+        if self._read is None or {event.name for event in events} & {"run", "snapshot", "page"}:
+            self._fetch()
+        else:
+            self._draw()
+
+    def _on_tick(self, tick: Tick) -> None:
+        view = self._context.view
+        if view.page != "classes" or view.run not in tick.snapshots | tick.labels:
+            return
+        if self._read is None or self._read.found is None:
+            self._fetch()
+        else:
+            self._draw()
+
+    def _fetch(self, *, again: bool = False) -> None:
+        view = self._context.view
+        key = (view.run, view.snapshot)
+        if self._context.feed.run(view.run) is None:
+            self.board.html = waiting("Choose a run in the bar above.", over=True)
+        elif not again and self._read is not None and self._read[:2] == key and self._read.found is not None:
+            self._draw()
+        elif self._asked != key:
+            self._asked = key
+            self.board.html = waiting("Predicting the class of every labelled test document …")
+            self._context.later(partial(self._work, *key), self._take)
+
+    def _work(self, run: int, snapshot: int) -> _Read:
+        feed = self._context.feed
+        try:
+            found = feed.classes.fetch(run, snapshot)
+        except (ClassError, NotFound) as error:
+            text = str(error)
+            return _Read(run, snapshot, sentence=f"{text[0].upper()}{text[1:]}.")
+        row = feed.run(run)
+        numbers = [each.document for each in found.misled]
+        documents = corpora.documents(self._context.db, row.corpus, numbers) if row is not None else []
+        titles = {document.number: document.title for document in documents}
+        return _Read(run, snapshot, found, feed.frame(run, found.snapshot), titles)
+
+    def _take(self, read: _Read) -> None:
+        self._asked = None
+        if read[:2] == (self._context.view.run, self._context.view.snapshot):
+            self._read = read
+            self._draw()
+        else:
+            self._fetch()
+
+    def _draw(self) -> None:
+        read, view = self._read, self._context.view
+        if read is None or read.found is None or read.frame is None:
+            self.board.html = waiting(read.sentence if read else "", over=True)
+            return
+        latest = self._context.feed.latest(view.run)
+        newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
+        label = view.label if view.label <= len(read.found.names) else 0
+        told = Told(
+            read.found, read.frame, read.titles, label, view.threshold, latest.minibatch if latest and newer else 0
+        )
+        self.board.html = class_report(told)
+
+    def _hear(self, message: Message) -> None:
+        view = self._context.view
+        match message:
+            case {"do": "label", "value": str(text)} if text.isdecimal():
+                view.label = 0 if int(text) == view.label else int(text)
+            case {"do": "update"}:
+                self._fetch(again=True)
+            case {"do": "tree", "value": str(text)} if text.isdecimal():
+                view.param.update(page="explore", label=int(text), tab="")
+            case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
+                chosen = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
+                view.param.update(page="explore", tab="", **chosen)
+
+
+def classes_page(context: Context) -> Viewable:
+    """The page about the classes that a run predicts."""
+    return Classes(context).board

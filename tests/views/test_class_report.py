@@ -1,0 +1,174 @@
+"""The classes page says every number, escapes every word, and follows the class looked at."""
+
+import dataclasses
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from topic_frames import CLASSES, arrays, frame_with_classes, vocabulary
+
+from app.class_cache import Classified, Misled
+from app.frame import Frame, build_frame
+from app.views.class_overlay import class_overlay, signed
+from app.views.class_report import Told, class_report
+from app.views.detail import topic_detail
+from app.views.heat import colour, heat_table, ink
+from app.views.palette import LIGHT
+from app.views.picture import Choice, draw, first_roots
+from engine.classify import scores
+from engine.tree import Node
+
+
+@pytest.fixture
+def frame() -> Frame:
+    return frame_with_classes()
+
+
+@pytest.fixture
+def told(frame: Frame) -> Told:
+    probabilities = np.array([[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])
+    labels = np.array([0, 1, 1, 2])
+    found = Classified(
+        run=7,
+        snapshot=3,
+        minibatch=700,
+        names=CLASSES,
+        train_counts=np.array([30, 10, 20]),
+        test_counts=np.array([1, 2, 1]),
+        documents=np.array([4, 5, 6, 7]),
+        labels=labels,
+        probabilities=probabilities,
+        scores=scores(probabilities, labels),
+        carried=(0.7, 0.2, 0.1),
+        misled=(Misled(5, 1, 0, 0.7, (Node(3, 0), Node(2, 1), Node(1, 2)), 0.4),),
+    )
+    return Told(found, frame, {5: "a <i>title</i>"}, 0, 0.5, 0)
+
+
+def test_the_page_says_what_the_scores_are(told: Told) -> None:
+    text = class_report(told)
+    for said in (
+        "25.00%",
+        "25.00% sure" if False else "50.00% by always",
+        "700",
+        "4 labelled test documents",
+        "3.0 to 1",
+    ):
+        assert said in text
+    assert f"{told.found.scores.macro_f1:.3f}" in text
+    assert f"{told.found.scores.ece:.2%}" in text
+
+
+def test_names_and_titles_that_look_like_markup_are_text(told: Told) -> None:
+    text = class_report(told)
+    assert "<b>sport</b>" not in text
+    assert "<i>title</i>" not in text
+    assert "&lt;b&gt;sport&lt;/b&gt;" in text
+
+
+def test_a_wrong_prediction_is_listed_under_its_path(told: Told) -> None:
+    text = class_report(told)
+    group = text[text.index('class="cl-misled"') :]
+    assert re.findall(r'data-id="(L\d+:\d+)"', group[: group.index("<ul>")]) == ["L3:1", "L2:2", "L1:3"]
+    assert "70% sure" in group
+
+
+def test_a_class_without_mistakes_has_none_listed(told: Told) -> None:
+    assert 'class="cl-misled"' not in class_report(told._replace(label=3))
+    assert 'class="cl-misled"' in class_report(told._replace(label=2))
+
+
+def test_paths_that_speak_for_a_class_begin_with_the_most_telling(told: Told) -> None:
+    text = class_report(told._replace(label=2))
+    part = text[text.index('class="cl-paths"') : text.index("Show on the tree")]
+    values = [float(number.replace("−", "-")) for number in re.findall(r"<b>([+−][\d.]+)</b></li>", part)]
+    assert len(values) > 1
+    assert values == sorted(values, reverse=True)
+    assert "Choose a class above" in class_report(told)
+
+
+def test_weights_that_no_topic_has_leave_layers_and_paths_unsaid(told: Told) -> None:
+    plain = dataclasses.replace(told.frame, classes=(), class_weights=())
+    text = class_report(told._replace(frame=plain, found=dataclasses.replace(told.found, carried=())))
+    assert "gives no topic a weight of its own" in text
+    assert "cl-paths" not in text
+
+
+def test_a_newer_snapshot_is_offered(told: Told) -> None:
+    assert 'data-do="update"' in class_report(told._replace(newest=900))
+    assert 'data-do="update"' not in class_report(told)
+
+
+def test_too_many_classes_for_a_heat_map_give_the_most_frequent_mistakes(told: Told) -> None:
+    many = 30
+    probabilities = np.full((3, many), 0.01)
+    probabilities[:, 4] = 0.71
+    labels = np.array([4, 7, 7])
+    counts = np.ones(many, dtype=int)
+    found = dataclasses.replace(
+        told.found,
+        names=tuple(f"class {k}" for k in range(many)),
+        scores=scores(probabilities, labels),
+        train_counts=counts,
+        test_counts=counts,
+        misled=(),
+    )
+    text = class_report(told._replace(found=found))
+    assert "cl-heat" not in text
+    assert "<b>2</b> class 7 taken for class 4" in text
+
+
+def test_every_number_of_a_heat_map_is_read_on_its_colour() -> None:
+    def luminance(shade: str) -> float:
+        channels = [int(shade[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for part in np.linspace(0, 1, 101):
+        light, dark = sorted((luminance(colour(part)), luminance(ink(part))), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) > 4.0, part
+
+
+def test_a_heat_map_has_a_cell_for_every_pair() -> None:
+    text = heat_table(("a", "b"), [[3, 1], [0, 2]], "true")
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == ["3", "1", "·", "2"]
+    assert "a taken for b: 1 (25.0 % of the row)" in text
+
+
+def test_the_tree_shows_the_weight_for_a_class_on_every_topic(frame: Frame) -> None:
+    roots = first_roots(frame)
+    plain, shown = (draw(frame, Choice(roots, 1.0, label=label)) for label in (0, 2))
+    assert plain.svg.count("tp-opinion") == 0
+    assert shown.svg.count('class="tp-opinion"') == len(shown.part.nodes)
+    weight = frame.class_weights[2][1, roots[0].column]
+    assert f">{signed(float(weight))}</text>" in shown.svg
+    assert "&lt;b&gt;sport&lt;/b&gt;" in shown.svg
+    paper = draw(frame, Choice(roots, 1.0, label=2), theme=LIGHT).svg
+    assert "var(--" not in paper
+    assert "colour: weight for" in paper
+
+
+def test_the_largest_weight_of_all_is_the_measure_of_every_tint(frame: Frame) -> None:
+    parts = []
+    for label in (1, 2, 3):
+        overlay = class_overlay(frame, label)
+        assert overlay is not None
+        parts += [overlay.part(Node(layer, k)) for layer in (1, 2, 3) for k in range(frame.widths[layer - 1])]
+    assert max(map(abs, parts)) == pytest.approx(1.0)
+    assert class_overlay(frame, 0) is None
+    assert class_overlay(frame, 4) is None
+
+
+def test_a_topic_says_for_which_classes_it_speaks(frame: Frame) -> None:
+    text = topic_detail(frame, Node(2, 3), 1.0, [], root=False)
+    part = text[text.index("<h3>Classes") : text.index("Documents that use it most")]
+    shown = [float(number.replace("−", "-")) for number in re.findall(r"<small>([+−][\d.]+)</small>", part)]
+    np.testing.assert_allclose(shown, sorted(frame.class_weights[1][:, 3], reverse=True), atol=0.006)
+
+
+def test_weights_for_other_classes_than_the_corpus_has_are_left_out() -> None:
+    made = arrays() | {"model.class_weights.0": np.ones((2, 24))}
+    run, snapshot = SimpleNamespace(number=7, seed=5, corpus_name="news"), SimpleNamespace(number=3, minibatch=700)
+    frame = build_frame(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)
+    assert (frame.classes, frame.class_weights) == ((), ())
