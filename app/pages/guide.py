@@ -15,17 +15,8 @@ from app.views.markup import element
 
 FIRST = "index"
 ORDER = (
-    "index",
-    "watch",
-    "explore",
-    "classes",
-    "compare",
-    "documents",
-    "runs",
-    "corpora",
-    "models",
-    "store",
-    "commands",
+    *("index", "watch", "explore", "classes", "compare"),
+    *("documents", "runs", "corpora", "models", "store", "commands"),
 )
 
 

@@ -140,7 +140,7 @@ def test_the_command_prints_the_scores_and_its_json_has_all_of_them(db, tmp_path
     assert told["error"] == pytest.approx(0.6)
     assert [row["class"] for row in told["classes"]] == list(NAMES)
     assert sum(map(sum, told["confusion"])) == told["documents"] == 5
-    assert [step["topic"] for step in told["misled"][0]["path"]][0].startswith("L2:")
+    assert told["misled"][0]["path"][0]["topic"].startswith("L2:")
     assert cli.main(["classify", "1", "--store", store]) == 0
     said = capsys.readouterr().out
     assert "error              60.00 %" in said
