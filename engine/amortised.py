@@ -120,8 +120,9 @@ def advance(
         address = Address(seed, streams.CHAIN, (clock << _SAMPLE_BITS) + kept)
         theta = sample(at, state, address, observed, smooth=not at.config.refine)
         if at.config.refine:
-            local = locals_of(at, glob, state, address, observed, theta)
-            more = at.sampler.rate(glob, address, observed, scored, local, Sweeps(at.config.refine, 1))
+            local = locals_of(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
+            sweeping = address._replace(purpose=streams.INFER)  # numbers of its own, as the draw of topics has
+            more = at.sampler.rate(glob, sweeping, observed, scored, local, Sweeps(at.config.refine, 1))
             rates = Rates(rates.cells + more.cells, rates.totals + more.totals)
             continue
         encoder.rates_at(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)

@@ -96,7 +96,8 @@ def pruned(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray,
     """Weights (or their moments) with only these units of the top layer (DATM Algorithm 2)."""
     w3, b3, w1, b1, w2, b2 = weights[-PER_LAYER:]
     square = np.ix_(columns, columns)
-    return (*weights[:-PER_LAYER], w3[:, columns], b3[columns], w1[square], b1[columns], w2[square], b2[columns])
+    w3 = np.ascontiguousarray(w3[:, columns])  # choosing columns turns a table round
+    return (*weights[:-PER_LAYER], w3, b3[columns], w1[square], b1[columns], w2[square], b2[columns])
 
 
 def read(weights: tuple[FloatArray, ...], n_layers: int, batch: Batch, first: int, last: int) -> list[FloatArray]:
@@ -238,7 +239,7 @@ def scatter(d_words: FloatArray, words: Array, counts: Array, starts: Array, row
 
 
 def softplus(x: FloatArray) -> FloatArray:
-    """ln(1 + e^x), never 0 and never infinite for finite x."""
+    """ln(1 + e^x): never infinite for finite x, and 0 only where e^x is."""
     return np.asarray(np.logaddexp(0.0, x))
 
 
@@ -273,9 +274,8 @@ def likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, 
             rate = 0.0
             for k in range(width):
                 rate += topics[k] * theta[j, k]
-            rate = max(rate, TINY)
-            share = counts[cell] / rate
-            value[j] += counts[cell] * np.log(rate)
+            share = counts[cell] / rate if rate > TINY else 0.0
+            value[j] += counts[cell] * np.log(max(rate, TINY))
             shares[cell] = share
             for k in range(width):
                 d_theta[j, k] += share * topics[k]

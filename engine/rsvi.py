@@ -16,7 +16,7 @@ from engine.augment import normal
 from engine.contract import Array, FloatArray
 from engine.jit import compiled
 from engine.streams import positive, stream
-from engine.weibull import HIGH_SHAPE, LEAST_MEAN, LEAST_PRIOR, LEAST_THETA, LOW_SHAPE, MOST_THETA
+from engine.weibull import HELD_MEAN, HIGH_SHAPE, LEAST_MEAN, LEAST_PRIOR, LEAST_THETA, LOW_SHAPE, MOST_THETA
 
 STEPS = 5  # B: uniform numbers that bring a draw of shape k + B down to shape k
 
@@ -122,10 +122,10 @@ def pull_back(
     d_k = up * at.slope + reward[:, None] * at.score
     d_k = d_k - weight * ((k - a) * polygamma(1, k) + b * s - 1.0)
     d_log_s = up - weight * (k * b * s - a)
-    d_size = d_log_s / s
+    size = s * k if by_mean else s
+    d_size = np.where(size > HELD_MEAN, d_log_s / size, 0.0)
     if by_mean:
         d_k = d_k - d_log_s / k
-        d_size = d_log_s / (s * k)
     d_prior = -weight * (psi(a) - psi(k) - np.log(b * s))
     return np.where(at.moved, d_k, 0.0), d_size, np.where(prior > LEAST_PRIOR, d_prior, 0.0)
 

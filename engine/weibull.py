@@ -17,6 +17,7 @@ from engine.streams import positive, stream
 EULER = 0.57721566490153286061
 LOW_SHAPE, HIGH_SHAPE = 0.02, 1e4  # 1/k <= 50: Gamma(1 + 1/k) and the smallest scales stay within float64
 LEAST_MEAN = 1e-30
+HELD_MEAN = LEAST_MEAN * (1.0 + 1e-9)  # a mean not above it is held at LEAST_MEAN, give or take rounding
 LEAST_THETA, MOST_THETA = 1e-30, 1e30
 LEAST_PRIOR = 1e-2  # prior shapes below it count as it: dead topics would drown the bound, psi(a) falls like -1/a
 
@@ -122,9 +123,10 @@ def pull_back(
             d_log_s = up - weight * (bulk - a)
             if by_mean:
                 d_k += d_log_s * psi * inverse * inverse
-                d_size[j, i] = d_log_s / (s * exp(lgamma(1.0 + inverse))) if bulk > b * LEAST_MEAN else 0.0
+                middle = s * exp(lgamma(1.0 + inverse))
+                d_size[j, i] = d_log_s / middle if middle > HELD_MEAN else 0.0
             else:
-                d_size[j, i] = d_log_s / s if s > LEAST_MEAN else 0.0
+                d_size[j, i] = d_log_s / s if s > HELD_MEAN else 0.0
             d_shape[j, i] = d_k if at.moved[j, i] else 0.0
             d_prior[j, i] = 0.0
             if prior[j, i] > LEAST_PRIOR:

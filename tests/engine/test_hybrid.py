@@ -1,0 +1,133 @@
+"""Training of DATM as a whole: planted topics come back, the bound rises, and each setting does what it says."""
+
+import numba
+import numpy as np
+import pytest
+from plain_datm import case, rows
+from test_gibbs_oracles import bars, mismatch
+
+from engine import hybrid_step, schedule
+from engine.contract import Facts
+from engine.local import Collected
+from engine.models import datm
+
+compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many steps, too slow with the compiler off")
+
+
+def learnt(inference, n_steps, seed=1, **settings):
+    """Mean topics of the last fifth of training on bars, and the bound step by step."""
+    truth, table = bars()
+    special = {"layers": (10,), "batch_size": 40, "eta": 0.1, "kl_warm_up": 20, "learning_rate": 0.02} | settings
+    kernel = datm.build(datm.Config(inference=inference, **special), Facts(25, len(table)))
+    state, order = kernel.init(seed), np.random.default_rng(seed)
+    bounds, mean, kept = [], np.zeros(truth.shape), 0
+    for t in range(n_steps):
+        chosen = np.sort(order.choice(len(table), 40, replace=False))
+        docs = rows(table[chosen])._replace(documents=chosen.astype(np.int64))
+        state, info = kernel.step(seed, state, docs)
+        bounds.append(info.elbo)
+        if t >= 0.8 * n_steps:
+            mean, kept = mean + state.phi[0], kept + 1
+    return kernel, state, mismatch(mean / kept, truth), np.array(bounds)
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("inference", "counts", "n_steps", "limit"),
+    [("whai", "gibbs", 300, 0.12), ("whai", "encoder", 700, 0.2), ("iwhai", "encoder", 700, 0.2)],
+)
+def test_bars_are_recovered_and_the_bound_rises(inference, counts, n_steps, limit):
+    tries = [learnt(inference, n_steps, seed, counts=counts) for seed in (1, 2)]
+    assert min(found for _, _, found, _ in tries) < limit
+    for _, _, _, bounds in tries:
+        fifth = n_steps // 5
+        assert bounds[-fifth:].mean() > bounds[:10].mean() + 5.0
+        assert bounds[-fifth:].mean() > bounds[fifth : 2 * fifth].mean()
+
+
+@compiled
+@pytest.mark.parametrize("inference", ["wai", "ghai"])
+def test_the_bound_rises_under_every_other_inference(inference):
+    _, _, _, bounds = learnt(inference, 300, counts="encoder")
+    assert bounds[-60:].mean() > bounds[:10].mean() + 5.0
+
+
+@compiled
+def test_an_encoder_places_a_document_where_its_words_came_from():
+    """Documents of a single bar each: the topic of that bar has most of the document's activation."""
+    truth, _ = bars()
+    kernel, state, _, _ = learnt("whai", 300)
+    docs = rows(np.round(60 * truth.T).astype(int))
+    theta = kernel.infer(1, state, docs).theta[0]
+    rates = theta @ state.phi[0].T
+    distance = 0.5 * np.abs(rates / rates.sum(axis=1, keepdims=True) - truth.T).sum(axis=1)
+    assert np.median(distance) < 0.35
+    heaviest = state.phi[0][:, theta.argmax(axis=1)]
+    assert (0.5 * np.abs(heaviest - truth).sum(axis=0) < 0.2).sum() >= 9
+    assert (np.abs(theta.sum(axis=1) - 60) < 25).all()
+
+
+# ------------------------------------------------------------------ settings
+
+
+def gradient(this):
+    return [getattr(g, "values", g) for g in hybrid_step.learn(this.at, 7, this.state, this.docs, None).gradient]
+
+
+def test_the_divergence_weighs_its_share_of_the_warm_up():
+    """It rises in a straight line to step 10 and then stays: the gradients are those of that weight set by hand."""
+    this = case(kl_weight=0.8, kl_warm_up=10)
+    at = [gradient(this._replace(state=this.state._replace(t=np.array(t)))) for t in (4, 9, 20)]
+    for t, weight, found in zip((4, 9, 20), (0.4, 0.8, 0.8), at, strict=True):
+        plain = case(kl_weight=weight, kl_warm_up=0)
+        wanted = gradient(plain._replace(state=plain.state._replace(t=np.array(t))))
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_a_step_moves_the_encoder_by_adam_and_the_topics_by_their_counts():
+    this = case(layers=(5, 4), counts="encoder", learning_rate=0.01)
+    learned = hybrid_step.learn(this.at, 7, this.state, this.docs, None)
+    state, info = hybrid_step.step(this.at, 7, this.state, this.docs)
+    assert int(state.t) == int(this.state.t) + 1
+    assert info.elbo == learned.elbo
+    rate = 0.01 / np.sqrt(1 + 4 / hybrid_step.DECAY)
+    size = rate * np.sqrt(1 - 0.999**4) / (1 - 0.9**4)
+    for before, after, slope in zip(this.state.weights[1:], state.weights[1:], learned.gradient[1:], strict=True):
+        wanted = size * 0.1 * np.sign(slope) / np.sqrt(0.001)
+        np.testing.assert_allclose(after - before, np.where(np.abs(slope) > 1e-4, wanted, after - before), rtol=1e-2)
+    assert all((one != other).any() for one, other in zip(state.phi, this.state.phi, strict=True))
+
+
+@pytest.mark.parametrize("prior", ["matched", "paper"])
+@pytest.mark.parametrize("counts", ["gibbs", "encoder"])
+def test_r_is_learnt_where_the_prior_is_matched_and_one_where_it_is_the_papers(prior, counts):
+    this = case(layers=(5, 4), prior=prior, counts=counts, burn_in=1, collect=1)
+    state, _ = hybrid_step.step(this.at, 7, this.state, this.docs)
+    assert np.array_equal(state.r, this.state.r) == (prior == "paper")
+    if prior == "paper":
+        assert (state.r == 1).all()
+
+
+def test_counts_of_a_mini_batch_stand_for_the_whole_corpus():
+    """rho = N / batch size: 50 documents, 9 of them here."""
+    this = case(layers=(5, 4), counts="encoder")
+    theta = hybrid_step.learn(this.at, 7, this.state, this.docs, None).theta
+    got, draws = hybrid_step._counts(this.at, 7, this.state, this.docs, theta, 4)
+    assert draws == 1
+    assert got.tables[0].sum() == pytest.approx(this.docs.counts.sum() * 50 / 9)
+
+
+def test_topics_take_a_langevin_step_of_their_own_size():
+    this = case(layers=(5, 4), step=0.5, tau=3.0, kappa=0.6, scale_step=0.25)
+    rng = np.random.default_rng(3)
+    tables = [rng.gamma(1.0, 20.0, phi.shape) for phi in this.state.phi]
+    got = Collected(tables, rng.gamma(1.0, 5.0, 4), 30.0, np.zeros((0, 0)))
+    old = this.state._replace(scale=(np.full(5, 10.0), np.full(4, 20.0)), top_scale=np.array(8.0))
+    state, sizes = hybrid_step._diffuse(this.at, 7, old, got, 4)
+    eps = schedule.step_size(schedule.Schedule(0.5, 3.0, 0.6), 4)
+    for layer, table in enumerate(tables):
+        wanted = (1 - eps / 4) * old.scale[layer] + eps / 4 * table.sum(axis=0)
+        np.testing.assert_allclose(state.scale[layer], wanted, rtol=1e-12)
+        np.testing.assert_allclose(sizes[layer], eps / wanted, rtol=1e-12)
+    np.testing.assert_allclose(state.top_scale, (1 - eps / 4) * 8.0 + eps / 4 * 30.0, rtol=1e-12)
