@@ -146,6 +146,10 @@ class Frame:
         """Whether this snapshot has such a topic."""
         return 1 <= node.layer <= self.n_layers and node.column in self._places[node.layer - 1]
 
+    def node(self, layer: int, column: int) -> Node:
+        """Find the topic that is in a column of Phi^(layer) now."""
+        return Node(layer, int(self.names[layer - 1][column]) if self.names else column)
+
     def place(self, node: Node) -> int:
         """Find the column of Phi^(layer) in which a topic is now."""
         return self._places[node.layer - 1][node.column]

@@ -138,7 +138,9 @@ def _facts(
         "unknown": list(counted.unknown[:UNKNOWN]),
         "theta": [[float(value) for value in layer] for layer in placed.theta],
         "topics": [_topics(frame, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
-        "paths": [{"share": path.share, "topics": [_topic(frame, node) for node in path.nodes]} for path in found],
+        "paths": [
+            {"share": path.share, "topics": [_topic(frame, frame.node(*node)) for node in path.nodes]} for path in found
+        ],
     }
     if placed.probabilities is not None:
         order = np.argsort(-placed.probabilities, kind="stable").tolist()
@@ -163,7 +165,7 @@ def _nearest(db: Database, placer: Placer, near: Neighbourhood, placed: Placed, 
 def _topics(frame: Frame, layer: int, theta: Any) -> list[dict[str, Any]]:
     part = paths.shares(theta)
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
-    return [{**_topic(frame, Node(layer, column)), "share": float(part[column])} for column in heavy]
+    return [{**_topic(frame, frame.node(layer, column)), "share": float(part[column])} for column in heavy]
 
 
 def _topic(frame: Frame, node: Node) -> dict[str, Any]:
