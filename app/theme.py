@@ -22,6 +22,7 @@ SHARED_STYLES = (
 )  # adopted by components
 LAYERS = ("#7F8C86", "#2E8BC9", "#E08E00", "#C8699C", "#0B9B74", "#8A7BD1")  # 1 grey ink, 2 blue, 3 orange ...
 GAMMA_R = "#D5602B"  # the weights r above the top layer
+MARK = "#7F8C86"  # moments of a run: readable on both sides
 
 _SIDES: dict[str, dict[str, str]] = {
     "light": {"primary": "#1B5E47", "ground": "#F5F4EE", "card": "#FFFFFF", "ink": "#18241E", "muted": "#5A6861"},

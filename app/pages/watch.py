@@ -101,6 +101,7 @@ class Watch:
         self._about.html = kpis.details(run, lines[::-1])
         if self._curves is not None:
             self._curves.tell_heldout(heldout)
+            self._curves.tell_changes(happened)
 
 
 _NO_RUN = (

@@ -1,6 +1,6 @@
 """The curves of the watch page: figures made once per session and streamed into."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from app.history import Columns, History
 from app.session import Context
 from app.theme import CARD, DASHES, SERIES
 from app.views import curves, kpis
+from store.events import Event
 from store.runs import RunRow
 
 AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
@@ -46,6 +47,7 @@ class WatchCurves:
         self._layers = -1
         self._asked: set[int] = set()
         self._heldout = 0
+        self._changes: tuple[tuple[int, str], ...] = ()
         self.page = pn.FlexBox(
             _card(self._head, self._perplexity.figure),
             _card(self._step_head, self._steps.figure),
@@ -63,6 +65,8 @@ class WatchCurves:
         for chart in (self._perplexity, self._steps, self._rate, self._averaged):
             if chart is not None:
                 chart.use_axis(view.axis)
+        if self._runs[:1] != (view.run,):
+            self._changes = ()
         wanted = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
         self._runs = tuple(number for number in wanted if feed.run(number) is not None)
         self.draw_head()
@@ -108,6 +112,18 @@ class WatchCurves:
         self._heldout = documents
         self._label(self._own_history())
 
+    def tell_changes(self, happened: Iterable[Event]) -> None:
+        """What changed the structure of the run: drawn as vertical lines on the curves over time."""
+        self._changes = tuple(kpis.changes(happened))
+        self._mark()
+
+    def _mark(self) -> None:
+        history = self._own_history()
+        rows = history.after("tokens_per_second") if history else None
+        moments = curves.moments(self._changes, rows.minibatches, rows.documents, rows.seconds) if rows else []
+        for chart in (self._perplexity, self._steps):
+            curves.mark(chart, moments)
+
     def stream(self) -> None:
         """Bring every source up to date with the histories in memory."""
         feed = self._context.feed
@@ -123,12 +139,13 @@ class WatchCurves:
         if self._averaged is not None:
             self._bring(("averaged",), self._averaged.sources[0], history, "averaged_perplexity", 0)
         self._stream_steps(history)
+        self._mark()
         self._label(history)
 
     def _stream_steps(self, history: History | None) -> None:
         found = history.layers("step_size_mean") if history else []
         run = self._own_run()
-        n_layers = len(run.layers) if run else 0
+        n_layers = max(len(run.layers), len(run.settings.get("layers", ()))) if run else 0  # some may yet come
         if n_layers != self._layers:
             self._layers = n_layers
             entries = curves.dress_layers(self._steps, n_layers)

@@ -4,17 +4,17 @@ x is a column of the source, so another x-axis is another field name, not other 
 the two protocols never share an axis: what is measured is in the label.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from bokeh.models import ColumnDataSource, CustomJS, DataRange1d, HoverTool, NumeralTickFormatter
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
-from app.theme import DASHES, GAMMA_R, SERIES, layer_colour
+from app.theme import DASHES, GAMMA_R, MARK, SERIES, layer_colour
 
 SLOTS = 6  # runs overlaid at most, the own one included
 MOST_SHOWN = 1500  # points of a curve after thinning
@@ -38,6 +38,7 @@ class Chart:
     sources: list[ColumnDataSource] = field(default_factory=list)
     lines: list[Any] = field(default_factory=list)
     bands: list[Any] = field(default_factory=list)
+    marks: Any = None  # vertical lines at moments of the own run, with words
 
     def grow(self, slots: int) -> None:
         """Have at least so many slots."""
@@ -52,10 +53,49 @@ class Chart:
     def use_axis(self, name: str) -> None:
         """Show the curves over another column."""
         self.axis = name
-        for renderer in (*self.lines, *self.bands):
+        for renderer in (*self.lines, *self.bands, *([self.marks] if self.marks else [])):
             if renderer.glyph.x != name:
                 renderer.glyph.x = name
         self.figure.xaxis.axis_label = AXES[name]
+
+
+class Mark(NamedTuple):
+    """A moment of a run and what happened then."""
+
+    minibatches: float
+    documents: float
+    seconds: float
+    said: str
+
+
+def moments(
+    changes: Iterable[tuple[int, str]],
+    minibatches: NDArray[np.float64],
+    documents: NDArray[np.float64],
+    seconds: NDArray[np.float64],
+) -> list[Mark]:
+    """Where changes, by mini-batch, lie on every x-axis; those after the last point known are left for later."""
+    places = {int(minibatch): place for place, minibatch in enumerate(minibatches.tolist())}
+    return [
+        Mark(minibatch, float(documents[place]), float(seconds[place]), said)
+        for minibatch, said in changes
+        if (place := places.get(minibatch)) is not None
+    ]
+
+
+def mark(chart: Chart, moments: Sequence[Mark]) -> None:
+    """Draw a vertical line at each of these moments of the run, in place of those before."""
+    if chart.marks is None:
+        if not moments:
+            return
+        source = ColumnDataSource({name: [] for name in Mark._fields})
+        look = {"line_color": MARK, "line_dash": [3, 3], "line_width": 1.6, "line_alpha": 0.8}
+        chart.marks = chart.figure.vspan(x=chart.axis, source=source, level="underlay", **look)
+        tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@said</div>'
+        chart.figure.add_tools(HoverTool(renderers=[chart.marks], tooltips=tips, description="What happened"))
+    columns = {name: [getattr(moment, name) for moment in moments] for name in Mark._fields}
+    if chart.marks.data_source.data != columns:
+        chart.marks.data_source.data = columns
 
 
 def thin(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from app.views import words
 from app.views.facts import RunFacts
@@ -136,9 +136,29 @@ def choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: s
     return f'<div class="tp-choices" role="group" aria-label="{escape(label)}">{buttons}</div>'
 
 
+class Happened(Protocol):
+    """An event (a row of the store fits)."""
+
+    @property
+    def minibatch(self) -> int: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def text(self) -> str: ...  # noqa: D102
+
+
+def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
+    """Changes of the structure: one sentence for each mini-batch that had some, without the list of topics."""
+    said: dict[int, list[str]] = {}
+    for event in happened:
+        if event.kind in ("pruned", "layer added"):
+            said.setdefault(event.minibatch, []).append(event.text.partition(", without ")[0])
+    return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
+
+
 def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     """What the run is made of, and what happened to it: (when, kind, text)."""
-    rows = [("Corpus", run.corpus_name), ("Model", run.model.upper()), ("Layers", "-".join(map(str, run.layers)))]
+    rows = [("Corpus", run.corpus_name), ("Model", run.model.upper()), ("Layers", _layers(run))]
     if run.parent is not None:
         rows.append(("Begins with", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
     rows += [("Seed", str(run.seed)), ("Attempt", str(run.attempt))]
@@ -157,6 +177,11 @@ def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
         f'<div class="tp-about"><section><h3>What happened</h3>{events}{trace}</section>'
         f'<section><h3>Settings</h3><dl class="tp-facts">{table}</dl></section></div>'
     )
+
+
+def _layers(run: RunFacts) -> str:
+    widths = "-".join(map(str, run.layers))
+    return f"{widths}, learnt from a budget of {run.settings['layers'][0]}" if run.settings.get("grow") else widths
 
 
 def _named(run: RunFacts) -> str:

@@ -86,3 +86,30 @@ def test_the_two_perplexities_never_share_an_axis():
     assert averaged.figure is not point.figure
     assert averaged.figure.y_range is not point.figure.y_range
     assert "averaged" in averaged.figure.yaxis.axis_label
+
+
+def moment(minibatch, said="layer 2 begins with 7 topics"):
+    return curves.Mark(minibatch, 20.0 * minibatch, 0.5 * minibatch, said)
+
+
+def test_moments_are_vertical_lines_that_follow_the_axis_and_say_what_happened():
+    chart = curves.step_chart("minibatches")
+    curves.mark(chart, [])
+    assert chart.marks is None, "a run without such moments pays nothing"
+    curves.mark(chart, [moment(16), moment(31)])
+    assert chart.marks.data_source.data["minibatches"] == [16, 31]
+    assert chart.marks.glyph.x == "minibatches"
+    chart.use_axis("seconds")
+    assert chart.marks.glyph.x == "seconds"
+    assert chart.marks.data_source.data["seconds"] == [8.0, 15.5]
+    hovers = [tool for tool in chart.figure.tools if getattr(tool, "renderers", None) == [chart.marks]]
+    assert len(hovers) == 1
+    assert "@said" in hovers[0].tooltips
+    assert chart.marks not in chart.hover.renderers
+    curves.mark(chart, [])
+    assert chart.marks.data_source.data["said"] == []
+
+
+def test_a_moment_lies_where_its_minibatch_lies_on_every_axis_and_waits_for_its_point():
+    known = np.array([1.0, 16.0]), np.array([20.0, 320.0]), np.array([0.1, 1.6])
+    assert curves.moments([(16, "pruned"), (31, "later")], *known) == [curves.Mark(16, 320.0, 1.6, "pruned")]

@@ -101,6 +101,22 @@ def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there()
     assert "forked" not in listed(run()) + topbar.top_bar(topbar.Place("watch", run(), "finished"), [])
 
 
+def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
+    learnt = run(layers=(121, 110, 84), settings={"layers": [128, 128, 128], "grow": True})
+    assert "121-110-84, learnt from a budget of 128" in kpis.details(learnt, [])
+    assert "121-110-84" in topbar.top_bar(topbar.Place("watch", learnt, "running"), [learnt])
+    assert "budget" not in kpis.details(run(), [])
+
+
+def test_changes_of_one_minibatch_are_one_sentence_without_the_list_of_topics():
+    happened = [
+        SimpleNamespace(minibatch=1, kind="started", text="by process 1"),
+        SimpleNamespace(minibatch=16, kind="pruned", text="layer 1 from 9 to 7 topics, without L1:2 L1:9"),
+        SimpleNamespace(minibatch=16, kind="layer added", text="layer 2 begins with 7 topics"),
+    ]
+    assert kpis.changes(happened) == [(16, "layer 1 from 9 to 7 topics; layer 2 begins with 7 topics")]
+
+
 def test_every_run_can_be_continued_as_another_one():
     for html in (listed(run(), "finished"), topbar.top_bar(topbar.Place("watch", run(), "finished"), [run()])):
         assert 'data-do="fork" data-run="7"' in html
