@@ -125,7 +125,7 @@ def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
     said = words.lineage(run.parent, run.parent_minibatch, gone=gone)
     if not said:
         return ""
-    short = f"{icon('fork')}{run.parent}"
+    short = f"{icon('fork')}<span>from run </span>{run.parent}"
     if gone:
         return element("span", short, class_="tp-left tp-origin", title=said.capitalize())
     return element(

@@ -128,12 +128,15 @@ def test_growth_goes_on_from_a_snapshot_and_begins_where_layers_are_missing():
 # -------------------------------------------------------------- what it learns
 
 
-@pytest.mark.parametrize("inference", ["tlasgr", "gibbs"])
-def test_a_budget_of_15_ends_near_the_5_planted_topics(inference):
-    """Of 20 seeds tried with either sampler none ended below 5 or above 8; a chance of one in twenty at most."""
-    state, happened = grown(1, inference)
+@pytest.mark.parametrize(("inference", "every", "most"), [("gibbs", 400, 6), ("tlasgr", 200, 8)])
+def test_a_budget_of_15_ends_near_the_5_planted_topics(inference, every, most):
+    """Gibbs: 5 for 15 and 6 for 5 of 20 seeds tried.  TLASGR, noisier: 5 to 8 for 12 of 12, mostly 6 or 7.
+
+    So another seed may fail in at most about one of 20 (Gibbs) or 12 cases; this one is fixed.
+    """
+    state, happened = grown(1, inference, every=every, eta=(2.0, 0.05))
     found = [layer.shape[1] for layer in state.phi]
-    assert TRUE <= found[0] <= 8
+    assert TRUE <= found[0] <= most
     assert found[1] <= found[0]
     by_subject = state.phi[0].reshape(TRUE, WORDS // TRUE, -1).sum(axis=1)
     assert {*by_subject.argmax(axis=0).tolist()} == {*range(TRUE)}, "every subject has a topic"
