@@ -53,6 +53,7 @@ def kpis(run: RunFacts, about: Health) -> str:
             "Tokens of the mini-batches read per second of training.",
         ),
         _time(run, about.state, ahead),
+        _structure(run),
         _beat(run, about.state),
     ]
     if averaged is not None:
@@ -203,6 +204,15 @@ def _change(about: Health) -> str:
         return "first one is on its way" if about.state == "running" else "not measured"
     sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
     return f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
+
+
+def _structure(run: RunFacts) -> tuple[str, str, str, str]:
+    """Widths as they are now, and how they came about or where the run comes from."""
+    note = words.lineage(run.parent, run.parent_minibatch)
+    if run.settings.get("grow"):
+        note = f"learnt from a budget of {run.settings['layers'][0]}" + (f"; {note}" if note else "")
+    widths = f'<span class="tp-kpi-widths">{"-".join(map(str, run.layers))}</span>'
+    return ("Topics per layer", widths, note or "from the words up", (note or "Widths as ordered").capitalize() + ".")
 
 
 def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str, str]:

@@ -84,13 +84,13 @@ def preparing(sentence: str) -> str:
 
 def _row(run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool) -> str:
     title = escape(run_title(run))
-    label = f"{run.corpus_name} · {run.model.upper()} {run.inference.upper()} {'-'.join(map(str, run.layers))}"
+    label = f"{'-'.join(map(str, run.layers))} · {run.model.upper()} {run.inference.upper()} · {run.corpus_name}"
     edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
     return (
         f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'
         f'<div class="tp-run-name"><span class="tp-run-number">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
-        f'<div class="tp-dim">{escape(label)}</div>{_lineage(run, known)}</div></div>'
+        f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>{_lineage(run, known)}</div></div>'
         f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
         f"{_progress(run, state)}{_numbers(run, spark)}"
         f'<div class="tp-run-acts">{_acts(run, state)}</div>{_delete_dialog(run)}</li>'

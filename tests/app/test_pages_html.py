@@ -98,6 +98,7 @@ def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there()
     ]
     assert ['data-value="3" title="Forked' in bar for bar in bars] == [False, True]
     assert "run 3 at mini-batch 2,000" in kpis.details(child, [])
+    assert said in kpis.kpis(child, kpis.Health("running", None, 0))
     assert "forked" not in listed(run()) + topbar.top_bar(topbar.Place("watch", run(), "finished"), [])
 
 
@@ -105,7 +106,10 @@ def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
     learnt = run(layers=(121, 110, 84), settings={"layers": [128, 128, 128], "grow": True})
     assert "121-110-84, learnt from a budget of 128" in kpis.details(learnt, [])
     assert "121-110-84" in topbar.top_bar(topbar.Place("watch", learnt, "running"), [learnt])
-    assert "budget" not in kpis.details(run(), [])
+    strip = kpis.kpis(learnt, kpis.Health("running", None, 0))
+    assert "121-110-84" in strip
+    assert "learnt from a budget of 128" in strip
+    assert "budget" not in kpis.details(run(), []) + kpis.kpis(run(), kpis.Health("running", None, 0))
 
 
 def test_changes_of_one_minibatch_are_one_sentence_without_the_list_of_topics():
