@@ -213,7 +213,8 @@ class Documents:
             return
         found = placing.answer
         trail = self._trail(placing)
-        part = paths.responsibilities(placing.placer.topics.phi, found.theta, found.words, trail)
+        columns = [Node(node.layer, placing.frame.place(node)) for node in trail]
+        part = paths.responsibilities(placing.placer.topics.phi, found.theta, found.words, columns)
         parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
         self._answer.html = answer(placing.frame, found, trail, parts, self._near(placing))
 

@@ -171,7 +171,10 @@ def _answer(frame: Frame, placer: Placer, placed: Placed, title: str, text: str,
         spots=spots,
         theta=placed.theta,
         rates=phi[0] @ placed.theta[0] if has_pictures(frame) else None,
-        paths=paths.best_paths(phi, placed.theta, PATHS),
+        paths=[
+            paths.Path(tuple(frame.node(*column) for column in path.nodes), path.share)
+            for path in paths.best_paths(phi, placed.theta, PATHS)
+        ],
         classes=classes,
     )
 

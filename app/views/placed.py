@@ -221,9 +221,9 @@ def _layer(frame: Frame, layer: int, theta: NDArray[np.float64], trail: Sequence
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
     most = float(part[heavy[0]])
     rows = "".join(
-        _topic(frame, Node(layer, column), float(part[column]), most, chosen=tuple(trail) == (Node(layer, column),))
+        _topic(frame, node, float(part[column]), most, chosen=tuple(trail) == (node,))
         for column in heavy
-        if part[column] > 0
+        if part[column] > 0 and (node := frame.node(layer, column))
     )
     return f'<h4 style="{hue(layer)}">Layer {layer}</h4><ol class="dc-topics">{rows}</ol>'
 
