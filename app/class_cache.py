@@ -34,7 +34,7 @@ class Misled(NamedTuple):
         Of the predicted class.
     path : tuple of Node
         From the top layer to layer 1: the path of the document that speaks most for the predicted class
-        against the true one; its heaviest path where the model's weights are not linear in the topics.
+        against the true one; its heaviest path where the model gives no topic a weight of its own.
     share : float
         Of the document's rate that takes this path.
     """
@@ -63,7 +63,7 @@ class Classified:
     probabilities : (n, C) float64
     scores : Scores
     carried : tuple of float
-        Part of the predictions that each layer carries; empty when the weights are not linear in the topics.
+        Part of the predictions that each layer carries; empty when no topic has a weight of its own.
     misled : tuple of Misled
         The surest wrong predictions, surest first.
     """

@@ -66,6 +66,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0) -> Classified:
         )
     probabilities, theta = _predict(placer, predict, counts, documents)
     labels = counts.labels[documents].astype(np.int64)
+    used = [_used(layer) for layer in theta]
     try:
         scores = classify.scores(probabilities, labels)
     except ValueError as error:
@@ -83,7 +84,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0) -> Classified:
         labels=labels,
         probabilities=probabilities,
         scores=scores,
-        carried=tuple(classify.carried(weights, theta, probabilities).tolist()) if weights else (),
+        carried=tuple(classify.carried(weights, used, probabilities).tolist()) if weights else (),
         misled=tuple(
             each._replace(path=_named(each.path, topics))
             for each in _misled(placer, weights, theta, documents, labels, probabilities)
@@ -97,6 +98,12 @@ def _layers(arrays: dict[str, Array], name: str) -> list[Array]:
     while (key := f"{name}.{len(found)}") in arrays:
         found.append(arrays[key])
     return found
+
+
+def _used(theta: FloatArray) -> FloatArray:
+    """What a classifier reads of activations: ``ln(1 + theta / mean)``, each document by its own mean."""
+    mean = np.maximum(theta.mean(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return np.asarray(np.log1p(theta / mean))
 
 
 def _named(path: tuple[Node, ...], topics: list[Array]) -> tuple[Node, ...]:

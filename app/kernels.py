@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from app import launcher
+from app.turns import taken, turn
 
 PARTS = ("step", "rest")  # one process compiles one thing at a time
 
@@ -77,6 +78,23 @@ def compile_elsewhere(wanted: Wanted, store: str) -> list["subprocess.Popen[byte
     ]
 
 
+def awaited(wanted: Wanted) -> bool:
+    """Whether another process is compiling for this model now; ours wait for it."""
+    from engine.jit import cache_folder
+
+    return any(taken(_lock(cache_folder(), wanted, part)) for part in PARTS)
+
+
+def compile_in_turn(wanted: Wanted, part: str) -> None:
+    """Compile one of PARTS in this process, unless another is at it: then wait, and take over what it made."""
+    from engine.jit import cache_folder
+
+    folder = cache_folder()
+    with turn(_lock(folder, wanted, part)):
+        if not _note(folder, wanted, part).exists():
+            compile_here(wanted, part)
+
+
 def compile_here(wanted: Wanted, part: str) -> None:
     """Compile one of PARTS in this process, on made-up documents."""
     from app.training import Training, facts
@@ -97,7 +115,7 @@ def compile_here(wanted: Wanted, part: str) -> None:
 def main(arguments: list[str]) -> int:
     """Compile one part: ``python -P -m app.kernels PART JSON``."""
     part, text = arguments
-    compile_here(Wanted(**json.loads(text)), part)
+    compile_in_turn(Wanted(**json.loads(text)), part)
     return 0
 
 
@@ -121,6 +139,11 @@ def _made_up(wanted: Wanted) -> Any:
 
 def _note(folder: Path, wanted: Wanted, part: str) -> Path:
     return folder / f"{wanted.digest}.{part}.ready"
+
+
+def _lock(folder: Path, wanted: Wanted, part: str) -> Path:
+    """The same for all runs of a model: most kernels are common to them."""
+    return folder / f"{wanted.model}.{part}.lock"
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ Everything here is a pure function of counts (mini-batches, documents, sweeps, s
 clock, so a run that was killed and resumed writes the same points and snapshots as one that was not.
 
 Costs are counted in *token draws*: one topic drawn for one token.  Watching a run is kept to a fixed
-share of the draws of training: the live curve 6 %, the last evaluation 2 %, documents placed for the
-topics' examples 1 %, snapshots 3 %, checkpoints 1 %.
+share of the draws of training: the live curve 6 % (or half a second, if that is more), the last evaluation
+2 %, documents placed for the topics' examples 1 %, snapshots 3 %, checkpoints 1 %.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -19,6 +19,7 @@ PAPER_SWEEPS = Sweeps(200, 400, 2)  # point perplexity as in Figure 1 of DLDA
 PLACE_SWEEPS = Sweeps(20, 20, 1)
 # Packing and writing one number takes about the time of this many token draws (at 20 million draws per second).
 SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
+LEAST_CURVE_DRAWS = 10_000_000  # half a second: a short run has a curve too, though it takes more than its share
 MOST_CURVE, ENOUGH_CURVE, LEAST_CURVE = 2000, 64, 16
 MOST_FINAL = 20_000
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
@@ -155,7 +156,8 @@ def make(order: Order, effort: Effort, *, train_documents: int, test_documents: 
     """The plan of a run (a pure function of its arguments)."""
     last = order.minibatches
     draws = effort.draws * last
-    evaluations, curve_documents = _curve(last, draws * CURVE_SHARE / effort.tokens_per_document, test_documents)
+    watching = max(draws * CURVE_SHARE, LEAST_CURVE_DRAWS)
+    evaluations, curve_documents = _curve(last, watching / effort.tokens_per_document, test_documents)
     final_documents, final_sweeps = _final(order, draws * FINAL_SHARE / effort.tokens_per_document, test_documents)
     snapshots = _fit(last, draws * SNAPSHOT_SHARE, SNAPSHOT_DRAWS * effort.snapshot_numbers)
     checkpoints = _even(last, draws * CHECKPOINT_SHARE, CHECKPOINT_DRAWS * effort.checkpoint_numbers)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from engine.corpus import Corpus
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
+WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 LOST = 3  # exit status: the run belongs to somebody else
 
 
@@ -70,12 +71,13 @@ class Session:
 
         claim, row = self.claim, self.claim.row
         wanted = kernels.Wanted.of(row.model, row.settings, self.about, averaged=self.order.averaged)
+        busy = kernels.awaited(wanted)
         compilers = kernels.compile_elsewhere(wanted, claim.db.url)
         try:
             claim.say(f"loading {self.about.documents:,} documents")
             corpus = load_corpus(claim.db, self.about)
             if compilers:
-                claim.say("compiling kernels, about 20 s, once")
+                claim.say(WAITING if busy else "compiling kernels, about 20 s, once")
             while not claim.ending and any(compiler.poll() is None for compiler in compilers):
                 time.sleep(0.05)
                 claim.beat_if_due()

@@ -161,7 +161,7 @@ def _carried(found: Classified) -> str:
     if not found.carried:
         return _card(
             "Which layer carries the prediction",
-            '<p class="tp-dim">This model combines the layers in a way that gives no topic a weight of its own.</p>',
+            '<p class="tp-dim">This model gives no topic a weight of its own.</p>',
         )
     rows = "".join(
         f'<li style="{hue(layer)}"><span>layer {layer}</span>'

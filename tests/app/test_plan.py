@@ -125,3 +125,11 @@ def test_ladder_and_spread_hold_both_ends():
     assert sorted(plan.ladder(100, 10)) == [1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
     assert sorted(plan.spread(10, 3)) == [1, 4, 8, 10]
     assert plan.ladder(1, 70) == plan.spread(1, 70) == frozenset({1})
+
+
+def test_a_very_short_run_has_a_curve_of_ten_points_where_that_is_cheap():
+    small = plan.Effort(40, 20.0, 28.0, 2000, 4000, 14)
+    made = make(60, small, train=240, test=60)
+    assert len(made.evaluations) >= 10
+    costly = plan.Effort(40, 20.0, 40_000.0, 2000, 4000, 14)
+    assert len(make(60, costly, train=240, test=60).evaluations) < 10
