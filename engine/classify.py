@@ -151,19 +151,19 @@ def lean(weights: Array, theta: Array, one: IntArray, other: IntArray) -> FloatA
 
 
 def carried(weights: Sequence[Array], theta: Sequence[Array], probabilities: Array) -> FloatArray:
-    """Part of the predictions that each layer carries, (L,), sum 1.
+    """Part of the predictions that each layer carries, (L,), sum 1; all 0 where no layer leans to what is predicted.
 
     A layer carries what its topics lean, in the mean over documents, from the second most probable class to
     the most probable one; a layer that leans the other way carries nothing.
     """
     if not len(probabilities) or np.shape(probabilities)[1] < 2:
-        return np.full(len(weights), 1.0 / max(1, len(weights)))
+        return np.zeros(len(weights))
     ranked = np.argsort(-np.asarray(probabilities), axis=1, kind="stable")[:, :2]
     sums = np.array(
         [lean(table, layer, ranked[:, 0], ranked[:, 1]).mean() for table, layer in zip(weights, theta, strict=True)]
     )
     kept = np.maximum(sums, 0.0)
-    return np.asarray(kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1.0 / len(kept)))
+    return np.asarray(kept / kept.sum() if kept.sum() > 0 else kept)
 
 
 def centred(weights: Array) -> FloatArray:

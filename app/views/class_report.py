@@ -158,11 +158,9 @@ def _pairs(found: Classified) -> str:
 
 
 def _carried(found: Classified) -> str:
-    if not found.carried:
-        return _card(
-            "Which layer carries the prediction",
-            '<p class="tp-dim">This model gives no topic a weight of its own.</p>',
-        )
+    if not sum(found.carried):
+        why = "The topics lean to no class yet." if found.carried else "This model gives no topic a weight of its own."
+        return _card("Which layer carries the prediction", f'<p class="tp-dim">{why}</p>')
     rows = "".join(
         f'<li style="{hue(layer)}"><span>layer {layer}</span>'
         f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{part:.0%}</b></li>'
