@@ -50,6 +50,7 @@ class Explorer:
         self._context = context
         self._view = context.view
         self._frame: Frame | None = None
+        self._before: Frame | None = None  # the snapshot shown until the newest came
         self._drawing: Drawing | None = None
         self._asked: tuple[int, int] | None = None  # (run, snapshot) being fetched
         self._moments: tuple[Moment, ...] = ()
@@ -150,12 +151,14 @@ class Explorer:
 
     def _forget(self) -> None:
         """Begin anew with another run."""
-        self._frame, self._drawing, self._auto = None, None, ()
+        self._frame, self._before, self._drawing, self._auto = None, None, None, ()
         self._moments, self._finding = (), Finding("")
 
     def _take(self, key: tuple[int, int], frame: Frame) -> None:
         if key != (self._view.run, self._view.snapshot) or frame is self._frame:
             return
+        live = not self._view.snapshot and self._frame is not None and self._frame.minibatch < frame.minibatch
+        self._before = self._frame if live else None
         self._frame = frame
         fresh = first_roots(frame)
         # the same few topics stay in sight while their ranks change a little
@@ -188,14 +191,16 @@ class Explorer:
     def _draw_tree(self, frame: Frame) -> None:
         choice = self.choice
         previous = self._drawing.layout.order() if self._drawing else None
-        drawing = draw(frame, choice, aspect=self._aspect, previous=previous, selected=self._selected())
+        selected, before = self._selected(), self._before
+        drawing = draw(frame, choice, aspect=self._aspect, previous=previous, selected=selected, before=before)
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
         alone = len(drawing.part.nodes) == len(drawing.part.roots)
         hint = f'<p class="ex-hint">{escape(reading.lonely(frame, choice))}</p>' if alone else ""
         outline = tree_outline(frame, drawing.part, choice.direction)
+        news = f" <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
         self._foot.html = (
-            f'<p class="ex-caption">{escape(caption(frame, choice))}</p>{hint}'
+            f'<p class="ex-caption">{escape(caption(frame, choice))}{news}</p>{hint}'
             f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
         )
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from app.frame import Frame
 from app.views.boxes import boxes
 from app.views.class_overlay import class_overlay
+from app.views.edge_news import EdgeNews, edge_news, gone_edges, new_strokes
 from app.views.layout import WIDE, Layout, lay_out
 from app.views.palette import LIVE, Theme
 from app.views.tree_svg import Look, Scene, tree_svg
@@ -39,6 +40,7 @@ class Drawing(NamedTuple):
     part: Subnetwork
     layout: Layout
     more: dict[int, int]
+    news: EdgeNews | None = None
 
 
 def first_roots(frame: Frame, threshold: float = USUAL_THRESHOLD) -> tuple[Node, ...]:
@@ -87,6 +89,7 @@ def draw(
     aspect: float = WIDE,
     previous: Mapping[int, Sequence[Node]] | None = None,
     selected: Node | None = None,
+    before: Frame | None = None,
 ) -> Drawing:
     """Draw the chosen part of a frame.
 
@@ -101,6 +104,8 @@ def draw(
     previous : mapping, optional
         `Layout.order` of the picture before.
     selected : Node, optional
+    before : Frame, optional
+        The snapshot on screen until now; edges that only one of the two has are marked.
     """
     part, more = cut(frame, choice)
     contents = boxes(frame, part.nodes)
@@ -108,8 +113,18 @@ def draw(
     edges = frame.edges(choice.threshold)
     onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = class_overlay(frame, choice.label)
-    look = Look(theme, caption(frame, choice), onward, choice.direction, selected, opinion=opinion)
-    return Drawing(tree_svg(Scene(frame, part, contents, layout), look), part, layout, more)
+    news = edge_news(before, frame, part, choice.threshold)
+    look = Look(
+        theme,
+        caption(frame, choice),
+        onward,
+        choice.direction,
+        selected,
+        strokes=new_strokes(news),
+        beneath=gone_edges(news, contents, layout),
+        opinion=opinion,
+    )
+    return Drawing(tree_svg(Scene(frame, part, contents, layout), look), part, layout, more, news)
 
 
 def caption(frame: Frame, choice: Choice) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -265,3 +266,13 @@ def test_the_class_in_the_address_is_shown_on_the_tree_and_can_be_changed() -> N
     assert "tp-opinion" not in session.page._tree.svg
     session.hear("label", value="nonsense")
     assert session.view.label == 0
+
+
+def test_the_lines_that_changed_with_the_newest_snapshot_are_counted_beneath_the_tree(frame: Frame) -> None:
+    session = Session(frame, threshold=1.5)
+    assert "Lines since" not in session.page._foot.html
+    session.page._take((7, 0), replace(make_frame((40, 20, 8), seed=2), minibatch=800))
+    assert "Lines since mini-batch 700" in session.page._foot.html
+    session.view.snapshot = 3
+    session.page._take((7, 3), frame)
+    assert "Lines since" not in session.page._foot.html
