@@ -3,7 +3,7 @@
 from app.comparison import SHOWN_WORDS, Comparison, Pair, Side, other
 from app.frame import Frame, identity
 from app.views.atoms import atom_uri, has_pictures
-from app.views.compare_table import signed, topic_title
+from app.views.compare_table import margin, signed, topic_title
 from app.views.markup import element
 from app.views.palette import hue
 from app.views.text import escape, percent, shorten
@@ -36,7 +36,7 @@ def _head(pair: Pair) -> str:
     if pair.paired:
         doubt = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
         hand = " · matched by hand" if pair.fixed else ""
-        told = f"score {pair.score:.2f} · margin {pair.margin:+.2f}{hand}{doubt}"
+        told = f"score {pair.score:.2f} · margin {margin(pair)}{hand}{doubt}"
     else:
         told = f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed else ''}"
     return f'<p class="ex-over">Layer {pair.layer} · {told}</p>'

@@ -151,11 +151,16 @@ def _score(pair: Pair) -> str:
     )
 
 
+def margin(pair: Pair) -> str:
+    """Write the margin of a pair with its sign; none for one that rounds to nothing."""
+    return f"{pair.margin:+.2f}" if abs(pair.margin) >= 0.005 else "0.00"
+
+
 def _margin(pair: Pair) -> str:
     if not pair.paired:
         return '<td class="cm-none">–</td>'
     doubt = ' class="cm-doubt" title="Another partner would fit about as well"' if pair.margin < _LEAST_MARGIN else ""
-    return f'<td class="cm-number"><span{doubt}>{pair.margin:+.2f}</span></td>'
+    return f'<td class="cm-number"><span{doubt}>{margin(pair)}</span></td>'
 
 
 def signed(share: float) -> str:

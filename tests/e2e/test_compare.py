@@ -5,8 +5,9 @@ import re
 
 import garden
 import pytest
+from playwright.sync_api import expect
 
-from store import matches, runs
+from store import matches, runs, snapshots
 from store.database import open_database
 
 
@@ -17,7 +18,9 @@ def planted(store_url):
     first = garden.plant(db)
     second = garden.begin(db, first.corpus, "second spring")
     for minibatch in range(20, 401, 20):
-        garden.advance(db, second, minibatch, snapshot=minibatch in (20, 300))
+        garden.advance(db, second, minibatch)
+        if minibatch in (20, 300):
+            snapshots.append(db, second.number, second.attempt, minibatch, 1.0, turned(garden.arrays(minibatch)))
     runs.finish(db, second.number, second.attempt, "finished")
     db.close()
     return store_url
@@ -33,10 +36,16 @@ def opened(server, page):
     return page
 
 
+def turned(arrays):
+    """The same topics, those of layer 1 under other numbers."""
+    return arrays | {"phi.0": arrays["phi.0"][:, ::-1], "phi.1": arrays["phi.1"][::-1]}
+
+
 def twins(page):
-    """A topic of A that has a partner, and the partner."""
-    node = page.locator(".cm-tree-a .tp-node[data-twin]").nth(1)
-    return node.get_attribute("data-id"), node.get_attribute("data-twin")
+    """A topic of layer 1 of A, and its partner of another number."""
+    nodes = page.locator('.cm-tree-a .tp-node[data-twin][data-id^="L1"]')
+    pairs = [(node.get_attribute("data-id"), node.get_attribute("data-twin")) for node in nodes.all()]
+    return next((a, b) for a, b in pairs if a != b and b not in [one for one, two in pairs if one == two])
 
 
 def node(page, side, key):
@@ -48,7 +57,7 @@ def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, se
     node(opened, "a", a).hover()
     node(opened, "b", b).and_(opened.locator(".tp-lit")).wait_for()
     assert opened.locator(".cm-tree-b .tp-stage.tp-dim").count() == 1
-    assert opened.locator(".cm-tree-b .tp-node:not(.tp-lit)").count() > 0
+    node(opened, "b", a).and_(opened.locator(":not(.tp-lit)")).wait_for()  # not the one of the same number
     opened.get_by_role("heading", name="Compare", exact=True).hover()
     opened.locator(".cm-tree-b .tp-stage:not(.tp-dim)").wait_for()
     edge = opened.locator(".cm-tree-b .tp-edge").first
@@ -125,3 +134,22 @@ def test_the_comparison_is_saved_as_a_file(opened):
     told = json.loads(download.value.path().read_text(encoding="utf-8"))
     assert (told["a"]["run"], told["b"]["run"]) == (1, 2)
     assert told["topic_matches"]
+
+
+def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, planted):
+    db = open_database(planted)
+    living = garden.begin(db, 1, "third spring")
+    garden.advance(db, living, 10, snapshot=True)
+    page.goto(f"{server.url}?page=compare&run={living.number}&partner=1&threshold=1")
+    page.locator(".cm-tree-b .tp-node").first.wait_for()
+    page.wait_for_timeout(1500)
+    key = page.locator(".cm-tree-b .tp-node").first.get_attribute("data-id")
+    node(page, "b", key).click()
+    page.locator(".cm-pair").wait_for()
+    before = page.locator(".cm-list .tp-board").inner_text()
+    garden.advance(db, living, 30, snapshot=True)
+    page.get_by_label("Snapshot of B").get_by_text("Live · 30").wait_for(state="attached")
+    expect(page.locator(".cm-list .tp-board")).not_to_have_text(before, use_inner_text=True, timeout=20_000)
+    node(page, "b", key).and_(page.locator('[aria-selected="true"]')).wait_for()
+    db.close()
+    assert server.complaints == []
