@@ -128,9 +128,11 @@ IMPORT_HELP = {
     "max_words": "keep only this many words, the most frequent",
     "token_pattern": "regular expression of a word in a text",
     "binary": "keep only whether a word occurs",
+    "levels": "idx images: grey values as counts from 0 to this, for models of counts (datm)",
 }
 IMPORT_KINDS: dict[str, type] = {
     "test_share": float, "seed": int, "min_df": int, "max_df": float, "max_words": int, "binary": bool,
+    "levels": int,
 }  # fmt: skip
 
 

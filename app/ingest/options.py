@@ -46,6 +46,8 @@ class ImportOptions:
         Regular expression of a word in a text: by default two or more letters of any alphabet.
     binary : bool
         Keep only whether a word occurs (a pixel: whether it is at least half bright).
+    levels : int or None
+        Grey values of images as counts from 0 to this many, 1 to 255, rounded.  Default: real numbers 0 to 255.
     """
 
     name: str | None = None
@@ -65,6 +67,7 @@ class ImportOptions:
     max_words: int | None = None
     token_pattern: str = r"[^\W\d_]{2,}"  # noqa: S105 - a word, not a password
     binary: bool = False
+    levels: int | None = None
 
     def __post_init__(self) -> None:
         if self.header not in ("auto", "yes", "no"):
@@ -79,6 +82,10 @@ class ImportOptions:
             raise OptionError(f"max_df must be a share of the documents above 0 and up to 1; got {self.max_df!r}")
         if self.max_words is not None and self.max_words < 1:
             raise OptionError(f"max_words must be 1 or more; got {self.max_words!r}")
+        if self.levels is not None and not 1 <= self.levels <= 255:
+            raise OptionError(f"levels must be from 1 to 255; got {self.levels!r}")
+        if self.levels is not None and self.binary:
+            raise OptionError("levels and binary exclude each other; give one of them")
         _check_encoding(self.encoding)
         if self.stop_words not in (None, "english", "none") and not Path(self.stop_words).is_file():
             raise OptionError(f"stop_words must be english, none or a file; there is no file {self.stop_words!r}")

@@ -25,7 +25,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, options: ImportOptions) -> CountSource:
-    """Grey values 0..255 as real numbers, or with ``binary`` the pixels that are at least half bright."""
+    """Grey values 0..255 as real numbers; as counts with ``levels``; with ``binary`` pixels at least half bright."""
     parts = files.parts(path, recognises, "idx image")
     images = [_load(part.path, IMAGES) for part in parts]
     shapes = {each.shape[1:] for each in images}
@@ -37,22 +37,23 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     return CountSource(
         where=str(path),
         vocabulary=tuple(f"r{row}c{column}" for row in range(1, height + 1) for column in range(1, width + 1)),
-        blocks=lambda: _blocks(images, labels, titles, binary=options.binary),
+        blocks=lambda: _blocks(images, labels, titles, options),
         n_documents=len(titles),
         label_names=label_names,
-        kind="binary" if options.binary else "real",
+        kind="binary" if options.binary else "counts" if options.levels else "real",
         image_shape=(height, width),
         part=part,
     )
 
 
-def _blocks(images: list[Array], labels: Array, titles: list[str], *, binary: bool) -> Iterator[Rows]:
+def _blocks(images: list[Array], labels: Array, titles: list[str], options: ImportOptions) -> Iterator[Rows]:
     first = 0
     for stack in images:
         for begin in range(0, len(stack), BLOCK):
             flat = stack[begin : begin + BLOCK].reshape(-1, stack[0].size)
-            rows, pixels = np.nonzero(flat >= HALF_BRIGHT if binary else flat)
-            values = np.ones(len(rows), np.int32) if binary else flat[rows, pixels].astype(np.float32)
+            shown = _shown(flat, options)
+            rows, pixels = np.nonzero(shown)
+            values = shown[rows, pixels]
             starts = sparse.starts_of(np.bincount(rows, minlength=len(flat)))
             here = slice(first + begin, first + begin + len(flat))
             nothing = [""] * len(flat)
@@ -66,6 +67,15 @@ def _blocks(images: list[Array], labels: Array, titles: list[str], *, binary: bo
                 [{} for _ in nothing],
             )
         first += len(stack)
+
+
+def _shown(grey: Array, options: ImportOptions) -> Array:
+    """What is stored of some images: whole numbers, or real ones where nothing else is asked for."""
+    if options.binary:
+        return (grey >= HALF_BRIGHT).astype(np.int32)
+    if options.levels:
+        return np.rint(grey * (options.levels / 255.0)).astype(np.int32)
+    return grey.astype(np.float32)
 
 
 def _all_labels(parts: list[files.Part], images: list[Array]) -> list[str | None]:

@@ -13,7 +13,7 @@ from scipy import sparse as scipy_sparse
 from app.ingest import beside, files, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
-from app.ingest.options import ImportOptions
+from app.ingest.options import ImportOptions, OptionError
 from store import corpora
 from store.database import Database
 
@@ -137,6 +137,17 @@ def test_images_are_real_grey_values_or_half_bright_pixels(tmp_path: Path, db: D
     assert corpora.load(db, grey.number).part.tolist() == [0, 0, 0, 1]
     assert grey.label_names == ("3", "7")
     assert [document.title for document in corpora.documents(db, grey.number, [0, 3])] == ["train 1", "test 1"]
+
+
+def test_images_are_counts_of_levels_for_models_of_counts(tmp_path: Path, db: Database) -> None:
+    row = import_path(db, idx(tmp_path), ImportOptions(name="levels", levels=15))
+    everything = np.concatenate([PIXELS, PIXELS[:1]]).reshape(4, 6)
+    assert row.kind == "counts"
+    assert dense(db, row.number).tolist() == np.rint(everything * 15 / 255).astype(int).tolist()
+    with pytest.raises(OptionError, match="exclude each other"):
+        ImportOptions(binary=True, levels=15)
+    with pytest.raises(OptionError, match="from 1 to 255"):
+        ImportOptions(levels=256)
 
 
 def test_one_image_file_finds_its_labels_and_is_split_by_seed(tmp_path: Path, db: Database) -> None:
