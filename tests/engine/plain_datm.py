@@ -102,10 +102,11 @@ def raised_gamma(k, normals, uniforms):
 
 
 class Plain(NamedTuple):
-    """Sums over documents: log-likelihood without ``ln x!``, and all divergences."""
+    """Sums over documents: log-likelihood without ``ln x!``, and all divergences; theta of every layer."""
 
     likelihood: float
     divergence: float
+    theta: list
 
 
 def objective(kind, weights, phi, r, c, sizes, table, noise):
@@ -115,7 +116,7 @@ def objective(kind, weights, phi, r, c, sizes, table, noise):
     for layer in range(n):
         w3, b3 = weights[PER_LAYER * layer : PER_LAYER * layer + 2]
         hidden.append(softplus(hidden[-1] @ w3 + b3))
-    above, divergence = np.tile(r, (len(table), 1)), 0.0
+    above, divergence, drawn = np.tile(r, (len(table), 1)), 0.0, []
     for layer in reversed(range(n)):
         w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * layer + 6]
         k = softplus(hidden[layer + 1] @ w1 + b1)
@@ -131,6 +132,7 @@ def objective(kind, weights, phi, r, c, sizes, table, noise):
             scale = size / k if kind.by_mean else size
             theta = scale * raised_gamma(k, *noise(layer))
             divergence += gamma_divergence(k, scale, a, b).sum()
+        drawn.insert(0, theta)
         above = theta @ phi[layer].T
     seen = table > 0
-    return Plain((table[seen] * np.log(above[seen])).sum() - theta.sum(), divergence)
+    return Plain((table[seen] * np.log(above[seen])).sum() - theta.sum(), divergence, drawn)

@@ -9,6 +9,7 @@ from scipy import integrate, special, stats
 
 from engine import amortised, encoder, hybrid_step, rsvi, streams, weibull
 from engine.adam import Rows
+from engine.classifier import Classifier
 from engine.gibbs import Address
 
 VARIANTS = list(
@@ -24,14 +25,14 @@ SAMPLED = 4  # entries of each array differentiated one by one, beside a directi
 class Probe:
     """A case whose random numbers stay what they are while its parameters change."""
 
-    def __init__(self, monkeypatch, case):
-        self.case = case
+    def __init__(self, monkeypatch, case, head=None):
+        self.case, self.head = case, head
         address = Address(7, streams.ENCODER, int(case.state.t) + 1)
         self.prior = amortised.prior_of(case.at, case.state, case.docs)
         self.noise = amortised.noise_of(case.at, case.state, address, case.docs)
         if case.at.config.inference == "ghai":
             self._hold(monkeypatch)
-        self.learned = hybrid_step.learn(case.at, 7, case.state, case.docs, None)
+        self.learned = hybrid_step.learn(case.at, 7, case.state, case.docs, head)
 
     def _hold(self, monkeypatch):
         """The numbers that rejection accepts now, whatever the shapes; and no correction for it."""
@@ -50,7 +51,7 @@ class Probe:
     def parameters(self):
         """Every array that a gradient moves, by name."""
         names = [f"{what}.{layer + 1}" for layer in range(self.n_layers) for what in PARTS]
-        arrays = dict(zip(names, self.case.state.weights, strict=True))
+        arrays = dict(zip(names, self.case.state.weights, strict=False))
         if self.learned.topics:
             arrays |= {f"phi.{i + 1}": phi for i, phi in enumerate(self.case.state.phi)} | {"r": self.case.state.r}
         return arrays
@@ -77,7 +78,12 @@ class Probe:
         kind, table = self.case.at.config.shape, dense(self.case.docs)
         r = arrays.get("r", self.prior.r)
         plain = objective(kind, weights, phi, r, self.prior.c, self.prior.sizes, table, self.noise)
-        return (plain.likelihood - self.case.weight * plain.divergence) / len(table)
+        total = plain.likelihood - self.case.weight * plain.divergence
+        if self.head:
+            own = self.case.state.weights[PER_LAYER * self.n_layers :]
+            t = int(self.case.state.t) + 1
+            total += self.head.learn(own, plain.theta, self.prior.sizes, self.case.docs, t).value.sum()
+        return total / len(table)
 
     def slope(self, name, direction, h=1e-5):
         """Derivative of the objective along a direction of one array."""
@@ -108,6 +114,21 @@ def test_every_gradient_agrees_with_differences(monkeypatch, inference, head, pr
     found = disagreement(probe)
     assert len(found) == len(layers) * (PER_LAYER + (inference == "wai")) + (inference == "wai")
     assert {name: error for name, error in found.items() if error > 1e-6} == {}
+
+
+@pytest.mark.parametrize("hidden", [(), (6, 4)], ids=["linear", "network"])
+@pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
+def test_what_labels_teach_the_encoder_agrees_with_differences(monkeypatch, inference, hidden):
+    """sDATM, with documents of three classes and one without a label; its own weights are test_classifier's."""
+    this = case(inference=inference)
+    head = Classifier(3, hidden, weight=5.0, first=0, ramp=8, n_documents=50, seed=7)
+    rng = np.random.default_rng(8)
+    own = tuple(w + rng.normal(0.0, 0.5, w.shape) for w in head.initial(7, (5, 4, 3)))
+    labels = np.array([0, 1, 2, 0, 1, 2, -1, 1, 0], np.int32)
+    this = this._replace(state=this.state._replace(weights=(*this.state.weights, *own)))
+    probe = Probe(monkeypatch, this._replace(docs=this.docs._replace(labels=labels)), head)
+    assert len(probe.learned.gradient) == PER_LAYER * 3 + len(own)
+    assert {name: error for name, error in disagreement(probe).items() if error > 1e-6} == {}
 
 
 @variants
