@@ -143,7 +143,7 @@ def test_images_are_counts_of_levels_for_models_of_counts(tmp_path: Path, db: Da
     row = import_path(db, idx(tmp_path), ImportOptions(name="levels", levels=15))
     everything = np.concatenate([PIXELS, PIXELS[:1]]).reshape(4, 6)
     assert row.kind == "counts"
-    assert dense(db, row.number).tolist() == np.rint(everything * 15 / 255).astype(int).tolist()
+    assert dense(db, row.number).tolist() == np.rint(everything * (15 / 255)).astype(int).tolist()
     with pytest.raises(OptionError, match="exclude each other"):
         ImportOptions(binary=True, levels=15)
     with pytest.raises(OptionError, match="from 1 to 255"):
