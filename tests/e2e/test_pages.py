@@ -100,3 +100,21 @@ def test_the_form_says_what_is_wrong_at_the_setting(server, page):
     widths.fill("8-4")
     page.get_by_text("layers must be at least 1; got 0").wait_for(state="detached")
     assert page.get_by_role("button", name="Start training").is_enabled()
+
+
+def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(server, page):
+    page.goto(f"{server.url}?page=watch&run=1")
+    page.get_by_role("button", name="continue run 1 as ...").click()
+    page.get_by_role("heading", name="Continue run 1").wait_for()
+    page.wait_for_url("**tab=fork-1*")
+    widths = page.get_by_label("Topics per layer")
+    assert widths.input_value() == "8-4-2"
+    widths.fill("8-4")
+    page.get_by_text("layers must be those of the snapshot, 8-4-2; got 8-4").wait_for()
+    assert page.get_by_role("button", name="Start training").is_disabled()
+    page.reload()
+    page.get_by_role("heading", name="Continue run 1").wait_for()
+    page.get_by_role("button", name="Back to the runs").click()
+    page.get_by_role("heading", name="Runs", exact=True).wait_for()
+    page.goto(f"{server.url}?page=runs&run=1&tab=fork-1-99")
+    page.get_by_text("run 1 has no snapshot of that number; fork from its latest one").first.wait_for()

@@ -1,10 +1,13 @@
 """Runs that go on from a snapshot of another one."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from process_samples import SMALL, bury, kill_after, order, small_corpus, written
 
-from app import claim, worker
+from app import claim, launcher, worker
+from app.actions import Actions, NewRun
 from app.forks import inherited, origin
 from app.orders import OrderError, fork
 from store import corpora, runs, snapshots
@@ -92,3 +95,16 @@ def test_a_fork_uses_the_corpus_of_its_parent_whatever_other_corpora_there_are(d
     small_corpus(db, name="other")
     assert corpora.get(db, fork(db, origin(db, parent.number), texts={}).corpus).name == "small"
     assert SMALL["layers"] == "6-3"
+
+
+def test_the_app_orders_a_fork_and_starts_it(db, parent, monkeypatch):
+    begun = []
+    monkeypatch.setattr(launcher, "start", lambda _, run: begun.append(run))
+    actions = Actions(db.url, SimpleNamespace(look=lambda: None))
+    wanted = NewRun(
+        corpus=parent.corpus, model="dlda", texts={"eta": "0.4"}, minibatches=3, fork=origin(db, parent.number)
+    )
+    child = actions.create(wanted)
+    actions.close()
+    assert (child.parent, child.settings["eta"], child.settings["kappa"]) == (parent.number, [0.4], 0.6)
+    assert begun == [child.number]
