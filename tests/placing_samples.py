@@ -129,7 +129,12 @@ def corpus(db: Database, **options: Any) -> corpora.CorpusRow:
     return writer.row
 
 
-def plant(db: Database, *, classes: bool = False, finished: bool = True, **options: Any) -> RunRow:
+PRUNED = {"names.0": np.array([0, 2, 3, 5]), "names.1": np.array([0, 1])}  # topics 2 and 5 are gone
+
+
+def plant(
+    db: Database, *, classes: bool = False, finished: bool = True, pruned: bool = False, **options: Any
+) -> RunRow:
     """A corpus, a run (finished unless told otherwise) and one snapshot of it."""
     settings = {"layers": list(LAYERS), "classes": classes}
     row = runs.create(
@@ -144,7 +149,7 @@ def plant(db: Database, *, classes: bool = False, finished: bool = True, **optio
     )
     row = runs.claim(db, row.number, process.identity())
     runs.beat(db, row.number, row.attempt, minibatch=9, seconds=0.5)
-    snapshots.append(db, row.number, row.attempt, 9, 0.5, arrays())
+    snapshots.append(db, row.number, row.attempt, 9, 0.5, arrays() | (PRUNED if pruned else {}))
     if not finished:
         return row
     return runs.finish(db, row.number, row.attempt, "finished")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from placing_samples import DOCUMENTS, NASTY, arrays, plain_model, plant
+from placing_samples import DOCUMENTS, NASTY, SUBJECTS, arrays, plain_model, plant
 
 from app import placing
 from app.feed import Feed, Tick
@@ -270,6 +270,20 @@ def test_documents_that_are_images_are_chosen_from_the_corpus_only(tmp_path: Any
     assert session.answer.count("data:image/png") > 3
     session.hear("line", number="1").work()
     assert session.page._between._steps.html.count("data:image/png") == 9
+    session.feed.stop()
+    db.close()
+
+
+def test_topics_keep_their_numbers_where_others_were_pruned(tmp_path: Any, plain_model: None) -> None:
+    db = open_database(str(tmp_path / "pruned.db"))
+    plant(db, pruned=True)
+    session = Session(db, documents=(0,)).work()
+    session.hear("document", number="1").work()
+    assert 'data-ids="L1:3" aria-pressed="false"' in session.answer
+    session.hear("trail", ids="L1:3")
+    assert session.marked() & set(SUBJECTS[1].split())
+    session.hear("trail", ids="L1:6")
+    assert session.marked() == set()
     session.feed.stop()
     db.close()
 
