@@ -1,0 +1,365 @@
+"""The models as scikit-learn estimators: ``DLDA`` and ``DATM`` transform documents, ``SDATM`` also classifies them.
+
+    from app.estimators import DLDA
+    model = DLDA(layers=(64, 32), n_iter=500, random_state=0).fit(counts)
+    model.transform(counts)      # activations of layer 1, then 2, as shares of each layer
+    model.topics_[1]             # topics of layer 2 over the words
+
+They stand on the engine alone: no store, no worker, nothing written anywhere.
+"""
+
+import os
+import zlib
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from engine import models, paths, streams, topics
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel
+from engine.corpus import Counts, minibatch, take
+from engine.settings import SettingError
+
+LARGEST_SEED = 2**31 - 1
+LARGEST_COUNT = 2**31 - 1
+
+
+class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the estimators share: checking, training by mini-batches, placing documents.
+
+    Attributes
+    ----------
+    topics_ : list of (K_l, n_features) float64 arrays
+        Topics of every layer over the words; rows sum to 1.
+    components_ : (K_1, n_features) float64 array
+        Those of layer 1.
+    phi_ : tuple of (K_{l-1}, K_l) float64 arrays
+        The hierarchy itself; columns sum to 1.
+    popularity_ : list of (K_l,) float64 arrays
+        Share of every topic in its layer.
+    n_iter_ : int
+        Steps made.
+    """
+
+    _model = ""
+
+    def __init__(
+        self,
+        *,
+        layers: tuple[int, ...] = (128, 64, 32),
+        inference: str | None = None,
+        n_iter: int = 500,
+        batch_size: int = 200,
+        settings: Mapping[str, Any] | None = None,
+        real_values: str = "refuse",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.layers = layers
+        self.inference = inference
+        self.n_iter = n_iter
+        self.batch_size = batch_size
+        self.settings = settings
+        self.real_values = real_values
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - as every transformer
+        """Learn the hierarchy of topics.
+
+        Parameters
+        ----------
+        X : (n_documents, n_words) array or sparse matrix
+            Counts.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            When X does not hold counts, or a parameter or setting cannot be; one sentence.
+        """
+        counts = self._counts(X, reset=True)
+        return self._train(counts, np.full(counts.n_documents, -1, dtype=np.int32), 0)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Place documents in the hierarchy.
+
+        What is drawn for a document depends on its words alone, so it has the same place in whatever company
+        it comes.
+
+        Returns
+        -------
+        (n_documents, K_1 + ... + K_L) float64
+            Activations of layer 1, then layer 2 ...; those of one layer sum to 1.
+        """
+        check_is_fitted(self)
+        batch = self._batch(self._counts(X))
+        theta = self._kernel().infer(self.seed_, self.state_, batch, None).theta
+        return np.hstack([paths.shares(layer) for layer in theta])
+
+    @property
+    def _n_features_out(self) -> int:
+        return sum(len(table) for table in self.topics_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """What X may be: sparse, and never negative."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    # ------------------------------------------------------------- training
+
+    def _train(self, counts: Counts, labels: Array, n_classes: int) -> Self:
+        if isinstance(self.n_iter, bool) or not isinstance(self.n_iter, int | np.integer) or self.n_iter < 1:
+            raise ValueError(f"n_iter must be a whole number of at least 1; got {self.n_iter!r}")
+        self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        self.n_classes_ = n_classes
+        self.n_documents_ = counts.n_documents
+        kernel = self._kernel()
+        state = kernel.init(self.seed_)
+        order = streams.generator(self.seed_, streams.BATCHES).permutation(counts.n_documents)
+        every = take(counts, np.arange(counts.n_documents), labels)
+        if not kernel.batch_size:
+            state = kernel.prepare(self.seed_, state, every)
+        for t in range(1, self.n_iter + 1):
+            batch = every
+            if kernel.batch_size:
+                batch = take(counts, minibatch(self.seed_, t, order, kernel.batch_size), labels)
+            state, _ = kernel.step(self.seed_, state, batch)
+        return self._keep(kernel, state)
+
+    def _keep(self, kernel: Kernel, state: Any) -> Self:
+        found = kernel.topics(state)
+        self.state_ = state
+        self.phi_ = found.phi
+        self.topics_ = [np.ascontiguousarray(table.T) for table in topics.projections(found.phi)]
+        self.components_ = self.topics_[0]
+        self.popularity_ = [topics.shares(layer) for layer in topics.popularity(found.phi, found.r)]
+        self.n_iter_ = self.n_iter
+        return self
+
+    def _config(self) -> Any:
+        """The settings of the model, checked."""
+        given: dict[str, Any] = dict(self.settings or {})
+        layers = self.layers if isinstance(self.layers, tuple | list) else (self.layers,)
+        given |= {"layers": tuple(int(width) for width in layers), "batch_size": self.batch_size}
+        if self.inference is not None:
+            given["inference"] = self.inference
+        try:
+            return models.load(self._model).Config(**self._adjusted(given))
+        except TypeError as error:
+            raise SettingError(f"{type(self).__name__} has no such setting: {error}") from None
+
+    def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
+        return given
+
+    def _kernel(self) -> Kernel:
+        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_)
+        kernel: Kernel = models.load(self._model).build(self._config(), facts, n_threads=_threads(self.n_jobs))
+        return kernel
+
+    # ---------------------------------------------------------------- counts
+
+    def _counts(self, X: Any, *, reset: bool = False) -> Counts:
+        """Documents as compressed rows."""
+        checked = validate_data(
+            self, X, accept_sparse="csr", dtype="numeric", ensure_non_negative=True, reset=reset,
+        )  # fmt: skip
+        table = sparse.csr_array(checked, copy=sparse.issparse(checked))
+        table.sum_duplicates()
+        table.eliminate_zeros()
+        link = getattr(self._config(), "link", "poisson")
+        values = table.data.astype(np.float32) if link == "gamma" else self._whole(table)
+        kept = sparse.csr_array((values, table.indices, table.indptr), shape=table.shape)
+        kept.eliminate_zeros()
+        return Counts(kept.indptr.astype(np.int64), kept.indices.astype(np.int32), kept.data)
+
+    def _whole(self, table: Any) -> Array:
+        values = np.asarray(table.data)
+        whole = np.rint(values)
+        if self.real_values not in ("refuse", "round"):
+            raise ValueError(f"real_values must be 'refuse' or 'round'; got {self.real_values!r}")
+        if self.real_values == "refuse" and not np.array_equal(whole, values):
+            place = int(np.flatnonzero(whole != values)[0])
+            row = int(np.searchsorted(table.indptr, place, side="right")) - 1
+            raise ValueError(
+                f"{type(self).__name__} reads counts, so X must hold whole numbers; got {values[place]!s} in row "
+                f"{row}: give counts, or set real_values='round'"
+            )
+        if len(whole) and whole.max() > LARGEST_COUNT:
+            raise ValueError(f"the counts of X must be at most {LARGEST_COUNT}; got {whole.max():g}")
+        return whole.astype(np.int32)
+
+    def _batch(self, counts: Counts) -> Batch:
+        """Documents to be placed, each numbered after its own words."""
+        numbers = np.array([_number(counts, row) for row in range(counts.n_documents)], dtype=np.int64)
+        labels = np.full(counts.n_documents, -1, dtype=np.int32)
+        return Batch(counts.words, counts.values, counts.starts, labels, numbers)
+
+
+class DLDA(_Topics):
+    """Deep latent Dirichlet allocation.
+
+    Parameters
+    ----------
+    layers : tuple of int, default=(128, 64, 32)
+        Topics of every layer, from the one next to the words upwards.
+    inference : {"tlasgr", "tlfsgr", "sgrld", "gibbs"}, optional
+        How topics are learnt; the model's own default (tlasgr) when not given.
+    n_iter : int, default=500
+        Mini-batches; sweeps over all documents for gibbs.
+    batch_size : int, default=200
+        Documents of a mini-batch.
+    settings : dict, optional
+        Any other setting of the model by name, for example ``{"eta": (0.1,)}``.
+    real_values : {"refuse", "round"}, default="refuse"
+        What to do with values that are not whole numbers.
+    random_state : int, RandomState instance or None, default=None
+        The same number gives the same topics, whatever ``n_jobs``.
+    n_jobs : int, optional
+        Threads; -1 = one for every processor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from app.estimators import DLDA
+    >>> counts = np.array([[3, 2, 0, 0], [2, 4, 0, 0], [0, 0, 5, 1], [0, 1, 2, 4]])
+    >>> model = DLDA(layers=(3, 2), n_iter=20, random_state=0).fit(counts)
+    >>> model.transform(counts).shape
+    (4, 5)
+    """
+
+    _model = "dlda"
+
+
+class DATM(_Topics):
+    """Deep autoencoding topic model: the same hierarchy, and an encoder that places a document at once.
+
+    Parameters
+    ----------
+    layers : tuple of int, default=(128, 64, 32)
+        Topics of every layer, from the one next to the words upwards.
+    inference : {"whai", "wai", "iwhai", "ghai"}, optional
+        How topics and encoder are learnt; the model's own default (whai) when not given.
+    n_iter : int, default=500
+        Mini-batches.
+    batch_size : int, default=200
+        Documents of a mini-batch.
+    settings : dict, optional
+        Any other setting of the model by name.
+    real_values : {"refuse", "round"}, default="refuse"
+        What to do with values that are not whole numbers.
+    random_state : int, RandomState instance or None, default=None
+        The same number gives the same topics, whatever ``n_jobs``.
+    n_jobs : int, optional
+        Threads; -1 = one for every processor.
+    """
+
+    _model = "datm"
+
+
+class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
+    """Supervised deep autoencoding topic model: labels shape the topics, and new documents get one.
+
+    Parameters
+    ----------
+    layers, inference, n_iter, batch_size, settings, real_values, random_state, n_jobs
+        As for :class:`DATM`.  Unless ``settings`` say otherwise labels come in after a quarter of the
+        mini-batches (at most 500).
+    unlabelled : object, optional
+        The value of ``y`` that says a document has no label; such documents take part in everything else.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    """
+
+    _model = "sdatm"
+
+    def __init__(
+        self,
+        *,
+        layers: tuple[int, ...] = (128, 64, 32),
+        inference: str | None = None,
+        n_iter: int = 1000,
+        batch_size: int = 200,
+        settings: Mapping[str, Any] | None = None,
+        real_values: str = "refuse",
+        unlabelled: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            layers=layers,
+            inference=inference,
+            n_iter=n_iter,
+            batch_size=batch_size,
+            settings=settings,
+            real_values=real_values,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.unlabelled = unlabelled
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn topics and labels.
+
+        Parameters
+        ----------
+        X : (n_documents, n_words) array or sparse matrix
+            Counts.
+        y : (n_documents,) array
+            Labels; ``unlabelled`` where there is none.
+
+        Raises
+        ------
+        ValueError
+            When X does not hold counts, y does not fit, or a parameter or setting cannot be.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_non_negative=True)
+        y = column_or_1d(y, warn=True)
+        known = np.ones(len(y), dtype=bool) if self.unlabelled is None else y != self.unlabelled
+        check_classification_targets(y[known])
+        self.classes_ = np.unique(y[known])
+        if len(self.classes_) < 2:
+            raise ValueError(f"SDATM needs labels of at least 2 classes; y has only 1 class or none: {self.classes_}")
+        labels = np.full(len(y), -1, dtype=np.int32)
+        labels[known] = np.searchsorted(self.classes_, y[known])
+        return self._train(self._counts(X), labels, len(self.classes_))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of every label of ``classes_`` for every document, (n_documents, n_classes)."""
+        check_is_fitted(self)
+        kernel = self._kernel()
+        if kernel.predict is None:
+            raise LookupError("this model does not predict labels")
+        return paths.shares(kernel.predict(self.seed_, self.state_, self._batch(self._counts(X))))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable label of every document, (n_documents,)."""
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+
+    def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Let labels come in before a short training is over."""
+        return {"label_start": min(500, self.n_iter // 4), "label_ramp": min(200, self.n_iter // 8)} | given
+
+
+def _number(counts: Counts, row: int) -> int:
+    """A number that a document has from its words and their counts: it keys what is drawn for it."""
+    cells = slice(int(counts.starts[row]), int(counts.starts[row + 1]))
+    order = np.argsort(counts.words[cells], kind="stable")
+    first = zlib.crc32(np.ascontiguousarray(counts.words[cells][order]).tobytes())
+    return zlib.crc32(np.ascontiguousarray(counts.values[cells][order]).tobytes(), first)
+
+
+def _threads(n_jobs: int | None) -> int:
+    if n_jobs is None:
+        return 1
+    return max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else max(1, n_jobs)

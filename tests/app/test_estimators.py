@@ -1,0 +1,149 @@
+"""The models as scikit-learn estimators: its own common checks, planted topics, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from app.estimators import DATM, DLDA, SDATM
+from engine.settings import SettingError
+
+TINY = {"layers": (3, 2), "n_iter": 2, "batch_size": 20, "real_values": "round"}
+FAILS: dict[str, str] = {}
+
+
+def planted(documents=90, seed=4):
+    """Counts of documents about one of three subjects of eight words, and the subject of each."""
+    rng = np.random.default_rng(seed)
+    subject = rng.integers(0, 3, documents)
+    rates = np.full((documents, 24), 0.1)
+    for j, k in enumerate(subject):
+        rates[j, 8 * k : 8 * k + 8] = 4.0
+    return rng.poisson(rates), subject
+
+
+@parametrize_with_checks(
+    [
+        DLDA(**TINY, settings={"burn_in": 1, "collect": 1}),
+        DATM(**TINY),
+        SDATM(**TINY, settings={"predict_samples": 2, "hidden": (4, 3)}),
+    ]
+)
+def test_the_common_checks_of_scikit_learn_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    counts, subject = planted()
+    return DLDA(layers=(3, 2), n_iter=60, batch_size=30, random_state=0).fit(counts), counts, subject
+
+
+def test_planted_subjects_are_found_as_topics(fitted):
+    model, _, _ = fitted
+    mass = model.components_.reshape(3, 3, 8).sum(axis=2)
+    assert sorted(mass.argmax(axis=1).tolist()) == [0, 1, 2]
+    assert (mass.max(axis=1) > 0.8).all()
+
+
+def test_documents_of_a_subject_use_its_topic(fitted):
+    model, counts, subject = fitted
+    used = model.transform(counts)[:, :3].argmax(axis=1)
+    topic = model.components_.reshape(3, 3, 8).sum(axis=2).argmax(axis=0)
+    assert (used == topic[subject]).mean() > 0.9
+
+
+def test_activations_of_every_layer_are_shares_and_topics_lie_on_the_simplex(fitted):
+    model, counts, _ = fitted
+    placed = model.transform(counts)
+    np.testing.assert_allclose([placed[:, :3].sum(axis=1), placed[:, 3:].sum(axis=1)], 1.0)
+    for table in model.topics_:
+        np.testing.assert_allclose(table.sum(axis=1), 1.0)
+    assert [len(table) for table in model.topics_] == [len(share) for share in model.popularity_] == [3, 2]
+    assert list(model.get_feature_names_out()) == [f"dlda{k}" for k in range(5)]
+
+
+def test_a_document_has_the_same_place_in_whatever_company_and_form_it_comes(fitted):
+    model, counts, _ = fitted
+    whole = model.transform(counts)
+    np.testing.assert_array_equal(model.transform(counts[5:7]), whole[5:7])
+    np.testing.assert_array_equal(model.transform(counts[::-1])[::-1], whole)
+    for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix):
+        np.testing.assert_array_equal(model.transform(form(counts)), whole)
+
+
+def test_the_same_random_state_gives_the_same_topics_whatever_the_threads():
+    counts, _ = planted(40)
+    model = DLDA(layers=(4, 2), n_iter=5, batch_size=10, random_state=3)
+    one = model.fit(counts).components_
+    np.testing.assert_array_equal(clone(model).set_params(n_jobs=2).fit(counts).components_, one)
+    assert not np.array_equal(clone(model).set_params(random_state=4).fit(counts).components_, one)
+
+
+def test_batch_gibbs_sweeps_all_documents():
+    counts, _ = planted(30)
+    model = DLDA(layers=(3,), inference="gibbs", n_iter=5, random_state=0).fit(counts)
+    assert model.transform(counts).shape == (30, 3)
+
+
+def test_values_that_are_no_counts_are_refused_in_one_sentence():
+    counts = planted(10)[0].astype(float)
+    counts[4, 2] = 0.5
+    with pytest.raises(ValueError, match=r"DLDA reads counts.*got 0.5 in row 4.*real_values='round'"):
+        DLDA().fit(counts)
+    with pytest.raises(ValueError, match="Negative values"):
+        DLDA().fit(-counts)
+    real = DLDA(settings={"link": "gamma"})._counts(counts, reset=True)
+    assert (real.values.dtype, real.values.min()) == (np.float32, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"layers": (3, 0)}, "layers must be at least 1"),
+        ({"inference": "magic"}, "inference must be one of"),
+        ({"settings": {"colour": 1}}, "DLDA has no such setting.*colour"),
+        ({"n_iter": 0}, "n_iter must be a whole number of at least 1; got 0"),
+        ({"real_values": "guess"}, "real_values must be"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused_when_fitting(parameters, sentence):
+    with pytest.raises((SettingError, ValueError), match=sentence):
+        DLDA(**parameters).fit(planted(10)[0])
+
+
+def test_labels_are_learnt_and_missing_ones_are_allowed():
+    counts, subject = planted(240)
+    names = np.array(["garden", "space", "sport"], dtype=object)[subject]
+    names[::5] = "?"
+    model = SDATM(layers=(6, 3), n_iter=150, batch_size=40, unlabelled="?", random_state=0).fit(counts, names)
+    fresh, wanted = planted(90, seed=5)
+    assert model.classes_.tolist() == ["garden", "space", "sport"]
+    assert model.score(fresh, model.classes_[wanted]) > 0.9
+    chances = model.predict_proba(fresh)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert model.predict(fresh).tolist() == model.classes_[chances.argmax(axis=1)].tolist()
+    assert model.transform(fresh).shape == (90, 9)
+
+
+def test_one_class_is_too_few():
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        SDATM(n_iter=1).fit(planted(10)[0], np.zeros(10))
+
+
+def test_an_encoder_places_documents_of_a_subject_together():
+    counts, subject = planted(240)
+    model = DATM(layers=(3, 2), n_iter=150, batch_size=40, random_state=0).fit(counts)
+    used = model.transform(counts)[:, :3].argmax(axis=1)
+    topic = model.components_.reshape(3, 3, 8).sum(axis=2).argmax(axis=0)
+    assert (used == topic[subject]).mean() > 0.9
+
+
+def test_estimators_stand_in_a_pipeline_behind_a_counter():
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts = ["rose hedge rose", "rocket moon", "rose lawn", "moon rocket launch"]
+    pipeline = make_pipeline(CountVectorizer(), DLDA(layers=(2,), n_iter=3, random_state=0))
+    assert pipeline.fit_transform(texts).shape == (4, 2)
