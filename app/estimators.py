@@ -323,7 +323,7 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
         ValueError
             When X does not hold counts, y does not fit, or a parameter or setting cannot be.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_non_negative=True)
+        _, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         y = column_or_1d(y, warn=True)
         known = np.ones(len(y), dtype=bool) if self.unlabelled is None else y != self.unlabelled
         check_classification_targets(y[known])
@@ -344,7 +344,14 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The most probable label of every document, (n_documents,)."""
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        chances = self.predict_proba(X)
+        return np.asarray(self.classes_[np.argmax(chances, axis=1)])
+
+    def __sklearn_tags__(self) -> Tags:
+        """Documents need many words to be told apart; a few real-valued features say little to it."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
         """Let labels come in before a short training is over."""

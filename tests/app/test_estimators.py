@@ -11,7 +11,7 @@ from app.estimators import DATM, DLDA, SDATM
 from engine.settings import SettingError
 
 TINY = {"layers": (3, 2), "n_iter": 2, "batch_size": 20, "real_values": "round"}
-FAILS: dict[str, str] = {}
+LINEAR = {"classifier": "linear"}
 
 
 def planted(documents=90, seed=4):
@@ -118,7 +118,8 @@ def test_labels_are_learnt_and_missing_ones_are_allowed():
     counts, subject = planted(240)
     names = np.array(["garden", "space", "sport"], dtype=object)[subject]
     names[::5] = "?"
-    model = SDATM(layers=(6, 3), n_iter=150, batch_size=40, unlabelled="?", random_state=0).fit(counts, names)
+    model = SDATM(layers=(6, 3), n_iter=150, batch_size=40, unlabelled="?", random_state=0, settings=LINEAR)
+    model.fit(counts, names)
     fresh, wanted = planted(90, seed=5)
     assert model.classes_.tolist() == ["garden", "space", "sport"]
     assert model.score(fresh, model.classes_[wanted]) > 0.9
