@@ -22,6 +22,7 @@ BELOW_ONE = 1.0 - 1.1102230246251565e-16
 _LOG_TINY = -708.3964185322641
 _INV_E = exp(-1.0)
 _MIDDLE_SHAPE = 0.1  # shapes from here to 1 are drawn one higher and scaled down, which is faster there
+_ROOT_BITS = 14  # the largest whole inverse of a shape has so many bits
 _HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 _MOST_RATE = 9007199254740992.0  # 2^53: above it float64 no longer counts by ones
 
@@ -202,6 +203,57 @@ def _log_gamma_small(rng: Stream, shape: float) -> Draw:
                 return log_x, rng
 
 
+@inlined
+def gamma_of_root(rng: Stream, root: int) -> Draw:
+    """Draw ``Gam(1 / root, 1)`` for a whole ``root`` above 1, at least ``TINY``.
+
+    As :func:`_gamma_small`, but the power of the uniform is a whole one: a few products, no logarithm.
+    """
+    share = _INV_E / root
+    while True:
+        u, rng = uniform(rng)
+        u *= 1.0 + share
+        v, rng = positive(rng)
+        if u < 1.0:
+            x = 1.0
+            for bit in range(_ROOT_BITS):
+                if root >> bit == 0:
+                    break
+                if root >> bit & 1:
+                    x *= v
+                v *= v
+            if u <= 1.0 - x or u < exp(-x):
+                return max(x, TINY), rng
+        else:
+            x = 1.0 - log(v)
+            if (u - 1.0) < share * exp((1.0 / root - 1.0) * log(x)):
+                return x, rng
+
+
+@compiled
+def log_gamma_of_root(rng: Stream, root: int) -> Draw:
+    """Draw the logarithm of what :func:`gamma_of_root` draws, exact far below ``TINY``."""
+    share = _INV_E / root
+    while True:
+        u, rng = uniform(rng)
+        u *= 1.0 + share
+        v, rng = positive(rng)
+        if u < 1.0:
+            power = root * log(v)
+            if power < _LOG_TINY or u < exp(-exp(power)):
+                return power, rng
+        else:
+            log_x = log(1.0 - log(v))
+            if (u - 1.0) < share * exp((1.0 / root - 1.0) * log_x):
+                return log_x, rng
+
+
+def whole_root(shape: float) -> int:
+    """Return the whole number whose inverse ``shape`` is, for :func:`gamma_of_root`; 0 where there is none."""
+    root = round(1.0 / shape)
+    return root if 1.0 / root == shape and _MIDDLE_SHAPE >= shape and root < 1 << _ROOT_BITS else 0
+
+
 @compiled
 def beta(rng: Stream, a: float, b: float) -> Draw:
     """Draw ``Beta(a, b)`` within ``[TINY, BELOW_ONE]``, safe for tiny a and b."""
@@ -249,6 +301,30 @@ def crt(rng: Stream, n: int, r: float) -> Draw:
             tables += 1
         i = seat + 1.0
     return tables, rng
+
+
+@compiled
+def binomial(rng: Stream, n: int, chance: float) -> Draw:
+    """Draw ``Bin(n, chance)``: from success to success the gaps are geometric."""
+    if chance > 0.5:
+        failures, rng = _rare_successes(rng, n, 1.0 - chance)
+        return n - failures, rng
+    return _rare_successes(rng, n, chance)
+
+
+@compiled
+def _rare_successes(rng: Stream, n: int, chance: float) -> Draw:
+    if n <= 0 or chance <= 0.0:
+        return 0, rng
+    rate = -log1p(-chance)
+    found, tried = 0, 0.0
+    while True:
+        e, rng = exponential(rng)
+        gap = e / rate
+        if not gap < n - tried:
+            return found, rng
+        tried += floor(gap) + 1.0
+        found += 1
 
 
 @compiled

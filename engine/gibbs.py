@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import tokens
 from engine import upper as above
-from engine.augment import crt
+from engine.augment import binomial, crt
 from engine.contract import Array, FloatArray
 from engine.jit import compiled, inlined
 from engine.streams import Stream, stream
@@ -22,12 +22,14 @@ class Tables(NamedTuple):
     """Counts collected by one thread; integers, so that they add up the same in any order.
 
     ``words`` (V, K_1) is the table x_vk of layer 1, ``upper`` those of layers 2..L laid out like
-    ``Upper.rows``, ``top`` (K_L,) the x_k^(L+1) that drive r.
+    ``Upper.rows``, ``top`` (K_L,) the x_k^(L+1) that drive r.  With one layer ``seats[k, m]`` (K_1, ``SEATS``)
+    documents have m tokens of topic k, which :func:`seat_documents` will turn into ``top``.
     """
 
     words: Array
     upper: Array
     top: Array
+    seats: Array
 
 
 class Scored(NamedTuple):
@@ -58,6 +60,8 @@ class Outcome(NamedTuple):
 
 
 COUNTS, RATES, THETA = 0, 1, 2
+_SEATING = 1 << 62  # no document has such a number: the streams of topics, in a step's streams of documents
+SEATS = 64  # a document with so many tokens of a topic draws its tables by itself
 
 
 class Plan(NamedTuple):
@@ -151,7 +155,6 @@ def one_sweep(
     upper, s = glob.upper, desk.s
     begin, width, n_live = layer_two(upper, s)
     rng, n = tokens.draw_topics(rng, glob, doc, doc.theta[:width], s.live[begin:], n_live, desk.cells, desk.slots, n)
-    n = tokens.drop_empty(desk.slots, n)
     rng = send_up(rng, upper, doc.theta, s, desk.slots, n, keep, tables)
     if rates:
         rng = above.draw_rates(rng, upper, hyper, len(doc.topics), doc.theta, doc.c)
@@ -164,20 +167,47 @@ def send_up(
     rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, slots: Slots, n: int, keep: bool, tables: Tables
 ) -> Stream:
     """Tables of layer 1, x_k^(2) ~ CRT(m_k^(1), a_kj), given to layer 2 and carried to the top."""
+    if len(upper.widths) == 1:
+        return _take_seats(rng, upper, slots, n, tables) if keep else rng
     above.clear(s)
-    one_layer = len(upper.widths) == 1
     for slot in range(n):
         k = slots.topic[slot]
         m = np.int64(slots.tokens[slot])
-        if one_layer:
-            x, rng = crt(rng, m, upper.r[k])
-            if keep:
-                tables.top[k] += x
-        else:
+        if m > 0:
             n_blocks = above.weigh(upper, theta, 1, k, s.sums)
             x, rng = crt(rng, m, s.sums[n_blocks - above.ONE])
             rng = above.split_tables(rng, upper, theta, s, 1, k, x, n_blocks, keep, tables.upper)
     return above.ascend(rng, upper, theta, s, keep, tables.upper, tables.top)
+
+
+@inlined
+def _take_seats(rng: Stream, upper: Upper, slots: Slots, n: int, tables: Tables) -> Stream:
+    """Note how many tokens of each topic a document of one layer has; draw the tables of those that have many."""
+    for slot in range(n):
+        k = slots.topic[slot]
+        m = np.int64(slots.tokens[slot])
+        if m < SEATS:
+            tables.seats[k, m] += 1
+        else:
+            x, rng = crt(rng, m, upper.r[k])
+            tables.top[k] += x
+    return rng
+
+
+@compiled
+def seat_documents(address: Address, r: FloatArray, seats: Array, top: Array) -> None:
+    """Draw the tables of all documents in ``seats`` and add them to ``top``: x_k^(2) ~ sum_j CRT(m_jk, r_k).
+
+    With one layer r_k is the rate in every document, and of all customers who came as the i-th, a number
+    Bin(., r_k / (r_k + i - 1)) opened a table.
+    """
+    for k in range(len(r)):
+        rng = stream(address.seed, address.purpose, address.step, _SEATING + k)
+        customers = 0
+        for i in range(SEATS - 1, 0, -1):
+            customers += seats[k, i]
+            x, rng = binomial(rng, customers, r[k] / (r[k] + (i - 1.0)))
+            top[k] += x
 
 
 @compiled
@@ -234,12 +264,15 @@ def _sweep_all(
             rng = tokens.start_topics(rng, glob.phi, doc, flat)
         n = open_document(glob, doc, desk)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
+            if sweep > 1:
+                n = tokens.drop_empty(desk.slots, n)
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
             counting = keep and plan.wants == COUNTS
             rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= plan.first_rates, counting, out.tables)
             if counting:
                 out.q_top[j] += desk.s.q[len(doc.c)]
-                tokens.count_words(doc, out.tables.words)
+                if plan.collect > 1:
+                    tokens.count_words(doc, out.tables.words)
             elif keep and plan.wants == RATES:
                 _add_rates(glob, doc, desk, n, j, out)
             elif keep:
@@ -248,6 +281,9 @@ def _sweep_all(
             for i in range(len(desk.s.counts)):
                 out.counts[j, i] = desk.s.counts[i]
         tokens.empty_slots(desk.slots, n)
+    if plan.wants == COUNTS and plan.collect == 1 and plan.thin == 1:
+        for j in range(begin, end):  # by itself the table stays in cache, between documents it does not
+            tokens.count_words(document(docs, j), out.tables.words)
 
 
 @compiled

@@ -16,13 +16,13 @@ from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
 from engine.gibbs import Address, Outcome, Plan, Scored, Tables
 from engine.jit import compiled
 from engine.pool import Pool, chunks
-from engine.tokens import Globals
+from engine.tokens import Globals, sum_of_products
 from engine.upper import Hyper, n_upper, pack, unpack_tables
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
 
 _NOTHING = Outcome(
-    Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64)),
+    Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)),
     np.zeros(0),
     np.zeros((0, 0), np.int32),
     Scored(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64)),
@@ -115,7 +115,7 @@ class Sampler(NamedTuple):
         counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
         shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
         self._sweep(glob, address, batch, local, plan, lambda: shared._replace(tables=new_tables()))
-        return self._collect(glob, room, shared, factor / plan.collect)
+        return self._collect(glob, address, room, shared, factor / plan.collect)
 
     def assign(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
         """Draw every token's topic in place, given theta^(1): where a chain starts that an encoder has placed."""
@@ -192,20 +192,26 @@ class Sampler(NamedTuple):
         self.pool.run(work, [arguments(a, b) for a, b in itertools.pairwise(edges) if a < b])
 
     def _tables(self, glob: Globals) -> Tables:
-        return self._room(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r))
+        n_seated = len(glob.upper.r) if self.collapsed and len(glob.upper.widths) == 1 else 0
+        return self._room(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated)
 
     def _no_tables(self) -> Tables:
-        return self._room((0, 0), 0, 0)
+        return self._room((0, 0), 0, 0, 0)
 
-    def _room(self, shape: tuple[int, ...], n_upper_cells: int, n_top: int) -> Tables:
+    def _room(self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int) -> Tables:
         kind = np.int32 if self.collapsed else np.int64  # expected statistics are fixed-point numbers
-        return Tables(np.zeros(shape, kind), np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64))
+        upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
+        return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, gibbs.SEATS), np.int64))
 
-    def _collect(self, glob: Globals, room: list[Tables], shared: Outcome, factor: float) -> Collected:
+    def _collect(
+        self, glob: Globals, address: Address, room: list[Tables], shared: Outcome, factor: float
+    ) -> Collected:
         total = room[0]
         for tables in room[1:]:
             for mine, other in zip(total, tables, strict=True):
                 np.add(mine, other, out=mine)
+        if total.seats.size:
+            gibbs.seat_documents(address, glob.upper.r, total.seats, total.top)
         unit = factor / plain.UNIT if self.expected else factor
         upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, total.upper)]
         words = np.multiply(total.words, unit)
@@ -230,9 +236,10 @@ def _token_starts(starts: Array, counts: Array) -> Array:
     """Where the tokens of every document begin, (documents + 1,), without a table of all cells."""
     tokens = np.zeros(len(starts), np.int64)
     for j in range(len(starts) - 1):
-        tokens[j + 1] = tokens[j]
+        n = 0
         for cell in range(starts[j], starts[j + 1]):
-            tokens[j + 1] += counts[cell]
+            n += counts[cell]
+        tokens[j + 1] = tokens[j] + n
     return tokens
 
 
@@ -240,6 +247,10 @@ def _token_starts(starts: Array, counts: Array) -> Array:
 def _prior(phi: FloatArray, base: FloatArray, prior: FloatArray, begin: int, end: int) -> None:
     """``prior = phi base'`` for rows ``begin:end``, each row summed in the same order whatever the threads."""
     n_topics, n_columns = phi.shape[1], base.shape[0]
+    if n_columns == 1:
+        for v in range(begin, end):
+            prior[v, 0] = sum_of_products(phi, v, base, 0)
+        return
     turned = np.ascontiguousarray(base.T)
     for v in range(begin, end):
         row = prior[v]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.augment import TINY, gamma, log_gamma_draw, normal
+from engine.augment import TINY, gamma, gamma_of_root, log_gamma_draw, log_gamma_of_root, normal, whole_root
 from engine.contract import Array, FloatArray
 from engine.jit import compiled
 from engine.pool import Pool, chunks
@@ -97,11 +97,12 @@ def normalised(table: FloatArray, pool: Pool) -> FloatArray:
 def dirichlet(counts: Array, eta: float, seed: int, step: int, layer: int, pool: Pool) -> FloatArray:
     """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta."""
     new: FloatArray = np.empty(counts.shape)
-    sums = _by_blocks(_gammas, (counts, float(eta), seed, step, layer, new), new.shape, pool)
+    root = whole_root(eta)  # most entries have no counts, and shapes such as 1/20 can be drawn faster
+    sums = _by_blocks(_gammas, (counts, float(eta), root, seed, step, layer, new), new.shape, pool)
     low = np.flatnonzero(~(sums > _UNDERFLOW))
     if low.size:
         sums = sums.copy()
-        logs = _log_gammas(counts, float(eta), seed, step, layer, low)
+        logs = _log_gammas(counts, float(eta), root, seed, step, layer, low)
         new[:, low] = np.exp(logs - logs.max(axis=0))
         sums[low] = new[:, low].sum(axis=0)
     return _divide(new, sums, new, np.ones(new.shape[1], np.bool_), pool)
@@ -277,6 +278,7 @@ def _expanded(
 def _gammas(
     counts: Array,
     eta: float,
+    root: int,
     seed: int,
     step: int,
     layer: int,
@@ -291,19 +293,28 @@ def _gammas(
         for v in range(block * _BLOCK, min((block + 1) * _BLOCK, counts.shape[0])):
             rng = stream(seed, TOPICS, step, (layer << _LAYER_SHIFT) + v)
             for k in range(counts.shape[1]):
-                new[v, k], rng = gamma(rng, eta + counts[v, k])
-                total[k] += new[v, k]
+                if root > 0 and counts[v, k] == 0:
+                    draw, rng = gamma_of_root(rng, root)
+                else:
+                    draw, rng = gamma(rng, eta + counts[v, k])
+                new[v, k] = draw
+                total[k] += draw
 
 
 @compiled
-def _log_gammas(counts: Array, eta: float, seed: int, step: int, layer: int, topics: Array) -> FloatArray:
+def _log_gammas(
+    counts: Array, eta: float, root: int, seed: int, step: int, layer: int, topics: Array
+) -> FloatArray:
     """Return the logarithms (K_{l-1}, n) of the gammas that :func:`_gammas` drew for ``topics`` (n,)."""
     logs = np.empty((counts.shape[0], topics.size))
     row = np.empty(counts.shape[1])
     for v in range(counts.shape[0]):
         rng = stream(seed, TOPICS, step, (layer << _LAYER_SHIFT) + v)
         for k in range(counts.shape[1]):
-            row[k], rng = log_gamma_draw(rng, eta + counts[v, k])
+            if root > 0 and counts[v, k] == 0:
+                row[k], rng = log_gamma_of_root(rng, root)
+            else:
+                row[k], rng = log_gamma_draw(rng, eta + counts[v, k])
         logs[v] = row[topics]
     return logs
 

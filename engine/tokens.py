@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine import lanes
 from engine.contract import Array, FloatArray
 from engine.jit import compiled, inlined
 from engine.streams import Stream, uniform
-from engine.upper import FOUR, NONE, ONE, THREE, TWO, Upper, place
+from engine.upper import EIGHT, NONE, ONE, Upper, place
 
 NOWHERE = place(0xFFFFFFFF)  # the slot of a topic that the document does not use
 
@@ -58,7 +59,10 @@ class Document(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The topics a document uses, packed: slot ``s`` has ``tokens[s]`` of topic ``topic[s]``; ``where`` finds slots."""
+    """The topics a document uses, packed: slot ``s`` has ``tokens[s]`` of topic ``topic[s]``; ``where`` finds slots.
+
+    Behind the slots in use ``tokens`` is 0 and ``topic`` any topic, so that slots can be read eight at a time.
+    """
 
     topic: Array
     tokens: FloatArray
@@ -75,9 +79,11 @@ class Cells(NamedTuple):
 
 @compiled
 def make_slots(n_topics: int) -> Slots:
-    """Empty slots for a model of ``n_topics`` topics in layer 1, padded for sums of four."""
-    room = n_topics + 4
-    return Slots(np.zeros(room, place), np.zeros(room), np.full(n_topics, NOWHERE, place), np.zeros(room))
+    """Empty slots for a model of ``n_topics`` topics in layer 1."""
+    room = n_topics + lanes.LANES
+    return Slots(
+        np.zeros(room, place), lanes.aligned(room), np.full(n_topics, NOWHERE, place), lanes.aligned(room)
+    )
 
 
 @compiled
@@ -103,11 +109,9 @@ def fill_slots(topics: Array, slots: Slots) -> int:
 
 @inlined
 def _open_slot(slots: Slots, n: int, k: int) -> int:
-    """Make room for topic ``k`` behind the ``n`` slots in use and keep the padding behind it empty."""
+    """Make room for topic ``k`` behind the ``n`` slots in use."""
     slots.where[k] = n
     slots.topic[n] = k
-    for s in range(n, n + 4):
-        slots.tokens[s] = 0.0
     return n + 1
 
 
@@ -124,7 +128,7 @@ def drop_empty(slots: Slots, n: int) -> int:
             kept += 1
         else:
             slots.where[k] = NOWHERE
-    for slot in range(kept, kept + 3):
+    for slot in range(kept, n):
         slots.tokens[slot] = 0.0
     return kept
 
@@ -134,12 +138,18 @@ def empty_slots(slots: Slots, n: int) -> None:
     """Leave the slots as a new document wants to find them."""
     for slot in range(n):
         slots.where[slots.topic[slot]] = NOWHERE
+        slots.tokens[slot] = 0.0
 
 
 @inlined
 def copy_priors(glob: Globals, doc: Document, cells: Cells) -> None:
-    """Bring the prior rows of a document's words together, one column of ``base`` after the other."""
+    """Bring the prior rows of a document's words together, one column of ``base`` after the other.
+
+    Rows of a single column, that of one layer, are read where they are.
+    """
     prior, near = glob.prior, cells.prior
+    if len(doc.theta) == 0:
+        return
     for i in range(doc.last - doc.first):
         word = doc.words[doc.first + i]
         for c in range(prior.shape[1]):
@@ -148,11 +158,9 @@ def copy_priors(glob: Globals, doc: Document, cells: Cells) -> None:
 
 @inlined
 def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cells: Cells) -> None:
-    """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2), or Phi^(1) r for one layer."""
+    """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2); nothing to do for one layer."""
     near, mass = cells.prior, cells.mass
     if len(theta) == 0:
-        for i in range(n_cells):
-            mass[i] = near[0, i]
         return
     for i in range(n_cells):
         mass[i] = 0.0
@@ -215,6 +223,18 @@ def _block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> floa
 
 
 @inlined
+def sum_of_products(phi: FloatArray, word: int, base: FloatArray, c: int) -> float:
+    """Sum of ``phi[word, k] * base[c, k]`` over k, in the order in which :func:`scan` adds."""
+    n = phi.shape[1]
+    total = 0.0
+    for block in range(n // 8):
+        total += _block(phi, word, base, c, 8 * block)
+    for k in range(n - n % 8, n):
+        total += phi[word, k] * base[c, k]
+    return total
+
+
+@inlined
 def start_topics(rng: Stream, phi: FloatArray, doc: Document, flat: FloatArray) -> Stream:
     """First topics of a document's tokens: theta^(1) = 1/K_1, so proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
     token = 0
@@ -245,59 +265,78 @@ def draw_topics(
     """Draw every token's topic anew, one after another; returns the stream and the number of slots.
 
     ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.
+
+    The masses of a token wait for the token before it: these waits, one after another, would be all the time
+    there is.  So running sums are taken without the token just drawn, while it is being drawn, and its own mass
+    ``extra`` is added to those from its slot ``latest`` on: that is all that has to wait.  ``slots.tokens`` learns
+    of a token one later still (``before``).  The last token of the sweep before is the first to be late.
     """
-    phi, base, near, mass = glob.phi, glob.base, cells.prior, cells.mass
+    weigh_priors(theta, live, n_live, doc.last - doc.first, cells)
+    if len(doc.topics) == 0:
+        return rng, n
+    phi, near, mass = glob.phi, cells.prior, cells.mass
     words, counts, topics, first = doc.words, doc.counts, doc.topics, doc.first
-    slot_topic, slot_count, where, sums = slots
-    weigh_priors(theta, live, n_live, doc.last - first, cells)
-    token = NONE
+    one_layer = len(theta) == 0
+    used, k, token = place(n), place(topics[len(topics) - 1]), NONE
+    latest, before = slots.where[k], NOWHERE
+    slots.tokens[latest] -= 1.0
     for cell in range(first, doc.last):
         word = place(words[cell])
-        prior = mass[cell - first]
+        prior = glob.prior[word, 0] if one_layer else mass[cell - first]
         for _ in range(counts[cell]):
-            slot_count[where[topics[token]]] -= 1.0
-            total = _running_sums(phi, word, slot_topic, slot_count, place(n), sums)
+            total = _sum_slots(phi, word, slots, used, before, slots.where[topics[token]])
+            before = latest
+            extra = phi[word, k]
+            total += extra
             u, rng = uniform(rng)
             u *= total + prior
             if u < total:
-                slot = NONE
-                while sums[slot] <= u:
-                    slot += ONE
-                k = slot_topic[slot]
+                latest = min(_find_slot(slots.sums, used, u, extra, latest), used - ONE)
+                k = slots.topic[latest]
             else:
                 c = _prior_column(near, cell - first, u - total, theta, live, n_live)
-                k, rng = scan(rng, phi, word, base, c, near[c, cell - first])
-                slot = where[k]
-                if slot == NOWHERE:
-                    slot = place(n)
-                    n = _open_slot(slots, n, k)
-            slot_count[slot] += 1.0
+                found, rng = scan(rng, phi, word, glob.base, c, prior if one_layer else near[c, cell - first])
+                k = place(found)
+                latest = slots.where[k]
+                if latest == NOWHERE:
+                    latest = used
+                    used = place(_open_slot(slots, used, k))
             topics[token] = k
             token += ONE
-    return rng, n
+    slots.tokens[latest] += 1.0
+    slots.tokens[before] += 1.0
+    return rng, np.int64(used)
 
 
 @inlined
-def _running_sums(
-    phi: FloatArray, word: int, slot_topic: Array, slot_count: FloatArray, n: int, sums: FloatArray
-) -> float:
-    """Write running sums of ``phi_vk n_jk`` over the slots, four at a time (slots are padded); returns the last."""
+def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, loses: int) -> float:
+    """Give slot ``gains`` a token and take one from ``loses``; running sums of ``phi_vk n_jk``, of which the last."""
     total = 0.0
     s = NONE
-    while s < n:
-        a = phi[word, slot_topic[s]] * slot_count[s]
-        b = phi[word, slot_topic[s + ONE]] * slot_count[s + ONE]
-        c = phi[word, slot_topic[s + TWO]] * slot_count[s + TWO]
-        d = phi[word, slot_topic[s + THREE]] * slot_count[s + THREE]
-        b += a
-        d += c
-        sums[s] = total + a
-        sums[s + ONE] = total + b
-        sums[s + TWO] = total + (b + c)
-        total += b + d
-        sums[s + THREE] = total
-        s += FOUR
+    while s < used:
+        tokens = lanes.transfer(lanes.load(slots.tokens, s), s, gains, loses)
+        lanes.store(slots.tokens, s, tokens)
+        sums = lanes.running(lanes.product(lanes.gather(phi, word, slots.topic, s), tokens), total)
+        lanes.store(slots.sums, s, sums)
+        total = lanes.last(sums)
+        s += EIGHT
     return total
+
+
+@inlined
+def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> int:
+    """Find the first slot above ``u`` among running sums that lack ``extra`` from slot ``latest`` on.
+
+    It may lie behind the last slot by a rounding.
+    """
+    below, after = NONE, NONE
+    s = NONE
+    while s < used:
+        eight = lanes.load(sums, s)
+        below += lanes.not_above(eight, u)
+        after += lanes.not_above(eight, u - extra)
+        s += EIGHT
+    return below if below < latest else max(after, latest)
 
 
 @inlined
