@@ -203,55 +203,64 @@ def _log_gamma_small(rng: Stream, shape: float) -> Draw:
                 return log_x, rng
 
 
-@inlined
+@compiled
 def gamma_of_root(rng: Stream, root: int) -> Draw:
     """Draw ``Gam(1 / root, 1)`` for a whole ``root`` above 1, at least ``TINY``.
 
     As :func:`_gamma_small`, but the power of the uniform is a whole one: a few products, no logarithm.
     """
-    share = _INV_E / root
     while True:
         u, rng = uniform(rng)
-        u *= 1.0 + share
         v, rng = positive(rng)
-        if u < 1.0:
-            x = 1.0
-            for bit in range(_ROOT_BITS):
-                if root >> bit == 0:
-                    break
-                if root >> bit & 1:
-                    x *= v
-                v *= v
-            if u <= 1.0 - x or u < exp(-x):
-                return max(x, TINY), rng
-        else:
-            x = 1.0 - log(v)
-            if (u - 1.0) < share * exp((1.0 / root - 1.0) * log(x)):
-                return x, rng
+        x = 1.0
+        square = v
+        for bit in range(_ROOT_BITS):
+            if root >> bit & 1:
+                x *= square
+            square *= square
+        x, accepted = judge_root(root, u, v, x)
+        if accepted:
+            return x, rng
+
+
+@inlined
+def judge_root(root: int, u: float, v: float, x: float) -> tuple[float, bool]:
+    """Accept or reject one proposal for ``Gam(1 / root, 1)`` from two uniforms, where ``x = v^root``."""
+    share = _INV_E / root
+    u *= 1.0 + share
+    if u < 1.0:
+        return max(x, TINY), u <= 1.0 - x or u < exp(-x)
+    x = 1.0 - log(v)
+    return x, (u - 1.0) < share * exp((1.0 / root - 1.0) * log(x))
 
 
 @compiled
 def log_gamma_of_root(rng: Stream, root: int) -> Draw:
     """Draw the logarithm of what :func:`gamma_of_root` draws, exact far below ``TINY``."""
-    share = _INV_E / root
     while True:
         u, rng = uniform(rng)
-        u *= 1.0 + share
         v, rng = positive(rng)
-        if u < 1.0:
-            power = root * log(v)
-            if power < _LOG_TINY or u < exp(-exp(power)):
-                return power, rng
-        else:
-            log_x = log(1.0 - log(v))
-            if (u - 1.0) < share * exp((1.0 / root - 1.0) * log_x):
-                return log_x, rng
+        x, accepted = log_judge_root(root, u, v)
+        if accepted:
+            return x, rng
+
+
+@compiled
+def log_judge_root(root: int, u: float, v: float) -> tuple[float, bool]:
+    """Return the logarithm of what :func:`judge_root` judges, and the same judgement."""
+    share = _INV_E / root
+    u *= 1.0 + share
+    if u < 1.0:
+        power = root * log(v)
+        return power, power < _LOG_TINY or u < exp(-exp(power))
+    log_x = log(1.0 - log(v))
+    return log_x, (u - 1.0) < share * exp((1.0 / root - 1.0) * log_x)
 
 
 def whole_root(shape: float) -> int:
     """Return the whole number whose inverse ``shape`` is, for :func:`gamma_of_root`; 0 where there is none."""
     root = round(1.0 / shape)
-    return root if 1.0 / root == shape and _MIDDLE_SHAPE >= shape and root < 1 << _ROOT_BITS else 0
+    return root if 1.0 / _MIDDLE_SHAPE <= root < 1 << _ROOT_BITS and 1.0 / root == shape else 0
 
 
 @compiled

@@ -269,21 +269,31 @@ def _sweep_all(
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
             counting = keep and plan.wants == COUNTS
             rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= plan.first_rates, counting, out.tables)
-            if counting:
-                out.q_top[j] += desk.s.q[len(doc.c)]
-                if plan.collect > 1:
-                    tokens.count_words(doc, out.tables.words)
-            elif keep and plan.wants == RATES:
-                _add_rates(glob, doc, desk, n, j, out)
-            elif keep:
-                _add_theta(glob, doc, desk, n, plan.thin / plan.collect, out.theta1[j], out.theta[j])
+            if keep:
+                _leave(glob, doc, desk, n, j, plan, out)
         if plan.wants == COUNTS:
             for i in range(len(desk.s.counts)):
                 out.counts[j, i] = desk.s.counts[i]
         tokens.empty_slots(desk.slots, n)
-    if plan.wants == COUNTS and plan.collect == 1 and plan.thin == 1:
-        for j in range(begin, end):  # by itself the table stays in cache, between documents it does not
+    if plan.wants == COUNTS and plan.collect == plan.thin == 1:
+        for j in range(begin, end):
             tokens.count_words(document(docs, j), out.tables.words)
+
+
+@inlined
+def _leave(glob: Globals, doc: Document, desk: Desk, n: int, j: int, plan: Plan, out: Outcome) -> None:
+    """Leave what the plan wants of a kept sweep of document ``j``.
+
+    The words of a single kept sweep are counted after all documents: by itself the table stays in cache.
+    """
+    if plan.wants == COUNTS:
+        out.q_top[j] += desk.s.q[len(doc.c)]
+        if plan.collect > 1:
+            tokens.count_words(doc, out.tables.words)
+    elif plan.wants == RATES:
+        _add_rates(glob, doc, desk, n, j, out)
+    else:
+        _add_theta(glob, doc, desk, n, plan.thin / plan.collect, out.theta1[j], out.theta[j])
 
 
 @compiled

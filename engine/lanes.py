@@ -55,25 +55,23 @@ def aligned(n: int) -> FloatArray:
     return room[first : first + n]
 
 
-def _operation(twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Make numba's intrinsic of a function that gives the type of the result and what writes its LLVM code.
+def _operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Make numba's intrinsic of a function that writes the LLVM code of an operation; ``twin`` is its Python.
 
     What writes the code gets arrays as numba's structures and integers as 64 bits.
     """
 
-    def decorate(operation: Callable[..., Any]) -> Any:
+    def decorate(write: Callable[..., Any]) -> Any:
         if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
             return twin
 
-        @wraps(operation)
-        def typed(typing: Any, *kinds: Any) -> Any:
-            result, write = operation(typing, *kinds)
+        def generate(context: Any, code: Any, signature: Any, values: Any) -> Any:
+            pairs = zip(signature.args, values, strict=True)
+            written = write(code, *(_plain(context, code, kind, value) for kind, value in pairs))
+            return context.get_dummy_value() if written is None else written
 
-            def generate(context: Any, code: Any, signature: Any, values: Any) -> Any:
-                pairs = zip(signature.args, values, strict=True)
-                written = write(code, *(_plain(context, code, kind, value) for kind, value in pairs))
-                return context.get_dummy_value() if written is None else written
-
+        @wraps(write)  # numba reads the number of arguments there
+        def typed(_typing: Any, *kinds: Any) -> Any:
             return result(*kinds), generate
 
         return intrinsic(typed)
@@ -106,49 +104,37 @@ def _load(array: FloatArray, place: int) -> Eight:
     return array[int(place) : int(place) + LANES].copy()
 
 
-@_operation(_load)
-def load(_typing: Any, array: Any, place: Any) -> Any:
+@_operation(_EIGHT, _load)
+def load(code: Any, array: Any, place: Any) -> Any:
     """``array[place : place + 8]``."""
-
-    def write(code: Any, array: Any, place: Any) -> Any:
-        return code.load(_at(code, array, place), align=8)
-
-    return _EIGHT, write
+    return code.load(_at(code, array, place), align=8)
 
 
 def _store(array: FloatArray, place: int, eight: Eight) -> None:
     array[int(place) : int(place) + LANES] = eight
 
 
-@_operation(_store)
-def store(_typing: Any, array: Any, place: Any, eight: Any) -> Any:
+@_operation(types.void, _store)
+def store(code: Any, array: Any, place: Any, eight: Any) -> None:
     """``array[place : place + 8] = eight``."""
-
-    def write(code: Any, array: Any, place: Any, eight: Any) -> None:
-        code.store(eight, _at(code, array, place), align=8)
-
-    return types.void, write
+    code.store(eight, _at(code, array, place), align=8)
 
 
 def _gather(table: FloatArray, row: int, columns: Array, place: int) -> Eight:
     return table[int(row), columns[int(place) : int(place) + LANES].astype(np.int64)]
 
 
-@_operation(_gather)
-def gather(_typing: Any, table: Any, row: Any, columns: Any, place: Any) -> Any:
+@_operation(_EIGHT, _gather)
+def gather(code: Any, table: Any, row: Any, columns: Any, place: Any) -> Any:
     """``table[row, columns[place : place + 8]]``; ``columns`` holds 64-bit places."""
-
-    def write(code: Any, table: Any, row: Any, columns: Any, place: Any) -> Any:
-        width = code.extract_value(table.shape, 1)
-        begin = code.gep(table.data, [code.mul(row, width)])
-        first = code.gep(columns.data, [place])
-        eight = ir.Constant(_VECTOR, ir.Undefined)
-        for lane in range(LANES):
-            column = code.load(code.gep(first, [_I64(lane)]))
-            eight = code.insert_element(eight, code.load(code.gep(begin, [column])), _I32(lane))
-        return eight
-
-    return _EIGHT, write
+    width = code.extract_value(table.shape, 1)
+    begin = code.gep(table.data, [code.mul(row, width)])
+    first = code.gep(columns.data, [place])
+    eight = ir.Constant(_VECTOR, ir.Undefined)
+    for lane in range(LANES):
+        column = code.load(code.gep(first, [_I64(lane)]))
+        eight = code.insert_element(eight, code.load(code.gep(begin, [column])), _I32(lane))
+    return eight
 
 
 def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
@@ -156,31 +142,23 @@ def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
     return eight + (lanes == int(to)) - (lanes == int(off))
 
 
-@_operation(_transfer)
-def transfer(_typing: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
+@_operation(_EIGHT, _transfer)
+def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
     """Of places ``place ... place + 7``: 1 more at ``to`` and 1 less at ``off``, where these are among them."""
-
-    def write(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
-        for chosen, change in ((to, code.fadd), (off, code.fsub)):
-            here = code.icmp_unsigned("==", _COUNTING, _same(code, code.sub(chosen, place)))
-            eight = change(eight, code.select(here, _ONES, _ZEROS))
-        return eight
-
-    return _EIGHT, write
+    for chosen, change in ((to, code.fadd), (off, code.fsub)):
+        here = code.icmp_unsigned("==", _COUNTING, _same(code, code.sub(chosen, place)))
+        eight = change(eight, code.select(here, _ONES, _ZEROS))
+    return eight
 
 
 def _product(a: Eight, b: Eight) -> Eight:
     return a * b
 
 
-@_operation(_product)
-def product(_typing: Any, _a: Any, _b: Any) -> Any:
+@_operation(_EIGHT, _product)
+def product(code: Any, a: Any, b: Any) -> Any:
     """Lane by lane."""
-
-    def write(code: Any, a: Any, b: Any) -> Any:
-        return code.fmul(a, b)
-
-    return _EIGHT, write
+    return code.fmul(a, b)
 
 
 def _running(eight: Eight, reached: float) -> Eight:
@@ -194,43 +172,31 @@ def _running(eight: Eight, reached: float) -> Eight:
 _SKLANSKY = [[lane // half * half - 1 if lane // half % 2 else -1 for lane in range(LANES)] for half in (1, 2, 4)]
 
 
-@_operation(_running)
-def running(_typing: Any, _eight: Any, _reached: Any) -> Any:
+@_operation(_EIGHT, _running)
+def running(code: Any, eight: Any, reached: Any) -> Any:
     """Running sums of the lanes, from ``reached`` on."""
-
-    def write(code: Any, eight: Any, reached: Any) -> Any:
-        for sources in _SKLANSKY:
-            order = _order([LANES + lane if lane >= 0 else 0 for lane in sources])
-            eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, order))
-        return code.fadd(eight, _same(code, reached))
-
-    return _EIGHT, write
+    for sources in _SKLANSKY:
+        order = _order([LANES + lane if lane >= 0 else 0 for lane in sources])
+        eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, order))
+    return code.fadd(eight, _same(code, reached))
 
 
 def _last(eight: Eight) -> float:
     return float(eight[-1])
 
 
-@_operation(_last)
-def last(_typing: Any, _eight: Any) -> Any:
+@_operation(types.float64, _last)
+def last(code: Any, eight: Any) -> Any:
     """The eighth."""
-
-    def write(code: Any, eight: Any) -> Any:
-        return code.extract_element(eight, _I32(LANES - 1))
-
-    return types.float64, write
+    return code.extract_element(eight, _I32(LANES - 1))
 
 
 def _not_above(eight: Eight, u: float) -> np.uint64:
     return np.uint64(np.count_nonzero(eight <= u))
 
 
-@_operation(_not_above)
-def not_above(_typing: Any, _eight: Any, _u: Any) -> Any:
+@_operation(types.uint64, _not_above)
+def not_above(code: Any, eight: Any, u: Any) -> Any:
     """How many lanes are at most ``u``, as an unsigned place."""
-
-    def write(code: Any, eight: Any, u: Any) -> Any:
-        lanes = code.bitcast(code.fcmp_ordered("<=", eight, _same(code, u)), ir.IntType(LANES))
-        return code.zext(code.ctpop(lanes), _I64)
-
-    return types.uint64, write
+    lanes = code.bitcast(code.fcmp_ordered("<=", eight, _same(code, u)), ir.IntType(LANES))
+    return code.zext(code.ctpop(lanes), _I64)

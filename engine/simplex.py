@@ -8,15 +8,25 @@ the result is the same bits for any number of threads.  No function changes its 
 
 from collections.abc import Callable
 from math import fabs, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.augment import TINY, gamma, gamma_of_root, log_gamma_draw, log_gamma_of_root, normal, whole_root
+from engine.augment import (
+    TINY,
+    gamma,
+    gamma_of_root,
+    judge_root,
+    log_gamma_draw,
+    log_gamma_of_root,
+    log_judge_root,
+    normal,
+    whole_root,
+)
 from engine.contract import Array, FloatArray
 from engine.jit import compiled
 from engine.pool import Pool, chunks
-from engine.streams import SHAPES, TOPICS, stream
+from engine.streams import SHAPES, TOPICS, Stream, positive, stream, uniform
 
 SMALLEST = 2.2e-16  # where entries of phi are held after a Langevin step
 LEAST_SCALE = 1e-10  # a topic whose M_k is not above this keeps its phi
@@ -274,6 +284,40 @@ def _expanded(
                 new[v, k] = max(fabs(moved), TINY)
 
 
+class _Proposals(NamedTuple):
+    """One proposal for every entry of a row: two uniforms, ``x = v^root``, and room for squares of squares."""
+
+    u: FloatArray
+    v: FloatArray
+    x: FloatArray
+    square: FloatArray
+
+
+@compiled
+def _new_proposals(n: int) -> _Proposals:
+    """Room for a row of ``n``."""
+    return _Proposals(np.empty(n), np.empty(n), np.empty(n), np.empty(n))
+
+
+@compiled
+def _propose_roots(rng: Stream, root: int, p: _Proposals) -> Stream:
+    """Fill a row of proposals for ``Gam(1 / root, 1)``: loops without a branch, which become vector code."""
+    n = len(p.u)
+    for k in range(n):
+        p.u[k], _ = uniform(Stream(rng.state + rng.gamma * np.uint64(2 * k), rng.gamma))
+        p.v[k], _ = positive(Stream(rng.state + rng.gamma * np.uint64(2 * k + 1), rng.gamma))
+    p.x[:] = 1.0
+    p.square[:] = p.v
+    while root > 0:
+        if root & 1:
+            for k in range(n):
+                p.x[k] *= p.square[k]
+        for k in range(n):
+            p.square[k] *= p.square[k]
+        root >>= 1
+    return Stream(rng.state + rng.gamma * np.uint64(2 * n), rng.gamma)
+
+
 @compiled
 def _gammas(
     counts: Array,
@@ -288,13 +332,19 @@ def _gammas(
     sums: FloatArray,
 ) -> None:
     """Write ``Gam(eta + counts)`` to ``new`` and its column sums by block to ``sums``."""
+    n_topics = counts.shape[1]
+    proposals = _new_proposals(n_topics)
     for block in range(first, last):
         total = sums[block]
         for v in range(block * _BLOCK, min((block + 1) * _BLOCK, counts.shape[0])):
             rng = stream(seed, TOPICS, step, (layer << _LAYER_SHIFT) + v)
-            for k in range(counts.shape[1]):
+            if root > 0:
+                rng = _propose_roots(rng, root, proposals)
+            for k in range(n_topics):
                 if root > 0 and counts[v, k] == 0:
-                    draw, rng = gamma_of_root(rng, root)
+                    draw, accepted = judge_root(root, proposals.u[k], proposals.v[k], proposals.x[k])
+                    if not accepted:
+                        draw, rng = gamma_of_root(rng, root)
                 else:
                     draw, rng = gamma(rng, eta + counts[v, k])
                 new[v, k] = draw
@@ -302,17 +352,21 @@ def _gammas(
 
 
 @compiled
-def _log_gammas(
-    counts: Array, eta: float, root: int, seed: int, step: int, layer: int, topics: Array
-) -> FloatArray:
+def _log_gammas(counts: Array, eta: float, root: int, seed: int, step: int, layer: int, topics: Array) -> FloatArray:
     """Return the logarithms (K_{l-1}, n) of the gammas that :func:`_gammas` drew for ``topics`` (n,)."""
     logs = np.empty((counts.shape[0], topics.size))
-    row = np.empty(counts.shape[1])
+    n_topics = counts.shape[1]
+    proposals = _new_proposals(n_topics)
+    row = np.empty(n_topics)
     for v in range(counts.shape[0]):
         rng = stream(seed, TOPICS, step, (layer << _LAYER_SHIFT) + v)
-        for k in range(counts.shape[1]):
+        if root > 0:
+            rng = _propose_roots(rng, root, proposals)
+        for k in range(n_topics):
             if root > 0 and counts[v, k] == 0:
-                row[k], rng = log_gamma_of_root(rng, root)
+                row[k], accepted = log_judge_root(root, proposals.u[k], proposals.v[k])
+                if not accepted:
+                    row[k], rng = log_gamma_of_root(rng, root)
             else:
                 row[k], rng = log_gamma_draw(rng, eta + counts[v, k])
         logs[v] = row[topics]

@@ -12,7 +12,7 @@ One layer is the same code with a single topic above it, whose column is r and w
 ``theta`` is then empty.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,9 +81,7 @@ class Cells(NamedTuple):
 def make_slots(n_topics: int) -> Slots:
     """Empty slots for a model of ``n_topics`` topics in layer 1."""
     room = n_topics + lanes.LANES
-    return Slots(
-        np.zeros(room, place), lanes.aligned(room), np.full(n_topics, NOWHERE, place), lanes.aligned(room)
-    )
+    return Slots(np.zeros(room, place), lanes.aligned(room), np.full(n_topics, NOWHERE, place), lanes.aligned(room))
 
 
 @compiled
@@ -305,7 +303,7 @@ def draw_topics(
             token += ONE
     slots.tokens[latest] += 1.0
     slots.tokens[before] += 1.0
-    return rng, np.int64(used)
+    return rng, np.int64(used)  # type: ignore[return-value]
 
 
 @inlined
@@ -324,7 +322,7 @@ def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, 
 
 
 @inlined
-def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> int:
+def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> Any:
     """Find the first slot above ``u`` among running sums that lack ``extra`` from slot ``latest`` on.
 
     It may lie behind the last slot by a rounding.

@@ -118,6 +118,23 @@ def log_gamma(rng, shape):
             return math.log(d * v)
 
 
+def gamma_of_root(rng, root):
+    """Gam(1 / root, 1): GS with a whole power."""
+    value = None
+    while value is None:
+        value = judge_root(rng.uniform(), rng.positive(), root)
+    return value
+
+
+def judge_root(u, v, root):
+    """The proposal made of two uniforms where it is accepted, else None."""
+    u *= 1.0 + 1.0 / (root * math.e)
+    if u < 1.0:
+        return v**root if u < math.exp(-(v**root)) else None
+    x = 1.0 - math.log(v)
+    return x if (u - 1.0) * math.e * root < x ** (1.0 / root - 1.0) else None
+
+
 def _log_gamma_small(rng, shape):
     while True:
         u = rng.uniform() * (1.0 + shape / math.e)

@@ -6,7 +6,7 @@ import naive
 import numba
 import numpy as np
 import pytest
-from drawing import MANY, RARE, chi_square, ks, many, mean_is
+from drawing import MANY, RARE, chi_square, ks, log_gamma_cdf, many, mean_is
 from scipy import special, stats
 
 from engine import augment
@@ -14,16 +14,6 @@ from engine.streams import stream
 
 SMALL_SHAPES = (1e-4, 1e-3, 0.01, 0.05, 0.0999)
 SHAPES = (0.1, 0.3, 0.7, 0.999, 1.0, 1.5, 5.0, 100.0, 1e6)
-
-
-def log_gamma_cdf(shape):
-    """P(ln G <= y) of a gamma of tiny shape, where e^y may underflow."""
-
-    def cdf(y):
-        near_zero = np.exp(np.minimum(shape * y - special.gammaln(shape + 1.0), 0.0))
-        return np.where(y < -40.0, near_zero, special.gammainc(shape, np.exp(np.maximum(y, -40.0))))
-
-    return cdf
 
 
 # agreement with the plain twins
@@ -50,6 +40,17 @@ def test_the_logarithmic_gamma_is_the_logarithm_of_the_gamma_of_the_same_stream(
     seen = values > augment.TINY
     np.testing.assert_allclose(np.log(values[seen]), logs[seen], rtol=1e-9, atol=1e-9)
     assert (logs[~seen] <= math.log(augment.TINY) + 1e-9).all()
+
+
+@pytest.mark.parametrize("root", [10, 20, 100, 10_000])
+def test_gammas_of_whole_roots_are_those_of_the_plain_twin_and_have_its_logarithm(root):
+    values = many(augment.gamma_of_root, root, seed=4, n=2_000)
+    logs = many(augment.log_gamma_of_root, root, seed=4, n=2_000)
+    plain = naive.Stream(*stream(4, 99, 0, 0))
+    expected = [max(naive.gamma_of_root(plain, root), augment.TINY) for _ in range(2_000)]
+    np.testing.assert_allclose(values, expected, rtol=1e-10)
+    seen = values > augment.TINY
+    np.testing.assert_allclose(np.log(values[seen]), logs[seen], rtol=1e-9, atol=1e-9)
 
 
 def test_categorical_draws_are_those_of_the_plain_twin():
@@ -98,6 +99,16 @@ def test_exponential_follows_its_law_also_in_the_tail():
 @pytest.mark.parametrize("shape", SMALL_SHAPES)
 def test_gamma_of_small_shape_follows_its_law_on_the_log_scale(shape):
     assert ks(many(augment.log_gamma_draw, shape), log_gamma_cdf(shape)) > RARE
+
+
+@pytest.mark.parametrize("root", [10, 20, 1_000])
+def test_gamma_of_a_whole_root_follows_its_law_on_the_log_scale(root):
+    assert ks(many(augment.log_gamma_of_root, root), log_gamma_cdf(1.0 / root)) > RARE
+
+
+def test_only_inverses_of_whole_numbers_have_a_whole_root():
+    assert [augment.whole_root(shape) for shape in (0.05, 0.1, 0.01, 1.0 / 3000.0)] == [20, 10, 100, 3000]
+    assert [augment.whole_root(shape) for shape in (0.03, 0.5, 1.0, 2.5, 1e-6, 0.05 + 1e-15)] == [0] * 6
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -175,6 +186,20 @@ def test_crt_of_a_very_large_count_has_the_exact_mean_and_variance():
 @pytest.mark.parametrize("n", [1, 2, 9, 100, 10_000])
 def test_crt_of_a_vanishing_rate_opens_one_table(n, r):
     assert (many(augment.crt, n, r, n=200) == 1).all()
+
+
+@pytest.mark.parametrize(("n", "chance"), [(1, 0.3), (12, 0.02), (12, 0.5), (12, 0.9), (400, 0.003), (400, 0.2)])
+def test_binomial_follows_its_law(n, chance):
+    law = stats.binom(n, chance).pmf(np.arange(n + 1))
+    assert chi_square(many(augment.binomial, n, chance), law) > RARE
+
+
+def test_binomials_of_no_trials_or_of_certainty_are_certain():
+    assert [many(augment.binomial, n, chance, n=5).tolist() for n, chance in ((0, 0.5), (7, 0.0), (7, 1.0))] == [
+        [0.0] * 5,
+        [0.0] * 5,
+        [7.0] * 5,
+    ]
 
 
 def test_crt_of_no_customers_opens_no_table():

@@ -4,11 +4,11 @@ import naive
 import numba
 import numpy as np
 import pytest
-from drawing import RARE, chi_square, ks
+from drawing import RARE, chi_square, ks, log_gamma_cdf
 from scipy import stats
 
 from engine import simplex
-from engine.augment import TINY
+from engine.augment import TINY, whole_root
 from engine.pool import Pool
 from engine.streams import SHAPES, TOPICS, stream
 
@@ -64,13 +64,48 @@ def test_a_step_of_the_shapes_is_that_of_the_plain_twin():
     np.testing.assert_allclose(got, naive.shapes_step(r, counts, 5.0, 1.0, 1.0, 40.0, 0.5, noise), rtol=1e-12)
 
 
-def test_a_dirichlet_draw_is_gammas_divided_by_their_sum():
-    counts = np.array([[0, 3, 1], [2, 0, 0], [7, 1, 0], [0, 0, 40]])
+@pytest.mark.parametrize("eta", [0.05, 0.1, 0.03, 0.7])
+def test_a_dirichlet_draw_is_gammas_divided_by_their_sum(eta):
+    counts = np.random.default_rng(2).poisson(0.7, (60, 9))
     gammas = np.empty(counts.shape)
     for v in range(len(counts)):
-        rng = naive.Stream(*stream(9, TOPICS, 2, ROW + v))
-        gammas[v] = [naive.gamma(rng, 0.05 + n) for n in counts[v]]
-    np.testing.assert_allclose(simplex.dirichlet(counts, 0.05, 9, 2, 1, ONE), gammas / gammas.sum(axis=0), rtol=1e-10)
+        gammas[v] = plain_gammas(naive.Stream(*stream(9, TOPICS, 2, ROW + v)), eta, counts[v])
+    np.testing.assert_allclose(simplex.dirichlet(counts, eta, 9, 2, 1, ONE), gammas / gammas.sum(axis=0), rtol=1e-10)
+
+
+def plain_gammas(rng, eta, counts):
+    """Gam(eta + counts) of a row; for eta = 1/20 or 1/10 after a row of proposals, used where there are no counts."""
+    root = {0.05: 20, 0.1: 10}.get(eta, 0)
+    proposals = [naive.judge_root(rng.uniform(), rng.positive(), root) for _ in counts] if root else []
+    drawn = []
+    for k, n in enumerate(counts):
+        if root and n == 0:
+            drawn.append(naive.gamma_of_root(rng, root) if proposals[k] is None else proposals[k])
+        else:
+            drawn.append(naive.gamma(rng, eta + n))
+    return drawn
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.1, 0.03])
+def test_entries_without_counts_follow_their_gamma_on_the_log_scale(eta):
+    """Against a sum made large by counts, phi_v / phi_1 is a ratio of gammas: its logarithm reaches far down."""
+    n = 4_000 if numba.config.DISABLE_JIT else 100_000
+    counts = np.vstack([np.zeros(n), np.full(n, 1e12)])
+    phi = simplex.dirichlet(counts, eta, 21, 1, 0, ONE)
+    assert ks(np.log(phi[0]) + np.log(1e12), log_gamma_cdf(eta)) > RARE
+
+
+def test_columns_that_underflow_are_the_same_draws_as_logarithms():
+    root, eta, counts = 5_000, 1.0 / 5_000, np.zeros((40, 30), np.int64)
+    assert whole_root(eta) == root
+    values = np.empty(counts.shape)
+    simplex._gammas(counts, eta, root, 4, 1, 0, values, 0, 1, np.zeros((1, 30)))
+    logs = simplex._log_gammas(counts, eta, root, 4, 1, 0, np.arange(30))
+    seen = values > TINY
+    assert seen.any()
+    assert not seen.all()
+    np.testing.assert_allclose(np.log(values[seen]), logs[seen], rtol=1e-9, atol=1e-9)
+    assert (logs[~seen] <= np.log(TINY) + 1e-9).all()
 
 
 def test_two_layers_of_one_step_do_not_share_noise():
