@@ -133,7 +133,7 @@ class Sampler(NamedTuple):
         docs = _collapsed(batch, local)
         shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
         self._over(lift.lift_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
-        return self._collect(glob, room, shared, factor)
+        return self._collect(glob, address, room, shared, factor)
 
     def redraw(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
         """Draw theta in place under topics drawn since the sweep that left ``counts``.
