@@ -6,10 +6,11 @@ import naive
 import numba
 import numpy as np
 import pytest
-from drawing import RARE, chi_square
+from drawing import RARE, chi_square, mean_is
 from plain_datm import rows
 from scipy import stats
 
+from engine import gibbs
 from engine.gibbs import Address
 from engine.local import LINKS, Sampler
 from engine.pool import Pool
@@ -23,7 +24,7 @@ def sampler_of(n_threads=1):
     return Sampler(Hyper(0.01, 0.01, 1.0, 1.0), LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
 
 
-def lifted(table, phi, r, theta, c=None, *, factor=1.0, n_threads=1, first=0):
+def lifted(table, phi, r, theta, c=None, *, factor=1.0, n_threads=1, first=0, step=1):
     """Counts of documents whose activations are ``theta``."""
     sampler, docs = sampler_of(n_threads), rows(table, first)
     glob = sampler.globals_of(phi, r)
@@ -32,8 +33,8 @@ def lifted(table, phi, r, theta, c=None, *, factor=1.0, n_threads=1, first=0):
         local.theta[:] = np.concatenate(theta[1:], axis=1)
     if c is not None:
         local.c[:] = c
-    sampler.assign(glob, Address(5, LOCAL, 1), docs, local, theta[0])
-    return local, sampler.lift(glob, Address(5, REDRAW, 1), docs, local, factor)
+    sampler.assign(glob, Address(5, LOCAL, step), docs, local, theta[0])
+    return local, sampler.lift(glob, Address(5, REDRAW, step), docs, local, factor)
 
 
 def small(seed=1, widths=(12, 6, 4, 3), n=30):
@@ -121,10 +122,22 @@ def test_tables_go_up_by_the_restaurant_and_split_by_the_activations_above():
 def test_one_layer_sends_its_tables_straight_to_r():
     n_tokens, r = 9, np.array([0.35])
     found = [
-        int(lifted(np.array([[n_tokens]]), (np.ones((1, 1)),), r, [np.ones((1, 1))], first=j)[1].top[0])
-        for j in range(4_000)
+        int(lifted(np.array([[n_tokens]]), (np.ones((1, 1)),), r, [np.ones((1, 1))], step=step)[1].top[0])
+        for step in range(4_000)
     ]
     assert chi_square(np.array(found), naive.crt_law(n_tokens, r[0])) > RARE
+
+
+def test_tables_of_one_layer_in_long_and_short_documents_have_the_mean_of_the_restaurant():
+    """Counts above and below the number of seats, and documents that have none of a topic."""
+    table = np.array([[3, 0], [0, 5], [gibbs.SEATS - 1, 1], [gibbs.SEATS, 0], [200, 70]])
+    phi, r = (np.eye(2),), np.array([0.35, 4.0])
+    found = np.array([lifted(table, phi, r, [np.ones((5, 2))], step=step)[1].top for step in range(2_000)])
+    for k in range(2):
+        chances = [r[k] / (r[k] + i) for n in table[:, k] for i in range(n)]
+        deviation = np.sqrt(sum(p * (1.0 - p) for p in chances))
+        assert mean_is(found[:, k], sum(chances), deviation) > RARE / 2
+        np.testing.assert_allclose(found[:, k].std(), deviation, rtol=0.1)
 
 
 def test_documents_without_words_leave_no_count():
