@@ -198,7 +198,7 @@ class Explorer:
         alone = len(drawing.part.nodes) == len(drawing.part.roots)
         hint = f'<p class="ex-hint">{escape(reading.lonely(frame, choice))}</p>' if alone else ""
         outline = tree_outline(frame, drawing.part, choice.direction)
-        news = f" <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
+        news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
         self._foot.html = (
             f'<p class="ex-caption">{escape(caption(frame, choice))}{news}</p>{hint}'
             f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'

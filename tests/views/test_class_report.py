@@ -172,3 +172,11 @@ def test_weights_for_other_classes_than_the_corpus_has_are_left_out() -> None:
     run, snapshot = SimpleNamespace(number=7, seed=5, corpus_name="news"), SimpleNamespace(number=3, minibatch=700)
     frame = build_frame(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)
     assert (frame.classes, frame.class_weights) == ((), ())
+
+
+def test_a_topic_that_speaks_for_the_class_is_orange_and_one_against_it_blue(frame: Frame) -> None:
+    drawing = draw(frame, Choice(first_roots(frame), 1.0, label=2))
+    tints = re.findall(r'class="tp-tint" rx="7" fill="var\(--tp-(\w+)\)"', drawing.svg)
+    nodes = list(drawing.layout.places)
+    assert tints == ["speaks" if frame.opinion(node, 1) > 0 else "denies" for node in nodes]
+    assert {"speaks", "denies"} == set(tints)
