@@ -1,6 +1,7 @@
 """``topiary benchmark``: measure on this machine what the papers published."""
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Sequence
@@ -40,30 +41,44 @@ def fidelity(wanted: argparse.Namespace) -> int:
     from app.benchmarks import published, table
     from app.benchmarks.fidelity import Length
     from app.benchmarks.keeping import Table
+    from app.benchmarks.pooling import pooled
     from app.benchmarks.reading import read_corpus
-    from engine.corpus import TEST, TRAIN
     from engine.jit import cache_folder
 
     trials = published.chosen(wanted.models, wanted.only)
     progress = Progress()
     progress.show(f"reading {wanted.data.name}")
     corpus = read_corpus(wanted.data)
-    kept = Table(wanted.json, corpus, wanted.minibatches)
+    kept = Table(wanted.json, corpus, wanted.minibatches, wanted.scored)
     progress.end()
-    n_train, n_test = len(corpus.documents(TRAIN)), len(corpus.documents(TEST))
-    _say(f"{wanted.data.name}: {n_train:,} training and {n_test:,} test documents, {corpus.n_words:,} words")
-    _say(f"{wanted.minibatches:,} mini-batches (sweeps for Gibbs), {wanted.threads} threads\n\n{table.HEAD}")
-    rows = []
-    for trial in trials:
-        for seed in range(1, wanted.seeds + 1):
+    for name in dict.fromkeys(trial.table for trial in trials):
+        on = corpus if name == "dlda" else pooled(corpus, wanted.scored)
+        _say(_about(wanted, name, on))
+        rows = list(kept.rows)
+        mine = []
+        for trial, seed in itertools.product((t for t in trials if t.table == name), range(1, wanted.seeds + 1)):
             length = Length(minibatches=wanted.minibatches, threads=wanted.threads)
-            row = kept.find(f"{trial.model} {trial.name}", seed)
+            row = kept.find(trial.key, seed)
             if row is None:
-                row = _measured(corpus, trial, seed, length, kept=kept, progress=progress)
-            rows.append(row)
-            _say(table.line(row, cache_folder().name))
-    _say("\n" + "\n".join(table.summary(rows)))
+                row = _measured(on, trial, seed, length, kept=kept, progress=progress)
+                rows.append(row)
+            mine.append(row)
+            _say(table.line(row, rows, cache_folder().name))
+        others = [row for row in rows if row not in mine and row.trial.startswith(f"{name} tlasgr:")]
+        _say("\n" + "\n".join(table.summary(name, mine if name == "dlda" else [*others, *mine])) + "\n")
     return 0
+
+
+def _about(wanted: argparse.Namespace, name: str, corpus: "Corpus") -> str:
+    """What stands above a table: corpus, length, and the names of its columns."""
+    from app.benchmarks import table
+    from engine.corpus import TEST, TRAIN
+
+    n_train, n_test = len(corpus.documents(TRAIN)), len(corpus.documents(TEST))
+    return (
+        f"{wanted.data.name}: {n_train:,} training and {n_test:,} test documents, {corpus.n_words:,} words\n"
+        f"{wanted.minibatches:,} mini-batches (sweeps for Gibbs), {wanted.threads} threads\n\n{table.head(name)}"
+    )
 
 
 def _measured(
@@ -98,8 +113,9 @@ def _parser() -> argparse.ArgumentParser:
     benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     one = benchmarks.add_parser("fidelity", help="averaged perplexity beside the published figures")
     one.add_argument("--data", required=True, type=Path, metavar="FILE", help="the corpus, for example 20news_data.mat")
-    one.add_argument("--models", type=_list, default=("dlda",), help="models, separated by commas (default dlda)")
+    one.add_argument("--models", type=_list, default=("dlda",), help="tables: dlda (the default), datm, or dlda,datm")
     one.add_argument("--only", type=_list, default=(), help="only these rows, as in tlasgr:128,gibbs:128-64-32")
+    one.add_argument("--scored", type=_natural, default=0, help="documents that DATM's table scores (default 0: all)")
     one.add_argument("--minibatches", type=_at_least_two, default=3500, help="steps (default 3500); sweeps for gibbs")
     one.add_argument("--seeds", type=_positive, default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")
     one.add_argument("--threads", type=_positive, default=2, help="threads (default 2); no effect on results")
@@ -109,6 +125,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _list(text: str) -> tuple[str, ...]:
     return tuple(part for part in text.lower().replace(" ", "").split(",") if part)
+
+
+def _natural(text: str) -> int:
+    return 0 if text == "0" else _positive(text)
 
 
 def _positive(text: str) -> int:

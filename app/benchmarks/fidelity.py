@@ -32,7 +32,7 @@ class Row(NamedTuple):
     Attributes
     ----------
     trial : str
-        As ``dlda tlasgr:128-64``.
+        As ``dlda tlasgr:128-64``: whose table, and which row.
     seed : int
     averaged, point : float
         Averaged and point perplexity of the test documents.
@@ -70,6 +70,8 @@ class Standing(NamedTuple):
     averaged: float | None
 
 
+MOST_POINT = 2000  # documents behind the point perplexity of a row of DATM's table
+
 Watch: TypeAlias = Callable[[Training, Standing], None]
 
 
@@ -94,7 +96,7 @@ def measure(corpus: Corpus, trial: Trial, seed: int, length: Length, *, start: d
         standing = now
     averaged = training.averaged_score(standing.position, plan)
     return Row(
-        trial=f"{trial.model} {trial.name}",
+        trial=trial.key,
         seed=seed,
         averaged=float("nan") if averaged is None else averaged,
         point=training.final_point(standing.position, plan, lambda: None),
@@ -117,7 +119,10 @@ def prepare(corpus: Corpus, trial: Trial, seed: int, length: Length) -> tuple[Tr
     tokens = max(1.0, float(corpus.counts.values.sum(dtype=np.float64)) / corpus.counts.n_documents)
     effort = mathematics.effort(training, training.kernel.init(seed), sweeps, tokens)
     plan = plans.make(order, effort, train_documents=len(training.train), test_documents=len(training.test))
-    return training, dataclasses.replace(plan, placed_documents=0)  # nobody looks at examples here
+    plan = dataclasses.replace(plan, placed_documents=0)  # nobody looks at examples here
+    if trial.table == "datm":  # all documents are test documents there
+        plan = dataclasses.replace(plan, final_documents=min(MOST_POINT, len(training.test)))
+    return training, plan
 
 
 def packed(training: Training, standing: Standing) -> dict[str, Array]:

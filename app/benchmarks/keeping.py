@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from app.benchmarks import distances
 from app.benchmarks.fidelity import Row
 from engine.contract import Array
 from engine.corpus import Corpus
@@ -26,6 +27,8 @@ class Table:
         The JSON file; None keeps nothing.
     corpus : Corpus
     minibatches : int
+    scored : int
+        Documents that DATM's table scores; 0: all.
 
     Raises
     ------
@@ -33,9 +36,11 @@ class Table:
         When the file holds something else.
     """
 
-    def __init__(self, path: Path | None, corpus: Corpus, minibatches: int) -> None:
+    def __init__(self, path: Path | None, corpus: Corpus, minibatches: int, scored: int = 0) -> None:
         self._path = path
-        self._head = {"corpus": content_hash(corpus), "minibatches": minibatches}
+        self._head = {"corpus": content_hash(corpus), "minibatches": minibatches} | (
+            {"scored": scored} if scored else {}
+        )
         self.rows: list[Row] = []
         if path is not None and path.exists():
             self._read(path)
@@ -49,9 +54,16 @@ class Table:
         self.rows.append(row)
         if self._path is None:
             return
-        content = self._head | {"rows": [row._asdict() | {"difference": row.difference} for row in self.rows]}
+        content = self._head | {"rows": [self._told(row) for row in self.rows]}
         _replace(self._path, json.dumps(content, indent=1).encode())
         self._unfinished.unlink(missing_ok=True)
+
+    def _told(self, row: Row) -> dict[str, Any]:
+        """A row as it is written: with its difference to the paper, or its distance to DLDA-TLASGR and the paper's."""
+        if row.trial.startswith("dlda "):
+            return row._asdict() | {"difference": row.difference}
+        own, theirs = distances.distance(row, self.rows), distances.published(row)
+        return row._asdict() | {"distance": own, "published_distance": theirs}
 
     def save(self, key: dict[str, Any], arrays: dict[str, Array]) -> None:
         """Keep an unfinished row; ``key`` says which one it is."""
@@ -81,12 +93,15 @@ class Table:
     def _read(self, path: Path) -> None:
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            head = {name: found[name] for name in self._head}
+            head = {name: found[name] for name in ("corpus", "minibatches")}
+            head |= {"scored": found["scored"]} if "scored" in found else {}
             rows = [Row(**{name: row[name] for name in Row._fields}) for row in found["rows"]]
         except (ValueError, KeyError, TypeError):
             raise TableError(f"{path} is not the table of a benchmark; name another file with --json") from None
         if head != self._head:
-            raise TableError(f"{path} holds a table of another corpus or length; name another file with --json")
+            raise TableError(
+                f"{path} holds a table of another corpus or length, or with other documents scored; name another file with --json"
+            )
         self.rows = rows
 
 

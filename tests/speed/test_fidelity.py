@@ -7,10 +7,12 @@ import pytest
 from scipy import io, sparse
 
 from app import benchmark
+from app.benchmarks import distances, published
 from app.benchmarks import fidelity as measuring
-from app.benchmarks import published
 from app.benchmarks.keeping import Table
+from app.benchmarks.pooling import pooled
 from engine import models
+from engine.corpus import TEST, TRAIN
 
 from . import synthetic
 
@@ -40,7 +42,7 @@ def fidelity(path, *more: str) -> int:
 @pytest.fixture
 def narrow(monkeypatch):
     """The published table with narrower layers, so that a row takes no time."""
-    figures = {trial._replace(layers=(4, 3)[: len(trial.layers)] or (4,)): 60.0 for trial in published.PUBLISHED}
+    figures = {trial._replace(layers=(4, 3)[: len(trial.layers)]): 60.0 for trial in published.PUBLISHED}
     monkeypatch.setattr(published, "PUBLISHED", figures)
 
 
@@ -117,9 +119,119 @@ def test_a_file_without_a_split_is_refused_in_one_sentence(tmp_path, capsys):
 
 
 def test_the_settings_of_the_table_are_those_of_the_paper_but_for_shorter_local_chains():
-    for trial in published.PUBLISHED:
+    for trial in (each for each in published.PUBLISHED if each.model == "dlda"):
         config = models.load(trial.model).Config(**published.settings(trial))
         assert (config.batch_size, config.burn_in, config.collect, config.eta) == (200, 5, 5, (0.05,))
         wanted = (0.1, 20.0, 0.9) if trial.inference == "sgrld" else (1.0, 20.0, 0.7)
         assert (config.step, config.tau, config.kappa) == wanted
         assert config.scale_step == 0.5
+
+
+# DATM's table
+
+
+def pooled_rows(path, kept, *more: str) -> list[dict]:
+    assert fidelity(path, "--models", "datm", "--json", str(kept), *more) == 0
+    return json.loads(kept.read_text())["rows"]
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_table_of_datm_has_every_variant_and_dlda_on_the_same_split(mat_file, tmp_path, capsys):
+    rows = pooled_rows(mat_file, tmp_path / "table.json")
+    samplers = ("tlasgr", "gibbs", "whai", "wai", "iwhai", "ghai", "whai+3")
+    assert [row["trial"] for row in rows] == [f"datm {each}:{w}" for each in samplers for w in ("4", "4-3")]
+    out = capsys.readouterr().out
+    assert "60 training and 60 test documents" in out
+    assert "log-compressed" in out
+    for row in ("TLASGR  4 ", "WHAI    4-3", "WHAI+3  4 ", "GHAI    4-3"):
+        assert row in out
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_distance_of_a_row_is_to_dlda_tlasgr_of_its_size(mat_file, tmp_path, capsys):
+    alone = pooled_rows(mat_file, tmp_path / "alone.json", "--only", "whai:4")
+    assert alone[0]["distance"] is None
+    assert "needs the row of TLASGR" in capsys.readouterr().out
+    rows = pooled_rows(mat_file, tmp_path / "table.json", "--only", "tlasgr:4,tlasgr:4-3,whai:4")
+    by_name = {row["trial"]: row for row in rows}
+    own = by_name["datm whai:4"]
+    assert own["distance"] == pytest.approx(100 * (own["averaged"] / by_name["datm tlasgr:4"]["averaged"] - 1))
+    assert f"{own['distance']:+.2f}%" in capsys.readouterr().out
+
+
+def test_the_published_distances_are_those_of_the_paper():
+    figures = {trial.key: figure for trial, figure in published.PUBLISHED.items()}
+    row = measuring.Row("datm whai:128-64", 1, 1.0, 1.0, figures["datm whai:128-64"], 0, 0, 1, "")
+    assert distances.published(row) == pytest.approx(100 * (582 / 581 - 1))
+    assert figures["datm iwhai:128-64-32"] == 588.0
+    assert figures["datm whai+3:128"] == figures["datm whai:128"]
+
+
+@pytest.mark.usefixtures("narrow")
+def test_rows_of_the_two_tables_never_stand_for_each_other(mat_file, tmp_path):
+    kept = tmp_path / "table.json"
+    assert fidelity(mat_file, "--only", "tlasgr:4", "--json", str(kept)) == 0
+    one, other = pooled_rows(mat_file, kept, "--only", "tlasgr:4")
+    assert [one["trial"], other["trial"]] == ["dlda tlasgr:4", "datm tlasgr:4"]
+    assert one["averaged"] != other["averaged"]
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("trial", ["whai:4-3", "whai+3:4", "wai:4"])
+def test_an_interrupted_row_of_datm_goes_on_to_the_same_figures(mat_file, tmp_path, monkeypatch, trial):
+    monkeypatch.setattr(benchmark, "KEEP_SECONDS", 0.0)
+    whole = pooled_rows(mat_file, tmp_path / "whole.json", "--only", trial)
+    save, saved = Table.save, []
+
+    def interrupted(self, key, arrays):
+        save(self, key, arrays)
+        saved.append(arrays["standing"][0])
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Table, "save", interrupted)
+    broken = ("--models", "datm", "--only", trial, "--json", str(tmp_path / "broken.json"))
+    assert fidelity(mat_file, *broken) == 130
+    rows = pooled_rows(mat_file, tmp_path / "broken.json", "--only", trial)
+    assert saved == [1, 2, 3, 4], "it began anew instead of going on"
+    assert (rows[0]["averaged"], rows[0]["point"]) == (whole[0]["averaged"], whole[0]["point"])
+
+
+def test_sweeps_after_the_encoder_are_a_setting_of_their_rows():
+    refined = {trial.name: published.settings(trial).get("refine", 0) for trial in published.PUBLISHED}
+    assert refined["whai+3:128"] == 3
+    assert refined["whai:128"] == 0
+
+
+def test_pooling_trains_on_what_is_observed_and_scores_the_rest_of_every_document():
+    corpus = synthetic.small_corpus(50, words=60, tokens=30)
+    whole = pooled(corpus)
+    train, test = whole.documents(TRAIN), whole.documents(TEST)
+    assert len(train) == len(test) == 50
+    observed, scored = whole.held_out(test)
+    read = whole.batch(train)
+    for name in ("words", "counts", "starts"):
+        assert np.array_equal(getattr(observed, name), getattr(read, name)), "training saw what is scored"
+    assert scored.counts.sum() + observed.counts.sum() == corpus.counts.values.sum()
+    share = scored.counts.sum() / corpus.counts.values.sum()
+    assert 0.3 < share < 0.34  # a token more in each document than 30 %, rounded down
+
+
+def test_pooling_can_score_a_fixed_sample_of_the_documents():
+    corpus = synthetic.small_corpus(50, words=60, tokens=30)
+    everyone, some = pooled(corpus), pooled(corpus, 10)
+    test = some.documents(TEST)
+    assert (len(some.documents(TRAIN)), len(test)) == (50, 10)
+    assert np.array_equal(some.counts.words[: some.counts.starts[50]], everyone.counts.words[: some.counts.starts[50]])
+    _, scored = some.held_out(test)
+    assert 0.2 < scored.counts.sum() / some.batch(test).counts.sum() < 0.4
+    assert np.array_equal(pooled(corpus, 10).counts.words, some.counts.words)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_table_that_scores_other_documents_is_not_gone_on_with(mat_file, tmp_path, capsys):
+    kept = tmp_path / "table.json"
+    pooled_rows(mat_file, kept, "--only", "tlasgr:4", "--scored", "20")
+    assert "60 training and 20 test documents" in capsys.readouterr().out
+    assert fidelity(mat_file, "--models", "datm", "--only", "tlasgr:4", "--json", str(kept)) == 2
+    assert "other documents scored" in capsys.readouterr().err
