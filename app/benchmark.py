@@ -4,13 +4,14 @@ import argparse
 import itertools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.progress import Progress, duration
 
 if TYPE_CHECKING:
+    from app.benchmarks.classification import Effort
     from app.benchmarks.fidelity import Length, Row
     from app.benchmarks.keeping import Table
     from app.benchmarks.published import Trial
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from engine.corpus import Corpus
 
 MISTAKE = 2
+CLASSIFIERS = ("sdatm-n", "sdatm-l", "svm", "logistic")  # rows of the table of classification
 KEEP_SECONDS = 60.0  # between two savings of an unfinished row
 
 
@@ -27,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     from app.ingest.errors import IngestError
 
     try:
-        return fidelity(wanted)
+        return {"fidelity": fidelity, "classification": classification}[wanted.benchmark](wanted)
     except (IngestError, LookupError, ValueError) as error:
         sys.stderr.write(f"topiary benchmark: {' '.join(str(error).split())}\n")
         return MISTAKE
@@ -67,6 +69,56 @@ def fidelity(wanted: argparse.Namespace) -> int:
         others = [row for row in rows if row not in mine and row.trial.startswith(f"{name} tlasgr:")]
         _say("\n" + "\n".join(table.summary(name, mine if name == "dlda" else [*others, *mine])) + "\n")
     return 0
+
+
+def classification(wanted: argparse.Namespace) -> int:
+    """Print error and macro-F1 of sDATM and of plain classifiers beside the published errors."""
+    from app.benchmarks import classification as judging
+    from app.benchmarks import classification_table as table
+    from app.benchmarks import labelled
+
+    texts = _settings(wanted.set) | ({"layers": wanted.layers} if wanted.layers else {})
+    for classifier in set(wanted.models) & {"sdatm-n", "sdatm-l"}:
+        judging.configured(classifier, texts)  # a mistake shows before the corpus is read
+    progress = Progress()
+    progress.show(f"reading {wanted.data.name}")
+    what = labelled.Wanted(wanted.corpus, wanted.validation, wanted.words, wanted.stop_words)
+    corpus = labelled.read(wanted.data, what)
+    progress.end()
+    effort = judging.Effort(texts, wanted.minibatches, wanted.threads)
+    kept = table.Kept(wanted.json, corpus, effort)
+    _say(table.head(corpus, effort))
+    for classifier, seed in itertools.product(wanted.models, range(1, wanted.seeds + 1)):
+        row = kept.find(classifier, seed)
+        if row is None:
+            row = judging.measure(corpus, classifier, seed, effort, watch=_watch(progress, classifier, seed, effort))
+            kept.add(row)
+            progress.end()
+        _say(table.line(row))
+    _say("\n" + table.note(corpus))
+    return 0
+
+
+def _watch(progress: Progress, classifier: str, seed: int, effort: "Effort") -> "Callable[[int, float | None], None]":
+    """A bar that grows with the mini-batches of one classifier."""
+    began = time.monotonic()
+    name = f"{classifier} seed {seed}"
+    progress.show(name)
+
+    def watch(done: int, error: float | None) -> None:
+        left = (time.monotonic() - began) * (effort.minibatches - done) / done
+        figure = "" if error is None else f"validation error {error:.2f} %"
+        progress.show(name, done / effort.minibatches, f"{duration(left)} left  {figure}")
+
+    return watch
+
+
+def _settings(texts: Sequence[str]) -> dict[str, str]:
+    """``NAME=VALUE`` texts as names and values."""
+    for text in texts:
+        if "=" not in text:
+            raise ValueError(f"--set wants NAME=VALUE, as in label_weight=20; got {text!r}")
+    return {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in texts)}
 
 
 def _about(wanted: argparse.Namespace, name: str, corpus: "Corpus") -> str:
@@ -120,7 +172,33 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--seeds", type=_positive, default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")
     one.add_argument("--threads", type=_positive, default=2, help="threads (default 2); no effect on results")
     one.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and go on from what is there")
+    _add_classification(benchmarks)
     return parser
+
+
+def _add_classification(benchmarks: Any) -> None:
+    one = benchmarks.add_parser("classification", help="errors of sDATM and plain classifiers beside the published")
+    one.add_argument("--data", required=True, type=Path, metavar="FOLDER", help="the folder of the corpus")
+    one.add_argument("--corpus", choices=("20news", "imdb", "mnist"), help="which it is (default: found out)")
+    one.add_argument(
+        "--models", type=_classifiers, default=CLASSIFIERS, help=f"any of {', '.join(CLASSIFIERS)} (default: all)"
+    )
+    one.add_argument("--layers", default="512-256-128-64", help="topics per layer (default 512-256-128-64)")
+    one.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of sDATM")
+    one.add_argument("--minibatches", type=_positive, default=3500, help="of sDATM (default 3500)")
+    one.add_argument("--validation", action="store_true", help="judge a tenth of the training documents, no test ones")
+    one.add_argument("--words", type=_positive, default=10_000, help="words kept of texts (default 10000)")
+    one.add_argument("--stop-words", default="english", help="left out of texts: english, none or a file of words")
+    one.add_argument("--seeds", type=_positive, default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")
+    one.add_argument("--threads", type=_positive, default=2, help="threads (default 2); no effect on results")
+    one.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and go on from what is there")
+
+
+def _classifiers(text: str) -> tuple[str, ...]:
+    unknown = [name for name in _list(text) if name not in CLASSIFIERS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}; there are {', '.join(CLASSIFIERS)}")
+    return _list(text)
 
 
 def _list(text: str) -> tuple[str, ...]:

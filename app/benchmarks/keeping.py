@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ class Table:
         if self._path is None:
             return
         content = self._head | {"rows": [self._told(row) for row in self.rows]}
-        _replace(self._path, json.dumps(content, indent=1).encode())
+        replace_file(self._path, json.dumps(content, indent=1).encode())
         self._unfinished.unlink(missing_ok=True)
 
     def _told(self, row: Row) -> dict[str, Any]:
@@ -69,7 +70,7 @@ class Table:
         """Keep an unfinished row; ``key`` says which one it is."""
         if self._path is not None:
             named = np.frombuffer(json.dumps(self._head | key, sort_keys=True).encode(), dtype=np.uint8)
-            _replace(self._unfinished, pack(arrays | {"key": named}))
+            replace_file(self._unfinished, pack(arrays | {"key": named}))
 
     def load(self, key: dict[str, Any]) -> dict[str, Array]:
         """What was kept of an unfinished row with exactly this key; nothing where there is none."""
@@ -99,21 +100,25 @@ class Table:
         except (ValueError, KeyError, TypeError):
             raise TableError(f"{path} is not the table of a benchmark; name another file with --json") from None
         if head != self._head:
-            raise TableError(
-                f"{path} holds a table of another corpus or length, or with other documents scored; name another file with --json"
-            )
+            other = "another corpus or length, or with other documents scored"
+            raise TableError(f"{path} holds a table of {other}; name another file with --json")
         self.rows = rows
 
 
 def content_hash(corpus: Corpus) -> str:
     """A short name for exactly these counts and this split."""
+    return digest_of((*corpus.counts, corpus.part, *(corpus.scored or ())))
+
+
+def digest_of(arrays: Iterable[Array]) -> str:
+    """A short name for exactly these arrays."""
     digest = hashlib.sha256()
-    for array in (*corpus.counts, corpus.part, *(corpus.scored or ())):
+    for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     beside = path.with_name(path.name + ".new")
     beside.write_bytes(content)

@@ -23,16 +23,16 @@ def read_corpus(path: Path) -> Corpus:
         raise IngestError(path, "does not hold counts with training and test documents, which a benchmark compares on")
     rows = list(source.blocks())
     return Corpus(
-        counts=_joined([(run.starts, run.words, run.values) for run in rows]),
+        counts=joined([(run.starts, run.words, run.values) for run in rows]),
         vocabulary=source.vocabulary,
         part=source.part,
         labels=np.concatenate([run.labels for run in rows]),
         label_names=source.label_names,
-        scored=_joined([run.scored for run in rows if run.scored is not None]) if source.has_scored else None,
+        scored=joined([run.scored for run in rows if run.scored is not None]) if source.has_scored else None,
     )
 
 
-def _joined(parts: list[tuple[Array, Array, Array]]) -> Counts:
+def joined(parts: list[tuple[Array, Array, Array]]) -> Counts:
     """Runs of compressed rows as one."""
     lengths = np.concatenate([np.diff(starts) for starts, _, _ in parts])
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)

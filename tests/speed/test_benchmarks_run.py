@@ -15,7 +15,7 @@ from engine.corpus import TRAIN, minibatch
 from store import corpora
 from store.database import open_database
 
-from . import gibbs_sweep, memory, overhead, scaling, screen, synthetic
+from . import encoder, gibbs_sweep, memory, overhead, scaling, screen, synthetic
 from . import minibatch as minibatch_speed
 from .rivals import Plain, PlainState
 
@@ -49,6 +49,22 @@ def test_without_tomotopy_the_gibbs_benchmark_says_so(capsys, monkeypatch):
 def test_the_minibatch_benchmark_prints_ratios_for_every_number_of_threads(capsys):
     run(minibatch_speed, "--documents 300 --layers 8-4-2 --warm-up 1 --steps 1 --rounds 2")
     assert len(RATIO.findall(capsys.readouterr().out)) == 2
+
+
+def test_the_encoder_benchmark_prints_ratios_for_placing_and_training(capsys):
+    run(encoder, "--documents 60 --words 80 --layers 4-3 --swept 5 --warm-up 1 --steps 1 --rounds 2")
+    out = capsys.readouterr().out
+    assert len(RATIO.findall(out)) == 4
+    for words in ("ratio of sweeps to encoder", "documents a second and core", "ratio of TLASGR to WHAI"):
+        assert words in out
+
+
+def test_the_encoder_benchmark_times_models_of_equal_size_that_place_every_document():
+    corpus = synthetic.small_corpus(60, words=80)
+    docs = corpus.batch(corpus.documents(TRAIN))
+    for name in ("datm", "dlda"):
+        placed = encoder._Trained(name, corpus, (4, 3), 1).place(docs, None)
+        assert [theta.shape for theta in placed.theta] == [(len(docs.documents), 4), (len(docs.documents), 3)]
 
 
 def test_the_scaling_benchmark_prints_a_slope_and_a_ratio_for_words_and_topics(capsys):
