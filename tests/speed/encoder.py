@@ -2,7 +2,8 @@
 
 Placing: ``infer`` of DATM against ``infer`` of DLDA (its own number of sweeps), the same documents and widths, and
 against the 600 sweeps of the point perplexity.  Training: a WHAI mini-batch against TLASGR ones, with the paper's 20
-burn-in and 10 collected sweeps a layer and with the default number.  Documents have about ``--tokens`` words; the matrix library is held to one thread.
+burn-in and 10 collected sweeps a layer and with the default number.
+Documents have about ``--tokens`` words; the matrix library is held to one thread.
 """
 
 import sys
