@@ -18,8 +18,10 @@ CLOCKED = {"tokens_per_second"}  # points that depend on the clock
 SMALL = {"layers": "6-3", "batch_size": "20", "burn_in": "4", "collect": "2"}
 
 
-def small_corpus(db: Database, *, documents: int = 120, test: bool = True, name: str = "small") -> corpora.CorpusRow:
-    """Documents about one of four subjects of ten words each; every fourth is a test document."""
+def small_corpus(
+    db: Database, *, documents: int = 120, test: bool = True, name: str = "small", labelled: bool = False
+) -> corpora.CorpusRow:
+    """Documents about one of four subjects of ten words each; every fourth (every fifth of labelled ones) is a test."""
     rng = np.random.default_rng(7)
     counts = np.zeros((documents, len(WORDS)), dtype=np.int32)
     for j in range(documents):
@@ -32,8 +34,8 @@ def small_corpus(db: Database, *, documents: int = 120, test: bool = True, name:
         starts=np.concatenate([[0], np.cumsum(present.sum(1))]),
         words=np.nonzero(present)[1].astype(np.int32),
         values=counts[present],
-        part=np.array([test and j % 4 == 3 for j in range(documents)], dtype=np.int8),
-        labels=np.full(documents, -1, dtype=np.int32),
+        part=np.array([test and j % (5 if labelled else 4) == 3 for j in range(documents)], dtype=np.int8),
+        labels=np.array([j % 4 if labelled else -1 for j in range(documents)], dtype=np.int32),
         scored_starts=None,
         scored_words=None,
         scored_values=None,
@@ -41,7 +43,7 @@ def small_corpus(db: Database, *, documents: int = 120, test: bool = True, name:
         texts=[f"text {j}" for j in range(documents)],
         columns=[{} for _ in range(documents)],
     )
-    with corpora.writer(db, name, WORDS) as writer:
+    with corpora.writer(db, name, WORDS, label_names=("a", "b", "c", "d") if labelled else ()) as writer:
         writer.add(block)
     return writer.row
 

@@ -9,8 +9,9 @@ from process_samples import SMALL, bury, kill_after, order, small_corpus, writte
 from app import claim, launcher, worker
 from app.actions import Actions, NewRun
 from app.forks import inherited, origin
-from app.orders import OrderError, fork
+from app.orders import OrderError, fork, place
 from store import corpora, runs, snapshots
+from store.database import open_database
 from store.errors import NotFound
 
 
@@ -108,3 +109,31 @@ def test_the_app_orders_a_fork_and_starts_it(db, parent, monkeypatch):
     actions.close()
     assert (child.parent, child.settings["eta"], child.settings["kappa"]) == (parent.number, [0.4], 0.6)
     assert begun == [child.number]
+
+
+def test_a_datm_run_goes_on_as_sdatm_with_its_topics_and_encoder_and_is_resumed_bit_identical(tmp_path, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    db = open_database(tmp_path / "store.db")
+    small_corpus(db, labelled=True)
+    texts = {"layers": "6-3", "batch_size": "20"}
+    parent = place(db, "small", model="datm", texts=texts, minibatches=6, seed=1)
+    worker.train(db, parent.number)
+    begin = origin(db, parent.number)
+    whole, broken = (fork(db, begin, model="sdatm", texts={}, minibatches=6).number for _ in range(2))
+    worker.train(db, whole)
+    kills = 0
+    for writes in (3, 9):
+        kills += kill_after(db, broken, writes)
+        runs.requeue(db, bury(db, broken))
+    worker.train(db, broken)
+    assert kills == 2
+    assert written(db, broken) == written(db, whole)
+    child = runs.get(db, whole)
+    assert (child.model, child.parent, child.layers) == ("sdatm", parent.number, (6, 3))
+    numbers = snapshots.every(db, parent.number)[-1].number, snapshots.every(db, whole)[1].number
+    last, first = (snapshots.load(db, number) for number in numbers)
+    encoder = [name for name in last if name.startswith("model.") and last[name].ndim == 2 and name in first]
+    assert encoder, "the snapshot of DATM holds weights of its encoder"
+    for name in encoder:
+        assert np.abs(first[name] - last[name]).mean() < 0.5 * np.abs(last[name]).mean() + 1e-3, name
+    db.close()
