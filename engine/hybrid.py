@@ -119,7 +119,8 @@ class State(NamedTuple):
     ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``names`` and ``born`` as in
     :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and
     ``top_scale`` () the M^(L+1); ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 a layer), then those of a
-    classifier, with Adam's ``first`` and ``second`` moments; ``topic_first``, ``topic_second`` Adam's moments of
+    classifier, with Adam's ``first`` and ``second`` moments and the steps that these have ``moved`` () int64;
+    ``topic_first``, ``topic_second`` Adam's moments of
     ln Phi and ln r where gradients move them (WAI), else none.
     """
 
@@ -131,6 +132,7 @@ class State(NamedTuple):
     scale: tuple[FloatArray, ...]
     top_scale: FloatArray
     weights: tuple[FloatArray, ...]
+    moved: Array
     first: tuple[FloatArray, ...]
     second: tuple[FloatArray, ...]
     topic_first: tuple[FloatArray, ...]
@@ -174,6 +176,7 @@ def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
         scale=tuple(np.zeros(width) for width in layers),
         top_scale=np.array(0.0),
         weights=(*weights, *extra),
+        moved=np.array(0, dtype=np.int64),
         first=(),
         second=(),
         topic_first=(),
@@ -188,13 +191,16 @@ def rule_of(config: Any) -> Rule | None:
 
 
 def _with_moments(at: House, state: State) -> State:
+    """Adam begins anew: its moments at 0, and the steps that they have seen."""
     own = adam.start(state.weights)
-    return _with_topic_moments(at, state._replace(first=own.first, second=own.second))
-
-
-def _with_topic_moments(at: House, state: State) -> State:
     topic = adam.start((*state.phi, state.r) if at.config.inference == "wai" else ())
-    return state._replace(topic_first=topic.first, topic_second=topic.second)
+    return state._replace(
+        moved=np.array(0, dtype=np.int64),
+        first=own.first,
+        second=own.second,
+        topic_first=topic.first,
+        topic_second=topic.second,
+    )
 
 
 def keep(state: State) -> dict[str, Array]:
@@ -226,6 +232,7 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
         scale=scale,
         top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
         weights=weights,
+        moved=np.array(0, dtype=np.int64),
         first=(),
         second=(),
         topic_first=(),
@@ -241,16 +248,11 @@ def grown(at: House, seed: int, state: State) -> tuple[State, tuple[Event, ...]]
     if change is None:
         return state, ()
     scale = (*state.scale[:-1], state.scale[-1][change.columns])
-    tables = [encoder.pruned(each, change.columns) for each in (state.weights, state.first, state.second)]
-    top_scale = state.top_scale
+    weights, top_scale = encoder.pruned(state.weights, change.columns), state.top_scale
     if change.added:
         width = change.structure.phi[-1].shape[1]
-        layer = encoder.initial(streams.generator(seed, streams.ENCODER, int(state.t)), width, (width,))
-        nothing = tuple(np.zeros_like(weight) for weight in layer)
-        tables = [(*old, *new) for old, new in zip(tables, (layer, nothing, nothing), strict=True)]
+        rng = streams.generator(seed, streams.ENCODER, int(state.t))
+        weights = (*weights, *encoder.initial(rng, width, (width,)))
         scale, top_scale = (*scale, np.zeros(width)), np.array(0.0)
-    weights, first, second = tables
-    state = state._replace(
-        **change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights, first=first, second=second
-    )
-    return _with_topic_moments(at, state), change.events
+    state = state._replace(**change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights)
+    return _with_moments(at, state), change.events

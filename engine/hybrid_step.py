@@ -45,12 +45,15 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     learned = learn(at, seed, state, docs, head)
     moments = Moments(state.first, state.second)
     rate = config.learning_rate / math.sqrt(1.0 + t / DECAY)
-    weights, moments = adam.step(state.weights, moments, learned.gradient, rate, t)
-    moved = state._replace(t=np.array(t), weights=weights, first=moments.first, second=moments.second)
+    updates = int(state.moved) + 1
+    weights, moments = adam.step(state.weights, moments, learned.gradient, rate, updates)
+    moved = state._replace(
+        t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
+    )
     tokens = int(docs.counts.sum())
     if config.inference == "wai":
         sizes = tuple(np.full(phi.shape[1], rate) for phi in state.phi)
-        return _climb(at, moved, learned, rate, t), Info(sizes, learned.elbo, tokens, tokens, events)
+        return _climb(at, moved, learned, rate), Info(sizes, learned.elbo, tokens, tokens, events)
     got, draws = _counts(at, seed, state, docs, learned.theta, t)
     state, sizes = _diffuse(at, seed, moved, got, t)
     return state, Info(sizes, learned.elbo, tokens, tokens * draws, events)
@@ -129,7 +132,7 @@ def _add_topic_slopes(
         d_topics[layer] += priors[layer - 1].T @ tape.theta[layer]
 
 
-def _climb(at: House, state: State, learned: Learned, rate: float, t: int) -> State:
+def _climb(at: House, state: State, learned: Learned, rate: float) -> State:
     """Phi and r up their gradient in logarithms, kept on the simplex by softmax (WAI)."""
     logs = [np.log(np.maximum(table, encoder.TINY)) for table in (*state.phi, state.r)]
     slopes: list[FloatArray | Rows] = [
@@ -138,7 +141,7 @@ def _climb(at: House, state: State, learned: Learned, rate: float, t: int) -> St
     learns_r = at.config.prior == "matched"
     slopes.append(state.r * learned.shapes * float(learns_r))
     moments = Moments(state.topic_first, state.topic_second)
-    new, moments = adam.step(tuple(logs), moments, slopes, rate, t)
+    new, moments = adam.step(tuple(logs), moments, slopes, rate, int(state.moved))
     phi = tuple(_softmax(table) for table in new[:-1])
     r = np.exp(new[-1]) if learns_r else state.r
     return state._replace(phi=phi, r=r, topic_first=moments.first, topic_second=moments.second)

@@ -6,8 +6,8 @@ import pytest
 from plain_datm import case, rows
 from test_gibbs_oracles import bars, mismatch
 
-from engine import hybrid_step, schedule
-from engine.contract import Facts
+from engine import hybrid_step, models, schedule
+from engine.contract import Batch, Facts
 from engine.local import Collected
 from engine.models import datm
 
@@ -92,9 +92,8 @@ def test_a_step_moves_the_encoder_by_adam_and_the_topics_by_their_counts():
     assert int(state.t) == int(this.state.t) + 1
     assert info.elbo == learned.elbo
     rate = 0.01 / np.sqrt(1 + 4 / hybrid_step.DECAY)
-    size = rate * np.sqrt(1 - 0.999**4) / (1 - 0.9**4)
     for before, after, slope in zip(this.state.weights[1:], state.weights[1:], learned.gradient[1:], strict=True):
-        wanted = size * 0.1 * np.sign(slope) / np.sqrt(0.001)
+        wanted = rate * np.sign(slope)  # its moments begin here, whatever t is
         np.testing.assert_allclose(after - before, np.where(np.abs(slope) > 1e-4, wanted, after - before), rtol=1e-2)
     assert all((one != other).any() for one, other in zip(state.phi, this.state.phi, strict=True))
 
@@ -131,3 +130,26 @@ def test_topics_take_a_langevin_step_of_their_own_size():
         np.testing.assert_allclose(state.scale[layer], wanted, rtol=1e-12)
         np.testing.assert_allclose(sizes[layer], eps / wanted, rtol=1e-12)
     np.testing.assert_allclose(state.top_scale, (1 - eps / 4) * 8.0 + eps / 4 * 30.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", ["datm", "sdatm"])
+def test_adam_begins_anew_after_a_fork_so_that_its_first_steps_are_no_longer_than_its_rate(model):
+    module = models.load(model)
+    config = module.Config(layers=(5, 3), burn_in=1, collect=1)
+    kernel = module.build(config, Facts(30, 60, 3))
+    rng = np.random.default_rng(5)
+    counts = rng.poisson(0.8, (60, 30))
+    present = counts > 0
+    starts = np.concatenate([[0], np.cumsum(present.sum(1))]).astype(np.int64)
+    labels = (np.arange(60) % 3).astype(np.int32)
+    words, values = np.nonzero(present)[1].astype(np.int32), counts[present].astype(np.int32)
+    batch = Batch(words, values, starts, labels, np.arange(60))
+    state = kernel.init(1)
+    for _ in range(30):
+        state, _ = kernel.step(1, state, batch)
+    topics = kernel.topics(state)
+    kept = {f"phi.{i}": phi for i, phi in enumerate(topics.phi)} | {"r": topics.r} | kernel.keep(state)
+    begun = kernel.restore(1, kept)
+    after, _ = kernel.step(1, begun, batch)
+    longest = max(np.abs(new - old).max() for new, old in zip(after.weights, begun.weights, strict=True))
+    assert longest <= config.learning_rate * 1.001
