@@ -104,7 +104,7 @@ def test_the_vocabulary_lacks_stop_words_and_words_under_five(news):
 
 def test_a_validation_reads_no_file_of_the_test(news, tmp_path, capsys):
     for path in news.glob("test*"):
-        path.unlink()
+        path.write_bytes(b"nobody can read this")
     rows = rows_of(news, tmp_path / "table.json", "--validation", "--models", "sdatm-l,svm")
     assert [minibatch for minibatch, _ in rows[0]["curve"]] == [1, 2, 3, 4]
     out = capsys.readouterr().out
