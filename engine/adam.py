@@ -33,13 +33,17 @@ class Rows(NamedTuple):
 
 
 def step(
-    weights: tuple[FloatArray, ...], moments: Moments, gradients: list[FloatArray | Rows], rate: float, t: int
+    weights: tuple[FloatArray, ...], moments: Moments, gradients: list[FloatArray | Rows], rates: list[float], t: int
 ) -> tuple[tuple[FloatArray, ...], Moments]:
-    """Weights and moments after step ``t`` = 1, 2, ...; rows that a :class:`Rows` does not name stay as they are."""
-    size = rate * np.sqrt(1.0 - SECOND**t) / (1.0 - FIRST**t)
+    """Weights and moments after step ``t`` = 1, 2, ...; rows that a :class:`Rows` does not name stay as they are.
+
+    ``rates`` are the step sizes, one for each array.
+    """
+    scale = np.sqrt(1.0 - SECOND**t) / (1.0 - FIRST**t)
     small = SMALL * np.sqrt(1.0 - SECOND**t)
     new, first, second = [], [], []
-    for weight, m, v, gradient in zip(weights, *moments, gradients, strict=True):
+    for weight, m, v, gradient, rate in zip(weights, *moments, gradients, rates, strict=True):
+        size = rate * scale
         w, m, v = weight.copy(), m.copy(), v.copy()  # noqa: PLW2901
         if isinstance(gradient, Rows):
             _move_rows(w, m, v, gradient.rows, gradient.values, size, small)

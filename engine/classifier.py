@@ -44,6 +44,8 @@ class Classifier(NamedTuple):
         Of ``ln p(y)`` beside ``ln p(x)``.
     first, ramp : int
         Mini-batch from which labels count, and over how many their weight rises.
+    rate : float
+        Step size of the network's weights; the Gaussian layer moves at the encoder's.
     n_documents : int
         Documents that share the divergence of the weights.
     seed : int
@@ -54,6 +56,7 @@ class Classifier(NamedTuple):
     weight: float
     first: int
     ramp: int
+    rate: float
     n_documents: int
     seed: int = 0
 
@@ -74,6 +77,10 @@ class Classifier(NamedTuple):
     def share(self, t: int) -> float:
         """Weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp`` mini-batches."""
         return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
+
+    def rates(self, n_weights: int, last: float, slower: float) -> list[float]:
+        """Step sizes of the weights: those of the network, which dies at large ones, then of the last layer."""
+        return [self.rate * slower] * (n_weights - LAST) + [last * slower] * LAST
 
     def learn(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, docs: Batch, t: int

@@ -44,9 +44,12 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     state, events = hybrid.grown(at, seed, state)
     learned = learn(at, seed, state, docs, head)
     moments = Moments(state.first, state.second)
-    rate = config.learning_rate / math.sqrt(1.0 + t / DECAY)
+    slower = 1.0 / math.sqrt(1.0 + t / DECAY)
+    rate = config.learning_rate * slower
+    own = PER_LAYER * len(state.phi)
+    rates = [rate] * own + (head.rates(len(state.weights) - own, config.learning_rate, slower) if head else [])
     updates = int(state.moved) + 1
-    weights, moments = adam.step(state.weights, moments, learned.gradient, rate, updates)
+    weights, moments = adam.step(state.weights, moments, learned.gradient, rates, updates)
     moved = state._replace(
         t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
     )
@@ -141,7 +144,7 @@ def _climb(at: House, state: State, learned: Learned, rate: float) -> State:
     learns_r = at.config.prior == "matched"
     slopes.append(state.r * learned.shapes * float(learns_r))
     moments = Moments(state.topic_first, state.topic_second)
-    new, moments = adam.step(tuple(logs), moments, slopes, rate, int(state.moved))
+    new, moments = adam.step(tuple(logs), moments, slopes, [rate] * len(logs), int(state.moved))
     phi = tuple(_softmax(table) for table in new[:-1])
     r = np.exp(new[-1]) if learns_r else state.r
     return state._replace(phi=phi, r=r, topic_first=moments.first, topic_second=moments.second)

@@ -48,6 +48,13 @@ class Config(Settings):
     label_ramp: int = setting(
         200, label="Label warm-up", help="Mini-batches over which the weight of labels rises.", low=0, high=10**7
     )
+    label_rate: float = setting(
+        5e-4,
+        label="Classifier step size",
+        help="Step size of Adam for the network of sDATM-N; its units die at the encoder's.",
+        low=1e-8,
+        high=1,
+    )
     hidden: tuple[int, ...] = setting(
         (400, 200), label="Units of the network", help="Widths a_1 and a_2 of sDATM-N.", low=1, high=65535
     )
@@ -77,7 +84,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 def _head(at: House, seed: int) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
-    labels = (config.label_weight, config.label_start, config.label_ramp)
+    labels = (config.label_weight, config.label_start, config.label_ramp, config.label_rate)
     return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, seed)
 
 

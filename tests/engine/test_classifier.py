@@ -13,7 +13,7 @@ SMALL = {"layers": WIDTHS, "burn_in": 2, "collect": 2}
 
 def head(hidden=(), **changed):
     return Classifier(
-        **({"n_classes": CLASSES, "hidden": hidden, "weight": 2.0, "first": 0, "ramp": 1} | changed),
+        **({"n_classes": CLASSES, "hidden": hidden, "weight": 2.0, "first": 0, "ramp": 1, "rate": 1e-3} | changed),
         n_documents=50,
         seed=5,
     )
@@ -180,3 +180,12 @@ def test_a_prediction_does_not_depend_on_the_company():
         batch.words[first:], batch.counts[first:], batch.starts[40:] - first, batch.labels[40:], batch.documents[40:]
     )
     np.testing.assert_array_equal(kernel.predict(4, state, rest), whole[40:])
+
+
+def test_a_wide_network_stays_alive_where_labels_are_missing():
+    """At the encoder's step size its units died, and every document got the same probabilities."""
+    batch, _ = labelled(share=0.8)
+    labels = {"label_start": 20, "label_ramp": 10, "predict_samples": 5, "hidden": (400, 200)}
+    kernel, state = trained("sdatm", 150, batch, **labels)
+    fresh, subject = labelled(seed=1)
+    assert np.mean(kernel.predict(4, state, fresh).argmax(axis=1) == subject) > 0.9

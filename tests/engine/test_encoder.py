@@ -98,7 +98,7 @@ def test_adam_is_the_plain_one_on_arrays_of_any_shape_and_order():
     gradients = [[1e-3 * rng.normal(size=w.shape) for w in start] for _ in range(7)]
     weights, moments = start, adam.start(start)
     for t, each in enumerate(gradients, start=1):
-        weights, moments = adam.step(weights, moments, [each[0], each[1], each[2].T.copy().T], 0.01, t)
+        weights, moments = adam.step(weights, moments, [each[0], each[1], each[2].T.copy().T], [0.01] * 3, t)
     for i, weight in enumerate(start):
         wanted = plain_adam(weight, [each[i] for each in gradients], 0.01)
         for got, plain in zip((weights[i], moments.first[i], moments.second[i]), wanted, strict=True):
@@ -110,7 +110,7 @@ def test_adam_climbs_and_a_row_it_is_not_told_of_stays():
     kept = table.copy()
     rows_seen = np.array([1, 4])
     values = np.array([[1.0, -2.0, 3.0], [-0.5, 0.25, 4.0]])
-    (new,), moments = adam.step((table,), adam.start((table,)), [adam.Rows(rows_seen, values)], 0.01, 1)
+    (new,), moments = adam.step((table,), adam.start((table,)), [adam.Rows(rows_seen, values)], [0.01], 1)
     assert np.array_equal(table, kept)
     np.testing.assert_allclose(new[rows_seen] - kept[rows_seen], 0.01 * np.sign(values), rtol=1e-6)
     others = [0, 2, 3, 5]
@@ -170,15 +170,16 @@ def test_growing_prunes_every_array_of_the_encoder_alike(inference):
     kept = np.flatnonzero(r > 0.05)
     grown, events = hybrid.grown(at, 1, state._replace(r=r))
     assert [(e.kind, e.layer, e.before, e.after) for e in events] == [("pruned", 1, 6, 4), ("layer added", 2, 0, 4)]
-    for name in ("weights", "first", "second"):
-        old, new = getattr(state, name), getattr(grown, name)
-        assert [w.shape for w in new] == [(V, 4), (4,), *[(4, 4), (4,)] * 5]
-        assert np.array_equal(new[0], old[0][:, kept])
-        assert np.array_equal(new[1], old[1][kept])
-        for i in (2, 4):
-            assert np.array_equal(new[i], old[i][np.ix_(kept, kept)])
-            assert np.array_equal(new[i + 1], old[i + 1][kept])
-    assert all((w == 0).all() for w in (*grown.first[PER_LAYER:], *grown.second[PER_LAYER:]))
+    old, new = state.weights, grown.weights
+    for arrays in (new, grown.first, grown.second):
+        assert [w.shape for w in arrays] == [(V, 4), (4,), *[(4, 4), (4,)] * 5]
+    assert np.array_equal(new[0], old[0][:, kept])
+    assert np.array_equal(new[1], old[1][kept])
+    for i in (2, 4):
+        assert np.array_equal(new[i], old[i][np.ix_(kept, kept)])
+        assert np.array_equal(new[i + 1], old[i + 1][kept])
+    assert not any(w.any() for w in (*grown.first, *grown.second)), "Adam begins anew"
+    assert int(grown.moved) == 0
     assert np.array_equal(grown.phi[0], state.phi[0][:, kept])
     assert np.array_equal(grown.scale[0], state.scale[0][kept])
     assert [len(layer) for layer in grown.scale] == [4, 4]
