@@ -186,7 +186,7 @@ def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1
     ("words", "sentence"),
     [
         ("train nothing", "there is no corpus 'nothing'; the store has food (1)"),
-        ("train food --model lda9", "there is no model 'lda9'; the models are dlda"),
+        ("train food --model lda9", "there is no model 'lda9'; the models are datm, dlda, sdatm"),
         ("train food --layers 12-x", "layers cannot be read from '12-x'"),
         ("train food --layers 0", "layers must be at least 1; got 0"),
         ("train food --inference magic", "inference must be one of tlasgr, tlfsgr, sgrld, gibbs; got 'magic'"),
