@@ -76,10 +76,10 @@ class Config:
         choices=("sampled", "expected"),
     )
     burn_in: int = setting(
-        5, label="Burn-in sweeps per layer", help="Local sweeps per layer before counts are kept.", low=0, high=10**4
+        20, label="Burn-in sweeps per layer", help="Local sweeps per layer before counts are kept.", low=0, high=10**4
     )
     collect: int = setting(
-        5, label="Collected sweeps per layer", help="Local sweeps per layer whose counts are kept.", low=1, high=10**4
+        10, label="Collected sweeps per layer", help="Local sweeps per layer whose counts are kept.", low=1, high=10**4
     )
     settle: int = setting(
         10,

@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     with threadpool_limits(1):
         datm, dlda = (_Trained(name, corpus, layers, wanted.warm_up) for name in ("datm", "dlda"))
         placing(datm, dlda, corpus, wanted.swept, wanted.rounds)
-        paper = _Trained("dlda", corpus, layers, wanted.warm_up, burn_in=20, collect=10)
-        training({"WHAI": datm, "TLASGR, 20 + 10": paper, "TLASGR": dlda}, wanted.steps, wanted.rounds)
+        short = _Trained("dlda", corpus, layers, wanted.warm_up, burn_in=5, collect=5)
+        training({"WHAI": datm, "TLASGR, 20 + 10": dlda, "TLASGR, 5 + 5": short}, wanted.steps, wanted.rounds)
     return 0
 
 
