@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import adam, encoder, streams, topics, widths
+from engine import adam, encoder, schedule, streams, topics, widths
 from engine.contract import Array, Event, Facts, FloatArray
 from engine.encoder import Shape
 from engine.local import LINKS, Sampler
@@ -25,14 +25,7 @@ from engine.widths import Rule
 class Settings:
     """Settings that every model with an encoder has."""
 
-    layers: tuple[int, ...] = setting(
-        (128, 64, 32),
-        label="Topics per layer",
-        help="Widths from the layer next to the words upwards, for example 128-64-32.",
-        low=1,
-        high=65535,
-        advanced=False,
-    )
+    layers: tuple[int, ...] = widths.layers_setting()
     inference: str = setting(
         "whai",
         label="Inference",
@@ -92,14 +85,10 @@ class Settings:
     eta: float = setting(
         0.05, label="Topic smoothing eta", help="Dirichlet parameter of the topics.", low=1e-6, high=100
     )
-    step: float = setting(
-        1.0, label="First step size", help="eps_1 of eps_t = eps_1 ((tau + t)/(tau + 1))^-kappa.", low=1e-9, high=100
-    )
-    tau: float = setting(20.0, label="Step delay tau", help="Larger: steps stay large for longer.", low=0, high=1e6)
-    kappa: float = setting(0.7, label="Step decay kappa", help="How fast steps shrink.", low=0, high=1)
-    scale_step: float = setting(
-        0.5, label="Preconditioner step", help="eps'_t / eps_t of the running averages M.", low=1e-6, high=1
-    )
+    step: float = schedule.first_setting()
+    tau: float = schedule.delay_setting()
+    kappa: float = schedule.decay_setting()
+    scale_step: float = schedule.scale_setting()
     gamma0: float = setting(1.0, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
     c0: float = setting(1.0, label="c_0", help="Rate of the prior of r.", low=1e-9)
 

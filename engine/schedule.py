@@ -1,10 +1,11 @@
 """Decreasing step sizes of stochastic-gradient MCMC."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.contract import FloatArray
+from engine.settings import setting
 
 
 class Schedule(NamedTuple):
@@ -31,3 +32,31 @@ def step_size(schedule: Schedule, t: int) -> float:
 def averaged(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
     """A running average M after one estimate more; one that is all zero has seen none, and becomes the first."""
     return np.asarray((1.0 - rate) * old + rate * new) if old.any() else new
+
+
+def first_setting() -> Any:
+    """The field ``step`` of a Config."""
+    return setting(
+        1.0, label="First step size", help="eps_1 of eps_t = eps_1 ((tau + t)/(tau + 1))^-kappa.", low=1e-9, high=100
+    )
+
+
+def delay_setting() -> Any:
+    """The field ``tau`` of a Config."""
+    return setting(20.0, label="Step delay tau", help="Larger: steps stay large for longer.", low=0, high=1e6)
+
+
+def decay_setting() -> Any:
+    """The field ``kappa`` of a Config."""
+    return setting(0.7, label="Step decay kappa", help="How fast steps shrink.", low=0, high=1)
+
+
+def scale_setting() -> Any:
+    """The field ``scale_step`` of a Config."""
+    return setting(
+        0.5,
+        label="Preconditioner step",
+        help="eps'_t / eps_t of the running averages M (the authors' code halves it).",
+        low=1e-6,
+        high=1,
+    )

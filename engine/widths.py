@@ -85,6 +85,18 @@ class Change(NamedTuple):
     events: tuple[Event, ...]
 
 
+def layers_setting() -> Any:
+    """The field ``layers`` of a Config."""
+    return setting(
+        (128, 64, 32),
+        label="Topics per layer",
+        help="Widths from the layer next to the words upwards, for example 128-64-32.",
+        low=1,
+        high=65535,
+        advanced=False,
+    )
+
+
 def grow_setting() -> Any:
     """The field ``grow`` of a Config."""
     return setting(

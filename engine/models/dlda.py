@@ -31,14 +31,7 @@ PLACING = Sweeps(20, 10)  # a layer, for documents whose place is asked for: not
 class Config:
     """Settings of DLDA; the defaults reproduce Table 1 of the paper on 20 Newsgroups."""
 
-    layers: tuple[int, ...] = setting(
-        (128, 64, 32),
-        label="Topics per layer",
-        help="Widths from the layer next to the words upwards, for example 128-64-32.",
-        low=1,
-        high=65535,
-        advanced=False,
-    )
+    layers: tuple[int, ...] = widths.layers_setting()
     inference: str = setting(
         "tlasgr",
         label="Inference",
@@ -88,18 +81,10 @@ class Config:
         low=1,
         high=10**4,
     )
-    step: float = setting(
-        1.0, label="First step size", help="eps_1 of eps_t = eps_1 ((tau + t)/(tau + 1))^-kappa.", low=1e-9, high=100
-    )
-    tau: float = setting(20.0, label="Step delay tau", help="Larger: steps stay large for longer.", low=0, high=1e6)
-    kappa: float = setting(0.7, label="Step decay kappa", help="How fast steps shrink.", low=0, high=1)
-    scale_step: float = setting(
-        0.5,
-        label="Preconditioner step",
-        help="eps'_t / eps_t of the running averages M (the authors' code halves it).",
-        low=1e-6,
-        high=1,
-    )
+    step: float = schedule.first_setting()
+    tau: float = schedule.delay_setting()
+    kappa: float = schedule.decay_setting()
+    scale_step: float = schedule.scale_setting()
     simplex: str = setting(
         "clamp",
         label="Back to the simplex",
