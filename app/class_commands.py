@@ -1,16 +1,15 @@
 """``topiary classify``: how well a run predicts the classes of its test documents."""
 
 import argparse
-import json
-import sys
 from typing import Any
 
 from app.class_cache import ClassError, Classified, Misled
 from app.classes import classify_run
-from app.commands import Mistake, find_run
-from app.frame import Frame, build_frame, identity
+from app.console import Mistake, find_run, print_json, say
+from app.frame import Frame, identity
 from app.placing import find_snapshot
-from store import corpora, labels, snapshots
+from app.read_commands import read_frame
+from store import snapshots
 from store.database import Database, open_database
 from store.runs import RunRow
 
@@ -25,10 +24,10 @@ def classify(wanted: argparse.Namespace) -> int:
         found = classify_run(db, run, _snapshot(db, run, wanted.minibatch))
     except ClassError as error:
         raise Mistake(str(error)) from error
-    frame = _frame(db, run, found.snapshot)
+    frame = read_frame(db, run, find_snapshot(db, run.number, found.snapshot))
     facts = class_facts(found, frame)
     if wanted.json:
-        _say(json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=1))
+        print_json(facts)
         return 0
     _print(facts, found)
     return 0
@@ -81,26 +80,24 @@ def _misled(each: Misled, found: Classified, frame: Frame) -> dict[str, Any]:
 
 
 def _print(facts: dict[str, Any], found: Classified) -> None:
-    _say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
+    say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
     naive = _percent(facts["majority_error"])
-    _say(f"error              {_percent(facts['error'])}  (always the commonest class: {naive})")
-    _say(f"macro-F1           {facts['macro_f1']:.4f}")
-    _say(f"log loss           {facts['log_loss']:.4f}")
-    _say(f"calibration error  {_percent(facts['calibration_error'])}")
+    say(f"error              {_percent(facts['error'])}  (always the commonest class: {naive})")
+    say(f"macro-F1           {facts['macro_f1']:.4f}")
+    say(f"log loss           {facts['log_loss']:.4f}")
+    say(f"calibration error  {_percent(facts['calibration_error'])}")
     for layer, part in enumerate(facts["layers"], start=1):
-        _say(f"layer {layer} carries    {_percent(part)} of the predictions")
+        say(f"layer {layer} carries    {_percent(part)} of the predictions")
     width = max(len(name) for name in found.names)
-    _say(f"\n{'class':<{width}}  {'train':>8} {'test':>8} {'precision':>9} {'recall':>7} {'F1':>7}")
+    say(f"\n{'class':<{width}}  {'train':>8} {'test':>8} {'precision':>9} {'recall':>7} {'F1':>7}")
     for row in facts["classes"]:
         scores = f"{row['precision']:>9.3f} {row['recall']:>7.3f} {row['f1']:>7.3f}"
-        _say(f"{row['class']:<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}")
+        say(f"{row['class']:<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}")
     if facts["misled"]:
-        _say(
-            f"\nthe surest wrong predictions, and the path that misled ({len(facts['misled'])} explained with --json):"
-        )
+        say(f"\nthe surest wrong predictions, and the path that misled ({len(facts['misled'])} explained with --json):")
     for row in facts["misled"][:SHOWN]:
         path = " > ".join(f"{step['topic']} {step['title']}" for step in row["path"])
-        _say(
+        say(
             f"  document {row['document']}: {row['class']} taken for {row['predicted']} "
             f"({_percent(row['probability'])}) by {path}"
         )
@@ -115,16 +112,5 @@ def _snapshot(db: Database, run: RunRow, minibatch: int | None) -> int:
     return max(rows, key=lambda row: row.minibatch).number
 
 
-def _frame(db: Database, run: RunRow, snapshot: int) -> Frame:
-    about = corpora.get(db, run.corpus)
-    words, names = corpora.vocabulary(db, run.corpus), labels.every(db, run.number)
-    row = find_snapshot(db, run.number, snapshot)
-    return build_frame(snapshots.load(db, snapshot), words, names, run, row, image_shape=about.image_shape)
-
-
 def _percent(part: float) -> str:
     return f"{100 * part:.2f} %"
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")

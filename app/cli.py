@@ -1,6 +1,7 @@
-"""The ``topiary`` command: every subcommand with its options; what they do is in ``commands.py``."""
+"""The ``topiary`` command: every subcommand with its options; what they do is in the ``*commands.py`` beside it."""
 
 import argparse
+import importlib
 import os
 import sys
 from importlib.util import find_spec
@@ -31,11 +32,12 @@ def main(argv: list[str] | None = None) -> int:
 
         return int(benchmark(words[1:]) or 0)
     wanted = build_parser().parse_args(words)
-    from app import commands
+    from app.console import MISTAKES
 
+    room, _, function = wanted.function.rpartition(".")
     try:
-        return int(getattr(commands, wanted.function)(wanted))
-    except commands.MISTAKES as error:
+        return int(getattr(importlib.import_module(f"app.{room}"), function)(wanted))
+    except MISTAKES as error:
         print(f"topiary {wanted.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return MISTAKE
     except BrokenPipeError:
@@ -93,13 +95,15 @@ def _command(
 
 
 def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
-    demo = _command(commands, "demo", "demo", "train on text found on this machine and watch it in the browser")
+    demo = _command(
+        commands, "demo", "commands.demo", "train on text found on this machine and watch it in the browser"
+    )
     demo.add_argument("--port", type=int, help="port of the app (default: 5006 or the next free one; 0 = any)")
     demo.add_argument("--no-browser", action="store_true", help="do not open a browser")
 
 
 def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "import", "import_corpus", "make a corpus of a file or folder", reads=True)
+    parser = _command(commands, "import", "commands.import_corpus", "make a corpus of a file or folder", reads=True)
     parser.add_argument("path", metavar="PATH", help="file, folder or zip; the format is recognised")
     for name, text in IMPORT_HELP.items():
         flag, kind = f"--{name.replace('_', '-')}", IMPORT_KINDS.get(name, str)
@@ -137,7 +141,9 @@ IMPORT_KINDS: dict[str, type] = {
 
 
 def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "corpora", "corpora", "list the corpora of the store, or delete one", reads=True)
+    parser = _command(
+        commands, "corpora", "commands.corpora", "list the corpora of the store, or delete one", reads=True
+    )
     parser.add_argument(
         "action", nargs="?", choices=("list", "delete"), default="list", help="list (default) or delete"
     )
@@ -145,7 +151,9 @@ def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "train", "train", "train a model in the background; prints the number of the run")
+    parser = _command(
+        commands, "train", "commands.train", "train a model in the background; prints the number of the run"
+    )
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
     parser.add_argument("--model", default="dlda", help="model (default dlda)")
     parser.add_argument("--inference", help="sampler, for example tlasgr or gibbs")
@@ -167,7 +175,7 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "fork", "fork", "go on from a snapshot of a run, as a run of its own")
+    parser = _command(commands, "fork", "commands.fork", "go on from a snapshot of a run, as a run of its own")
     _run_argument(parser)
     parser.add_argument(
         "--snapshot", default="latest", metavar="MINIBATCH", help="the snapshot at or before this one (default: latest)"
@@ -185,12 +193,14 @@ def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
-    _command(commands, "runs", "list_runs", "list the runs of the store", reads=True)
-    show = _command(commands, "show", "show", "show one run", reads=True)
-    topics = _command(commands, "topics", "topics", "list the topics of a run, most popular first", reads=True)
+    _command(commands, "runs", "read_commands.list_runs", "list the runs of the store", reads=True)
+    show = _command(commands, "show", "read_commands.show", "show one run", reads=True)
+    topics = _command(
+        commands, "topics", "read_commands.topics", "list the topics of a run, most popular first", reads=True
+    )
     topics.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
     topics.add_argument("--words", type=int, default=12, help="words of a topic (default 12, at most 30)")
-    tree = _command(commands, "tree", "tree", "write the tree under a topic")
+    tree = _command(commands, "tree", "read_commands.tree", "write the tree under a topic")
     tree.add_argument("--layer", type=int, help="layer of the root (default: the top)")
     tree.add_argument(
         "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
@@ -198,7 +208,9 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     tree.add_argument("--threshold", type=float, default=5.0, help="edges above threshold / K of the lower layer (5)")
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
-    compare = _command(commands, "compare", "compare", "say how the topics of two runs differ", reads=True)
+    compare = _command(
+        commands, "compare", "read_commands.compare", "say how the topics of two runs differ", reads=True
+    )
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
     compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
     compare.add_argument(
@@ -208,7 +220,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     for side in ("a", "b"):
         text = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
         compare.add_argument(f"--minibatch-{side}", type=int, help=text)
-    points = _command(commands, "points", "points", "print every point of a run as CSV")
+    points = _command(commands, "points", "read_commands.points", "print every point of a run as CSV")
     for parser in (show, topics, tree, points):
         _run_argument(parser)
     for parser in (topics, tree):
@@ -216,7 +228,9 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
-    infer = _command(commands, "infer", "infer", "place new documents in the topics of a run", reads=True)
+    infer = _command(
+        commands, "infer", "place_commands.infer", "place new documents in the topics of a run", reads=True
+    )
     _run_argument(infer)
     infer.add_argument(
         "file", metavar="FILE", help="a text, or a table, folder or zip of documents; - reads standard input"
@@ -226,10 +240,14 @@ def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
     for name in ("format", "text_column", "title_column", "header", "encoding"):
         shown = name.split("_")[-1].upper()
         infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=IMPORT_HELP[name])
-    judge = _command(commands, "classify", "classify", "say how well a run predicts the classes", reads=True)
+    judge = _command(
+        commands, "classify", "class_commands.classify", "say how well a run predicts the classes", reads=True
+    )
     _run_argument(judge)
     judge.add_argument("--minibatch", type=int, help="the snapshot at or before this one (default: the latest)")
-    between = _command(commands, "interpolate", "interpolate", "show what lies between two documents", reads=True)
+    between = _command(
+        commands, "interpolate", "place_commands.interpolate", "show what lies between two documents", reads=True
+    )
     _run_argument(between)
     between.add_argument("one", metavar="DOC", help="number of a document of the corpus, or words in it")
     between.add_argument("other", metavar="DOC", help="the other one")
@@ -247,14 +265,14 @@ def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
         ("resume", "go on with a run that was paused, stopped, killed or failed"),
         ("delete", "delete a run with all that belongs to it"),
     ):
-        parser = _command(commands, name, name, text)
+        parser = _command(commands, name, f"commands.{name}", text)
         _run_argument(parser)
         if name == "resume":
             parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
 
 def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "serve", "serve", "show the store in the browser")
+    parser = _command(commands, "serve", "commands.serve", "show the store in the browser")
     parser.add_argument("--port", type=int, help="port of the app (default: 5006 or the next free one; 0 = any)")
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--open", action="store_true", help="open a browser")

@@ -1,40 +1,29 @@
-"""What the subcommands of ``topiary`` do; each takes the parsed options and gives the exit status."""
+"""The commands that make and steer: corpora, runs and the app.
+
+Each takes the parsed options and gives the exit status; so do those of ``read_commands``, ``place_commands``
+and ``class_commands``.
+"""
 
 import argparse
-import json
-import math
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app import launcher
+from app.console import Mistake, find_run, print_json, print_table, say, tell
 from app.forks import origin
-from app.orders import OrderError, place
 from app.orders import fork as order_fork
-from app.ports import ServeError
+from app.orders import place
 from app.progress import Progress, duration
 from store import corpora as corpora_of
-from store import labels, runs, snapshots
-from store import points as points_of
+from store import runs
 from store.corpora import CorpusRow
 from store.database import Database, open_database
-from store.errors import NotFound, StoreError
 from store.runs import RunRow
-
-if TYPE_CHECKING:
-    from app.frame import Frame
 
 FILL_SECONDS = 5.0  # a worker needs a moment to claim its run
 WATCHING = 0.1  # evaluation and snapshots take about this part of training time
 ENDED = ("finished", "failed", "stopped", "paused", "silent")
-
-
-class Mistake(Exception):  # noqa: N818 - what the user made
-    """Something the user can put right, in one sentence."""
-
-
-MISTAKES = (Mistake, OrderError, ServeError, StoreError)
 
 
 def demo(wanted: argparse.Namespace) -> int:
@@ -69,9 +58,9 @@ def import_corpus(wanted: argparse.Namespace) -> int:
     finally:
         progress.end()
     if wanted.json:
-        _print_json(_corpus_facts(row))
+        print_json(_corpus_facts(row))
     else:
-        _say(
+        say(
             f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
             f"{row.words:,} words, {row.tokens:,} tokens"
         )
@@ -86,13 +75,13 @@ def corpora(wanted: argparse.Namespace) -> int:
             raise Mistake("say which corpus to delete, by name or number")
         row = corpora_of.find(db, wanted.corpus)
         corpora_of.delete(db, row.number)
-        _say(f"deleted corpus {row.number}, {row.name}")
+        say(f"deleted corpus {row.number}, {row.name}")
         return 0
     rows = corpora_of.every(db)
     if wanted.json:
-        _print_json([_corpus_facts(row) for row in rows])
+        print_json([_corpus_facts(row) for row in rows])
         return 0
-    _print_table(
+    print_table(
         ("corpus", "name", "documents", "words", "tokens", "kind"),
         [(row.number, row.name, f"{row.documents:,}", f"{row.words:,}", f"{row.tokens:,}", row.kind) for row in rows],
         "there is no corpus yet; make one with topiary import PATH, or try topiary demo",
@@ -137,14 +126,14 @@ def fork(wanted: argparse.Namespace) -> int:
         averaged=wanted.averaged,
         name=wanted.name,
     )
-    _tell(f"run {row.number} goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}")
+    tell(f"run {row.number} goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}")
     return _start(db, row, wanted)
 
 
 def _start(db: Database, row: RunRow, wanted: argparse.Namespace) -> int:
-    _say(row.number)
+    say(row.number)
     if row.number not in launcher.fill(db):
-        _tell(f"run {row.number} waits until another one ends")
+        tell(f"run {row.number} waits until another one ends")
     return wait(db, row.number) if wanted.wait else 0
 
 
@@ -178,45 +167,6 @@ def wait(db: Database, run: int) -> int:
     return 1 if state in ("failed", "silent") else 0
 
 
-def list_runs(wanted: argparse.Namespace) -> int:
-    """List all runs."""
-    rows = runs.every(open_database(wanted.store))
-    if wanted.json:
-        _print_json([run_facts(row) for row in rows])
-        return 0
-    _print_table(
-        ("run", "corpus", "model", "layers", "state", "mini-batches", "perplexity"),
-        [
-            (
-                row.number,
-                row.corpus_name,
-                f"{row.model} {row.inference}",
-                "-".join(map(str, row.layers)),
-                launcher.state_of(row),
-                f"{row.minibatch:,}/{row.planned:,}",
-                _number(row.point_perplexity),
-            )
-            for row in rows
-        ],
-        "there is no run yet; start one with topiary train CORPUS, or try topiary demo",
-    )
-    return 0
-
-
-def show(wanted: argparse.Namespace) -> int:
-    """Show one run."""
-    db = open_database(wanted.store)
-    row = find_run(db, wanted.run)
-    facts = run_facts(row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
-    if wanted.json:
-        _print_json(facts)
-        return 0
-    for name, value in facts.items():
-        if value not in (None, "", {}):
-            _say(f"{name.replace('_', ' '):<22}{_plain(value)}")
-    return 0
-
-
 def stop(wanted: argparse.Namespace) -> int:
     """Stop a run."""
     return _steer(wanted, launcher.stop, "stops")
@@ -232,7 +182,7 @@ def resume(wanted: argparse.Namespace) -> int:
     db = open_database(wanted.store)
     run = find_run(db, wanted.run).number
     launcher.resume(db, run)
-    _tell(f"run {run} goes on from its checkpoint")
+    tell(f"run {run} goes on from its checkpoint")
     return wait(db, run) if wanted.wait else 0
 
 
@@ -241,160 +191,16 @@ def delete(wanted: argparse.Namespace) -> int:
     db = open_database(wanted.store)
     run = find_run(db, wanted.run).number
     launcher.delete(db, run)
-    _say(f"deleted run {run}")
+    say(f"deleted run {run}")
     return 0
-
-
-def topics(wanted: argparse.Namespace) -> int:
-    """List topics, most popular first."""
-    from app.export.topics import topics_table
-
-    frame = _frame(wanted)
-    try:
-        table = topics_table(frame, wanted.layer)
-    except LookupError as error:
-        raise Mistake(str(error.args[0])) from error
-    if wanted.json:
-        _print_json(table)
-        return 0
-    for row in table:
-        _say(f"L{row['layer']}  {row['rank']:>4}  {100 * row['share']:5.1f} %  {row['name'] or ' '.join(row['words'])}")
-    return 0
-
-
-def tree(wanted: argparse.Namespace) -> int:
-    """Write the tree under (or over) some topics."""
-    from app.export.trees import write
-
-    frame = _frame(wanted)
-    layer = wanted.layer or frame.n_layers
-    try:
-        roots = [frame.at_rank(layer, rank) for rank in wanted.node or [1]]
-        path = write(frame, roots, wanted.threshold, "up" if wanted.up else "down", wanted.output)
-    except (LookupError, ValueError, OSError) as error:
-        raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
-    _say(path)
-    return 0
-
-
-def compare(wanted: argparse.Namespace) -> int:
-    """Say how the topics of two runs differ."""
-    from app.compare_command import compare_runs
-
-    db = open_database(wanted.store)
-    rows = find_run(db, wanted.run_a), find_run(db, wanted.run_b)
-    frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
-    try:
-        text = compare_runs(db, frames, wanted.threshold, most=wanted.most, as_json=wanted.json)
-    except ValueError as error:
-        raise Mistake(str(error)) from error
-    _say(text)
-    return 0
-
-
-def points(wanted: argparse.Namespace) -> int:
-    """Print every point of a run as CSV."""
-    db = open_database(wanted.store)
-    run = find_run(db, wanted.run).number
-    _say("minibatch,documents,seconds,name,layer,value")
-    for point in points_of.table(db, run):
-        value = "" if point.value is None else repr(point.value)
-        _say(f"{point.minibatch},{point.documents},{point.seconds!r},{point.name},{point.layer},{value}")
-    return 0
-
-
-def infer(wanted: argparse.Namespace) -> int:
-    """Place the documents of a file in the topics of a run."""
-    from app.place_commands import infer as place_documents
-
-    return place_documents(wanted)
-
-
-def classify(wanted: argparse.Namespace) -> int:
-    """Say how well a run predicts classes."""
-    from app.class_commands import classify as judge
-
-    return judge(wanted)
-
-
-def interpolate(wanted: argparse.Namespace) -> int:
-    """Show what lies between two documents."""
-    from app.place_commands import interpolate as mix_documents
-
-    return mix_documents(wanted)
-
-
-def run_facts(row: RunRow) -> dict[str, Any]:
-    """What ``show --json`` says of a run; numbers that are not known are null."""
-    return {
-        "run": row.number,
-        "name": row.name,
-        "corpus": row.corpus_name,
-        "state": launcher.state_of(row),
-        "model": row.model,
-        "inference": row.inference,
-        "layers": list(row.layers),
-        "minibatch": row.minibatch,
-        "minibatches": row.planned,
-        "point_perplexity": _finite(row.point_perplexity),
-        "averaged_perplexity": _finite(row.averaged_perplexity),
-        "seconds": row.seconds,
-        "tokens_per_second": _finite(row.tokens_per_second),
-        "message": row.message,
-        "seed": row.seed,
-        "parent": row.parent,
-        "parent_minibatch": row.parent_minibatch,
-        "parent_snapshot": row.parent_snapshot,
-        "attempt": row.attempt,
-        "heartbeat_age": row.heartbeat_age,
-        "created": row.created.isoformat(),
-        "started": row.started.isoformat() if row.started else None,
-        "ended": row.ended.isoformat() if row.ended else None,
-        "settings": row.settings,
-        "plan": row.plan,
-        "traceback": row.traceback,
-    }
 
 
 def _steer(wanted: argparse.Namespace, act: Any, verb: str) -> int:
     db = open_database(wanted.store)
     run = find_run(db, wanted.run).number
     act(db, run)
-    _tell(f"run {run} {verb}")
+    tell(f"run {run} {verb}")
     return 0
-
-
-def find_run(db: Database, text: str) -> RunRow:
-    """The run that a command names by its number, or as "last"."""
-    if text == "last":
-        rows = runs.every(db)
-        if not rows:
-            raise NotFound("there is no run yet; start one with topiary train CORPUS")
-        return max(rows, key=lambda row: row.number)
-    if not text.isdecimal():
-        raise Mistake(f"a run is named by its number, or last; got {text!r}")
-    return runs.get(db, int(text))
-
-
-def _frame(wanted: argparse.Namespace) -> "Frame":
-    db = open_database(wanted.store)
-    return _frame_of(db, find_run(db, wanted.run), wanted.minibatch)
-
-
-def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Frame":
-    from app.frame import build_frame
-
-    rows = sorted(snapshots.every(db, row.number), key=lambda snapshot: snapshot.minibatch)
-    if minibatch is not None:
-        rows = [snapshot for snapshot in rows if snapshot.minibatch <= minibatch]
-    if not rows:
-        raise Mistake(f"run {row.number} has no topics yet ({launcher.state_of(row)}: {row.message})")
-    chosen = rows[-1]
-    about = corpora_of.get(db, row.corpus)
-    words = corpora_of.vocabulary(db, row.corpus)
-    names = labels.every(db, row.number)
-    arrays = snapshots.load(db, chosen.number)
-    return build_frame(arrays, words, names, row, chosen, image_shape=about.image_shape)
 
 
 def _show_progress(progress: Progress, row: RunRow) -> None:
@@ -435,42 +241,3 @@ def _corpus_facts(row: CorpusRow) -> dict[str, Any]:
         "content_hash": row.content_hash,
         "created": row.created.isoformat(),
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.1f}"
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={_plain(item)}" for name, item in value.items())
-    if isinstance(value, list):
-        return "-".join(map(str, value))
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
-
-
-def _say(text: object) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-
-
-def _print_json(value: Any) -> None:
-    _say(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1))
-
-
-def _print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty: str) -> None:
-    if not rows:
-        _tell(when_empty)
-        return
-    cells = [heads, *([str(item) for item in row] for row in rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
-    for row in cells:
-        _say("  ".join(item.ljust(width) for item, width in zip(row, widths, strict=True)).rstrip())

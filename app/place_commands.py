@@ -1,15 +1,13 @@
 """``topiary infer`` and ``topiary interpolate``: documents placed in the topics of a run."""
 
 import argparse
-import json
 import math
-import sys
 from typing import Any
 
 import numpy as np
 
-from app.commands import Mistake, find_run
-from app.frame import Frame, build_frame, identity
+from app.console import Mistake, find_run, print_json, say, tell
+from app.frame import Frame, identity
 from app.given import Given, from_path
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions, OptionError
@@ -17,9 +15,10 @@ from app.mixing import Step, mix
 from app.neighbours import Neighbourhood
 from app.placing import Placed, Placer, find_snapshot, must_compile, open_placer
 from app.progress import Progress
+from app.read_commands import read_frame
 from engine import paths
 from engine.tree import Node
-from store import corpora, labels, snapshots
+from store import corpora
 from store.corpora import Document
 from store.database import Database, open_database
 
@@ -40,9 +39,9 @@ def infer(wanted: argparse.Namespace) -> int:
     near = _neighbourhood(db, placer) if wanted.nearest > 0 else None
     facts = [_facts(db, frame, placer, *pair, near, wanted) for pair in zip(documents, placed, strict=True)]
     if wanted.json:
-        _say(json.dumps({**_where(frame), "documents": facts}, ensure_ascii=False, allow_nan=False, indent=1))
+        print_json({**_where(frame), "documents": facts})
         return 0
-    _say(f"run {frame.run}, mini-batch {frame.minibatch:,}")
+    say(f"run {frame.run}, mini-batch {frame.minibatch:,}")
     for fact in facts:
         _print(fact)
     return 0
@@ -64,14 +63,14 @@ def interpolate(wanted: argparse.Namespace) -> int:
     if wanted.json:
         told = [_step_facts(frame, step) for step in steps]
         both = [{"document": document.number, "title": document.title} for document in ends]
-        _say(json.dumps({**_where(frame), "layer": layer, "ends": both, "steps": told}, ensure_ascii=False, indent=1))
+        print_json({**_where(frame), "layer": layer, "ends": both, "steps": told})
         return 0
-    _say(f"{ends[0].title}  ->  {ends[1].title}   (layer {layer} of run {frame.run}; + has come in)")
+    say(f"{ends[0].title}  ->  {ends[1].title}   (layer {layer} of run {frame.run}; + has come in)")
     for step in steps:
         words = (
             f"{'+' if new else ''}{frame.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
         )
-        _say(f"{100 * step.weight:3.0f} %  {' '.join(words)}")
+        say(f"{100 * step.weight:3.0f} %  {' '.join(words)}")
     return 0
 
 
@@ -84,17 +83,9 @@ def _open(db: Database, wanted: argparse.Namespace) -> tuple[Placer, Frame]:
     chosen = find_snapshot(db, run.number, wanted.snapshot)
     about = corpora.get(db, run.corpus)
     if must_compile(run, about):
-        sys.stderr.write("compiling kernels, about 20 s, once on this machine\n")
+        tell("compiling kernels, about 20 s, once on this machine")
     placer = open_placer(db, run, chosen)
-    frame = build_frame(
-        snapshots.load(db, chosen.number),
-        placer.rules.vocabulary,
-        labels.every(db, run.number),
-        run,
-        chosen,
-        image_shape=about.image_shape,
-    )
-    return placer, frame
+    return placer, read_frame(db, run, chosen)
 
 
 def _document(db: Database, placer: Placer, text: str) -> Document:
@@ -190,18 +181,18 @@ def _step_facts(frame: Frame, step: Step) -> dict[str, Any]:
 
 def _print(fact: dict[str, Any]) -> None:
     unknown = f"; not known: {' '.join(fact['unknown'])}" if fact["unknown"] else ""
-    _say(f"\n{fact['title']}\n  {fact['known']:,} of {fact['tokens']:,} words known{unknown}")
+    say(f"\n{fact['title']}\n  {fact['known']:,} of {fact['tokens']:,} words known{unknown}")
     for label in fact.get("labels", [])[:3]:
-        _say(f"  label {_percent(label['probability'])}  {label['label']}")
+        say(f"  label {_percent(label['probability'])}  {label['label']}")
     for layer in reversed(fact["topics"]):
         for topic in layer:
-            _say(f"  L{topic['layer']}  {topic['rank']:>4}  {_percent(topic['share'])}  {_title(topic)}")
+            say(f"  L{topic['layer']}  {topic['rank']:>4}  {_percent(topic['share'])}  {_title(topic)}")
     for path in fact["paths"]:
         trail = "  >  ".join(f"{topic['id']} {_title(topic, 3)}" for topic in path["topics"])
-        _say(f"  path {_percent(path['share'])}  {trail}")
+        say(f"  path {_percent(path['share'])}  {trail}")
     for near in fact.get("nearest", []):
         label = f"  [{near['label']}]" if near["label"] else ""
-        _say(f"  near  {near['distance']:.3f}  {near['document']}  {near['title']}{label}")
+        say(f"  near  {near['distance']:.3f}  {near['document']}  {near['title']}{label}")
 
 
 def _title(topic: dict[str, Any], n: int = 8) -> str:
@@ -210,8 +201,3 @@ def _title(topic: dict[str, Any], n: int = 8) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:5.1f} %" if math.isfinite(share) else "    –  "
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()

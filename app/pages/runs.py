@@ -107,7 +107,7 @@ class Runs:
                 view.tab = "new"
             case {"do": "fork", "run": str(text)} if text.isdecimal():
                 view.tab = fork_tab(int(text))
-            case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():
+            case {"do": ("watch" | "explore" | "compare") as page, "run": str(text)} if text.isdecimal():
                 choice = {} if int(text) == view.run else ANOTHER_RUN
                 view.param.update(page=page, run=int(text), tab="", **choice)
             case {"do": ("pause" | "resume" | "stop") as verb, "run": str(text)} if text.isdecimal():

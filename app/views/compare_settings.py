@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from app.views.facts import RunFacts
 from app.views.markup import element
+from app.views.setting_names import Told, told
 from app.views.words import perplexity, span
 
 
@@ -14,6 +15,7 @@ class Setting(NamedTuple):
     name: str
     a: str
     b: str
+    told: Told
 
     @property
     def same(self) -> bool:
@@ -24,18 +26,17 @@ class Setting(NamedTuple):
 def settings_of(a: RunFacts, b: RunFacts) -> list[Setting]:
     """List every setting of either run, what they are first."""
     one, two = _facts(a), _facts(b)
-    return [Setting(name, one.get(name, "–"), two.get(name, "–")) for name in dict.fromkeys((*one, *two))]
+    return [
+        Setting(name, one.get(name, "–"), two.get(name, "–"), told((a if name in a.settings else b).model, name))
+        for name in dict.fromkeys((*one, *two))
+    ]
 
 
 def settings_table(a: RunFacts, b: RunFacts, *, identical: bool) -> str:
     """Write the table and the switch that shows the settings that do not differ."""
     every = settings_of(a, b)
     shown = [each for each in every if identical or not each.same]
-    rows = "".join(
-        f'<tr{"" if each.same else " class=cm-differs"}><th scope="row">{escape(each.name)}</th>'
-        f"<td>{escape(each.a)}</td><td>{escape(each.b)}</td></tr>"
-        for each in shown
-    )
+    rows = "".join(_row(each) for each in shown)
     hidden = sum(each.same for each in every)
     switch = element(
         "button",
@@ -55,6 +56,12 @@ def settings_table(a: RunFacts, b: RunFacts, *, identical: bool) -> str:
         f'<div class="cm-scroll"><table class="cm-table cm-settings"><thead>{head}</thead><tbody>{rows}</tbody></table>'
         f"{none}</div>"
     )
+
+
+def _row(each: Setting) -> str:
+    kind = "" if each.same else " class=cm-differs"
+    name = element("th", escape(each.told.label), scope="row", title=each.told.tip or None)
+    return f"<tr{kind}>{name}<td>{escape(each.a)}</td><td>{escape(each.b)}</td></tr>"
 
 
 def _facts(run: RunFacts) -> dict[str, str]:

@@ -8,6 +8,7 @@ from app.views import words
 from app.views.facts import RunFacts
 from app.views.icons import icon
 from app.views.markup import attributes, element, run_title
+from app.views.setting_names import told
 
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
 
@@ -157,23 +158,31 @@ def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
     return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
 
 
+_SEED = "The same seed and settings give the same topics again"
+_ATTEMPT = "How often a worker has taken the run up"
+
+
 def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     """What the run is made of, and what happened to it: (when, kind, text)."""
-    rows = [("Corpus", run.corpus_name), ("Model", run.model.upper()), ("Layers", _layers(run))]
+    rows = [("Corpus", "", run.corpus_name), ("Model", "", run.model.upper()), ("Layers", "", _layers(run))]
     if run.parent is not None:
-        rows.append(("Begins with", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
-    rows += [("Seed", str(run.seed)), ("Attempt", str(run.attempt))]
-    rows += [(name, _plain(value)) for name, value in run.settings.items() if name != "layers"]
-    table = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in rows)
-    told = "".join(
-        f"<li><time>{escape(when)}</time><b>{escape(kind)}</b> {escape(text)}</li>" for when, kind, text in happened
+        rows.append(("Begins with", "", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
+    rows += [("Seed", _SEED, str(run.seed)), ("Attempt", _ATTEMPT, str(run.attempt))]
+    rows += [(*told(run.model, name), _plain(value)) for name, value in run.settings.items() if name != "layers"]
+    table = "".join(
+        f"<div><dt{attributes(title=tip or None)}>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, tip, value in rows
+    )
+    lines = "".join(
+        f"<li><time>{escape(when)}</time><b>{escape(kind)}</b><span>{escape(text)}</span></li>"
+        for when, kind, text in happened
     )
     trace = (
         f"<details><summary>Where it failed</summary><pre>{escape(run.traceback)}</pre></details>"
         if run.traceback
         else ""
     )
-    events = f'<ol class="tp-events">{told}</ol>' if told else '<p class="tp-dim">Nothing yet.</p>'
+    events = f'<ol class="tp-events">{lines}</ol>' if lines else '<p class="tp-dim">Nothing yet.</p>'
     return (
         f'<div class="tp-about"><section><h3>What happened</h3>{events}{trace}</section>'
         f'<section><h3>Settings</h3><dl class="tp-facts">{table}</dl></section></div>'

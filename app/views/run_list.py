@@ -93,7 +93,7 @@ def _row(run: RunFacts, state: str, spark: Sequence[float], known: Collection[in
         f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>{_lineage(run, known)}</div></div>'
         f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
         f"{_progress(run, state)}{_numbers(run, spark)}"
-        f'<div class="tp-run-acts">{_acts(run, state)}</div>{_delete_dialog(run)}</li>'
+        f'<div class="tp-run-acts">{_acts(run, state, known)}</div>{_delete_dialog(run)}</li>'
     )
 
 
@@ -146,7 +146,15 @@ def _numbers(run: RunFacts, spark: Sequence[float]) -> str:
     )
 
 
-def _acts(run: RunFacts, state: str) -> str:
+def _compare(run: RunFacts, known: Collection[int]) -> str:
+    """For a fork: what became of the topics it began with."""
+    if run.parent not in known:
+        return ""
+    hint = f"What changed since run {run.parent}, from which this one was forked"
+    return f'<button class="tp-button"{attributes(data_do="compare", data_run=run.number, title=hint)}>Compare</button>'
+
+
+def _acts(run: RunFacts, state: str, known: Collection[int]) -> str:
     verbs = "".join(
         element(
             "button",
@@ -164,6 +172,7 @@ def _acts(run: RunFacts, state: str) -> str:
     return (
         f'<button class="tp-button"{attributes(data_do="watch", data_run=run.number)}>Watch</button>'
         f'<button class="tp-button"{attributes(data_do="explore", data_run=run.number)}>Explore</button>'
+        f"{_compare(run, known)}"
         f'{verbs}<button class="tp-icon-button"{fork}>{icon("fork")}</button>'
         f'<button class="tp-icon-button tp-danger"{delete}>{icon("trash")}</button>'
     )

@@ -82,8 +82,8 @@ def tree_svg(scene: Scene, look: Look) -> str:
     label = f"Topic tree, {len(scene.part.nodes)} topics"
     inside = [
         look.beneath,
-        *_bands(scene, look),
         *_edges(scene, look),
+        *_bands(scene, look),
         *(_node(scene, node, look) for node in layout.places),
     ]
     width, height = layout.width, layout.height
@@ -100,9 +100,10 @@ def tree_svg(scene: Scene, look: Look) -> str:
 
 def _bands(scene: Scene, look: Look) -> list[str]:
     pieces = []
+    halo = f' class="tp-band" stroke="{look.theme.box}" stroke-width="5" stroke-linejoin="round" paint-order="stroke"'
     for band in scene.layout.bands:
         title = f"Layer {band.layer} · {band.shown} of {scene.frame.widths[band.layer - 1]} topics"
-        pieces.append(node_svg.svg_text(MARGIN, band.y, 11, look.theme.muted, title, ' class="tp-band"'))
+        pieces.append(node_svg.svg_text(MARGIN, band.y, 11, look.theme.muted, title, halo))
         if band.more:
             pieces.append(_chip(band, look))
     return pieces

@@ -61,8 +61,9 @@ export function render({model, view}) {
     const {clientWidth: width, clientHeight: height} = stage
     if (width === 0 || height === 0) { return }
     const [w, h] = camera.size
-    const k = Math.min(width / w, height / h, 1.35)
-    Object.assign(camera, {k, x: (width - k * w) / 2, y: Math.max(0, (height - k * h) / 2), fitted: true})
+    const room = width > 520 ? width - tools.offsetWidth - 14 : width // the buttons hide no topic
+    const k = Math.min(room / w, height / h, 1.35)
+    Object.assign(camera, {k, x: (room - k * w) / 2, y: Math.max(0, (height - k * h) / 2), fitted: true})
     settle(moving)
   }
   const zoom = (factor, x, y, moving = false) => {

@@ -1,0 +1,184 @@
+"""``topiary runs``, ``show``, ``topics``, ``tree``, ``compare`` and ``points``: what the store knows, read."""
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Any
+
+from app import launcher
+from app.console import Mistake, find_run, print_json, print_table, say
+from store import corpora, labels, runs, snapshots
+from store import points as points_of
+from store.database import Database, open_database
+from store.runs import RunRow
+from store.snapshots import SnapshotRow
+
+if TYPE_CHECKING:
+    from app.frame import Frame
+
+
+def list_runs(wanted: argparse.Namespace) -> int:
+    """List all runs."""
+    rows = runs.every(open_database(wanted.store))
+    if wanted.json:
+        print_json([run_facts(row) for row in rows])
+        return 0
+    print_table(
+        ("run", "corpus", "model", "layers", "state", "mini-batches", "perplexity"),
+        [
+            (
+                row.number,
+                row.corpus_name,
+                f"{row.model} {row.inference}",
+                "-".join(map(str, row.layers)),
+                launcher.state_of(row),
+                f"{row.minibatch:,}/{row.planned:,}",
+                _number(row.point_perplexity),
+            )
+            for row in rows
+        ],
+        "there is no run yet; start one with topiary train CORPUS, or try topiary demo",
+    )
+    return 0
+
+
+def show(wanted: argparse.Namespace) -> int:
+    """Show one run."""
+    db = open_database(wanted.store)
+    row = find_run(db, wanted.run)
+    facts = run_facts(row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
+    if wanted.json:
+        print_json(facts)
+        return 0
+    for name, value in facts.items():
+        if value not in (None, "", {}):
+            say(f"{name.replace('_', ' '):<22}{_plain(value)}")
+    return 0
+
+
+def topics(wanted: argparse.Namespace) -> int:
+    """List topics, most popular first."""
+    from app.export.topics import topics_table
+
+    frame = _frame(wanted)
+    try:
+        table = topics_table(frame, wanted.layer)
+    except LookupError as error:
+        raise Mistake(str(error.args[0])) from error
+    if wanted.json:
+        print_json(table)
+        return 0
+    for row in table:
+        say(f"L{row['layer']}  {row['rank']:>4}  {100 * row['share']:5.1f} %  {row['name'] or ' '.join(row['words'])}")
+    return 0
+
+
+def tree(wanted: argparse.Namespace) -> int:
+    """Write the tree under (or over) some topics."""
+    from app.export.trees import write
+
+    frame = _frame(wanted)
+    layer = wanted.layer or frame.n_layers
+    try:
+        roots = [frame.at_rank(layer, rank) for rank in wanted.node or [1]]
+        path = write(frame, roots, wanted.threshold, "up" if wanted.up else "down", wanted.output)
+    except (LookupError, ValueError, OSError) as error:
+        raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
+    say(path)
+    return 0
+
+
+def compare(wanted: argparse.Namespace) -> int:
+    """Say how the topics of two runs differ."""
+    from app.compare_command import compare_runs
+
+    db = open_database(wanted.store)
+    rows = find_run(db, wanted.run_a), find_run(db, wanted.run_b)
+    frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
+    try:
+        text = compare_runs(db, frames, wanted.threshold, most=wanted.most, as_json=wanted.json)
+    except ValueError as error:
+        raise Mistake(str(error)) from error
+    say(text)
+    return 0
+
+
+def points(wanted: argparse.Namespace) -> int:
+    """Print every point of a run as CSV."""
+    db = open_database(wanted.store)
+    run = find_run(db, wanted.run).number
+    say("minibatch,documents,seconds,name,layer,value")
+    for point in points_of.table(db, run):
+        value = "" if point.value is None else repr(point.value)
+        say(f"{point.minibatch},{point.documents},{point.seconds!r},{point.name},{point.layer},{value}")
+    return 0
+
+
+def run_facts(row: RunRow) -> dict[str, Any]:
+    """What ``show --json`` says of a run; numbers that are not known are null."""
+    return {
+        "run": row.number,
+        "name": row.name,
+        "corpus": row.corpus_name,
+        "state": launcher.state_of(row),
+        "model": row.model,
+        "inference": row.inference,
+        "layers": list(row.layers),
+        "minibatch": row.minibatch,
+        "minibatches": row.planned,
+        "point_perplexity": _finite(row.point_perplexity),
+        "averaged_perplexity": _finite(row.averaged_perplexity),
+        "seconds": row.seconds,
+        "tokens_per_second": _finite(row.tokens_per_second),
+        "message": row.message,
+        "seed": row.seed,
+        "parent": row.parent,
+        "parent_minibatch": row.parent_minibatch,
+        "parent_snapshot": row.parent_snapshot,
+        "attempt": row.attempt,
+        "heartbeat_age": row.heartbeat_age,
+        "created": row.created.isoformat(),
+        "started": row.started.isoformat() if row.started else None,
+        "ended": row.ended.isoformat() if row.ended else None,
+        "settings": row.settings,
+        "plan": row.plan,
+        "traceback": row.traceback,
+    }
+
+
+def _frame(wanted: argparse.Namespace) -> "Frame":
+    db = open_database(wanted.store)
+    return _frame_of(db, find_run(db, wanted.run), wanted.minibatch)
+
+
+def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Frame":
+    rows = sorted(snapshots.every(db, row.number), key=lambda snapshot: snapshot.minibatch)
+    if minibatch is not None:
+        rows = [snapshot for snapshot in rows if snapshot.minibatch <= minibatch]
+    if not rows:
+        raise Mistake(f"run {row.number} has no topics yet ({launcher.state_of(row)}: {row.message})")
+    return read_frame(db, row, rows[-1])
+
+
+def read_frame(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Frame":
+    """Read a snapshot of a run with all that a frame wants."""
+    from app.frame import build_frame
+
+    about = corpora.get(db, row.corpus)
+    words, names = corpora.vocabulary(db, row.corpus), labels.every(db, row.number)
+    return build_frame(snapshots.load(db, snapshot.number), words, names, row, snapshot, image_shape=about.image_shape)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.1f}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={_plain(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return "-".join(map(str, value))
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,28 @@
+"""Settings as people read them: the label and the help of the new-run form instead of the name in the code."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from engine import models
+from engine.settings import Setting, describe
+
+
+class Told(NamedTuple):
+    """How a setting is called, and what it means; the name itself and nothing where no model knows it."""
+
+    label: str
+    tip: str
+
+
+def told(model: str, name: str) -> Told:
+    """Look a setting of a model up."""
+    about = _settings(model).get(name)
+    return Told(name, "") if about is None else Told(about.label, f"{name}: {about.help}")
+
+
+@cache
+def _settings(model: str) -> Mapping[str, Setting]:
+    if model not in models.names():  # a run of a later version
+        return {}
+    return {about.name: about for about in describe(models.load(model).Config)}
