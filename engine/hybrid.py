@@ -76,7 +76,7 @@ class Settings:
         5, label="Collected sweeps per layer", help="Gibbs sweeps per layer whose counts are kept.", low=1, high=10**4
     )
     refine: int = setting(
-        0,
+        3,
         label="Gibbs sweeps after the encoder",
         help="Sweeps that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
         low=0,

@@ -75,7 +75,9 @@ PUBLISHED = {
     for layers, figure in zip(_WIDTHS, figures, strict=True)
 }
 PUBLISHED |= {
-    Trial("datm", "whai", layers, _REFINED): figure for layers, figure in zip(_WIDTHS, _DATM["whai"], strict=True)
+    Trial("datm", inference, layers, _REFINED): figure
+    for inference in ("whai", "wai", "iwhai", "ghai")
+    for layers, figure in zip(_WIDTHS, _DATM[inference], strict=True)
 }
 
 # Table II there: per cent of the test documents that get a wrong label; four layers, 512-256-128-64.
@@ -96,7 +98,7 @@ _SETTINGS = {("dlda", "sgrld"): {"step": 0.1, "tau": 20.0, "kappa": 0.9}}
 def settings(trial: Trial) -> dict[str, object]:
     """Values of the model's ``Config`` for a trial."""
     own: dict[str, object] = dict(_SETTINGS.get((trial.model, trial.inference), {}))
-    own |= {"refine": trial.refine} if trial.refine else {}
+    own |= {"refine": trial.refine} if trial.model == "datm" else {}
     if trial.model == "dlda" and trial.inference in ("tlasgr", "tlfsgr") and len(trial.layers) == 1:
         own |= _SHORT
     return {"layers": trial.layers, "inference": trial.inference, **own}
