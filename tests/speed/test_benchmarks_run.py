@@ -54,8 +54,9 @@ def test_the_minibatch_benchmark_prints_ratios_for_every_number_of_threads(capsy
 def test_the_encoder_benchmark_prints_ratios_for_placing_and_training(capsys):
     run(encoder, "--documents 60 --words 80 --layers 4-3 --swept 5 --warm-up 1 --steps 1 --rounds 2")
     out = capsys.readouterr().out
-    assert len(RATIO.findall(out)) == 5
-    for words in ("ratio of sweeps to encoder", "documents a second and core", "ratio of TLASGR, 5 + 5 to WHAI"):
+    assert len(RATIO.findall(out)) == 6
+    ratios = ("sweeps to encoder", "600 sweeps to refined", "TLASGR, 5 + 5 to WHAI")
+    for words in ("documents a second and core", *(f"ratio of {each}" for each in ratios)):
         assert words in out
 
 
