@@ -140,7 +140,7 @@ def pooled_rows(path, kept, *more: str) -> list[dict]:
 @pytest.mark.usefixtures("narrow")
 def test_the_table_of_datm_has_every_variant_and_dlda_on_the_same_split(mat_file, tmp_path, capsys):
     rows = pooled_rows(mat_file, tmp_path / "table.json")
-    samplers = ("tlasgr", "gibbs", "whai", "wai", "iwhai", "ghai", "whai+3")
+    samplers = ("tlasgr", "gibbs", "whai", "wai", "iwhai", "ghai", "whai+3", "wai+3", "iwhai+3", "ghai+3")
     assert [row["trial"] for row in rows] == [f"datm {each}:{w}" for each in samplers for w in ("4", "4-3")]
     out = capsys.readouterr().out
     assert "60 training and 60 test documents" in out
