@@ -216,6 +216,13 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     compare.add_argument(
         "--threshold", type=float, default=5.0, help="edges above threshold / K of the lower layer (5)"
     )
+    compare.add_argument(
+        "--output", metavar="FILE", help="write compare.svg (both trees side by side) or compare.json instead"
+    )
+    compare.add_argument("--layer", type=int, help="of compare.svg: layer of the root (default: the top)")
+    compare.add_argument(
+        "--node", type=int, action="append", help="of compare.svg: rank of the root in B; may be repeated"
+    )
     compare.add_argument("--most", type=int, default=12, help="changed topics to list (default 12)")
     for side in ("a", "b"):
         text = f"the snapshot of {side.upper()} at or before this one (default: the latest)"

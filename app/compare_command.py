@@ -1,15 +1,27 @@
 """What ``topiary compare`` prints: the summary of two runs' topics, or everything as JSON."""
 
 import math
+from pathlib import Path
+from typing import NamedTuple
 
 from app.changes import KINDS, agreement, counted, edge_changes
 from app.comparison import Comparison, Pair, compare
 from app.decisions import decisions
 from app.export import comparison as files
 from app.frame import Frame
+from app.views.compare_picture import compare_picture, first_cut
 from app.views.compare_table import signed, sorted_pairs
+from app.views.picture import CAP
 from engine.tree import Node
 from store.database import Database
+
+
+class Wanted(NamedTuple):
+    """What the picture shows: topics of B by their ranks in a layer (0 = the top), the most popular without any."""
+
+    threshold: float
+    layer: int = 0
+    ranks: tuple[int, ...] = ()
 
 
 def compare_runs(
@@ -36,6 +48,35 @@ def compare_runs(
     """
     found = compare(frames[0], frames[1], decisions(db, frames[0].run, frames[1].run))
     return _json(found, threshold) if as_json else summary_text(found, threshold, most)
+
+
+def write_comparison(db: Database, frames: tuple[Frame, Frame], view: Wanted, path: str | Path) -> Path:
+    """Write the two trees as a picture (``.svg``), or all topics and edges (``.json``).
+
+    Raises
+    ------
+    ValueError
+        When the suffix is another one, or the two have no word in common.
+    LookupError
+        When there is no topic of a wanted rank.
+    OSError
+        When the file cannot be written.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".svg", ".json"):
+        raise ValueError(f"cannot write a comparison as {path.name!r}: its name must end in .svg or .json")
+    found = compare(frames[0], frames[1], decisions(db, frames[0].run, frames[1].run))
+    text = files.as_json(found, view.threshold) if path.suffix.lower() == ".json" else _picture(found, view)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def _picture(found: Comparison, view: Wanted) -> str:
+    cut = first_cut(found, view.threshold, CAP)
+    if view.layer or view.ranks:
+        layer = view.layer or found.b.n_layers
+        cut = cut._replace(roots_b=tuple(found.b.at_rank(layer, rank) for rank in view.ranks or (1,)))
+    return compare_picture(found, edge_changes(found, view.threshold), cut).svg
 
 
 def summary_text(comparison: Comparison, threshold: float, most: int) -> str:
@@ -67,7 +108,8 @@ def _line(comparison: Comparison, pair: Pair) -> str:
     ends = f"{_end(comparison.a, pair.a)} -> {_end(comparison.b, pair.b)}"
     share = signed(comparison.share_change(pair))
     if not pair.paired:
-        return f"L{pair.layer}  no partner            share {share:>6}  {ends}"
+        said = {"": "no partner", "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
+        return f"L{pair.layer}  {said:<21} share {share:>6}  {ends}"
     words = comparison.words(pair)
     moved = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
     return f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{moved}"

@@ -51,6 +51,9 @@ class Pair(NamedTuple):
         return self.a if side == "a" else self.b
 
 
+Absence: TypeAlias = Literal["", "pruned", "new"]
+
+
 class Partner(NamedTuple):
     """A topic that could be matched, and how well it would fit."""
 
@@ -117,6 +120,13 @@ class Comparison:
         """Share of the layer's popularity in ``b`` minus that in ``a``; a missing topic has none."""
         now = self.b.share(pair.b) if pair.b else 0.0
         return now - (self.a.share(pair.a) if pair.a else 0.0)
+
+    def absence(self, pair: Pair) -> Absence:
+        """Why one side of a pair is missing: in one run, topics are pruned, and come with new layers."""
+        if pair.paired or self.a.run != self.b.run:
+            return ""
+        there = self.b if pair.a is None else self.a
+        return "pruned" if there.minibatch == min(self.a.minibatch, self.b.minibatch) else "new"
 
     def words(self, pair: Pair) -> WordChange:
         """Words that entered and left; none where a partner is missing.

@@ -89,15 +89,19 @@ def tree(wanted: argparse.Namespace) -> int:
 
 def compare(wanted: argparse.Namespace) -> int:
     """Say how the topics of two runs differ."""
-    from app.compare_command import compare_runs
+    from app.compare_command import Wanted, compare_runs, write_comparison
 
     db = open_database(wanted.store)
     rows = find_run(db, wanted.run_a), find_run(db, wanted.run_b)
     frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
     try:
+        if wanted.output:
+            view = Wanted(wanted.threshold, wanted.layer or 0, tuple(wanted.node or ()))
+            say(write_comparison(db, frames, view, wanted.output))
+            return 0
         text = compare_runs(db, frames, wanted.threshold, most=wanted.most, as_json=wanted.json)
-    except ValueError as error:
-        raise Mistake(str(error)) from error
+    except (LookupError, ValueError, OSError) as error:
+        raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(text)
     return 0
 

@@ -48,3 +48,10 @@ def changed(width: int = 24) -> Comparison:
     second = 0.55 * turned["phi.1"] + 0.45 * rng.dirichlet(np.full(24, 0.05), 12).T
     assert orders[0].shape == (width,)
     return compare(frame_of(made, 7), frame_of(turned | {"phi.0": first, "phi.1": second}, 8))
+
+
+def reworded() -> Comparison:
+    """Run 7 against a run 8 of the same topics, in each of which some of 300 words came and went."""
+    made = arrays(WIDTHS, 300)
+    other = np.random.default_rng(3).dirichlet(np.full(300, 0.2), WIDTHS[0]).T
+    return compare(frame_of(made, 7), frame_of(made | {"phi.0": 0.5 * made["phi.0"] + 0.5 * other}, 8))

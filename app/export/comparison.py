@@ -25,13 +25,15 @@ def topic_rows(comparison: Comparison) -> list[dict[str, Any]]:
     list of dict
         ``layer``; for ``a`` and ``b`` the ``topic`` (identity number), ``rank``, ``share``, ``name`` and
         ``words`` of either side, None where it has no partner; ``score``, ``margin``, ``by_hand``,
+        ``absence`` ("pruned" or "new" for a topic that only one of two snapshots of a run has),
         ``share_change``, and the words that ``entered`` and ``left``.
     """
     rows = []
     for pair in comparison.pairs:
         words = comparison.words(pair)
         sides = {side: _topic(comparison.frame(side), pair.on(side)) for side in _SIDES}
-        known = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
+        known: dict[str, Any] = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
+        known["absence"] = comparison.absence(pair) or None
         change = {"share_change": comparison.share_change(pair), "entered": words.entered, "left": words.left}
         rows.append({"layer": pair.layer} | sides | known | change)
     return rows
@@ -96,7 +98,9 @@ def topics_csv(comparison: Comparison) -> str:
         flat = {name: row[name] for name in ("layer", "score", "margin", "share_change")}
         flat |= {f"{name}_{side}": _cell((row[side] or {}).get(name)) for side in _SIDES for name in _TOPIC}
         rows.append(
-            flat | {"by_hand": int(row["by_hand"]), "entered": _cell(row["entered"]), "left": _cell(row["left"])}
+            flat
+            | {"by_hand": int(row["by_hand"]), "absence": _cell(row["absence"])}
+            | {"entered": _cell(row["entered"]), "left": _cell(row["left"])}
         )
     return _csv(rows, list(rows[0]))
 

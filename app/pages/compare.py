@@ -18,15 +18,17 @@ from app.session import Context
 from app.theme import style
 from app.views import compare_edges, compare_numbers, compare_pair, compare_settings, compare_table
 from app.views.compare_head import End, compare_head, status
+from app.views.compare_picture import ComparePicture, compare_picture, first_cut
+from app.views.compare_short import in_short
 from app.views.compare_trees import Cut, draw_trees
+from app.views.controls import class_chooser
 from app.views.layout import WIDE
-from app.views.picture import first_roots
 from app.views.tree_view import TreeView
 from engine.tree import Node
 
 _SHOWN = (
     "page", "run", "snapshot", "partner", "partner_snapshot", "layer", "topic", "side", "roots", "partner_roots",
-    "threshold", "most", "sort", "listed", "pairs", "identical", "axis",
+    "threshold", "most", "sort", "listed", "pairs", "identical", "axis", "label",
 )  # fmt: skip
 _CHOICES = frozenset(("run", "snapshot", "partner", "partner_snapshot", "page"))
 
@@ -69,14 +71,14 @@ class Compare:
             )
             for side in ("a", "b")
         }
-        doors = Doors(lambda: self._comparison, self._fetch, self._resize, self._trees["b"].hand_over)
+        doors = Doors(lambda: self._comparison, self._fetch, self._resize, self._picture, self._trees["b"])
         self._wishes = Wishes(context, doors)
         self._edges = board(css_classes=["cm-foot"])
         self._settings = board(css_classes=["cm-set"])
         self._curves: CompareCurves | None = None
         self._curve_place = pn.Column(css_classes=["cm-curves"], sizing_mode="stretch_width", margin=0, min_height=380)
         self.page = pn.Row(
-            self._head, self._numbers, self._table, self._pair, self._legend, self._trees["a"], self._trees["b"],
+            self._head, self._numbers, self._legend, self._trees["a"], self._trees["b"], self._table, self._pair,
             self._edges, self._curve_place, self._settings,
             css_classes=["cm-page"], stylesheets=[style("compare")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
@@ -170,14 +172,21 @@ class Compare:
             return None
         return comparison.pair(SIDES[self._view.side], Node(self._view.layer, self._view.topic - 1))
 
-    def _roots(self, comparison: Comparison) -> dict[Side, tuple[Node, ...]]:
-        found: dict[Side, tuple[Node, ...]] = {
-            "a": _known(comparison.a, self._view.partner_roots),
-            "b": _known(comparison.b, self._view.roots),
-        }
-        if not found["a"] and not found["b"]:
-            found["b"] = first_roots(comparison.b, self._view.threshold)
-        return found
+    def _cut(self, comparison: Comparison) -> Cut:
+        view = self._view
+        roots = _known(comparison.a, view.partner_roots), _known(comparison.b, view.roots)
+        if not any(roots):
+            return first_cut(comparison, view.threshold, view.most)._replace(label=view.label)
+        return Cut(*roots, view.threshold, view.most, view.label)
+
+    def _picture(self) -> ComparePicture | None:
+        """Draw both trees as they are on screen, in the colours of paper."""
+        comparison = self._comparison
+        if comparison is None:
+            return None
+        changes = self._edge_changes(comparison)
+        cut = self._cut(comparison)
+        return compare_picture(comparison, changes, cut, aspect=self._aspect, previous=self._order)
 
     # ------------------------------------------------------------- drawing
 
@@ -235,8 +244,9 @@ class Compare:
             self._numbers.html = ""
             return
         base, sentence = self._base(comparison)
-        now = agreement(comparison, self._edge_changes(comparison))
-        self._numbers.html = compare_numbers.agreement_strip(now, base, sentence)
+        changes = self._edge_changes(comparison)
+        now, short = agreement(comparison, changes), in_short(comparison, changes)
+        self._numbers.html = compare_numbers.agreement_strip(now, base, sentence, short)
 
     def _base(self, comparison: Comparison) -> tuple[Agreement | None, str]:
         if self._baseline is None or (self._baseline[0].a.run, self._baseline[0].b.run) != (
@@ -261,15 +271,16 @@ class Compare:
         )
 
     def _draw_trees(self, comparison: Comparison, selected: Pair | None) -> None:
-        changes, roots = self._edge_changes(comparison), self._roots(comparison)
-        wanted = Cut(roots["a"], roots["b"], self._view.threshold, self._view.most)
+        changes, wanted = self._edge_changes(comparison), self._cut(comparison)
         drawn = draw_trees(comparison, changes, wanted, aspect=self._aspect, previous=self._order, selected=selected)
         self._order = drawn.order
         pictures: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
         for side, svg in pictures.items():
             node = selected.on(side) if selected else None
             self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
-        self._legend.html = compare_edges.edge_legend(drawn.changes, changes)
+        classes = comparison.b.classes or comparison.a.classes
+        chooser = class_chooser(classes, self._view.label) if classes else ""
+        self._legend.html = compare_edges.edge_legend(drawn.changes, changes, chooser)
         self._edges.html = compare_edges.edge_lists(comparison, changes)
 
     def _draw_settings(self) -> None:

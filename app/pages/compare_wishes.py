@@ -11,7 +11,9 @@ from app.frame import identity, parse_identity
 from app.pages.compare_reading import wanted
 from app.pages.explore_reading import threshold as read_threshold
 from app.session import ANOTHER_RUN, SORTS, Context
+from app.views.compare_picture import ComparePicture
 from app.views.compare_table import STEP
+from app.views.tree_view import TreeView
 from engine.tree import Node
 from store.matches import Decision
 
@@ -30,14 +32,17 @@ class Doors(NamedTuple):
         Match again, after a decision.
     resize : (message) -> None
         The window of a tree has another size.
-    hand_over : (name, text) -> None
-        Give the visitor a file.
+    picture : () -> ComparePicture or None
+        Both trees as they are on screen, in the colours of paper.
+    window : TreeView
+        Hands files to the visitor.
     """
 
     comparison: Callable[[], Comparison | None]
     refetch: Callable[[], None]
     resize: Callable[[Message], None]
-    hand_over: Callable[[str, str], None]
+    picture: Callable[[], ComparePicture | None]
+    window: TreeView
 
 
 class Wishes:
@@ -94,6 +99,7 @@ class Wishes:
             "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
             "more": lambda *_: self._put(most=2 * self._view.most),
             "size": lambda message, _: self._doors.resize(message),
+            "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() and len(value) < 6 else None,
             "save": lambda _, value: self._save(value),
         }
 
@@ -158,6 +164,11 @@ class Wishes:
             "edges.csv": partial(files.edges_csv, comparison, threshold),
             "json": partial(files.as_json, comparison, threshold),
         }
+        name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
         if form in texts:
-            name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
-            self._doors.hand_over(f"{name}{'.' if form == 'json' else '-'}{form}", texts[form]())
+            self._doors.window.hand_over(f"{name}{'.' if form == 'json' else '-'}{form}", texts[form]())
+        elif form in ("svg", "png") and (picture := self._doors.picture()) is not None:
+            if form == "svg":
+                self._doors.window.hand_over(f"{name}.svg", picture.svg)
+            else:
+                self._doors.window.hand_over_picture(f"{name}.png", *picture)

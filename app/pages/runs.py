@@ -107,15 +107,24 @@ class Runs:
                 view.tab = "new"
             case {"do": "fork", "run": str(text)} if text.isdecimal():
                 view.tab = fork_tab(int(text))
-            case {"do": ("watch" | "explore" | "compare") as page, "run": str(text)} if text.isdecimal():
+            case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():
                 choice = {} if int(text) == view.run else ANOTHER_RUN
                 view.param.update(page=page, run=int(text), tab="", **choice)
+            case {"do": "compare", "run": str(text)} if text.isdecimal():
+                self._compare(int(text))
             case {"do": ("pause" | "resume" | "stop") as verb, "run": str(text)} if text.isdecimal():
                 self._context.later(partial(getattr(self._context.actions, verb), int(text)), lambda _: None)
             case {"do": "rename", "run": str(text), "value": str(name)} if text.isdecimal():
                 self._context.later(partial(self._context.actions.rename_run, int(text), name[:200]), lambda _: None)
             case {"do": "delete", "run": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
                 self._delete(int(text), typed)
+
+    def _compare(self, number: int) -> None:
+        """Show a fork beside the run it was forked from."""
+        run = self._context.feed.run(number)
+        if run is not None and run.parent is not None:
+            choice = ANOTHER_RUN | {"partner": run.parent, "partner_snapshot": 0, "partner_roots": ()}
+            self._context.view.param.update(page="compare", run=number, tab="", **choice)
 
     def _delete(self, number: int, typed: str) -> None:
         run = self._context.feed.run(number)

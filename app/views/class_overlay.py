@@ -45,5 +45,7 @@ def class_overlay(frame: Frame, label: int) -> ClassOverlay | None:
 
 
 def signed(value: float) -> str:
-    """A number that shows its sign, with a minus of its own width."""
+    """A number that shows its sign, with a minus of its own width; none for one that rounds to nothing."""
+    if abs(value) < 0.005:
+        return "0.00"
     return f"{value:+.2f}".replace("-", "−")

@@ -7,11 +7,17 @@ from app.changes import KINDS, EdgeChange, Kind, counted
 from app.comparison import Comparison, Side
 from app.frame import Frame, identity
 from app.views.compare_table import topic_title
-from app.views.compare_trees import COLOURS, dashes
+from app.views.compare_trees import dashes, edge_colour
+from app.views.palette import LIVE
 from app.views.text import escape, number
 from engine.tree import Edge
 
 _LISTED = 25
+_MARKED = (
+    '<span title="Among the 12 heaviest words in B and not among the 24 heaviest in A"><ins class="cm-in">word</ins> '
+    'entered</span><span title="Among the 12 heaviest words in A and not among the 24 heaviest in B">'
+    '<del class="cm-out">word</del> left</span>'
+)
 TITLES: dict[Kind, tuple[str, str]] = {
     "gained": ("Gained", "Above the threshold in B and not in A"),
     "lost": ("Lost", "Above the threshold in A and not in B"),
@@ -21,8 +27,11 @@ TITLES: dict[Kind, tuple[str, str]] = {
 }
 
 
-def edge_legend(drawn: Sequence[EdgeChange], every: Sequence[EdgeChange]) -> str:
-    """Write colour, line style and number of every kind: how many are in the picture, how many there are."""
+def edge_legend(drawn: Sequence[EdgeChange], every: Sequence[EdgeChange], chooser: str = "") -> str:
+    """Write colour, line style and number of every kind: how many are in the picture, how many there are.
+
+    ``chooser`` is the HTML of the choice of a class, empty where no topic has an opinion.
+    """
     here, all_of = counted(drawn), counted(every)
     entries = "".join(
         f'<span title="{TITLES[kind][1]}">{_stroke(kind)}{TITLES[kind][0]} '
@@ -31,7 +40,7 @@ def edge_legend(drawn: Sequence[EdgeChange], every: Sequence[EdgeChange]) -> str
     )
     return (
         f'<div class="cm-legend"><h2 class="tp-h2">Trees</h2><div class="tp-legend" role="group" '
-        f'aria-label="Edges by what became of them">{entries}</div>'
+        f'aria-label="Edges by what became of them">{entries}{_MARKED}</div>{chooser}'
         '<span class="tp-dim">Matched topics stand in the same place; dashed places are empty.</span></div>'
     )
 
@@ -81,5 +90,5 @@ def _stroke(kind: Kind) -> str:
     dash = f' stroke-dasharray="{pattern}"' if pattern else ""
     return (
         '<svg class="tp-stroke cm-stroke" viewBox="0 0 40 8" aria-hidden="true"><line x1="2" y1="4" x2="38" y2="4" '
-        f'stroke="{COLOURS[kind]}" stroke-width="{width}" stroke-linecap="round"{dash}/></svg>'
+        f'stroke="{edge_colour(LIVE, kind)}" stroke-width="{width}" stroke-linecap="round"{dash}/></svg>'
     )

@@ -11,6 +11,8 @@ from app.views.markup import element, run_title
 from app.views.text import escape
 
 SAVES = (
+    ("svg", "Trees (SVG)"),
+    ("png", "Trees (PNG)"),
     ("topics.csv", "Topics (CSV)"),
     ("edges.csv", "Edges (CSV)"),
     ("json", "Everything (JSON)"),
@@ -93,7 +95,7 @@ def _moments(side: Side, end: End) -> str:
 def _saving() -> str:
     options = "".join(f'<option value="{form}">{word}</option>' for form, word in SAVES)
     first = '<option value="" selected>Save as …</option>'
-    title = "Save the matching and the edge changes as a file"
+    title = "Save both trees as a picture, or the matching and the edge changes as a table"
     return element(
         "select",
         first + options,

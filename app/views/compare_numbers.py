@@ -8,14 +8,15 @@ from app.views.palette import hue
 from app.views.text import percent
 
 _TIPS = {
-    "score": "Mean score of the matched topics of this layer: 1 is the same words under the same parents.",
+    "score": "Mean score of the matched topics of this layer: 1 is the same words under the same parents, 0 no word in "
+    "common.",
     "matched": "Share of the layer's popularity that lies in topics with a partner.",
-    "edges": "F1 over the edges above the threshold: kept edges, twice, over all edges of both sides.",
-    "correlation": "Correlation of the square roots of all edge weights between matched topics.",
+    "edges": "1: every line of either tree is in the other. F1 of the edges above the threshold.",
+    "correlation": "1: the same weights. Correlation of the square roots of all edge weights of matched topics.",
 }
 
 
-def agreement_strip(now: Agreement, base: Agreement | None, sentence: str) -> str:
+def agreement_strip(now: Agreement, base: Agreement | None, sentence: str, short: str = "") -> str:
     """Write the numbers.
 
     Parameters
@@ -26,23 +27,25 @@ def agreement_strip(now: Agreement, base: Agreement | None, sentence: str) -> st
         Of two runs that differ in their seed only: what to expect when nothing but chance differs.
     sentence : str
         Where the baseline comes from, or how to get one; "" while it is looked for.
+    short : str
+        HTML above the numbers: the change in words.
     """
     cells = [_layer(now, base, place) for place in range(len(now.scores) - 1, -1, -1)]
-    cells.append(_cell("Edges kept", _ratio(now.edges), _beside(now.edges, base and base.edges), _TIPS["edges"]))
+    cells.append(_cell("Lines kept", _ratio(now.edges), _beside(now.edges, base and base.edges), _TIPS["edges"]))
     told = _beside(now.correlation, base and base.correlation)
-    cells.append(_cell("Edge weights", _ratio(now.correlation), told, _TIPS["correlation"]))
+    cells.append(_cell("Line weights", _ratio(now.correlation), told, _TIPS["correlation"]))
     said = escape(sentence) or "Looking for another seed of these runs, to compare with …"
-    return f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div><p class="cm-base">{said}</p>'
+    return f'{short}<div class="tp-kpis cm-kpis">{"".join(cells)}</div><p class="cm-base">{said}</p>'
 
 
 def _layer(now: Agreement, base: Agreement | None, place: int) -> str:
     known = base is not None and place < len(base.scores)
     score = _beside(now.scores[place], base.scores[place] if base is not None and known else None)
     mass = percent(now.matched[place])
-    note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{mass} of the mass matched</span>'
+    note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{mass} of the weight matched</span>'
     if base is not None and known:
         note += f" (seed {percent(base.matched[place])})"
-    name = f'<i class="cm-dot" style="{hue(place + 1)}"></i>Layer {place + 1}'
+    name = f'<i class="cm-dot" style="{hue(place + 1)}"></i>Likeness, layer {place + 1}'
     return _cell(name, _ratio(now.scores[place]), note, _TIPS["score"])
 
 

@@ -9,6 +9,7 @@ from app.views.palette import hue
 from app.views.text import escape, percent, shorten
 from engine.tree import Node
 
+_SIDES: tuple[Side, ...] = ("a", "b")
 _OFFERED = 12  # partners listed as best; the others follow by rank
 
 NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
@@ -24,7 +25,13 @@ def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool) -> str:
     one_run : bool
         Both sides are the same run: topics are paired by number and nobody may choose otherwise.
     """
-    parts = [_head(pair), '<div class="cm-two">', _side(comparison, pair, "a"), _side(comparison, pair, "b"), "</div>"]
+    parts = [
+        _head(comparison, pair),
+        '<div class="cm-two">',
+        _side(comparison, pair, "a"),
+        _side(comparison, pair, "b"),
+        "</div>",
+    ]
     parts.append(_facts(comparison, pair))
     if not one_run:
         parts.append(_choosing(comparison, pair))
@@ -32,13 +39,14 @@ def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool) -> str:
     return f'<article class="ex-detail cm-pair" data-key="{key}" style="{hue(pair.layer)}">{"".join(parts)}</article>'
 
 
-def _head(pair: Pair) -> str:
+def _head(comparison: Comparison, pair: Pair) -> str:
+    why = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.absence(pair)]
     if pair.paired:
         doubt = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
         hand = " · matched by hand" if pair.fixed else ""
         told = f"score {pair.score:.2f} · margin {margin(pair)}{hand}{doubt}"
     else:
-        told = f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed else ''}"
+        told = f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
     return f'<p class="ex-over">Layer {pair.layer} · {told}</p>'
 
 
@@ -46,7 +54,7 @@ def _side(comparison: Comparison, pair: Pair, side: Side) -> str:
     node, frame = pair.on(side), comparison.frame(side)
     tag = f'<b class="cm-tag cm-{side}">{side.upper()}</b>'
     if node is None:
-        return f'<section><h3>{tag}</h3><p class="ex-none">No topic of run {frame.run} is the same.</p></section>'
+        return f'<section><h3>{tag}</h3><p class="ex-none">{_missing(comparison, pair, frame)}</p></section>'
     head = (
         f'<h3>{tag} <span title="{identity(node)} of run {frame.run}">topic {frame.rank(node)}</span>'
         f"<small>{percent(frame.share(node))}</small></h3>"
@@ -56,6 +64,16 @@ def _side(comparison: Comparison, pair: Pair, side: Side) -> str:
         alt = f"picture of topic {frame.rank(node)} of {side.upper()}"
         return f'<section>{head}{name}<img class="ex-picture" src="{atom_uri(frame, node)}" alt="{alt}"></section>'
     return f"<section>{head}{name}{_words(comparison, pair, side)}</section>"
+
+
+def _missing(comparison: Comparison, pair: Pair, frame: Frame) -> str:
+    there = comparison.a if frame is comparison.b else comparison.b
+    return {
+        "": f"No topic of run {frame.run} is the same.",
+        "pruned": f"Pruned after mini-batch {there.minibatch:,}, before or at {frame.minibatch:,}. "
+        "Beside it are its last words known here.",
+        "new": f"Not there yet at mini-batch {frame.minibatch:,}: its layer was added later.",
+    }[comparison.absence(pair)]
 
 
 def _words(comparison: Comparison, pair: Pair, side: Side) -> str:

@@ -1,12 +1,14 @@
 """The pairs of two hierarchies as a table, those that changed most first."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from app.comparison import Comparison, Pair, Side
 from app.frame import Frame, identity
 from app.views.atoms import atom_uri, has_pictures
+from app.views.compare_trees import ABSENT
 from app.views.kpis import choices
 from app.views.markup import element
 from app.views.palette import hue
@@ -98,12 +100,18 @@ def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str
     )
     order = element("select", options, class_="ex-select", data_change="sort", aria_label="Order of the topics")
     paired = sum(pair.paired for pair in pairs)
-    only_a, only_b = (sum(pair.on(other) is None for pair in pairs) for other in ("b", "a"))
+    alone = Counter(_alone(comparison, pair) for pair in pairs if not pair.paired)
+    told = ", ".join(f"{count:,} {word}" for word, count in sorted(alone.items())) or "none without a partner"
     return (
         f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2><span class="tp-dim">{paired:,} matched, '
-        f"{only_a:,} only in A, {only_b:,} only in B</span>"
+        f"{told}</span>"
         f"{choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
     )
+
+
+def _alone(comparison: Comparison, pair: Pair) -> str:
+    only = f"only in {'A' if pair.b is None else 'B'}"
+    return {"": only, "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
 
 
 def _row(comparison: Comparison, pair: Pair, *, chosen: bool) -> str:
@@ -112,8 +120,8 @@ def _row(comparison: Comparison, pair: Pair, *, chosen: bool) -> str:
     words = comparison.words(pair)
     cells = [
         f'<td><b class="cm-layer">{pair.layer}</b></td>',
-        _topic(comparison.a, pair.a, "a"),
-        _topic(comparison.b, pair.b, "b"),
+        _topic(comparison, pair, "a"),
+        _topic(comparison, pair, "b"),
         _score(pair),
         _margin(pair),
         f'<td class="cm-number">{signed(comparison.share_change(pair))}</td>',
@@ -124,9 +132,10 @@ def _row(comparison: Comparison, pair: Pair, *, chosen: bool) -> str:
     return f'<tr data-key="{key}" style="{hue(pair.layer)}"{state}>{"".join(cells)}</tr>'
 
 
-def _topic(frame: Frame, node: Node | None, side: Side) -> str:
+def _topic(comparison: Comparison, pair: Pair, side: Side) -> str:
+    frame, node = comparison.frame(side), pair.on(side)
     if node is None:
-        return f'<td class="cm-none">not in {side.upper()}</td>'
+        return f'<td class="cm-none">{ABSENT[comparison.absence(pair)].format(side=side.upper())}</td>'
     key, title = identity(node), escape(topic_title(frame, node))
     label = f"{side.upper()}: topic {frame.rank(node)} of layer {node.layer}, {title}"
     picture = f'<img src="{atom_uri(frame, node)}" alt="">' if has_pictures(frame) else ""

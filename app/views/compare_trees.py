@@ -7,12 +7,14 @@ same place of two pictures of one size, and one camera serves both.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.changes import EdgeChange, Kind
-from app.comparison import Comparison, Pair, Side, other
+from app.changes import KINDS, EdgeChange, Kind
+from app.comparison import Absence, Comparison, Pair, Side, other
 from app.frame import identity
 from app.views.boxes import Box, boxes
+from app.views.class_overlay import class_overlay
 from app.views.layout import WIDE, Curve, Layout, lay_out
-from app.views.palette import LIVE
+from app.views.node_svg import Marking
+from app.views.palette import LIVE, Theme
 from app.views.picture import Choice, cut
 from app.views.text import escape
 from app.views.tree_svg import Look, Scene, Stroke, tree_svg
@@ -25,22 +27,19 @@ WORDS: Mapping[Kind, str] = {
     "weaker": "weaker in B",
     "same": "the same in both",
 }
-COLOURS: Mapping[Kind, str] = {
-    "gained": "var(--cm-gained)",
-    "lost": "var(--cm-lost)",
-    "stronger": "var(--cm-stronger)",
-    "weaker": "var(--cm-weaker)",
-    "same": "var(--cm-same)",
-}
 
 
 class Cut(NamedTuple):
-    """What of both hierarchies is shown: roots of either side, threshold, topics of a layer and side at most."""
+    """What of both hierarchies is shown: roots of either side, threshold, topics of a layer and side at most.
+
+    ``label`` is the class, from 1, whose weights are shown on the side that has some; 0 is none.
+    """
 
     roots_a: tuple[Node, ...]
     roots_b: tuple[Node, ...]
     threshold: float
     cap: int
+    label: int = 0
 
 
 class TwoTrees(NamedTuple):
@@ -54,12 +53,15 @@ class TwoTrees(NamedTuple):
         The edges that are drawn.
     order : mapping of layer to nodes
         For the next picture, so that nothing jumps.
+    size : (width, height)
+        Of either picture on the page.
     """
 
     a: str
     b: str
     changes: list[EdgeChange]
     order: dict[int, tuple[Node, ...]]
+    size: tuple[float, float]
 
 
 class _Seats(NamedTuple):
@@ -77,6 +79,7 @@ def draw_trees(
     aspect: float = WIDE,
     previous: Mapping[int, Sequence[Node]] | None = None,
     selected: Pair | None = None,
+    theme: Theme = LIVE,
 ) -> TwoTrees:
     """Draw both trees.
 
@@ -91,6 +94,8 @@ def draw_trees(
     previous : mapping, optional
         ``order`` of the picture before.
     selected : Pair, optional
+    theme : Theme
+        `LIVE` for the page, `LIGHT` or `DARK` for a file.
     """
     seats, more = _seated(comparison, wanted)
     drawn = [change for change in changes if _ends(seats, change) is not None]
@@ -102,11 +107,27 @@ def draw_trees(
     nodes = tuple(sorted(seats.pairs, key=lambda seat: (-seat.layer, seat.column)))
     part = Subnetwork((), nodes, tuple(_joint_edge(seats, change) for change in drawn), {})
     layout = lay_out(part, joint, aspect=aspect, previous=previous, more=more)
-    halves = [_half(comparison, side, seats, (contents[side], joint, layout), drawn, selected) for side in _SIDES]
-    return TwoTrees(halves[0], halves[1], drawn, layout.order())
+    halves = []
+    for side in _SIDES:
+        frame = comparison.frame(side)
+        look = Look(
+            theme,
+            selected=selected.on(side) if selected else None,
+            beneath=_ghosts(comparison, side, seats, (joint, layout), theme),
+            opinion=class_overlay(frame, wanted.label),
+            marks=_marks(comparison, side, seats, theme),
+        )
+        halves.append(_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
+    return TwoTrees(halves[0], halves[1], drawn, layout.order(), (layout.width, layout.height))
 
 
 _SIDES: tuple[Side, ...] = ("a", "b")
+ABSENT: Mapping[Absence, str] = {"": "not in {side}", "pruned": "pruned", "new": "not there yet"}
+_REASONS: Mapping[Absence, str] = {
+    "": "has no partner here",
+    "pruned": "was pruned between the two snapshots",
+    "new": "came with a new layer between the two snapshots",
+}
 
 
 def _seated(comparison: Comparison, wanted: Cut) -> tuple[_Seats, dict[int, int]]:
@@ -169,7 +190,7 @@ def _half(
     seats: _Seats,
     picture: tuple[Mapping[Node, Box], Mapping[Node, Box], Layout],
     drawn: Sequence[EdgeChange],
-    selected: Pair | None,
+    look: Look,
 ) -> str:
     own, joint, layout = picture
     frame, own_seats = comparison.frame(side), seats.of[side]
@@ -185,7 +206,7 @@ def _half(
         curve = Curve(edge, paths[ends], max(0.9, 9.0 * edge.weight**0.5))
         curves.append(curve)
         strokes[edge.above, edge.below] = Stroke(
-            COLOURS[change.kind], dashes(change.kind, curve.width), WORDS[change.kind]
+            edge_colour(look.theme, change.kind), dashes(change.kind, curve.width), WORDS[change.kind]
         )
     places = {node: layout.places[seat] for node, seat in own_seats.items()}
     bands = tuple(
@@ -195,14 +216,13 @@ def _half(
     )
     part = Subnetwork((), tuple(own_seats), tuple(curve.edge for curve in curves), {})
     twins = {node: identity(partner) for node in own_seats if (partner := comparison.partner(side, node)) is not None}
-    look = Look(
-        LIVE,
-        selected=selected.on(side) if selected else None,
-        strokes=strokes,
-        twins=twins,
-        beneath=_ghosts(comparison, side, seats, joint, layout),
-    )
-    return tree_svg(Scene(frame, part, sized, layout._replace(places=places, curves=tuple(curves), bands=bands)), look)
+    scene = Scene(frame, part, sized, layout._replace(places=places, curves=tuple(curves), bands=bands))
+    return tree_svg(scene, look._replace(strokes=strokes, twins=twins))
+
+
+def edge_colour(theme: Theme, kind: Kind) -> str:
+    """Colour of an edge of that kind."""
+    return theme.changes[KINDS.index(kind)]
 
 
 def dashes(kind: Kind, width: float) -> str:
@@ -216,17 +236,35 @@ def dashes(kind: Kind, width: float) -> str:
     return patterns.get(kind, "")
 
 
-def _ghosts(comparison: Comparison, side: Side, seats: _Seats, joint: Mapping[Node, Box], layout: Layout) -> str:
-    """Dashed empty places where the other side has a topic that this one has not."""
+def _marks(comparison: Comparison, side: Side, seats: _Seats, theme: Theme) -> dict[Node, Marking]:
+    """Mark the words that left in A, those that entered in B."""
+    kind: Kind = "lost" if side == "a" else "gained"
+    found = {}
+    for pair in seats.pairs.values():
+        node, change = pair.on(side), comparison.words(pair)
+        words, line = (change.left, "line-through") if side == "a" else (change.entered, "underline")
+        if node is not None and words:
+            found[node] = Marking(frozenset(words), edge_colour(theme, kind), line)
+    return found
+
+
+def _ghosts(
+    comparison: Comparison, side: Side, seats: _Seats, places: tuple[Mapping[Node, Box], Layout], theme: Theme
+) -> str:
+    """Dashed empty places where the other side has a topic that this one has not, with the reason."""
+    joint, layout = places
     pieces = []
     for seat, pair in seats.pairs.items():
         there = pair.on(other(side))
         if pair.on(side) is None and there is not None:
             place, box = layout.places[seat], joint[seat]
-            rank = comparison.frame(other(side)).rank(there)
-            title = escape(f"topic {rank} of layer {there.layer} of {other(side).upper()} has no partner here")
+            frame, why = comparison.frame(other(side)), comparison.absence(pair)
+            title = escape(f"topic {frame.rank(there)} of layer {there.layer} of {other(side).upper()} {_REASONS[why]}")
+            middle = f'x="{place.x + box.width / 2:.1f}" y="{place.y + box.height / 2 + 4:.1f}" text-anchor="middle"'
             pieces.append(
-                f'<rect class="cm-ghost" x="{place.x:.1f}" y="{place.y:.1f}" width="{box.width:.1f}" '
-                f'height="{box.height:.1f}" rx="7"><title>{title}</title></rect>'
+                f'<g class="cm-ghost" fill="none"><title>{title}</title><rect x="{place.x:.1f}" y="{place.y:.1f}" '
+                f'width="{box.width:.1f}" height="{box.height:.1f}" rx="7" stroke="{theme.muted}" stroke-opacity=".6" '
+                f'stroke-width="1.3" stroke-dasharray="4 5"/><text {middle} font-size="12" font-style="italic" '
+                f'fill="{theme.muted}">{ABSENT[why].format(side=side.upper())}</text></g>'
             )
     return "".join(pieces)

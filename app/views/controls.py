@@ -54,7 +54,7 @@ def control_row(frame: Frame, choice: Choice, state: Controls) -> str:
         _segments("direction", choice.direction, _DIRECTIONS),
         _segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
         threshold_slider(choice.threshold),
-        _classes(frame, choice.label) if frame.classes else "",
+        class_chooser(frame.classes, choice.label) if frame.classes else "",
         _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
         _moments(frame, state),
@@ -123,8 +123,9 @@ def _moments(frame: Frame, state: Controls) -> str:
     return _select("snapshot", "Snapshot", "Which snapshot is shown", options)
 
 
-def _classes(frame: Frame, label: int) -> str:
-    names = enumerate(("No class", *frame.classes))
+def class_chooser(classes: Sequence[str], label: int) -> str:
+    """Write the choice of a class whose weights are shown on the topics."""
+    names = enumerate(("No class", *classes))
     options = "".join(
         f'<option value="{place}"{" selected" if place == label else ""}>{escape(shorten(name, 40))}</option>'
         for place, name in names

@@ -1,10 +1,24 @@
 """One node as SVG: the outline, the words, the gist for looking from afar, the handle to fold it."""
 
+from collections.abc import Collection
+from typing import NamedTuple
+
 from app.views.boxes import HEAD, HEADER, LEADING, PADDING, Box, Picture
 from app.views.palette import Theme, layer_border, layer_colour
 from app.views.text import escape
 
 _BOLD = ' font-weight="700"'
+
+
+class Marking(NamedTuple):
+    """Words of a box that stand out: in which colour, underlined or struck through."""
+
+    words: Collection[str]
+    colour: str
+    line: str
+
+
+PLAIN = Marking((), "", "")
 
 
 def svg_text(x: float, y: float, size: float, fill: str, text: str, more: str = "") -> str:
@@ -24,8 +38,8 @@ def outline(box: Box, theme: Theme) -> str:
     return outer + _rect(box.width - 5, box.height - 5, inner)
 
 
-def words(box: Box, theme: Theme) -> str:
-    """Write rank, share with its bar, the given name, and the words."""
+def words(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
+    """Write rank, share with its bar, the given name, and the words, some of them marked."""
     colour, font = layer_colour(theme, box.node.layer), box.font
     baseline, bar = PADDING + font * 0.92, PADDING + font * (HEAD - 0.42)
     full = box.width - 2 * PADDING
@@ -41,7 +55,7 @@ def words(box: Box, theme: Theme) -> str:
         pieces.append(svg_text(PADDING, y, font, theme.ink, box.name, _BOLD))
         y += LEADING * font
     if box.picture is None:
-        rows = _rows(box.lines, PADDING, y, LEADING * font)
+        rows = _rows(box.lines, PADDING, y, LEADING * font, marking)
         pieces.append(f'<text font-size="{font:.1f}" fill="{theme.ink}">{rows}</text>')
     else:
         pieces.append(_picture(box.picture))
@@ -49,7 +63,7 @@ def words(box: Box, theme: Theme) -> str:
     return f'<g class="{kind}">{"".join(pieces)}</g>'
 
 
-def gist(box: Box, theme: Theme) -> str:
+def gist(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
     """Write what stands in the box when the picture is small: few words, large, and the rank on a tab."""
     if box.picture is not None:
         return ""
@@ -59,7 +73,7 @@ def gist(box: Box, theme: Theme) -> str:
     width = 11.0 + 9.5 * len(box.rank)
     tab = _rect(width, 21, f'x="-7" y="-10" rx="7" fill="{layer_colour(theme, box.node.layer)}"')
     rank = svg_text(width / 2 - 7, 6.5, 16, theme.box, box.rank, f' text-anchor="middle"{_BOLD}')
-    rows = _rows(box.gist, box.width / 2, top, leading)
+    rows = _rows(box.gist, box.width / 2, top, leading, marking)
     text = f'<text font-size="{size:.1f}" fill="{theme.ink}" text-anchor="middle">{rows}</text>'
     return f'<g class="tp-gist">{tab}{rank}{text}</g>'
 
@@ -101,7 +115,18 @@ def _rect(width: float, height: float, more: str) -> str:
     return f'<rect width="{width:.1f}" height="{height:.1f}" {more}/>'
 
 
-def _rows(lines: tuple[str, ...], x: float, y: float, leading: float) -> str:
+def _rows(lines: tuple[str, ...], x: float, y: float, leading: float, marking: Marking) -> str:
     return "".join(
-        f'<tspan x="{x:.1f}" y="{y + row * leading:.1f}">{escape(line)}</tspan>' for row, line in enumerate(lines)
+        f'<tspan x="{x:.1f}" y="{y + row * leading:.1f}">{_line(line, marking)}</tspan>'
+        for row, line in enumerate(lines)
     )
+
+
+def _line(line: str, marking: Marking) -> str:
+    if not marking.words:
+        return escape(line)
+    look = f'fill="{marking.colour}" font-weight="600" text-decoration="{marking.line}"'
+    parts = (
+        f"<tspan {look}>{escape(word)}</tspan>" if word in marking.words else escape(word) for word in line.split(" ")
+    )
+    return " ".join(parts)

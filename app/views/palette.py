@@ -15,7 +15,11 @@ class Border(NamedTuple):
 
 
 class Theme(NamedTuple):
-    """Ink and paper; ``layers[0]`` is the colour of layer 1; topics speak for a class or against it in the last two."""
+    """Ink and paper; ``layers[0]`` is the colour of layer 1.
+
+    Topics speak for a class or against it in ``speaks`` and ``denies``; ``changes`` are the colours of edges that
+    were gained, lost, became stronger, became weaker, stayed (the first two of words that entered and left too).
+    """
 
     paper: str
     box: str
@@ -24,6 +28,7 @@ class Theme(NamedTuple):
     layers: tuple[str, ...]
     speaks: str
     denies: str
+    changes: tuple[str, str, str, str, str]
 
 
 # The same names as explore.css defines, so that the picture in the page follows its theme.
@@ -35,6 +40,7 @@ LIVE = Theme(
     tuple(f"var(--tp-layer-{layer})" for layer in range(1, 7)),
     "var(--tp-speaks)",
     "var(--tp-denies)",
+    ("var(--cm-gained)", "var(--cm-lost)", "var(--cm-stronger)", "var(--cm-weaker)", "var(--cm-same)"),
 )
 LIGHT = Theme(
     "#ffffff",
@@ -44,6 +50,7 @@ LIGHT = Theme(
     ("#22282e", "#0069a8", "#b85a00", "#a84a86", "#00785a", "#5b5bd6"),
     "#a85400",
     "#00629b",
+    ("#0069a8", "#b84f00", "#00785a", "#9a6000", "#8a939b"),
 )
 DARK = Theme(
     "#14181c",
@@ -53,6 +60,7 @@ DARK = Theme(
     ("#dfe4e8", "#58b4ee", "#f0a33c", "#e39ac6", "#33c79b", "#a5a5ff"),
     "#f0a33c",
     "#58b4ee",
+    ("#58b4ee", "#ff9d5c", "#33c79b", "#e0a83c", "#77828c"),
 )
 
 _BORDERS = (

@@ -15,8 +15,8 @@ from app.views.palette import LIVE, Theme, layer_colour
 from app.views.text import escape, number, percent
 from engine.tree import Direction, Node, Subnetwork
 
-_FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
-_CAPTION = 24.0
+FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+CAPTION = 24.0  # height of the line beneath the picture of a file
 
 
 class Stroke(NamedTuple):
@@ -47,6 +47,8 @@ class Look(NamedTuple):
         Identities of the same topics in the picture beside this one.
     beneath : str
         SVG drawn under everything else.
+    marks : mapping of Node to Marking
+        Words of topics that stand out.
     opinion : ClassOverlay or None
         The class whose weights are shown on the topics.
     """
@@ -59,6 +61,7 @@ class Look(NamedTuple):
     strokes: Mapping[tuple[Node, Node], Stroke] = {}
     twins: Mapping[Node, str] = {}
     beneath: str = ""
+    marks: Mapping[Node, node_svg.Marking] = {}
     opinion: ClassOverlay | None = None
 
     @property
@@ -90,11 +93,11 @@ def tree_svg(scene: Scene, look: Look) -> str:
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
     if look.live:
         return f'<svg {box} role="tree" aria-label="{label}">{"".join(inside)}</svg>'
-    height += _CAPTION
+    height += CAPTION
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
     caption = node_svg.svg_text(MARGIN, height - 14, 11, theme.muted, look.caption)
     ground = f'<title>{label}</title><rect width="100%" height="100%" fill="{theme.paper}"/>'
-    head = f'<svg {box} width="{width:.0f}" height="{height:.0f}" role="img" font-family="{_FONT}">'
+    head = f'<svg {box} width="{width:.0f}" height="{height:.0f}" role="img" font-family="{FONT}">'
     return "".join([head, ground, *inside, caption, "</svg>"])
 
 
@@ -164,9 +167,10 @@ def _node(scene: Scene, node: Node, look: Look) -> str:
     if look.opinion is not None:
         part, text = look.opinion.part(node), signed(look.opinion.weight(node))
         pieces.append(node_svg.opinion(box, look.theme, part, text))
-    pieces.append(node_svg.words(box, look.theme))
+    marking = look.marks.get(node, node_svg.PLAIN)
+    pieces.append(node_svg.words(box, look.theme, marking))
     if look.live:
-        pieces.append(node_svg.gist(box, look.theme))
+        pieces.append(node_svg.gist(box, look.theme, marking))
     if node in look.onward:
         more = scene.part.hidden.get(node)
         pieces.append(node_svg.handle(box, look.theme, more, below=look.direction == "down", live=look.live))

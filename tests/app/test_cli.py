@@ -412,9 +412,27 @@ def test_compare_prints_every_pair_as_json_with_identity_numbers(two_runs, capsy
     assert [(row["b"]["topic"], row["by_hand"]) for row in alone] == [(1, True)]
 
 
+def test_compare_writes_both_trees_as_a_picture_and_everything_as_json(two_runs, tmp_path, capsys):
+    for name in ("both.svg", "both.json"):
+        path = tmp_path / name
+        wanted = ["compare", "1", "2", "--threshold", "0", "--output", str(path), "--store", two_runs]
+        assert cli.main(wanted) == 0
+        assert capsys.readouterr().out == f"{path}\n"
+    svg = (tmp_path / "both.svg").read_text(encoding="utf-8")
+    assert svg.count("<svg") == 3
+    assert "A · run 1, mini-batch 4" in svg
+    assert len(json.loads((tmp_path / "both.json").read_text(encoding="utf-8"))["topic_matches"]) == 6
+    lowest = ["compare", "1", "2", "--layer", "1", "--node", "2", "--output", str(tmp_path / "one.svg")]
+    assert cli.main([*lowest, "--store", two_runs]) == 0
+    assert "Topic tree, 1 topics" in (tmp_path / "one.svg").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["1", "2", "--output", "both.pdf"], "its name must end in .svg or .json"),
+        (["1", "2", "--output", "nowhere/both.svg"], "No such file"),
+        (["1", "2", "--node", "9", "--output", "both.svg"], "layer 2 of run 2 has no topic 9"),
         (["1", "9"], "no run number 9"),
         (["1", "one"], "a run is named by its number"),
         (["1", "2", "--minibatch-a", "2"], "run 1 has no topics yet"),

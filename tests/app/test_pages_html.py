@@ -93,6 +93,8 @@ def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there()
     both = run_list([child, run(number=3)], lambda _: "finished", lambda _: (), 7)
     assert said in both
     assert "deleted since" not in both
+    assert both.count('data-do="compare"') == 1
+    assert 'data-do="compare"' not in listed(child)
     bars = [
         topbar.top_bar(topbar.Place("watch", child, "finished"), everyone) for everyone in ([child], [run(number=3)])
     ]
@@ -105,6 +107,7 @@ def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there()
 def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
     learnt = run(layers=(121, 110, 84), settings={"layers": [128, 128, 128], "grow": True})
     assert "121-110-84, learnt from a budget of 128" in kpis.details(learnt, [])
+    assert 'title="grow: ' in kpis.details(learnt, [])
     assert "121-110-84" in topbar.top_bar(topbar.Place("watch", learnt, "running"), [learnt])
     strip = kpis.kpis(learnt, kpis.Health("running", None, 0))
     assert "121-110-84" in strip

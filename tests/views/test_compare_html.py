@@ -12,7 +12,8 @@ from app.changes import KINDS, Agreement, counted, edge_changes
 from app.comparison import Comparison, compare
 from app.frame import identity
 from app.views import compare_edges, compare_head, compare_numbers, compare_pair, compare_settings, compare_table
-from app.views.compare_trees import COLOURS, Cut, dashes, draw_trees
+from app.views.compare_trees import Cut, dashes, draw_trees, edge_colour
+from app.views.palette import DARK, LIGHT, LIVE
 from engine.align import Fixed
 from engine.tree import Node
 
@@ -119,7 +120,8 @@ def test_the_legend_counts_the_drawn_edges_and_all_edges(comparison: Comparison)
 
 
 def test_kinds_of_edges_differ_by_more_than_colour() -> None:
-    assert len(set(COLOURS.values())) == len(KINDS)
+    for theme in (LIVE, LIGHT, DARK):
+        assert len({edge_colour(theme, kind) for kind in KINDS}) == len(KINDS)
     patterns = [dashes(kind, 2.6) for kind in ("gained", "lost", "weaker", "same")]
     assert len(set(patterns)) == 4
     for kind in ("gained", "lost", "weaker"):  # round ends of a wide line must not close the gaps

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from topic_frames import frame_with_classes, make_frame
 from topic_pairs import changed
 
-from app.comparison import Comparison, Pair
+from app.comparison import Comparison, Pair, compare
 from app.feed import Tick
 from app.frame import identity
 from app.pages import compare_reading as reading
@@ -236,6 +238,43 @@ def test_a_topic_without_a_partner_leaves_a_dashed_place_on_the_other_side(sessi
     assert ghosts == {"a": alone["b"], "b": alone["a"]}
 
 
+def test_a_class_tints_the_topics_of_the_run_that_predicts_it_on_screen_and_in_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    comparison = compare(make_frame(), replace(frame_with_classes(), run=8))
+    session = Session(monkeypatch, comparison)
+    files: list[dict[str, Any]] = []
+    monkeypatch.setattr(session.page._trees["b"], "_send_msg", files.append)
+    assert "medicine &amp; more</option>" in session.page._legend.html
+    assert "tp-tint" not in session.page._trees["b"].svg
+    session.hear("label", value="3")
+    assert session.view.label == 3
+    assert session.page._trees["b"].svg.count("tp-tint") == len(session.shown("b"))
+    assert "tp-tint" not in session.page._trees["a"].svg
+    session.hear("save", value="svg")
+    assert files[0]["text"].count("tp-tint") == len(session.shown("b"))
+    assert "weight for medicine &amp; more" in files[0]["text"]
+    session.hear("root", side="b", id=identity(comparison.b.nodes(2)[0]))
+    assert session.page._trees["b"].svg.count("tp-tint") == len(session.shown("b"))
+    assert "option" not in Session(monkeypatch).page._legend.html
+
+
+@pytest.mark.parametrize("form", ["svg", "png"])
+def test_the_picture_that_is_saved_shows_the_topics_on_screen(
+    session: Session, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: list[dict[str, Any]] = []
+    monkeypatch.setattr(session.page._trees["b"], "_send_msg", files.append)
+    session.hear("root", side="b", id=identity(session.pair(3).b))
+    session.hear("save", value=form)
+    (sent,) = files
+    assert sent["name"] == f"topiary-run-7-and-8.{form}"
+    assert sent.get("paint", False) == (form == "png")
+    titles = re.findall(r"<title>Topic tree, (\d+) topics</title>", sent["text"])
+    assert [int(each) for each in titles] == [len(session.shown(side)) for side in ("a", "b")]
+    assert "seed 12" in sent["text"]
+
+
 def test_the_link_of_a_view_shows_the_same_page(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = session.pair()
     session.hear("root", side="a", id=identity(session.pair(3).a))
@@ -308,9 +347,9 @@ def test_a_new_snapshot_of_a_live_run_is_matched_and_one_of_a_pinned_run_is_not(
 
 def test_identical_settings_are_hidden_until_asked_for(session: Session) -> None:
     assert '<th scope="row">seed</th>' in session.page._settings.html
-    assert '<th scope="row">eta</th>' not in session.page._settings.html
+    assert "Topic smoothing eta</th>" not in session.page._settings.html
     session.hear("identical")
-    assert '<th scope="row">eta</th>' in session.page._settings.html
+    assert "Topic smoothing eta</th>" in session.page._settings.html
 
 
 @pytest.mark.parametrize(

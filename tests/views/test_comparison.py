@@ -1,17 +1,22 @@
 """Two frames compared: pairs, words, edges, agreement."""
 
+import html
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from topic_frames import arrays, make_frame, vocabulary
-from topic_pairs import WIDTHS, changed, frame_of, permuted, same
+from topic_pairs import WIDTHS, changed, frame_of, permuted, reworded, same
 
 from app.changes import EdgeChange, agreement, counted, edge_changes
 from app.comparison import compare
 from app.comparisons import Comparisons
+from app.export.comparison import topic_rows
 from app.frame import Frame
+from app.views.compare_short import in_short
+from app.views.compare_trees import Cut, draw_trees
 from engine.align import Fixed
 from engine.tree import Edge, Node
 
@@ -167,6 +172,58 @@ def test_topics_keep_their_numbers_when_others_were_pruned() -> None:
     turned = compare(frame_of(fewer, 8), frame_of(made, 7), [Fixed(1, 10, 11), Fixed(1, 3, 4), Fixed(2, -1, 5)])
     decided = {(pair.a, pair.b) for pair in turned.pairs if pair.fixed}
     assert decided == {(Node(1, 10), Node(1, 11)), (None, Node(2, 5))}  # topic 3 of the first is no more
+
+
+def test_a_topic_that_one_of_two_snapshots_of_a_run_lacks_was_pruned_or_came_later() -> None:
+    made = arrays((24, 12))
+    fewer = pruned(made, [list(range(24)), [*range(4), *range(5, 12)]])
+    full, rest = frame_of(made, 7, snapshot=1), frame_of(fewer, 7, snapshot=2)
+    early, late = replace(full, minibatch=100), replace(rest, minibatch=300)
+    for a, b, absence in (
+        (early, late, "pruned"),
+        (late, early, "pruned"),
+        (replace(full, minibatch=300), replace(rest, minibatch=100), "new"),
+        (early, replace(late, run=8), ""),
+    ):
+        comparison = compare(a, b)
+        alone = [pair for pair in comparison.pairs if not pair.paired]
+        assert [pair.a or pair.b for pair in alone] == [Node(2, 4)]
+        assert comparison.absence(alone[0]) == absence
+        assert {comparison.absence(pair) for pair in comparison.pairs if pair.paired} == {""}
+        changes = edge_changes(comparison, 0.1)
+        trees = draw_trees(comparison, changes, Cut(tuple(a.nodes(2)), tuple(b.nodes(2)), 0.1, 40))
+        here, there = (trees.b, trees.a) if b.widths[1] == 11 else (trees.a, trees.b)
+        word = {"pruned": "pruned", "new": "not there yet", "": "not in B"}[absence]
+        assert f">{word}</text>" in here
+        assert f">{word}</text>" not in there
+        assert [row["absence"] for row in topic_rows(comparison) if not (row["a"] and row["b"])] == [absence or None]
+        summary = in_short(comparison, changes)
+        assert ("1 was pruned" in summary) == (absence == "pruned")
+
+
+def test_the_change_in_short_names_words_and_counts_that_the_tables_have() -> None:
+    comparison = changed()
+    changes = edge_changes(comparison, 1.0)
+    told, counts = in_short(comparison, changes), counted(changes)
+    paired = sum(pair.paired for pair in comparison.pairs)
+    assert f"<b>{paired} of 42 topics of A</b>" in told
+    assert f"{42 - paired} only in A, {42 - paired} only in B" in told
+    kept = counts["stronger"] + counts["weaker"] + counts["same"]
+    assert f"<b>{kept} of {kept + counts['lost']} lines of A stay</b>" in told
+    assert f"{counts['gained']} are new" in told
+    assert "<ins>" not in in_short(same()[0], edge_changes(same()[0], 1.0))
+
+
+def test_a_word_in_short_is_named_where_it_moved_the_more_weight_and_never_twice() -> None:
+    comparison = reworded()
+    told = html.unescape(in_short(comparison, edge_changes(comparison, 1.0)))
+    changes = [comparison.words(pair) for pair in comparison.pairs if pair.layer == 1]
+    named = {tag: re.findall(f"<{tag}>(.*)</{tag}>", told)[0].split() for tag in ("ins", "del")}
+    assert set(named["ins"]) <= {word for change in changes for word in change.entered}
+    assert set(named["del"]) <= {word for change in changes for word in change.left}
+    assert not set(named["ins"]) & set(named["del"])
+    most = max(comparison.pairs, key=lambda pair: comparison.b.share(pair.b) if pair.layer == 1 and pair.b else 0)
+    assert set(comparison.words(most).entered) & set(named["ins"])
 
 
 def test_candidates_are_all_topics_of_the_other_side_best_first() -> None:
