@@ -128,6 +128,7 @@ def _facts(
         "known": counted.known,
         "unknown": list(counted.unknown[:UNKNOWN]),
         "theta": [[float(value) for value in layer] for layer in placed.theta],
+        "from_above": list(placed.above),
         "topics": [_topics(frame, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
         "paths": [
             {"share": path.share, "topics": [_topic(frame, frame.node(*node)) for node in path.nodes]} for path in found

@@ -34,12 +34,16 @@ class Placed(NamedTuple):
         Activations, posterior means, of every layer.
     probabilities : (C,) float64 or None
         Of the classes, where the model predicts labels.
+    above : tuple of float
+        Of every layer but the top the part of the shape of its posterior that comes from the layer above; empty
+        for models without an encoder.
     """
 
     words: Array
     counts: Array
     theta: tuple[FloatArray, ...]
     probabilities: FloatArray | None
+    above: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,11 +96,16 @@ class Placer:
         values = np.concatenate([np.empty(0, value_type), *(values for _, values in cells)])
         batch = _batch(starts, words, values, numbers)
         with self.lock:
-            theta = self.kernel.infer(self.run.seed, self.state, batch, None).theta
+            theta, above = self.kernel.infer(self.run.seed, self.state, batch, None)
             predict = self.kernel.predict
             classes = None if predict is None else predict(self.run.seed, self.state, batch)
         return [
-            Placed(*pair, tuple(layer[row] for layer in theta), None if classes is None else np.asarray(classes[row]))
+            Placed(
+                *pair,
+                tuple(layer[row] for layer in theta),
+                None if classes is None else np.asarray(classes[row]),
+                tuple(float(layer[row]) for layer in above),
+            )
             for row, pair in enumerate(cells)
         ]
 

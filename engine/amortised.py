@@ -70,12 +70,22 @@ def _filled(docs: Batch) -> Batch:
 def infer(at: House, state: State, docs: Batch) -> Local:
     """Posterior means of theta of every layer, given the means above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
+    above = [np.zeros(len(docs.documents)) for _ in state.phi[1:]]
     for first, last, part in tables(docs, ROWS):
         table = _filled(part)
         tape = place(at, state, table, prior_of(at, state, table), None)
         for whole, layer in zip(theta, tape.theta, strict=True):
             whole[first:last] = layer[: last - first]
-    return Local(tuple(theta))
+        if at.config.shape.downward:
+            for place_of, parts in enumerate(above):
+                parts[first:last] = _from_above(tape, place_of)[: last - first]
+    return Local(tuple(theta), tuple(above))
+
+
+def _from_above(tape: Tape, layer: int) -> FloatArray:
+    """Of each document's shape ``k + Phi theta`` in a layer, counted from 0, the part ``Phi theta`` (eq. 22)."""
+    heads, added = tape.shape_heads[layer].sum(axis=1), tape.priors[layer].sum(axis=1)
+    return np.asarray(added / (heads + added))
 
 
 def sample(at: House, state: State, address: Address, docs: Batch, *, smooth: bool = False) -> list[FloatArray]:

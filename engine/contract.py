@@ -60,9 +60,16 @@ class Topics(NamedTuple):
 
 
 class Local(NamedTuple):
-    """Activations of documents: ``theta[l-1]`` is (documents, K_l), posterior means, >= 0."""
+    """Activations of documents: ``theta[l-1]`` is (documents, K_l), posterior means, >= 0.
+
+    ``above[l-1]`` (documents,) is, for every layer but the top and models whose encoder has a downward path,
+    the part of the posterior's shape that comes from the layer above: ``Phi^(l+1) theta^(l+1)`` over
+    ``k^(l) + Phi^(l+1) theta^(l+1)``, both summed over topics (DATM eq. 22), 0 where it is left out; () without an
+    encoder.
+    """
 
     theta: tuple[FloatArray, ...]
+    above: tuple[FloatArray, ...] = ()
 
 
 class Event(NamedTuple):

@@ -17,6 +17,7 @@ from app.pages.compare_wishes import SIDES, Doors, Wishes
 from app.session import Context
 from app.theme import style
 from app.views import compare_edges, compare_numbers, compare_pair, compare_settings, compare_table
+from app.views.atoms import has_pictures
 from app.views.compare_head import End, compare_head, status
 from app.views.compare_picture import ComparePicture, compare_picture, first_cut
 from app.views.compare_short import in_short
@@ -280,7 +281,9 @@ class Compare:
             self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
         classes = comparison.b.classes or comparison.a.classes
         chooser = class_chooser(classes, self._view.label) if classes else ""
-        self._legend.html = compare_edges.edge_legend(drawn.changes, changes, chooser)
+        self._legend.html = compare_edges.edge_legend(
+            drawn.changes, changes, chooser, words=not has_pictures(comparison.b)
+        )
         self._edges.html = compare_edges.edge_lists(comparison, changes)
 
     def _draw_settings(self) -> None:

@@ -176,6 +176,7 @@ def _answer(frame: Frame, placer: Placer, placed: Placed, title: str, text: str,
             for path in paths.best_paths(phi, placed.theta, PATHS)
         ],
         classes=classes,
+        above=placed.above,
     )
 
 

@@ -53,7 +53,7 @@ def topic_list(frame: Frame, layer: int, marks: Marks, finding: Finding, *, focu
     auto = " data-autofocus" if focus else ""
     box = (
         f'<div class="ex-find"><input type="search" data-input="search" data-hold value="{escape(finding.text)}"{auto}'
-        ' placeholder="Search words or documents" aria-label="Search words, topic names and documents">'
+        ' placeholder="Search" aria-label="Search words, topic names and documents">'
         "<kbd>/</kbd></div>"
     )
     body = _found(frame, marks, finding) if finding.text.strip() else _layer(frame, layer, marks)

@@ -27,10 +27,13 @@ TITLES: dict[Kind, tuple[str, str]] = {
 }
 
 
-def edge_legend(drawn: Sequence[EdgeChange], every: Sequence[EdgeChange], chooser: str = "") -> str:
+def edge_legend(
+    drawn: Sequence[EdgeChange], every: Sequence[EdgeChange], chooser: str = "", *, words: bool = True
+) -> str:
     """Write colour, line style and number of every kind: how many are in the picture, how many there are.
 
-    ``chooser`` is the HTML of the choice of a class, empty where no topic has an opinion.
+    ``chooser`` is the HTML of the choice of a class, empty where no topic has an opinion; ``words`` says whether
+    words are marked in the trees.
     """
     here, all_of = counted(drawn), counted(every)
     entries = "".join(
@@ -40,7 +43,7 @@ def edge_legend(drawn: Sequence[EdgeChange], every: Sequence[EdgeChange], choose
     )
     return (
         f'<div class="cm-legend"><h2 class="tp-h2">Trees</h2><div class="tp-legend" role="group" '
-        f'aria-label="Edges by what became of them">{entries}{_MARKED}</div>{chooser}'
+        f'aria-label="Edges by what became of them">{entries}{_MARKED if words else ""}</div>{chooser}'
         '<span class="tp-dim">Matched topics stand in the same place; dashed places are empty.</span></div>'
     )
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.changes import KINDS, EdgeChange, Kind, counted
 from app.comparison import Comparison, Side
+from app.views.atoms import has_pictures
 from app.views.compare_trees import WORDS, Cut, dashes, draw_trees, edge_colour
 from app.views.layout import MARGIN, WIDE
 from app.views.node_svg import svg_text
@@ -18,6 +19,7 @@ _TITLE, _SMALL, _LEGEND = 17.0, 11.0, 12.0  # sizes of letters
 _HEAD, _FOOT = 40.0, 58.0  # heights above and below the trees
 _SAMPLE = 40.0  # length of a line in the legend
 _SIDES: tuple[Side, ...] = ("a", "b")
+_MARKED: tuple[tuple[Kind, str, str], ...] = (("lost", "line-through", "left"), ("gained", "underline", "entered"))
 
 
 class ComparePicture(NamedTuple):
@@ -60,7 +62,7 @@ def compare_picture(
     captions: dict[Side, str] = {side: _caption(comparison, side, wanted) for side in _SIDES}
     half = max(trees.size[0], *(text_width(text) * _SMALL + 2 * MARGIN for text in captions.values()))
     bottom = _HEAD + trees.size[1] + CAPTION
-    legend, right = _legend(trees.changes, theme, bottom + 32)
+    legend, right = _legend(trees.changes, theme, bottom + 32, words=not has_pictures(comparison.b))
     width, height = max(2 * half, right), bottom + _FOOT
     pieces = [_head(comparison, width, height, theme)]
     sides: tuple[tuple[Side, float, str], ...] = (("a", 0.0, trees.a), ("b", half, trees.b))
@@ -87,7 +89,7 @@ def _caption(comparison: Comparison, side: Side, wanted: Cut) -> str:
     return caption(comparison.frame(side), Choice(roots, wanted.threshold, label=wanted.label))
 
 
-def _legend(drawn: Sequence[EdgeChange], theme: Theme, y: float) -> tuple[str, float]:
+def _legend(drawn: Sequence[EdgeChange], theme: Theme, y: float, *, words: bool) -> tuple[str, float]:
     """Write colour, dashes and number of every kind of edge and how words are marked; and where that ends."""
     counts = counted(drawn)
     x, pieces = MARGIN, []
@@ -95,9 +97,9 @@ def _legend(drawn: Sequence[EdgeChange], theme: Theme, y: float) -> tuple[str, f
         text = f"{WORDS[kind]} ({counts[kind]})"
         pieces += [_sample(kind, theme, x, y - 4), svg_text(x + _SAMPLE + 8, y, _LEGEND, theme.ink, text)]
         x += _SAMPLE + 26 + _LEGEND * text_width(text)
-    for kind, line, text in (("lost", "line-through", "left"), ("gained", "underline", "entered")):
+    for kind, line, text in _MARKED if words else ():
         look = f' font-weight="600" text-decoration="{line}"'
-        pieces.append(svg_text(x, y, _LEGEND, theme.changes[KINDS.index(kind)], "word", look))
+        pieces.append(svg_text(x, y, _LEGEND, edge_colour(theme, kind), "word", look))
         pieces.append(svg_text(x + 36, y, _LEGEND, theme.ink, text))
         x += 54 + _LEGEND * text_width(text)
     return f"<g>{''.join(pieces)}</g>", x

@@ -70,7 +70,8 @@ def pair_table(comparison: Comparison, listing: Listing) -> str:
     if listing.chosen in pairs and listing.chosen not in shown and listing.chosen is not None:
         shown = [listing.chosen, *shown]
     rows = "".join(_row(comparison, pair, chosen=pair == listing.chosen) for pair in shown)
-    heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in _HEADS)
+    columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
+    heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
     left = len(pairs) - len(shown)
     more = f'<button class="ex-soft" data-do="more-pairs">{min(left, STEP)} more of {left}</button>' if left else ""
     return (
@@ -125,9 +126,9 @@ def _row(comparison: Comparison, pair: Pair, *, chosen: bool) -> str:
         _score(pair),
         _margin(pair),
         f'<td class="cm-number">{signed(comparison.share_change(pair))}</td>',
-        f'<td class="cm-in">{_listed(words.entered)}</td>',
-        f'<td class="cm-out">{_listed(words.left)}</td>',
     ]
+    if not has_pictures(comparison.b):
+        cells += [f'<td class="cm-in">{_listed(words.entered)}</td>', f'<td class="cm-out">{_listed(words.left)}</td>']
     state = ' aria-selected="true" class="cm-chosen"' if chosen else ""
     return f'<tr data-key="{key}" style="{hue(pair.layer)}"{state}>{"".join(cells)}</tr>'
 

@@ -165,7 +165,14 @@ def _roots(comparison: Comparison, wanted: Cut) -> dict[Side, tuple[Node, ...]]:
 
 def _joined(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, Box]]) -> Box:
     found = [contents[side][node] for side in _SIDES if (node := pair.on(side)) is not None]
-    return found[-1]._replace(node=seat, width=max(b.width for b in found), height=max(b.height for b in found))
+    largest = max(found, key=lambda box: box.width)  # its picture fills the place, where topics are pictures
+    return largest._replace(node=seat, height=max(box.height for box in found))
+
+
+def _sized(own: Box, place: Box) -> Box:
+    """Give a topic the size of its place, and its picture too."""
+    picture = own.picture and place.picture and place.picture._replace(uri=own.picture.uri)
+    return own._replace(width=place.width, height=place.height, picture=picture)
 
 
 def _ends(seats: _Seats, change: EdgeChange) -> tuple[Node, Node] | None:
@@ -194,9 +201,7 @@ def _half(
 ) -> str:
     own, joint, layout = picture
     frame, own_seats = comparison.frame(side), seats.of[side]
-    sized = {
-        node: own[node]._replace(width=joint[seat].width, height=joint[seat].height) for node, seat in own_seats.items()
-    }
+    sized = {node: _sized(own[node], joint[seat]) for node, seat in own_seats.items()}
     paths = {(curve.edge.above, curve.edge.below): curve.path for curve in layout.curves}
     curves, strokes = [], {}
     for change in drawn:

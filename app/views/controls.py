@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.frame import Frame, identity
+from app.views.atoms import atom_uri, has_pictures
 from app.views.icons import icon
 from app.views.palette import hue
 from app.views.picture import Choice
@@ -84,9 +85,15 @@ def _chip(frame: Frame, root: Node) -> str:
     label = f"Remove topic {rank} of layer {root.layer} from the roots"
     return (
         f'<span class="ex-chip" data-key="{key}" style="{hue(root.layer)}">'
-        f'<button data-do="select" data-id="{key}" title="{title}"><b>{rank}</b> <span>{title}</span></button>'
+        f'<button data-do="select" data-id="{key}" title="{title}"><b>{rank}</b> {_face(frame, root, title)}</button>'
         f'<button data-do="unpin" data-id="{key}" title="{label}" aria-label="{label}">×</button></span>'
     )
+
+
+def _face(frame: Frame, root: Node, title: str) -> str:
+    if has_pictures(frame) and not frame.name(root):
+        return f'<img src="{atom_uri(frame, root)}" alt="{title}">'
+    return f"<span>{title}</span>"
 
 
 def _segments(name: str, now: str, options: Sequence[tuple[str, str, str]]) -> str:

@@ -57,6 +57,9 @@ class Answer(NamedTuple):
     paths : sequence of Path
     classes : sequence of (name, probability), or None where the model predicts none
         Most probable first.
+    above : sequence of float
+        Of every layer but the top the part of its posterior's shape that comes from the layer above; empty
+        without an encoder.
     """
 
     title: str
@@ -71,6 +74,7 @@ class Answer(NamedTuple):
     rates: NDArray[np.float64] | None
     paths: Sequence[Path]
     classes: Sequence[tuple[str, float]] | None
+    above: Sequence[float] = ()
 
 
 def answer(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = "") -> str:
@@ -211,13 +215,13 @@ def _path(frame: Frame, path: Path, most: float, *, chosen: bool) -> str:
 
 
 def _layers(frame: Frame, found: Answer, trail: Sequence[Node]) -> str:
-    tables = "".join(_layer(frame, layer, found.theta[layer - 1], trail) for layer in range(len(found.theta), 0, -1))
+    tables = "".join(_layer(frame, layer, found, trail) for layer in range(len(found.theta), 0, -1))
     hint = "Share of the document's activations (theta) in each layer; the number is the topic's rank in the run"
     return f'<section class="dc-card"><h3 title="{hint}">Topics</h3>{tables}</section>'
 
 
-def _layer(frame: Frame, layer: int, theta: NDArray[np.float64], trail: Sequence[Node]) -> str:
-    part = shares(theta)
+def _layer(frame: Frame, layer: int, found: Answer, trail: Sequence[Node]) -> str:
+    part = shares(found.theta[layer - 1])
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
     most = float(part[heavy[0]])
     rows = "".join(
@@ -225,7 +229,18 @@ def _layer(frame: Frame, layer: int, theta: NDArray[np.float64], trail: Sequence
         for column in heavy
         if part[column] > 0 and (node := frame.node(layer, column))
     )
-    return f'<h4 style="{hue(layer)}">Layer {layer}</h4><ol class="dc-topics">{rows}</ol>'
+    return f'<h4 style="{hue(layer)}">Layer {layer}{_above(found, layer)}</h4><ol class="dc-topics">{rows}</ol>'
+
+
+def _above(found: Answer, layer: int) -> str:
+    """How much of a layer's place comes from the layer above it, where there is an encoder."""
+    if layer > len(found.above):
+        return ""
+    hint = (
+        f"Of the shape of the encoder's answer for layer {layer}, the part that comes down from layer {layer + 1} "
+        "(Phi theta); the rest is read from the document. IWHAI leaves it out"
+    )
+    return f' <small class="tp-dim" title="{hint}">{percent(found.above[layer - 1])} from above</small>'
 
 
 def _topic(frame: Frame, node: Node, share: float, most: float, *, chosen: bool) -> str:

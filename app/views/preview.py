@@ -4,7 +4,9 @@ from html import escape
 
 from app.frame import Frame, identity
 from app.views import words
+from app.views.atoms import atom_uri, has_pictures
 from app.views.markup import element
+from engine.tree import Node
 
 CARDS = 8
 WORDS = 10
@@ -16,7 +18,6 @@ def preview(frame: Frame, layer: int) -> str:
     most = max((frame.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
     for node in nodes:
-        top = [escape(word.text) for word in frame.top_words(node, WORDS)]
         name = frame.name(node)
         share = frame.share(node)
         head = f'<b class="tp-topic-name">{escape(name)}</b>' if name else ""
@@ -25,7 +26,7 @@ def preview(frame: Frame, layer: int) -> str:
                 "button",
                 f'<span class="tp-topic-head"><i class="tp-rank">{frame.rank(node)}</i><span class="tp-topic-bar">'
                 f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{100 * share:.1f}%</em></span>{head}'
-                f'<span class="tp-topic-words"><strong>{" ".join(top[:3])}</strong> {" ".join(top[3:])}</span>',
+                f"{_inside(frame, node)}",
                 class_="tp-topic",
                 data_do="topic",
                 data_layer=layer,
@@ -34,6 +35,15 @@ def preview(frame: Frame, layer: int) -> str:
             )
         )
     return f'<div class="tp-topics">{"".join(cards)}</div>'
+
+
+def _inside(frame: Frame, node: Node) -> str:
+    """The picture of a topic of images, the words of any other."""
+    if has_pictures(frame):
+        alt = f"picture of topic {frame.rank(node)} of layer {node.layer}"
+        return f'<img class="tp-topic-picture" src="{atom_uri(frame, node)}" alt="{alt}">'
+    top = [escape(word.text) for word in frame.top_words(node, WORDS)]
+    return f'<span class="tp-topic-words"><strong>{" ".join(top[:3])}</strong> {" ".join(top[3:])}</span>'
 
 
 def caption(frame: Frame, pinned: bool) -> str:  # noqa: FBT001 - one fact

@@ -3,10 +3,10 @@
 import numba
 import numpy as np
 import pytest
-from plain_datm import case, rows
+from plain_datm import PER_LAYER, case, dense, rows, softplus
 from test_gibbs_oracles import bars, mismatch
 
-from engine import hybrid_step, models, schedule
+from engine import amortised, hybrid_step, models, schedule
 from engine.contract import Batch, Facts
 from engine.local import Collected
 from engine.models import datm
@@ -65,6 +65,24 @@ def test_an_encoder_places_a_document_where_its_words_came_from():
     heaviest = state.phi[0][:, theta.argmax(axis=1)]
     assert (0.5 * np.abs(heaviest - truth).sum(axis=0) < 0.2).sum() >= 9
     assert (np.abs(theta.sum(axis=1) - 60) < 25).all()
+
+
+@pytest.mark.parametrize("inference", ["whai", "iwhai", "ghai"])
+def test_the_part_of_a_shape_that_comes_from_above_is_that_of_equation_22_and_none_is_left_out(inference):
+    this = case(inference=inference)
+    found = amortised.infer(this.at, this.state, this.docs)
+    assert len(found.above) == 2
+    table, weights, hidden = dense(this.docs), this.state.weights, []
+    for layer in range(2):
+        w3, b3 = weights[PER_LAYER * layer : PER_LAYER * layer + 2]
+        hidden.append(softplus((hidden[-1] if layer else np.log1p(table)) @ w3 + b3))
+    for layer, parts in enumerate(found.above):
+        w1, b1 = weights[PER_LAYER * layer + 2 : PER_LAYER * layer + 4]
+        read = softplus(hidden[layer] @ w1 + b1).sum(axis=1)
+        down = (found.theta[layer + 1] @ this.state.phi[layer + 1].T).sum(axis=1)
+        wanted = np.zeros(len(table)) if inference == "iwhai" else down / (down + read)
+        np.testing.assert_allclose(parts, wanted, rtol=1e-12)
+    assert amortised.infer(*case(layers=(4,))).above == ()
 
 
 # ------------------------------------------------------------------ settings

@@ -53,6 +53,16 @@ def test_words_are_marked_where_they_stand_by_how_much_of_them_is_explained():
     assert re.sub(r"<[^>]+>", "", html) == text
 
 
+def test_layers_below_the_top_say_how_much_comes_from_above_where_there_is_an_encoder(frame):
+    html = answer(frame, made(frame, above=(0.3, 0.0)), (), {})
+    assert re.findall(r"Layer (\d)(?: <small[^>]*>([^<]*)</small>)?</h4>", html) == [
+        ("3", ""),
+        ("2", "0.00% from above"),
+        ("1", "30% from above"),
+    ]
+    assert "from above" not in answer(frame, made(frame), (), {})
+
+
 def test_a_long_text_is_cut_and_says_so():
     assert "1,000 more characters" in marked("x" * 13_000, [Spot(12_500, 12_501, 1)], {1: 1.0})
 
