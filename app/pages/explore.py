@@ -1,6 +1,6 @@
 """The page where a run's topics are explored: list, tree, topic, all three one selection."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -11,12 +11,14 @@ from app.board import Board, Message
 from app.export import trees
 from app.frame import Frame, identity, parse_identity
 from app.pages import explore_reading as reading
+from app.pages.ghosts import Ghosts, Pruned
 from app.session import DEFAULTS, DIRECTIONS, PARTS, Context
 from app.theme import style
 from app.views.cards import Finding, Marks, topic_list
 from app.views.controls import Controls, Moment, control_row
 from app.views.detail import topic_detail
 from app.views.find import find_topics
+from app.views.ghost import WAITING, ghost_detail, pruned_since
 from app.views.layout import WIDE
 from app.views.outline import tree_outline
 from app.views.palette import LIGHT
@@ -58,6 +60,8 @@ class Explorer:
         self._aspect = WIDE
         self._finding = Finding("")
         self._documents = reading.Documents(context)
+        self._ghosts = Ghosts(context)
+        self._pruned: Mapping[Node, Pruned] = {}
         sheets = ["explore"]
         self._controls = Board(heard=self._hear, css_classes=["ex-top"], sheets=sheets)
         self._list = Board(heard=self._hear, css_classes=["ex-list"], sheets=sheets)
@@ -101,6 +105,11 @@ class Explorer:
         node = Node(self._view.layer, self._view.topic - 1)
         return node if self._view.topic and self._frame is not None and self._frame.has(node) else None
 
+    def _missing(self, frame: Frame) -> Node | None:
+        """The chosen topic, or a root of the link, that this snapshot lacks."""
+        wanted = (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else _ordered(self._view.roots)
+        return next((node for node in wanted if not frame.has(node)), None)
+
     def _layer(self, frame: Frame) -> int:
         """Choose the layer to list: the view's, but the top one as long as nobody chose."""
         if self._view.topic == 0 and self._view.tab != "layer" and not self._view.roots and self._view.layer == 1:
@@ -142,17 +151,21 @@ class Explorer:
         if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
             return
         self._moments = answer.moments
+        known, self._pruned = self._pruned, answer.pruned
         if answer.frame is not None and answer.frame is not self._frame:
             self._take((answer.run, answer.snapshot), answer.frame)
         elif self._frame is not None:
             self._draw_controls(self._frame)
+            if known != self._pruned:
+                self._draw_list(self._frame)
+                self._draw_detail(self._frame)
         else:
             self._draw_nothing()
 
     def _forget(self) -> None:
         """Begin anew with another run."""
         self._frame, self._before, self._drawing, self._auto = None, None, None, ()
-        self._moments, self._finding = (), Finding("")
+        self._moments, self._finding, self._pruned = (), Finding(""), {}
 
     def _take(self, key: tuple[int, int], frame: Frame) -> None:
         if key != (self._view.run, self._view.snapshot) or frame is self._frame:
@@ -200,7 +213,7 @@ class Explorer:
         outline = tree_outline(frame, drawing.part, choice.direction)
         news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
         self._foot.html = (
-            f'<p class="ex-caption">{escape(caption(frame, choice))}{news}</p>{hint}'
+            f'<p class="ex-caption">{escape(caption(frame, choice))}{news}</p>{hint}{pruned_since(before, frame)}'
             f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
         )
 
@@ -219,11 +232,17 @@ class Explorer:
             self.page.css_classes = classes
 
     def _draw_list(self, frame: Frame, *, focus: bool = False) -> None:
-        marks = Marks(self._selected(), frozenset(self._roots()))
+        pruned = {node: when.minibatch for node, when in self._pruned.items()}
+        marks = Marks(self._selected(), frozenset(self._roots()), pruned)
         finding = self._finding._replace(topics=find_topics(frame, self._finding.text))
         self._list.html = topic_list(frame, self._layer(frame), marks, finding, focus=focus)
 
     def _draw_detail(self, frame: Frame) -> None:
+        missing = self._missing(frame)
+        if missing is not None:
+            ghost = self._ghosts.of(frame.run, missing, self._pruned, self._draw_again)
+            self._detail.html = WAITING if ghost is None else ghost_detail(frame, *ghost)
+            return
         node = self._selected() or next(iter(self._roots()), None)
         if node is None:
             self._detail.html = ""
@@ -244,6 +263,8 @@ class Explorer:
         if wish in self._on_topic:
             if node is not None and self._frame is not None and self._frame.has(node):
                 self._on_topic[wish](node)
+            elif wish == "select" and node is not None and node in self._pruned:
+                self._put(layer=node.layer, topic=node.column + 1)
             elif wish == "select":
                 self._view.topic = 0
         elif wish in self._on_anything:

@@ -1,10 +1,11 @@
 """What the explore page reads from the store, off the session's thread, and the sentences for waiting."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
 from app.frame import Frame
+from app.pages.ghosts import Pruned, pruned_topics
 from app.session import Context
 from app.views.cards import Finding, Found
 from app.views.controls import Moment
@@ -19,12 +20,13 @@ _REMEMBERED = 200
 
 
 class Fetched(NamedTuple):
-    """The frame that was wanted (None when there is none yet) and the moments one may choose."""
+    """The frame that was wanted (None when there is none yet), the moments one may choose, and pruned topics."""
 
     run: int
     snapshot: int
     frame: Frame | None
     moments: tuple[Moment, ...]
+    pruned: Mapping[Node, Pruned] = {}
 
 
 def frame_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
@@ -32,7 +34,7 @@ def frame_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
     rows = snapshots.every(context.db, run)
     moments = tuple(Moment(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
     frame = context.feed.frame(run, snapshot or None)
-    return Fetched(run, snapshot, frame, moments)
+    return Fetched(run, snapshot, frame, moments, pruned_topics(context, run))
 
 
 def search(context: Context, run: int, text: str) -> Finding:

@@ -1,11 +1,12 @@
 """The ranked topics of a layer as cards, and what a search found, as one text of HTML."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from app.frame import Frame, identity
 from app.views.atoms import has_pictures, mosaic_uri
 from app.views.find import Match
+from app.views.ghost import pruned_list
 from app.views.palette import hue
 from app.views.text import escape, percent, shorten
 from engine.tree import Node
@@ -31,10 +32,11 @@ class Finding(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Which topics are chosen: the selected one and the roots of the tree."""
+    """Which topics are chosen: the selected one and the roots of the tree; and when which others were pruned."""
 
     selected: Node | None = None
     roots: Collection[Node] = ()
+    pruned: Mapping[Node, int] = {}
 
 
 def topic_list(frame: Frame, layer: int, marks: Marks, finding: Finding, *, focus: bool = False) -> str:
@@ -57,7 +59,8 @@ def topic_list(frame: Frame, layer: int, marks: Marks, finding: Finding, *, focu
         "<kbd>/</kbd></div>"
     )
     body = _found(frame, marks, finding) if finding.text.strip() else _layer(frame, layer, marks)
-    return f'<div class="ex-head">{box}{_tabs(frame, layer)}</div>{body}'
+    gone = "" if finding.text.strip() else pruned_list(frame, layer, marks.pruned)
+    return f'<div class="ex-head">{box}{_tabs(frame, layer)}</div>{body}{gone}'
 
 
 def _tabs(frame: Frame, layer: int) -> str:
