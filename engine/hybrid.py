@@ -82,6 +82,13 @@ class Settings:
         low=0,
         high=10**4,
     )
+    topic_rate: float = setting(
+        0.05,
+        label="Step size of topics",
+        help="Of Adam, where topics move by gradients (wai); falls as the encoder's.",
+        low=1e-8,
+        high=10,
+    )
     eta: float = setting(
         0.05, label="Topic smoothing eta", help="Dirichlet parameter of the topics.", low=1e-6, high=100
     )

@@ -27,7 +27,7 @@ class Learned(NamedTuple):
 
     ``theta`` (documents, K_l) a layer; ``gradient`` of the objective in every weight, a document's mean; ``elbo``
     the evidence lower bound of a document; ``topics`` the derivative in Phi^(1), Phi^(2) ... and ``shapes`` in r,
-    both only where gradients move them (WAI).
+    both only where its own gradients move them (WAI with ``counts=encoder``).
     """
 
     theta: list[FloatArray]
@@ -54,11 +54,16 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
         t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
     )
     tokens = int(docs.counts.sum())
-    if config.inference == "wai":
-        sizes = tuple(np.full(phi.shape[1], rate) for phi in state.phi)
-        return _climb(at, moved, learned, rate), Info(sizes, learned.elbo, tokens, tokens, events)
+    topic_rate = config.topic_rate * slower
+    sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
+    if _own_slopes(at):
+        slopes = [*learned.topics, learned.shapes]
+        return _climb(at, moved, slopes, topic_rate), Info(sizes, learned.elbo, tokens, tokens, events)
     got, draws = _counts(at, seed, state, docs, learned.theta, t)
-    state, sizes = _diffuse(at, seed, moved, got, t)
+    if config.inference == "wai":
+        state = _climb(at, moved, slopes_of(state, got, at.facts.n_documents), topic_rate)
+    else:
+        state, sizes = _diffuse(at, seed, moved, got, t)
     return state, Info(sizes, learned.elbo, tokens, tokens * draws, events)
 
 
@@ -72,7 +77,7 @@ def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | No
     words = np.zeros((len(present), state.weights[0].shape[1]))
     total: list[FloatArray] = [np.zeros_like(w) for w in (np.zeros(0), *state.weights[1:])]
     theta, elbo = [np.empty((n, phi.shape[1])) for phi in state.phi], 0.0
-    by_gradient = at.config.inference == "wai"
+    by_gradient = _own_slopes(at)
     d_topics = [np.zeros_like(phi) for phi in state.phi] if by_gradient else []
     d_shapes = np.zeros_like(state.r)
     for first, last, part in amortised.tables(docs, ROWS):
@@ -135,16 +140,28 @@ def _add_topic_slopes(
         d_topics[layer] += priors[layer - 1].T @ tape.theta[layer]
 
 
-def _climb(at: House, state: State, learned: Learned, rate: float) -> State:
-    """Phi and r up their gradient in logarithms, kept on the simplex by softmax (WAI)."""
+def _own_slopes(at: House) -> bool:
+    """Whether Phi and r follow the gradient of the encoder's own bound."""
+    return at.config.inference == "wai" and at.config.counts == "encoder"
+
+
+def slopes_of(state: State, got: Collected, n_documents: int) -> list[FloatArray]:
+    """Derivatives of a document's log-likelihood in Phi and r, from expected counts (Fisher's identity)."""
+    phi = [table / np.maximum(old, encoder.TINY) for table, old in zip(got.tables, state.phi, strict=True)]
+    r = got.top / np.maximum(state.r, encoder.TINY) - got.q
+    return [each / n_documents for each in (*phi, r)]
+
+
+def _climb(at: House, state: State, slopes: list[FloatArray], rate: float) -> State:
+    """Phi and r up their derivatives in logarithms, kept on the simplex by softmax (WAI)."""
     logs = [np.log(np.maximum(table, encoder.TINY)) for table in (*state.phi, state.r)]
-    slopes: list[FloatArray | Rows] = [
-        phi * (slope - (phi * slope).sum(axis=0)) for phi, slope in zip(state.phi, learned.topics, strict=True)
+    steep: list[FloatArray | Rows] = [
+        phi * (slope - (phi * slope).sum(axis=0)) for phi, slope in zip(state.phi, slopes, strict=False)
     ]
     learns_r = at.config.prior == "matched"
-    slopes.append(state.r * learned.shapes * float(learns_r))
+    steep.append(state.r * slopes[-1] * float(learns_r))
     moments = Moments(state.topic_first, state.topic_second)
-    new, moments = adam.step(tuple(logs), moments, slopes, [rate] * len(logs), int(state.moved))
+    new, moments = adam.step(tuple(logs), moments, steep, [rate] * len(logs), int(state.moved))
     phi = tuple(_softmax(table) for table in new[:-1])
     r = np.exp(new[-1]) if learns_r else state.r
     return state._replace(phi=phi, r=r, topic_first=moments.first, topic_second=moments.second)

@@ -230,7 +230,7 @@ def test_topics_climb_in_logarithms(monkeypatch):
 
 @pytest.mark.parametrize("prior", ["matched", "paper"])
 def test_topics_moved_by_gradients_stay_on_the_simplex(prior):
-    this = case(inference="wai", prior=prior, learning_rate=0.5)
+    this = case(inference="wai", prior=prior, topic_rate=0.5)
     phi = tuple(layer.copy() for layer in this.state.phi)
     phi[0][3] = 0.0
     state = this.state._replace(phi=tuple(layer / layer.sum(axis=0) for layer in phi))

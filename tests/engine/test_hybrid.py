@@ -4,9 +4,10 @@ import numba
 import numpy as np
 import pytest
 from plain_datm import PER_LAYER, case, dense, rows, softplus
+from scipy import special, stats
 from test_gibbs_oracles import bars, mismatch
 
-from engine import amortised, hybrid_step, models, schedule
+from engine import amortised, encoder, hybrid_step, models, schedule
 from engine.contract import Batch, Facts
 from engine.local import Collected
 from engine.models import datm
@@ -34,7 +35,12 @@ def learnt(inference, n_steps, seed=1, **settings):
 @compiled
 @pytest.mark.parametrize(
     ("inference", "counts", "n_steps", "limit"),
-    [("whai", "gibbs", 300, 0.12), ("whai", "encoder", 700, 0.2), ("iwhai", "encoder", 700, 0.2)],
+    [
+        ("whai", "gibbs", 300, 0.12),
+        ("whai", "encoder", 700, 0.2),
+        ("iwhai", "encoder", 700, 0.2),
+        ("wai", "gibbs", 300, 0.12),
+    ],
 )
 def test_bars_are_recovered_and_the_bound_rises(inference, counts, n_steps, limit):
     tries = [learnt(inference, n_steps, seed, counts=counts) for seed in (1, 2)]
@@ -171,3 +177,41 @@ def test_adam_begins_anew_after_a_fork_so_that_its_first_steps_are_no_longer_tha
     after, _ = kernel.step(1, begun, batch)
     longest = max(np.abs(new - old).max() for new, old in zip(after.weights, begun.weights, strict=True))
     assert longest <= config.learning_rate * 1.001
+
+
+# ------------------------------------------------------------------ topics by gradients, from counts
+
+
+def test_expected_counts_give_the_slope_of_the_likelihood_in_the_topics():
+    """Fisher's identity, with theta fixed: where counts are split in proportion, both are x / rate times theta."""
+    this = case(layers=(5,))
+    phi, theta = this.state.phi[0], np.random.default_rng(3).gamma(1.0, size=(len(this.docs.documents), 5))
+    shares = encoder.likelihood(phi, theta, *this.docs[:3]).shares
+    wanted = encoder.topic_slope(phi, theta, shares, this.docs.words, this.docs.starts)
+    got = Collected([phi * wanted], np.zeros(5), 0.0, np.zeros(0))
+    np.testing.assert_allclose(hybrid_step.slopes_of(this.state, got, 1)[0], wanted, rtol=1e-12)
+
+
+def test_expected_tables_give_the_slope_of_the_likelihood_in_r():
+    """Customers x ~ NB(r, 1 - e^-q), the activations integrated out; tables have their exact means."""
+    this = case(layers=(5,))
+    x, q, r, h = np.array([0, 1, 4, 30, 2]), 0.7, this.state.r, 1e-6
+    tables = r * (special.digamma(x + r) - special.digamma(r))
+    got = Collected([np.zeros_like(this.state.phi[0])], tables, q, np.zeros(0))
+    ends = [stats.nbinom.logpmf(x, r + side * h, np.exp(-q)) for side in (1, -1)]
+    np.testing.assert_allclose(
+        hybrid_step.slopes_of(this.state, got, 4)[1], (ends[0] - ends[1]) / (2 * h) / 4, rtol=1e-6
+    )
+
+
+def test_topics_by_gradients_from_counts_stay_on_the_simplex_and_move_r_only_where_it_is_learned():
+    for prior in ("matched", "paper"):
+        this = case(inference="wai", counts="gibbs", prior=prior, topic_rate=0.5)
+        state = this.state
+        for _ in range(5):
+            state, info = hybrid_step.step(this.at, 7, state, this.docs)
+        for layer, before in zip(state.phi, this.state.phi, strict=True):
+            np.testing.assert_allclose(layer.sum(axis=0), 1.0, rtol=1e-12)
+            assert np.abs(layer - before).max() > 1e-3
+        assert np.array_equal(state.r, this.state.r) == (prior == "paper")
+        assert info.step_sizes[0][0] == pytest.approx(0.5 / np.sqrt(1 + 8 / 1000))
