@@ -118,6 +118,9 @@ class Classes:
                 self._fetch(again=True)
             case {"do": "tree", "value": str(text)} if text.isdecimal():
                 view.param.update(page="explore", label=int(text), tab="")
+            case {"do": "document", "number": str(number), "ids": str(ids)} if number.isdecimal():
+                trail = tuple(text for text in ids.split(",") if parse_identity(text) is not None)
+                view.param.update(page="documents", documents=(int(number),), trail=trail, tab="")
             case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
                 chosen = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
                 view.param.update(page="explore", tab="", **chosen)

@@ -17,6 +17,7 @@ from engine.classify import telling_paths
 from engine.tree import Node
 
 MOST_CELLS = 24  # classes a heat-map has room for
+_FEW = 8  # classes whose heat-map has room beside the calibration
 _CONFUSED, _TELLING, _DOCUMENTS = 12, 8, 8
 
 
@@ -53,8 +54,9 @@ def class_report(told: Told) -> str:
     pieces = (
         _head(told),
         _numbers(found),
-        f'<div class="cl-two">{_classes(told)}{_calibration(found)}</div>',
-        confused,
+        f'<div class="cl-two">{_classes(told)}{_calibration(found)}</div>{confused}'
+        if len(found.names) > _FEW
+        else f'<div class="cl-two"><div class="cl-stack">{_classes(told)}{confused}</div>{_calibration(found)}</div>',
         f'<div class="cl-two">{_carried(found)}{_telling(told)}</div>',
         _misled(told),
     )
@@ -226,8 +228,11 @@ def _group(told: Told, path: tuple[Node, ...], group: Sequence[Misled]) -> str:
 def _document(told: Told, each: Misled) -> str:
     names = told.found.names
     title = escape(shorten(told.titles.get(each.document, ""), 90) or f"document {each.document}")
+    path = ",".join(identity(node) for node in each.path)
+    hint = "Read it, the words of this path marked"
+    read = f'<button data-do="document" data-number="{each.document}" data-ids="{path}" title="{hint}">{title}</button>'
     return (
-        f"<li><span>{title}</span><em>{escape(names[each.label])} → {escape(names[each.predicted])}</em>"
+        f"<li><span>{read}</span><em>{escape(names[each.label])} → {escape(names[each.predicted])}</em>"
         f'<small title="Probability of the predicted class; part of the document on this path">'
         f"{each.probability:.0%} sure · {each.share:.0%} of it</small></li>"
     )

@@ -136,6 +136,23 @@ def test_the_comparison_is_saved_as_a_file(opened):
     assert told["topic_matches"]
 
 
+def test_both_trees_are_saved_as_one_picture_with_what_is_on_screen(opened, server):
+    shown = [opened.locator(f".cm-tree-{side} .tp-node").count() for side in ("a", "b")]
+    with opened.expect_download() as download:
+        opened.get_by_label("Save the comparison as").select_option("svg")
+    assert download.value.suggested_filename == "topiary-run-1-and-2.svg"
+    text = download.value.path().read_text(encoding="utf-8")
+    titles = re.findall(r"<title>Topic tree, (\d+) topics</title>", text)
+    assert [int(each) for each in titles] == shown
+    assert "var(" not in text
+    assert "<script" not in text
+    with opened.expect_download() as download:
+        opened.get_by_label("Save the comparison as").select_option("png")
+    assert download.value.suggested_filename == "topiary-run-1-and-2.png"
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+    assert server.complaints == []
+
+
 def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, planted):
     db = open_database(planted)
     living = garden.begin(db, 1, "third spring")
