@@ -7,7 +7,7 @@ from app.frame import Frame, Relative, identity
 from app.views.atoms import atom_uri, has_pictures
 from app.views.class_overlay import signed
 from app.views.palette import hue
-from app.views.text import escape, number, percent, shorten
+from app.views.text import broken, escape, number, percent, shorten
 from engine.tree import Node
 
 _EXCERPT, _LONGEST = 220, 6000
@@ -26,7 +26,7 @@ class Reading(NamedTuple):
 
 def excerpt(text: str, most: int = _EXCERPT) -> str:
     """Give the beginning of a text on one line."""
-    return shorten(" ".join(text[: 4 * most].split()), most)
+    return shorten(" ".join(broken(text[: 4 * most]).split()), most)
 
 
 def topic_detail(frame: Frame, node: Node, threshold: float, documents: Sequence[Reading] | None, *, root: bool) -> str:
@@ -160,7 +160,7 @@ def _document(document: Reading) -> str:
         return f"<li><div>{head}</div></li>"
     return (
         f"<li><details><summary><div>{head}</div><span>{escape(excerpt(document.text))}</span></summary>"
-        f"<pre>{escape(shorten(document.text, _LONGEST))}</pre></details></li>"
+        f"<pre>{escape(shorten(broken(document.text), _LONGEST))}</pre></details></li>"
     )
 
 

@@ -3,6 +3,9 @@
 from collections.abc import Sequence, Set
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.frame import Frame
 from app.views.atoms import has_pictures, picture_uri
 from app.views.text import escape, percent, shorten
@@ -20,9 +23,10 @@ class StepFacts(Protocol):
     @property
     def new(self) -> Sequence[bool]: ...  # noqa: D102
     @property
-    def rates(self) -> object: ...  # noqa: D102
+    def rates(self) -> NDArray[np.float64]: ...  # noqa: D102
 
 
+_ALIKE = 0.15
 _LEGEND = (
     '<b class="dc-new">+ word</b> has come in since the step before, <span class="dc-stay">word</span> is in every step'
 )
@@ -34,13 +38,27 @@ def line(frame: Frame, steps: Sequence[StepFacts]) -> str:
     cards = "".join(_step(frame, step, everywhere) for step in steps)
     pictures = " dc-line-pictures" if has_pictures(frame) else ""
     hint = "" if pictures else f'<p class="dc-legend">{_LEGEND}</p>'
-    return f'<section class="dc-card"><ol class="dc-steps{pictures}" tabindex="0">{cards}</ol>{hint}</section>'
+    body = f'<ol class="dc-steps{pictures}" tabindex="0">{cards}</ol>{_alike(steps)}{hint}'
+    return f'<section class="dc-card">{body}</section>'
+
+
+def _alike(steps: Sequence[StepFacts]) -> str:
+    """Say so where the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
+    first, last = (np.asarray(step.rates, dtype=np.float64) for step in (steps[0], steps[-1]))
+    apart = float(np.abs(first - last).sum()) / 2  # total variation: 0 is the same, 1 has nothing in common
+    if apart >= _ALIKE:
+        return ""
+    common = percent(1 - apart)
+    return (
+        f'<p class="dc-legend" role="status">Both ends are decoded to nearly the same ({common} in common): this layer '
+        "hardly tells the two apart. Mix at a lower layer, or choose documents that differ more.</p>"
+    )
 
 
 def _step(frame: Frame, step: StepFacts, everywhere: Set[int]) -> str:
     name = f"{100 * step.weight:.0f} %"
     if has_pictures(frame):
-        image = picture_uri(frame.image_shape or (1, 1), step.rates)  # type: ignore[arg-type]
+        image = picture_uri(frame.image_shape or (1, 1), step.rates)
         return f'<li><img src="{image}" alt="{name} of the way"><small>{name}</small></li>'
     words = "".join(
         _word(frame.vocabulary[word], share, "dc-new" if new else "dc-stay" if word in everywhere else "")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from app.frame import Frame, identity
 from app.views.atoms import atom_uri, has_pictures, picture_uri
 from app.views.palette import hue
-from app.views.text import escape, percent, shorten
+from app.views.text import broken, escape, percent, shorten
 from engine.paths import Path, shares
 from engine.tree import Node
 
@@ -104,10 +104,10 @@ def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:
         if spot.end > LONGEST:
             break
         word = text[spot.begin : spot.end]
-        pieces.append(escape(text[last : spot.begin]))
+        pieces.append(escape(broken(text[last : spot.begin])))
         pieces.append(_mark(word, parts.get(spot.word, 0.0)))
         last = spot.end
-    rest = escape(text[last:LONGEST])
+    rest = escape(broken(text[last:LONGEST]))
     more = f'<span class="tp-dim"> … {len(text) - LONGEST:,} more characters</span>' if len(text) > LONGEST else ""
     return f"{''.join(pieces)}{rest}{more}"
 

@@ -9,6 +9,8 @@ from functools import lru_cache
 # Characters XML 1.0 forbids even when escaped; one of them would make a whole SVG or GraphML unreadable.
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+_BREAK = re.compile(r"(?:<br\s*/?>\s*)+", re.IGNORECASE)
+
 # Advance widths, thousandths of an em, from space to tilde: the wider of Inter (the page) and Helvetica
 # (the file).  Python has no browser to ask; these are wide enough for every sans-serif looked at.
 _ADVANCES = (
@@ -28,6 +30,11 @@ def printable(text: str) -> str:
 def escape(text: object) -> str:
     """Make any text safe between tags and inside quoted attributes, of HTML and of XML."""
     return html.escape(printable(str(text)), quote=True)
+
+
+def broken(text: str) -> str:
+    """Turn HTML's marks of a new line, of which reviews and mails are full, into new lines."""
+    return _BREAK.sub("\n", text)
 
 
 def shorten(text: str, most: int) -> str:

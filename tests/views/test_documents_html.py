@@ -132,6 +132,23 @@ def test_a_line_marks_what_comes_in_and_what_never_leaves(frame):
     assert "+ nan" not in html.split("50 %")[0]
 
 
+def test_a_line_whose_ends_are_decoded_to_the_same_says_so(frame):
+    def step(weight: float, place: int) -> SimpleNamespace:
+        rates = np.full(60, 0.1 / 59)
+        rates[place] = 0.9
+        return SimpleNamespace(weight=weight, words=(1,), shares=(1.0,), new=(False,), rates=rates)
+
+    assert "nearly the same (100% in common)" in line(frame, [step(0.0, 3), step(1.0, 3)])
+    assert "nearly the same" not in line(frame, [step(0.0, 3), step(1.0, 4)])
+
+
+def test_marks_of_new_lines_are_new_lines_and_marked_words_stay_where_they_are():
+    text = "rose<br /><br>hedge <BR/> lawn &lt;br&gt;"
+    html = marked(text, [Spot(0, 4, 7), Spot(14, 19, 8)], {7: 0.75, 8: 0.5})
+    assert re.sub(r"<[^>]+>", "", html) == "rose\nhedge \nlawn &amp;lt;br&amp;gt;"
+    assert html.count("<mark") == 2
+
+
 def test_the_line_between_images_is_a_row_of_pictures():
     frame = make_frame(image_shape=(6, 10))
     step = SimpleNamespace(weight=0.5, words=(1,), shares=(1.0,), new=(False,), rates=np.linspace(0, 1, 60))
