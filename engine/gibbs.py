@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine import slots as packed
 from engine import tokens
 from engine import upper as above
 from engine.augment import binomial, crt
 from engine.contract import Array, FloatArray
 from engine.jit import compiled, inlined
+from engine.slots import Slots
 from engine.streams import Stream, stream
-from engine.tokens import Cells, Document, Globals, Slots
+from engine.tokens import Cells, Document, Globals
 from engine.upper import Hyper, Scratch, Upper
 
 
@@ -119,8 +121,8 @@ def make_desk(glob: Globals, docs: Documents, begin: int, end: int) -> Desk:
     """Working memory for documents ``begin:end``."""
     return Desk(
         above.new_scratch(glob.upper),
-        tokens.make_cells(docs.starts, begin, end, glob.base.shape[0]),
-        tokens.make_slots(glob.phi.shape[1]),
+        tokens.make_cells(docs.starts, docs.tokens, begin, end, glob.base.shape[0]),
+        packed.make_slots(glob.phi.shape[1]),
     )
 
 
@@ -135,8 +137,8 @@ def document(docs: Documents, j: int) -> Document:
 def open_document(glob: Globals, doc: Document, desk: Desk) -> int:
     """Lay a document on the desk; returns how many slots it uses."""
     above.survey(glob.upper, doc.theta, desk.s)
-    tokens.copy_priors(glob, doc, desk.cells)
-    return tokens.fill_slots(doc.topics, desk.slots)
+    tokens.lay_cells(glob, doc, desk.cells)
+    return packed.fill_slots(doc.topics, desk.slots)
 
 
 @inlined
@@ -157,7 +159,7 @@ def one_sweep(
     rng, n = tokens.draw_topics(rng, glob, doc, doc.theta[:width], s.live[begin:], n_live, desk.cells, desk.slots, n)
     rng = send_up(rng, upper, doc.theta, s, desk.slots, n, keep, tables)
     if rates:
-        rng = above.draw_rates(rng, upper, hyper, len(doc.topics), doc.theta, doc.c)
+        rng = above.draw_rates(rng, upper, hyper, len(doc.topics), doc.theta, doc.c, s)
     rng = above.descend(rng, upper, doc.theta, doc.c, s)
     return rng, n
 
@@ -265,7 +267,7 @@ def _sweep_all(
         n = open_document(glob, doc, desk)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
             if sweep > 1:
-                n = tokens.drop_empty(desk.slots, n)
+                n = packed.drop_empty(desk.slots, n)
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
             counting = keep and plan.wants == COUNTS
             rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= plan.first_rates, counting, out.tables)
@@ -274,22 +276,15 @@ def _sweep_all(
         if plan.wants == COUNTS:
             for i in range(len(desk.s.counts)):
                 out.counts[j, i] = desk.s.counts[i]
-        tokens.empty_slots(desk.slots, n)
-    if plan.wants == COUNTS and plan.collect == plan.thin == 1:
-        for j in range(begin, end):
-            tokens.count_words(document(docs, j), out.tables.words)
+        packed.empty_slots(desk.slots, n)
 
 
 @inlined
 def _leave(glob: Globals, doc: Document, desk: Desk, n: int, j: int, plan: Plan, out: Outcome) -> None:
-    """Leave what the plan wants of a kept sweep of document ``j``.
-
-    The words of a single kept sweep are counted after all documents: by itself the table stays in cache.
-    """
+    """Leave what the plan wants of a kept sweep of document ``j``."""
     if plan.wants == COUNTS:
         out.q_top[j] += desk.s.q[len(doc.c)]
-        if plan.collect > 1:
-            tokens.count_words(doc, out.tables.words)
+        tokens.count_words(doc, desk.cells.of, out.tables.words)
     elif plan.wants == RATES:
         _add_rates(glob, doc, desk, n, j, out)
     else:
@@ -325,7 +320,7 @@ def _add_rates(glob: Globals, doc: Document, desk: Desk, n: int, j: int, out: Ou
 def _mean_rate(glob: Globals, word: int, doc: Document, desk: Desk, n: int) -> float:
     """(sum_k phi_vk (n_jk + a_kj)) p_j^(2) of one word."""
     begin, width, n_live = layer_two(glob.upper, desk.s)
-    rate = glob.prior[word, 0] if width == 0 else 0.0
+    rate = glob.prior[word, glob.prior.shape[1] - 1] if width == 0 else 0.0
     for i in range(n_live):
         c = desk.s.live[begin + i]
         rate += glob.prior[word, c] * doc.theta[c]
@@ -338,10 +333,7 @@ def _mean_rate(glob: Globals, word: int, doc: Document, desk: Desk, n: int) -> f
 def _mean_total(upper: Upper, doc: Document, s: Scratch) -> float:
     """(sum_k (n_jk + a_kj)) p_j^(2): the mean rates summed over the vocabulary."""
     _, width, _ = layer_two(upper, s)
-    shape = 0.0
-    if width == 0:
-        for k in range(len(upper.r)):
-            shape += upper.r[k]
+    shape = s.r_total if width == 0 else 0.0
     for k in range(width):
         shape += doc.theta[k]
     return (len(doc.topics) + shape) / (1.0 + doc.c[0])

@@ -6,14 +6,14 @@ tables (models.md 1.1 steps 1 and 2; DATM section II-D), one sample a document.
 
 import numpy as np
 
+from engine import slots as packed
 from engine import tokens
 from engine import upper as above
 from engine.contract import FloatArray
-from engine.gibbs import Address, Documents, Outcome, document, send_up
+from engine.gibbs import Address, Desk, Documents, Outcome, document, make_desk, send_up
 from engine.jit import compiled, inlined
 from engine.streams import stream, uniform
-from engine.tokens import Globals, Slots
-from engine.upper import Scratch
+from engine.tokens import Globals
 
 
 @compiled
@@ -40,20 +40,20 @@ def assign_documents(
 @compiled
 def lift_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int, out: Outcome) -> None:
     """Carry the counts of documents ``begin:end`` to the top of the hierarchy and add them to ``out.tables``."""
-    _lift(glob, address, docs, begin, end, out, above.new_scratch(glob.upper), tokens.make_slots(glob.phi.shape[1]))
+    _lift(glob, address, docs, begin, end, out, make_desk(glob, docs, begin, end))
 
 
 @inlined
-def _lift(
-    glob: Globals, address: Address, docs: Documents, begin: int, end: int, out: Outcome, s: Scratch, slots: Slots
-) -> None:
+def _lift(glob: Globals, address: Address, docs: Documents, begin: int, end: int, out: Outcome, desk: Desk) -> None:
+    s, slots, of = desk.s, desk.slots, desk.cells.of
     for j in range(begin, end):
         doc = document(docs, j)
         rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
         above.survey(glob.upper, doc.theta, s)
-        n = tokens.fill_slots(doc.topics, slots)
+        n = packed.fill_slots(doc.topics, slots)
         send_up(rng, glob.upper, doc.theta, s, slots, n, True, out.tables)
         above.set_q(doc.c, s.q)
         out.q_top[j] += s.q[len(doc.c)]
-        tokens.count_words(doc, out.tables.words)
-        tokens.empty_slots(slots, n)
+        tokens.spread(doc, of)
+        tokens.count_words(doc, of, out.tables.words)
+        packed.empty_slots(slots, n)

@@ -6,17 +6,18 @@ table holds integers, so results are the same bits for any number of threads.
 """
 
 import itertools
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import gibbs, lift, plain
+from engine import gibbs, lift, plain, priors
 from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
 from engine.gibbs import Address, Outcome, Plan, Scored, Tables
 from engine.jit import compiled
 from engine.pool import Pool, chunks
-from engine.tokens import Globals, sum_of_products
+from engine.tokens import Globals
 from engine.upper import Hyper, n_upper, pack, unpack_tables
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
@@ -51,11 +52,12 @@ class Locals(NamedTuple):
 class Collected(NamedTuple):
     """Counts of a sweep of documents, averaged over the collected sweeps and multiplied by ``factor``.
 
-    ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l); ``top`` (K_L,) is x_k^(L+1); ``q`` is the sum of q_j^(L+1).
+    ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l), in whole numbers where nothing is averaged;
+    ``top`` (K_L,) is x_k^(L+1); ``q`` is the sum of q_j^(L+1).
     ``counts`` holds each document's m of the last sweep, for :meth:`Sampler.redraw`.
     """
 
-    tables: list[FloatArray]
+    tables: list[Array]
     top: FloatArray
     q: float
     counts: Array
@@ -73,8 +75,9 @@ class Sampler(NamedTuple):
     def globals_of(self, phi: tuple[FloatArray, ...], r: FloatArray) -> Globals:
         """Pack topics for the kernels; ``phi[0]`` is shared, not copied."""
         base = np.ascontiguousarray(phi[1].T if len(phi) > 1 else r[None, :])
-        prior = np.empty((phi[0].shape[0] if self.collapsed else 0, len(base)))
-        self.pool.run(_prior, [(phi[0], base, prior, a, b) for a, b in chunks(len(prior), self.pool.n_threads)])
+        prior = priors.room(phi[0] if self.collapsed else phi[0][:0], base)
+        parts = chunks(len(prior), self.pool.n_threads)
+        self.pool.run(priors.weigh_words, [(phi[0], base, prior, a, b) for a, b in parts])
         return Globals(phi[0], base, prior, pack(phi, r))
 
     def fresh(self, glob: Globals, batch: Batch, address: Address) -> Locals:
@@ -214,16 +217,14 @@ class Sampler(NamedTuple):
             gibbs.seat_documents(address, glob.upper.r, total.seats, total.top)
         unit = factor / plain.UNIT if self.expected else factor
         upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, total.upper)]
-        words = np.multiply(total.words, unit)
+        words = total.words if unit == 1.0 else np.multiply(total.words, unit)
         layers = [words, *(np.ascontiguousarray(table) for table in upper)]
         return Collected(layers, total.top * unit, shared.q_top.sum() * factor, shared.counts)
 
 
 def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:
-    tokens = _token_starts(batch.starts, batch.counts)
-    return gibbs.Documents(
-        batch.words, batch.counts, batch.starts, batch.documents, tokens, local.topics, local.theta, local.c
-    )
+    cells = (batch.words, batch.counts, batch.starts, batch.documents)
+    return gibbs.Documents(*cells, _tokens_of(batch), local.topics, local.theta, local.c)
 
 
 def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:
@@ -231,9 +232,30 @@ def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:
     return plain.PlainDocuments(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
 
 
+class _Seen(NamedTuple):
+    """A batch met before, if it is still there, and where the tokens of its documents begin."""
+
+    starts: weakref.ref[Array]
+    counts: weakref.ref[Array]
+    tokens: Array
+
+
+_last_seen: list[_Seen] = []  # one at most: batch Gibbs sweeps the same documents at every step
+
+
+def _tokens_of(batch: Batch) -> Array:
+    """Where the tokens of every document begin, (documents + 1,): counted once for a batch that comes again."""
+    for seen in _last_seen:
+        if seen.starts() is batch.starts and seen.counts() is batch.counts:
+            return seen.tokens
+    tokens: Array = _token_starts(batch.starts, batch.counts)
+    _last_seen[:] = [_Seen(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
+    return tokens
+
+
 @compiled
 def _token_starts(starts: Array, counts: Array) -> Array:
-    """Where the tokens of every document begin, (documents + 1,), without a table of all cells."""
+    """Add up the tokens of every document, without a table of all cells."""
     tokens = np.zeros(len(starts), np.int64)
     for j in range(len(starts) - 1):
         n = 0
@@ -241,21 +263,3 @@ def _token_starts(starts: Array, counts: Array) -> Array:
             n += counts[cell]
         tokens[j + 1] = tokens[j] + n
     return tokens
-
-
-@compiled
-def _prior(phi: FloatArray, base: FloatArray, prior: FloatArray, begin: int, end: int) -> None:
-    """``prior = phi base'`` for rows ``begin:end``, each row summed in the same order whatever the threads."""
-    n_topics, n_columns = phi.shape[1], base.shape[0]
-    if n_columns == 1:
-        for v in range(begin, end):
-            prior[v, 0] = sum_of_products(phi, v, base, 0)
-        return
-    turned = np.ascontiguousarray(base.T)
-    for v in range(begin, end):
-        row = prior[v]
-        row[:] = 0.0
-        for k in range(n_topics):
-            weight = phi[v, k]
-            for c in range(n_columns):
-                row[c] += weight * turned[k, c]

@@ -141,7 +141,7 @@ def one_sweep(
         draw, rng = gamma(rng, hyper.e0 + n)
         docs.scale[j] = draw / (hyper.f0 + np.sum(docs.counts[docs.starts[j] : docs.starts[j + 1]]))
     if rates:
-        rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c)
+        rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c, s)
     return descend(rng, glob, docs, j, s, work)
 
 

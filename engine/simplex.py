@@ -21,12 +21,14 @@ from engine.augment import (
     log_gamma_of_root,
     log_judge_root,
     normal,
+    tail_share,
     whole_root,
 )
 from engine.contract import Array, FloatArray
-from engine.jit import compiled
+from engine.jit import compiled, inlined
 from engine.pool import Pool, chunks
 from engine.streams import SHAPES, TOPICS, Stream, positive, stream, uniform
+from engine.upper import place
 
 SMALLEST = 2.2e-16  # where entries of phi are held after a Langevin step
 LEAST_SCALE = 1e-10  # a topic whose M_k is not above this keeps its phi
@@ -285,18 +287,19 @@ def _expanded(
 
 
 class _Proposals(NamedTuple):
-    """One proposal for every entry of a row: two uniforms, ``x = v^root``, and room for squares of squares."""
+    """One proposal for every entry of a row: two uniforms, ``x = v^root``, room for squares of squares and a list."""
 
     u: FloatArray
     v: FloatArray
     x: FloatArray
     square: FloatArray
+    left: Array
 
 
 @compiled
 def _new_proposals(n: int) -> _Proposals:
     """Room for a row of ``n``."""
-    return _Proposals(np.empty(n), np.empty(n), np.empty(n), np.empty(n))
+    return _Proposals(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64))
 
 
 @compiled
@@ -318,6 +321,21 @@ def _propose_roots(rng: Stream, root: int, p: _Proposals) -> Stream:
     return Stream(rng.state + rng.gamma * np.uint64(2 * n), rng.gamma)
 
 
+@inlined
+def _take_roots(root: int, p: _Proposals, counts: Array, out: FloatArray) -> np.uint64:
+    """Take proposals that :func:`judge_root` accepts at a glance, where there are no counts; list the others.
+
+    Returns how many are left in ``p.left``.  Nothing branches here: which way it goes cannot be foreseen.
+    """
+    n_left = place(0)
+    most = 1.0 + tail_share(root)
+    for k in range(place(len(out))):
+        out[k] = max(p.x[k], TINY)
+        p.left[n_left] = k
+        n_left += place((counts[k] > 0) | (p.u[k] * most >= 1.0 - p.x[k]))
+    return n_left
+
+
 @compiled
 def _gammas(
     counts: Array,
@@ -334,21 +352,27 @@ def _gammas(
     """Write ``Gam(eta + counts)`` to ``new`` and its column sums by block to ``sums``."""
     n_topics = counts.shape[1]
     proposals = _new_proposals(n_topics)
+    for k in range(n_topics):
+        proposals.left[k] = k  # all of them, where no shape is drawn by whole powers
     for block in range(first, last):
         total = sums[block]
         for v in range(block * _BLOCK, min((block + 1) * _BLOCK, counts.shape[0])):
             rng = stream(seed, TOPICS, step, (layer << _LAYER_SHIFT) + v)
+            n_left = place(n_topics)
             if root > 0:
                 rng = _propose_roots(rng, root, proposals)
-            for k in range(n_topics):
-                if root > 0 and counts[v, k] == 0:
-                    draw, accepted = judge_root(root, proposals.u[k], proposals.v[k], proposals.x[k])
+                n_left = _take_roots(root, proposals, counts[v], new[v])
+            for i in range(n_left):
+                entry = place(proposals.left[i])
+                if root > 0 and counts[v, entry] == 0:
+                    draw, accepted = judge_root(root, proposals.u[entry], proposals.v[entry], proposals.x[entry])
                     if not accepted:
                         draw, rng = gamma_of_root(rng, root)
                 else:
-                    draw, rng = gamma(rng, eta + counts[v, k])
-                new[v, k] = draw
-                total[k] += draw
+                    draw, rng = gamma(rng, eta + counts[v, entry])
+                new[v, entry] = draw
+            for k in range(n_topics):
+                total[k] += new[v, k]
 
 
 @compiled

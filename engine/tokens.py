@@ -4,9 +4,8 @@ A token's topic is drawn from (models.md 1.5)
 
     P(z = k | rest) proportional to phi_vk (n_jk + a_kj),   a_j = Phi^(2) theta_j^(2)  (r for one layer),
 
-split into the few topics the document already uses, ``phi_vk n_jk``, and one prior mass per word,
-``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)``.  Only when the prior wins is a topic
-looked for among all of them: first c given the word, then k given c and the word.
+split into the few topics the document already uses (``slots.py``), ``phi_vk n_jk``, and one prior mass per
+word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)`` (``priors.py``).
 
 One layer is the same code with a single topic above it, whose column is r and whose activation is 1:
 ``theta`` is then empty.
@@ -18,11 +17,12 @@ import numpy as np
 
 from engine import lanes
 from engine.contract import Array, FloatArray
+from engine.dealt import deal
 from engine.jit import compiled, inlined
+from engine.priors import pick_column, pick_topic, scan
+from engine.slots import NOWHERE, Slots, open_slot
 from engine.streams import Stream, uniform
 from engine.upper import EIGHT, NONE, ONE, Upper, place
-
-NOWHERE = place(0xFFFFFFFF)  # the slot of a topic that the document does not use
 
 
 class Globals(NamedTuple):
@@ -35,7 +35,8 @@ class Globals(NamedTuple):
     base : (C, K_1) float64
         Transpose of Phi^(2), or r as one row when there is one layer.
     prior : (V, C) float64
-        ``Phi^(1) base'``: prior mass of every word under each column.
+        ``Phi^(1) base'``: prior mass of every word under each column.  With one layer (V, blocks): running
+        sums of ``phi_vk r_k`` over blocks of eight topics, of which the last is the prior mass.
     upper : Upper
         The layers above.
     """
@@ -58,105 +59,77 @@ class Document(NamedTuple):
     c: FloatArray
 
 
-class Slots(NamedTuple):
-    """The topics a document uses, packed: slot ``s`` has ``tokens[s]`` of topic ``topic[s]``; ``where`` finds slots.
+class Cells(NamedTuple):
+    """The words of one document, brought together.
 
-    Behind the slots in use ``tokens`` is 0 and ``topic`` any topic, so that slots can be read eight at a time.
+    ``of`` (tokens,) tells the cell of every token, ``prior`` (C, cells) is empty for one layer, and ``mass``
+    (cells,) is the prior mass of every cell.
     """
 
-    topic: Array
-    tokens: FloatArray
-    where: Array
-    sums: FloatArray
-
-
-class Cells(NamedTuple):
-    """The words of one document, brought together: ``prior`` (C, cells) and the prior ``mass`` (cells,)."""
-
+    of: Array
     prior: FloatArray
     mass: FloatArray
 
 
-@compiled
-def make_slots(n_topics: int) -> Slots:
-    """Empty slots for a model of ``n_topics`` topics in layer 1."""
-    room = n_topics + lanes.LANES
-    return Slots(np.zeros(room, place), lanes.aligned(room), np.full(n_topics, NOWHERE, place), lanes.aligned(room))
+class Course(NamedTuple):
+    """How far a sweep of a document is.
 
-
-@compiled
-def make_cells(starts: Array, begin: int, end: int, n_columns: int) -> Cells:
-    """Room for the prior masses of the longest of documents ``begin:end``."""
-    longest = 1
-    for j in range(begin, end):
-        longest = max(longest, starts[j + 1] - starts[j])
-    return Cells(np.empty((n_columns, longest)), np.empty(longest))
-
-
-@inlined
-def fill_slots(topics: Array, slots: Slots) -> int:
-    """Count the topics of a document's tokens; returns how many slots are in use."""
-    n = 0
-    for token in range(len(topics)):
-        k = topics[token]
-        if slots.where[k] == NOWHERE:
-            n = _open_slot(slots, n, k)
-        slots.tokens[slots.where[k]] += 1.0
-    return n
-
-
-@inlined
-def _open_slot(slots: Slots, n: int, k: int) -> int:
-    """Make room for topic ``k`` behind the ``n`` slots in use."""
-    slots.where[k] = n
-    slots.topic[n] = k
-    return n + 1
-
-
-@inlined
-def drop_empty(slots: Slots, n: int) -> int:
-    """Close the gaps left by topics that lost their last token; returns how many slots remain."""
-    kept = 0
-    for slot in range(n):
-        k = slots.topic[slot]
-        if slots.tokens[slot] > 0.0:
-            slots.topic[kept] = k
-            slots.tokens[kept] = slots.tokens[slot]
-            slots.where[k] = kept
-            kept += 1
-        else:
-            slots.where[k] = NOWHERE
-    for slot in range(kept, n):
-        slots.tokens[slot] = 0.0
-    return kept
-
-
-@inlined
-def empty_slots(slots: Slots, n: int) -> None:
-    """Leave the slots as a new document wants to find them."""
-    for slot in range(n):
-        slots.where[slots.topic[slot]] = NOWHERE
-        slots.tokens[slot] = 0.0
-
-
-@inlined
-def copy_priors(glob: Globals, doc: Document, cells: Cells) -> None:
-    """Bring the prior rows of a document's words together, one column of ``base`` after the other.
-
-    Rows of a single column, that of one layer, are read where they are.
+    ``token`` comes next; the two before it went to slots ``latest`` and ``before``, which ``slots.tokens`` does
+    not show yet: the masses of a token wait for the token ahead of it, and these waits, one after another, would be
+    all the time there is.  So running sums are taken without the token just drawn, while it is being drawn, and
+    its own mass ``extra`` is added to those from its slot on: that is all that has to wait.
     """
-    prior, near = glob.prior, cells.prior
+
+    rng: Stream
+    token: np.uint64
+    latest: np.uint64
+    before: np.uint64
+
+
+@compiled
+def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: int) -> Cells:
+    """Room for the longest of documents ``begin:end``; ``tokens`` tells where a document's tokens begin."""
+    most_cells, most_tokens = 1, 0
+    for j in range(begin, end):
+        most_cells = max(most_cells, starts[j + 1] - starts[j])
+        most_tokens = max(most_tokens, tokens[j + 1] - tokens[j])
+    room = most_cells if n_columns > 1 else 0
+    return Cells(np.zeros(most_tokens + 2, np.int32), np.empty((n_columns, room)), np.empty(most_cells))
+
+
+@inlined
+def lay_cells(glob: Globals, doc: Document, cells: Cells) -> None:
+    """Bring together what a document's tokens need of its words: their cells and their prior masses by column."""
+    spread(doc, cells.of)
+    prior, near, n = glob.prior, cells.prior, doc.last - doc.first
     if len(doc.theta) == 0:
+        last = place(prior.shape[1]) - ONE
+        for i in range(n):
+            cells.mass[i] = prior[doc.words[doc.first + i], last]
         return
-    for i in range(doc.last - doc.first):
+    for i in range(n):
         word = doc.words[doc.first + i]
         for c in range(prior.shape[1]):
             near[c, i] = prior[word, c]
 
 
 @inlined
+def spread(doc: Document, of: Array) -> None:
+    """Write the cell of every token; two are always written, because a branch on one or two is often lost."""
+    token = NONE
+    for i in range(doc.last - doc.first):
+        n = place(doc.counts[doc.first + i])
+        of[token] = i
+        of[token + ONE] = i
+        if n > ONE + ONE:
+            for later in range(ONE + ONE, n):
+                of[token + later] = i
+        token += n
+
+
+@inlined
 def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cells: Cells) -> None:
-    """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2); nothing to do for one layer."""
+    """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2); it stands already for one layer."""
     near, mass = cells.prior, cells.mass
     if len(theta) == 0:
         return
@@ -167,69 +140,6 @@ def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cell
         weight = theta[c]
         for i in range(n_cells):
             mass[i] += near[c, i] * weight
-
-
-@inlined
-def _prior_column(near: FloatArray, i: int, u: float, theta: FloatArray, live: Array, n_live: int) -> int:
-    """Find the topic c of layer 2 at point ``u`` of the prior mass of cell ``i``; 0 for one layer."""
-    if len(theta) == 0:
-        return 0
-    for rank in range(n_live):
-        c = live[rank]
-        u -= near[c, i] * theta[c]
-        if u < 0.0:
-            return c
-    return live[n_live - 1]
-
-
-@inlined
-def scan(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: int, total: float) -> tuple[int, Stream]:
-    """Draw k proportional to ``phi[word, k] * base[c, k]``, which sum to ``total``: blocks of eight, then singly."""
-    n = phi.shape[1]
-    u, rng = uniform(rng)
-    u *= total
-    reached = 0.0
-    k = 0
-    while k + 8 <= n:
-        mass = _block(phi, word, base, c, k)
-        if reached + mass > u:
-            break
-        reached += mass
-        k += 8
-    last = 0
-    while k < n:
-        weight = phi[word, k] * base[c, k]
-        if weight > 0.0:
-            last = k
-        reached += weight
-        if reached > u:
-            return k, rng
-        k += 1
-    return last, rng
-
-
-@inlined
-def _block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> float:
-    """Eight products as a balanced sum: short chains of additions."""
-    return (
-        (phi[word, k] * base[c, k] + phi[word, k + 1] * base[c, k + 1])
-        + (phi[word, k + 2] * base[c, k + 2] + phi[word, k + 3] * base[c, k + 3])
-    ) + (
-        (phi[word, k + 4] * base[c, k + 4] + phi[word, k + 5] * base[c, k + 5])
-        + (phi[word, k + 6] * base[c, k + 6] + phi[word, k + 7] * base[c, k + 7])
-    )
-
-
-@inlined
-def sum_of_products(phi: FloatArray, word: int, base: FloatArray, c: int) -> float:
-    """Sum of ``phi[word, k] * base[c, k]`` over k, in the order in which :func:`scan` adds."""
-    n = phi.shape[1]
-    total = 0.0
-    for block in range(n // 8):
-        total += _block(phi, word, base, c, 8 * block)
-    for k in range(n - n % 8, n):
-        total += phi[word, k] * base[c, k]
-    return total
 
 
 @inlined
@@ -248,6 +158,90 @@ def start_topics(rng: Stream, phi: FloatArray, doc: Document, flat: FloatArray) 
     return rng
 
 
+def _few_slots(n_hands: int) -> tuple[Any, Any]:
+    """The token loop for documents whose slots fit registers, and how many slots that are."""
+    some = deal(n_hands)
+    load, store, gather, transfer, product = some.load, some.store, some.gather, some.transfer, some.product
+    running, last, raised, not_above = some.running, some.last, some.raised, some.not_above
+    ahead_of, count = some.ahead_of, some.count
+
+    @inlined
+    def draw(
+        course: Course, phi: FloatArray, doc: Document, cells: Cells, slots: Slots, used: np.uint64, n: np.uint64
+    ) -> tuple[Course, float]:
+        words, topics, first = doc.words, doc.topics, place(doc.first)
+        rng, token, latest, before = course
+        tokens, ahead, over = load(slots.tokens), ahead_of(latest), 0.0
+        while token < n:
+            cell = place(cells.of[token])
+            word = place(words[first + cell])
+            tokens = transfer(tokens, before, slots.where[topics[token]])
+            sums = running(product(gather(phi, word, slots.topic), tokens))
+            before = latest
+            extra = phi[word, slots.topic[latest]]
+            total = last(sums) + extra
+            u, rng = uniform(rng)
+            u *= total + cells.mass[cell]
+            if u >= total:
+                over = u - total
+                break
+            ahead = not_above(raised(sums, extra, ahead), u)
+            latest = min(count(ahead), used - ONE)  # it may lie behind the last slot by a rounding
+            topics[token] = slots.topic[latest]
+            token += ONE
+        store(slots.tokens, tokens)
+        return Course(rng, token, latest, before), over
+
+    return draw, place(some.room)
+
+
+_draw_two_hands, _TWO_HANDS = _few_slots(2)
+_draw_four_hands, _FOUR_HANDS = _few_slots(4)
+_draw_six_hands, _SIX_HANDS = _few_slots(6)
+
+
+@inlined
+def _draw_many(
+    course: Course, phi: FloatArray, doc: Document, cells: Cells, slots: Slots, used: np.uint64, n: np.uint64
+) -> tuple[Course, float]:
+    """As the loops in registers, eight slots at a time."""
+    words, topics, first = doc.words, doc.topics, place(doc.first)
+    rng, token, latest, before = course
+    over = 0.0
+    while token < n:
+        cell = place(cells.of[token])
+        word = place(words[first + cell])
+        total = _sum_slots(phi, word, slots, used, before, slots.where[topics[token]])
+        before = latest
+        extra = phi[word, slots.topic[latest]]
+        total += extra
+        u, rng = uniform(rng)
+        u *= total + cells.mass[cell]
+        if u >= total:
+            over = u - total
+            break
+        latest = min(_find_slot(slots.sums, used, u, extra, latest), used - ONE)
+        topics[token] = slots.topic[latest]
+        token += ONE
+    return Course(rng, token, latest, before), over
+
+
+@inlined
+def _draw_on(
+    course: Course, phi: FloatArray, doc: Document, cells: Cells, slots: Slots, used: np.uint64, n: np.uint64
+) -> tuple[Course, float]:
+    """Draw topics until the prior wins a token: how far this came, and where in the prior mass the draw fell."""
+    if used <= _TWO_HANDS:
+        course, over = _draw_two_hands(course, phi, doc, cells, slots, used, n)
+    elif used <= _FOUR_HANDS:
+        course, over = _draw_four_hands(course, phi, doc, cells, slots, used, n)
+    elif used <= _SIX_HANDS:
+        course, over = _draw_six_hands(course, phi, doc, cells, slots, used, n)
+    else:
+        course, over = _draw_many(course, phi, doc, cells, slots, used, n)
+    return course, over
+
+
 @inlined
 def draw_topics(
     rng: Stream,
@@ -262,48 +256,45 @@ def draw_topics(
 ) -> tuple[Stream, int]:
     """Draw every token's topic anew, one after another; returns the stream and the number of slots.
 
-    ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.
-
-    The masses of a token wait for the token before it: these waits, one after another, would be all the time
-    there is.  So running sums are taken without the token just drawn, while it is being drawn, and its own mass
-    ``extra`` is added to those from its slot ``latest`` on: that is all that has to wait.  ``slots.tokens`` learns
-    of a token one later still (``before``).  The last token of the sweep before is the first to be late.
+    ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.  The last
+    token of the sweep before is the first to be late (see :class:`Course`).
     """
     weigh_priors(theta, live, n_live, doc.last - doc.first, cells)
-    if len(doc.topics) == 0:
+    n_tokens = place(len(doc.topics))
+    if n_tokens == NONE:
         return rng, n
-    phi, near, mass = glob.phi, cells.prior, cells.mass
-    words, counts, topics, first = doc.words, doc.counts, doc.topics, doc.first
-    one_layer = len(theta) == 0
-    used, k, token = place(n), place(topics[len(topics) - 1]), NONE
-    latest, before = slots.where[k], NOWHERE
-    slots.tokens[latest] -= 1.0
-    for cell in range(first, doc.last):
-        word = place(words[cell])
-        prior = glob.prior[word, 0] if one_layer else mass[cell - first]
-        for _ in range(counts[cell]):
-            total = _sum_slots(phi, word, slots, used, before, slots.where[topics[token]])
-            before = latest
-            extra = phi[word, k]
-            total += extra
-            u, rng = uniform(rng)
-            u *= total + prior
-            if u < total:
-                latest = min(_find_slot(slots.sums, used, u, extra, latest), used - ONE)
-                k = slots.topic[latest]
-            else:
-                c = _prior_column(near, cell - first, u - total, theta, live, n_live)
-                found, rng = scan(rng, phi, word, glob.base, c, prior if one_layer else near[c, cell - first])
-                k = place(found)
-                latest = slots.where[k]
-                if latest == NOWHERE:
-                    latest = used
-                    used = place(_open_slot(slots, used, k))
-            topics[token] = k
-            token += ONE
-    slots.tokens[latest] += 1.0
-    slots.tokens[before] += 1.0
-    return rng, np.int64(used)  # type: ignore[return-value]
+    used, topics = place(n), doc.topics
+    course = Course(rng, NONE, slots.where[topics[n_tokens - ONE]], NOWHERE)
+    slots.tokens[course.latest] -= 1.0
+    while True:
+        course, over = _draw_on(course, glob.phi, doc, cells, slots, used, n_tokens)
+        if course.token >= n_tokens:
+            break
+        k, rng = _draw_from_prior(course, glob, doc, theta, live, n_live, cells, over)
+        latest = slots.where[k]
+        if latest == NOWHERE:
+            latest = used
+            used = place(open_slot(slots, used, k))
+        topics[course.token] = k
+        course = Course(rng, course.token + ONE, latest, course.before)
+    slots.tokens[course.latest] += 1.0
+    slots.tokens[course.before] += 1.0
+    return course.rng, np.int64(used)  # type: ignore[return-value]
+
+
+@inlined
+def _draw_from_prior(
+    course: Course, glob: Globals, doc: Document, theta: FloatArray, live: Array, n_live: int, cells: Cells, over: float
+) -> tuple[np.uint64, Stream]:
+    """Draw the topic of a token that the prior won, ``over`` its point in the prior mass."""
+    cell = place(cells.of[course.token])
+    word = place(doc.words[place(doc.first) + cell])
+    if len(theta) == 0:
+        k, rng = pick_topic(course.rng, glob.phi, word, glob.base, glob.prior)
+    else:
+        c = pick_column(cells.prior, cell, over, theta, live, n_live)
+        k, rng = scan(course.rng, glob.phi, word, glob.base, c, cells.prior[c, cell])
+    return place(k), rng
 
 
 @inlined
@@ -338,12 +329,8 @@ def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int)
 
 
 @inlined
-def count_words(doc: Document, table: Array) -> None:
-    """Add a document's tokens to the table x_vk of layer 1."""
-    words, counts, topics = doc.words, doc.counts, doc.topics
-    token = NONE
-    for cell in range(doc.first, doc.last):
-        word = place(words[cell])
-        for _ in range(counts[cell]):
-            table[word, topics[token]] += 1
-            token += ONE
+def count_words(doc: Document, of: Array, table: Array) -> None:
+    """Add a document's tokens to the table x_vk of layer 1; ``of`` tells the cell of every token."""
+    words, topics, first = doc.words, doc.topics, place(doc.first)
+    for token in range(place(len(topics))):
+        table[place(words[first + place(of[token])]), topics[token]] += 1

@@ -68,6 +68,7 @@ class Scratch(NamedTuple):
     n_live: Array  # (L,) int64
     sums: FloatArray  # (max K,): running sums of a split, by blocks
     q: FloatArray  # (L + 1,): q^(1) ... q^(L+1)
+    r_total: float  # sum of r, which every document asks for
 
 
 def pack(phi: tuple[FloatArray, ...], r: FloatArray) -> Upper:
@@ -108,6 +109,7 @@ def new_scratch(upper: Upper) -> Scratch:
         np.zeros(len(upper.widths), np.int64),
         np.zeros(widest),
         np.zeros(len(upper.widths) + 1),
+        np.sum(upper.r),
     )
 
 
@@ -256,17 +258,19 @@ def ascend(rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, keep: bool,
 
 
 @inlined
-def draw_rates(rng: Stream, upper: Upper, hyper: Hyper, n_tokens: int, theta: FloatArray, c: FloatArray) -> Stream:
+def draw_rates(
+    rng: Stream, upper: Upper, hyper: Hyper, n_tokens: int, theta: FloatArray, c: FloatArray, s: Scratch
+) -> Stream:
     """p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)) and c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
 
     ``c[l - 2]`` is c^(l); theta^(L+1) is r.  p^(2) is drawn with theta^(1) integrated out.
     """
     n_layers = len(upper.widths)
-    below = _layer_sum(upper, theta, 1)
+    below = _layer_sum(upper, theta, 1, s)
     p, rng = beta(rng, hyper.a0 + n_tokens, hyper.b0 + below)
     c[0] = (1.0 - p) / p
     for layer in range(2, n_layers + 1):
-        here = _layer_sum(upper, theta, layer)
+        here = _layer_sum(upper, theta, layer, s)
         draw, rng = gamma(rng, hyper.e0 + here)
         c[layer - 1] = draw / (hyper.f0 + below)
         below = here
@@ -274,13 +278,11 @@ def draw_rates(rng: Stream, upper: Upper, hyper: Hyper, n_tokens: int, theta: Fl
 
 
 @inlined
-def _layer_sum(upper: Upper, theta: FloatArray, layer: int) -> float:
+def _layer_sum(upper: Upper, theta: FloatArray, layer: int, s: Scratch) -> float:
     """Sum of theta over the topics of layer index ``layer``; r above the top."""
-    total = 0.0
     if layer == len(upper.widths):
-        for k in range(len(upper.r)):
-            total += upper.r[k]
-        return total
+        return s.r_total
+    total = 0.0
     begin = upper.first[layer]
     for k in range(begin, begin + upper.widths[layer]):
         total += theta[k]

@@ -331,7 +331,7 @@ def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[St
     r = simplex.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
     state = state._replace(t=np.array(t), phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
     house.sampler.redraw(house.globals_of(state), Address(seed, streams.REDRAW, t), docs, local, got.counts)
-    tokens = int(docs.counts.sum())
+    tokens = len(local.topics) or int(docs.counts.sum())
     return _with_locals(state, local), Info((), float("nan"), tokens, tokens * (plan.burn_in + 1), events)
 
 

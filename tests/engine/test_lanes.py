@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from engine import lanes, tokens
+from engine.slots import NOWHERE, make_slots
 
 RNG = np.random.default_rng(8)
 TABLE = RNG.random((5, 40))
@@ -97,7 +98,7 @@ def test_room_begins_with_a_cache_line_and_holds_zeros(n):
 def test_running_sums_over_slots_are_those_without_the_tokens_that_are_late(used):
     slots = some_slots(used)
     before = slots.tokens.copy()
-    total = tokens._sum_slots(TABLE, np.uint64(2), slots, np.uint64(used), tokens.NOWHERE, np.uint64(used - 1))
+    total = tokens._sum_slots(TABLE, np.uint64(2), slots, np.uint64(used), NOWHERE, np.uint64(used - 1))
     before[used - 1] -= 1.0
     assert np.array_equal(slots.tokens, before)
     expected = np.cumsum(TABLE[2, slots.topic[:used].astype(int)] * before[:used])
@@ -108,7 +109,7 @@ def test_running_sums_over_slots_are_those_without_the_tokens_that_are_late(used
 @pytest.mark.parametrize("used", [1, 7, 8, 9, 16, 21])
 def test_every_slot_is_found_where_its_mass_lies_with_the_late_token_or_without(used):
     slots = some_slots(used)
-    tokens._sum_slots(TABLE, np.uint64(2), slots, np.uint64(used), tokens.NOWHERE, tokens.NOWHERE)
+    tokens._sum_slots(TABLE, np.uint64(2), slots, np.uint64(used), NOWHERE, NOWHERE)
     for latest in range(used):
         extra = TABLE[2, int(slots.topic[latest])]
         ends = slots.sums[:used] + extra * (np.arange(used) >= latest)
@@ -120,7 +121,7 @@ def test_every_slot_is_found_where_its_mass_lies_with_the_late_token_or_without(
 
 
 def some_slots(used):
-    slots = tokens.make_slots(40)
+    slots = make_slots(40)
     slots.topic[:used] = RNG.permutation(40)[:used]
     slots.tokens[:used] = RNG.integers(1, 6, used)
     return slots
