@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import upper as above
-from engine.augment import crt, expected_crt, gamma, log_factorial, truncated_bessel, truncated_poisson
+from engine.augment import crt, expected_crt, gamma
 from engine.contract import Array, FloatArray
 from engine.gibbs import COUNTS, RATES, Address, Outcome, Plan, Tables, start_locals
 from engine.jit import compiled
+from engine.latent import log_factorial, truncated_bessel, truncated_poisson
 from engine.streams import Stream, stream, uniform
 from engine.tokens import Globals
 from engine.upper import Hyper, Scratch, Upper
