@@ -40,7 +40,7 @@ class Classes:
         self._context = context
         self._read: _Read | None = None
         self._asked: tuple[int, int] | None = None
-        self.board = Board(heard=self._hear, sheets=["classes"])
+        self.board = Board(heard=self._hear, sheets=["explore", "classes"])
         context.view.param.watch(self._on_view, _SHOWN)
         context.on_tick(self._on_tick)
         self._fetch()
@@ -72,7 +72,9 @@ class Classes:
             self._draw()
         elif self._asked != key:
             self._asked = key
-            self.board.html = waiting("Predicting the class of every labelled test document …")
+            self.board.html = waiting(
+                "Predicting the class of every labelled test document: some seconds for thousands, once a snapshot …"
+            )
             self._context.later(partial(self._work, *key), self._take)
 
     def _work(self, run: int, snapshot: int) -> _Read:

@@ -50,17 +50,26 @@ class Told(NamedTuple):
 def class_report(told: Told) -> str:
     """Write the page."""
     found = told.found
-    confused = _heat(found) if len(found.names) <= MOST_CELLS else _pairs(found)
-    pieces = (
-        _head(told),
-        _numbers(found),
-        f'<div class="cl-two">{_classes(told)}{_calibration(found)}</div>{confused}'
-        if len(found.names) > _FEW
-        else f'<div class="cl-two"><div class="cl-stack">{_classes(told)}{confused}</div>{_calibration(found)}</div>',
-        f'<div class="cl-two">{_carried(found)}{_telling(told)}</div>',
-        _misled(told),
-    )
+    body = _few(told) if len(found.names) <= _FEW else _many(told)
+    pieces = (_head(told), _numbers(found), *body, _misled(told))
     return f'<div class="tp-page-in cl-page">{"".join(pieces)}</div>'
+
+
+def _few(told: Told) -> list[str]:
+    """Everything that is wide and low in one column, the calibration beside it."""
+    found = told.found
+    left = f"{_classes(told)}{_heat(found)}{_carried(found)}{_telling(told)}"
+    return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_calibration(found)}</div></div>']
+
+
+def _many(told: Told) -> list[str]:
+    """The table of all pairs across the page, or the most frequent mistakes where it would be too large."""
+    found = told.found
+    return [
+        f'<div class="cl-two">{_classes(told)}{_calibration(found)}</div>',
+        _heat(found) if len(found.names) <= MOST_CELLS else _pairs(found),
+        f'<div class="cl-two">{_carried(found)}{_telling(told)}</div>',
+    ]
 
 
 def waiting(sentence: str, *, over: bool = False) -> str:
