@@ -11,6 +11,7 @@ from app.board import Board, Message
 from app.export import trees
 from app.frame import Frame, identity, parse_identity
 from app.pages import explore_reading as reading
+from app.pages.explore_files import hand_over
 from app.pages.ghosts import Ghosts, Pruned
 from app.session import DEFAULTS, DIRECTIONS, PARTS, Context
 from app.theme import style
@@ -21,7 +22,6 @@ from app.views.find import find_topics
 from app.views.ghost import WAITING, ghost_detail, pruned_since
 from app.views.layout import WIDE
 from app.views.outline import tree_outline
-from app.views.palette import LIGHT
 from app.views.picture import Choice, Drawing, caption, draw, first_roots
 from app.views.text import escape
 from app.views.tree_view import TreeView
@@ -376,20 +376,9 @@ class Explorer:
             self._put(page="documents", documents=(int(number),), trail=(), tab="")
 
     def _save(self, form: str) -> None:
-        frame = self._frame
-        if frame is None:
-            return
-        choice = self.choice
-        name = f"topiary-run-{frame.run}-minibatch-{frame.minibatch}.{form}"
-        if form in ("png", "svg"):  # the picture on screen, in the colours of paper
+        if self._frame is not None:
             previous = self._drawing.layout.order() if self._drawing else None
-            picture = draw(frame, choice, theme=LIGHT, aspect=self._aspect, previous=previous)
-            if form == "svg":
-                self._tree.hand_over(name, picture.svg)
-            else:
-                self._tree.hand_over_picture(name, picture.svg, picture.layout.width, picture.layout.height)
-        elif form in trees.formats():
-            self._tree.hand_over(name, trees.render(frame, choice, form))
+            hand_over(self._tree, self._frame, self.choice, form, aspect=self._aspect, previous=previous)
 
 
 def _ordered(identities: tuple[str, ...]) -> list[Node]:
