@@ -18,6 +18,7 @@ from engine.streams import LABELS, generator, stream
 
 LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
+GAIN = 2.0  # softplus is half as steep as its input at 0
 
 
 class Lesson(NamedTuple):
@@ -61,16 +62,20 @@ class Classifier(NamedTuple):
     seed: int = 0
 
     def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
-        """Weights where training starts: Glorot normal; the last layer at 0 with a small spread."""
+        """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
+
+        A softplus is never negative and half as steep as its input at 0: signals would fade into what is common to
+        all documents.  So random weights are ``GAIN`` times Glorot's, and those of a unit sum to 0.
+        """
         rng = generator(seed, LABELS)
         weights: list[FloatArray] = []
-        shapes = [] if not self.hidden else [(k, k) for k in widths]
         wide = sum(widths)
+        for k in widths if self.hidden else ():
+            weights += [GAIN * np.eye(k), np.zeros(k)]
         for width in self.hidden:
-            shapes.append((wide, width))
+            table = rng.normal(0.0, GAIN * np.sqrt(2.0 / (wide + width)), (wide, width))
+            weights += [table - table.mean(axis=0), np.zeros(width)]
             wide = width
-        for rows, width in shapes:
-            weights += [rng.normal(0.0, np.sqrt(2.0 / (rows + width)), (rows, width)), np.zeros(width)]
         last = (wide, self.n_classes)
         return (*weights, np.zeros(last), np.full(last, START_SPREAD), np.zeros(self.n_classes))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine import models
+from engine import classifier, models
 from engine.classifier import START_SPREAD, Classifier, softmax
 from engine.contract import Batch, Facts, flatten
 
@@ -189,3 +189,16 @@ def test_a_wide_network_stays_alive_where_labels_are_missing():
     kernel, state = trained("sdatm", 150, batch, **labels)
     fresh, subject = labelled(seed=1)
     assert np.mean(kernel.predict(4, state, fresh).argmax(axis=1) == subject) > 0.9
+
+
+def test_a_network_that_has_learned_nothing_tells_documents_apart():
+    """Beside what all documents share, as much signal leaves the network as topics bring in."""
+    kind = Classifier(3, (400, 200), 1.0, 0, 0, 1e-3, 10)
+    widths = (60, 30)
+    rng = np.random.default_rng(2)
+    theta = [rng.gamma(0.2, 5.0, size=(50, k)) for k in widths]
+    inputs = classifier.features(theta, np.ones((50, 2)))
+    last = classifier._forward(kind.initial(3, widths), inputs)[-1][0]
+    shared = np.abs(last.mean(axis=0)).mean()
+    assert last.std(axis=0).mean() > 0.4 * shared
+    assert last.std(axis=0).mean() > 0.5 * np.concatenate(inputs, axis=1).std(axis=0).mean()
