@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import augment, schedule, simplex, streams, topics, widths
+from engine import augment, dirichlet, schedule, simplex, streams, topics, widths
 from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.gibbs import THETA, Address, Plan
 from engine.jit import compiled
@@ -322,7 +322,7 @@ def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[St
         plan = house.plan(state)._replace(collect=1)
     got = house.sampler.collect(house.globals_of(state), Address(seed, streams.LOCAL, t), docs, local, plan, 1.0)
     phi = tuple(
-        simplex.dirichlet(table, eta, seed, t, layer, pool)
+        dirichlet.draw(table, eta, seed, t, layer, pool)
         for layer, (table, eta) in enumerate(zip(got.tables, config.etas(len(state.phi)), strict=True))
     )
     gamma0, c0 = float(state.gamma0), float(state.c0)

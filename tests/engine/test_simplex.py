@@ -7,7 +7,7 @@ import pytest
 from drawing import RARE, chi_square, ks, log_gamma_cdf
 from scipy import stats
 
-from engine import simplex
+from engine import dirichlet, simplex
 from engine.augment import TINY, whole_root
 from engine.pool import Pool
 from engine.streams import SHAPES, TOPICS, stream
@@ -70,7 +70,7 @@ def test_a_dirichlet_draw_is_gammas_divided_by_their_sum(eta):
     gammas = np.empty(counts.shape)
     for v in range(len(counts)):
         gammas[v] = plain_gammas(naive.Stream(*stream(9, TOPICS, 2, ROW + v)), eta, counts[v])
-    np.testing.assert_allclose(simplex.dirichlet(counts, eta, 9, 2, 1, ONE), gammas / gammas.sum(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(dirichlet.draw(counts, eta, 9, 2, 1, ONE), gammas / gammas.sum(axis=0), rtol=1e-10)
 
 
 def plain_gammas(rng, eta, counts):
@@ -91,7 +91,7 @@ def test_entries_without_counts_follow_their_gamma_on_the_log_scale(eta):
     """Against a sum made large by counts, phi_v / phi_1 is a ratio of gammas: its logarithm reaches far down."""
     n = 4_000 if numba.config.DISABLE_JIT else 100_000
     counts = np.vstack([np.zeros(n), np.full(n, 1e12)])
-    phi = simplex.dirichlet(counts, eta, 21, 1, 0, ONE)
+    phi = dirichlet.draw(counts, eta, 21, 1, 0, ONE)
     assert ks(np.log(phi[0]) + np.log(1e12), log_gamma_cdf(eta)) > RARE
 
 
@@ -99,8 +99,8 @@ def test_columns_that_underflow_are_the_same_draws_as_logarithms():
     root, eta, counts = 5_000, 1.0 / 5_000, np.zeros((40, 30), np.int64)
     assert whole_root(eta) == root
     values = np.empty(counts.shape)
-    simplex._gammas(counts, eta, root, 4, 1, 0, values, 0, 1, np.zeros((1, 30)))
-    logs = simplex._log_gammas(counts, eta, root, 4, 1, 0, np.arange(30))
+    dirichlet._gammas(counts, eta, root, 4, 1, 0, values, 0, 1, np.zeros((1, 30)))
+    logs = dirichlet._log_gammas(counts, eta, root, 4, 1, 0, np.arange(30))
     seen = values > TINY
     assert seen.any()
     assert not seen.all()
@@ -198,7 +198,7 @@ def test_the_noise_of_a_step_lies_in_the_hyperplane_with_covariance_diag_phi_min
 
 def test_dirichlet_draws_have_beta_marginals():
     counts = np.repeat(np.array([[0], [3], [11], [1]]), 20_000, axis=1)
-    phi = simplex.dirichlet(counts, 0.05, 3, 1, 0, ONE)
+    phi = dirichlet.draw(counts, 0.05, 3, 1, 0, ONE)
     np.testing.assert_allclose(phi.sum(axis=0), 1.0, rtol=1e-12)
     for row, n in zip(phi, counts[:, 0], strict=True):
         assert ks(row, stats.beta(n + 0.05, 15.2 - n - 0.05).cdf) > RARE / 4
@@ -206,7 +206,7 @@ def test_dirichlet_draws_have_beta_marginals():
 
 def test_dirichlet_draws_have_the_exact_covariance():
     counts = np.repeat(np.array([[0], [3], [11], [1]]), 40_000, axis=1)
-    phi = simplex.dirichlet(counts, 0.3, 5, 1, 0, ONE)
+    phi = dirichlet.draw(counts, 0.3, 5, 1, 0, ONE)
     mean, covariance = exact(counts[:, 0], 0.3)
     error = np.sqrt(np.diag(covariance) / phi.shape[1])
     assert (np.abs(phi.mean(axis=1) - mean) / error).max() < stats.norm.isf(RARE / 8)
@@ -215,7 +215,7 @@ def test_dirichlet_draws_have_the_exact_covariance():
 
 def test_a_dirichlet_of_vanishing_eta_is_a_fair_choice_of_one_corner():
     eta = 1e-6
-    phi = simplex.dirichlet(np.zeros((5, 10_000), np.int64), eta, 3, 1, 0, ONE)
+    phi = dirichlet.draw(np.zeros((5, 10_000), np.int64), eta, 3, 1, 0, ONE)
     assert (phi.max(axis=0) > 0.99).mean() > 0.999
     assert chi_square(phi.argmax(axis=0), np.full(5, 0.2)) > RARE
 
@@ -257,7 +257,7 @@ def test_moves_are_the_same_bits_for_any_number_of_threads(n_threads):
     assert np.array_equal(
         simplex.sgrld(phi, counts, 0.05, 0.01, 1, 2, 1, ONE), simplex.sgrld(phi, counts, 0.05, 0.01, 1, 2, 1, pool)
     )
-    assert np.array_equal(simplex.dirichlet(counts, 0.05, 1, 2, 1, ONE), simplex.dirichlet(counts, 0.05, 1, 2, 1, pool))
+    assert np.array_equal(dirichlet.draw(counts, 0.05, 1, 2, 1, ONE), dirichlet.draw(counts, 0.05, 1, 2, 1, pool))
     assert np.array_equal(simplex.normalised(counts, ONE), simplex.normalised(counts, pool))
 
 
@@ -266,7 +266,7 @@ def test_moves_leave_their_arguments_alone():
     copies = phi.copy(), counts.copy()
     simplex.langevin(phi, counts, 0.05, counts.sum(axis=0), 0.5, 1, 2, 1, ONE)
     simplex.sgrld(phi, counts, 0.05, 0.5, 1, 2, 1, ONE)
-    simplex.dirichlet(counts, 0.05, 1, 2, 1, ONE)
+    dirichlet.draw(counts, 0.05, 1, 2, 1, ONE)
     simplex.normalised(phi, ONE)
     assert np.array_equal(phi, copies[0])
     assert np.array_equal(counts, copies[1])
