@@ -224,7 +224,7 @@ class Sampler(NamedTuple):
 
 def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:
     cells = (batch.words, batch.counts, batch.starts, batch.documents)
-    return gibbs.Documents(*cells, _tokens_of(batch), local.topics, local.theta, local.c)
+    return gibbs.Documents(*cells, tokens_of(batch), local.topics, local.theta, local.c)
 
 
 def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:
@@ -243,7 +243,7 @@ class _Seen(NamedTuple):
 _last_seen: list[_Seen] = []  # one at most: batch Gibbs sweeps the same documents at every step
 
 
-def _tokens_of(batch: Batch) -> Array:
+def tokens_of(batch: Batch) -> Array:
     """Where the tokens of every document begin, (documents + 1,): counted once for a batch that comes again."""
     for seen in _last_seen:
         if seen.starts() is batch.starts and seen.counts() is batch.counts:

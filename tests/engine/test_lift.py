@@ -12,7 +12,7 @@ from scipy import stats
 
 from engine import gibbs
 from engine.gibbs import Address
-from engine.local import LINKS, Sampler
+from engine.local import LINKS, Sampler, tokens_of
 from engine.pool import Pool
 from engine.streams import LOCAL, REDRAW
 from engine.upper import Hyper
@@ -146,3 +146,11 @@ def test_documents_without_words_leave_no_count():
     assert all((layer == 0).all() for layer in got.tables)
     assert (got.top == 0).all()
     assert got.q > 0
+
+
+def test_batches_met_in_turn_each_know_where_their_tokens_begin():
+    first, second = rows(np.array([[2, 1, 0], [0, 0, 3]]), 0), rows(np.array([[1, 0, 0], [4, 1, 1]]), 0)
+    again = first._replace(counts=first.counts * 2)  # the same starts, other counts
+    for docs, tokens in ((first, [0, 3, 6]), (second, [0, 1, 7]), (first, [0, 3, 6]), (again, [0, 6, 12])):
+        for _ in range(2):
+            assert tokens_of(docs).tolist() == tokens
