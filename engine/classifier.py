@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.augment import normal
 from engine.contract import Array, Batch, FloatArray
+from engine.corpus import thinned
 from engine.encoder import slope, softplus
 from engine.jit import compiled
 from engine.streams import LABELS, generator, stream
@@ -50,6 +51,8 @@ class Classifier(NamedTuple):
         Step size of the network's weights; the Gaussian layer moves faster than the encoder.
     n_documents : int
         Documents that share the divergence of the weights.
+    read : float
+        Share of the words of a document that are read while labels count.
     seed : int
     """
 
@@ -60,6 +63,7 @@ class Classifier(NamedTuple):
     ramp: int
     rate: float
     n_documents: int
+    read: float = 1.0
     seed: int = 0
 
     def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
@@ -83,6 +87,12 @@ class Classifier(NamedTuple):
     def share(self, t: int) -> float:
         """Weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp`` mini-batches."""
         return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
+
+    def reads(self, docs: Batch, t: int) -> Batch:
+        """What step ``t`` reads of its documents: another part of them each time, so that none is learned by heart."""
+        if self.read >= 1.0 or self.share(t) == 0.0:
+            return docs
+        return thinned(docs, self.read, self.seed, t)
 
     def rates(self, n_weights: int, last: float, slower: float) -> list[float]:
         """Step sizes of the weights: those of the network, which dies at large ones, then of the last layer.

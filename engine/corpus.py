@@ -151,6 +151,11 @@ def _minus(whole: Batch, part: Batch) -> Batch:
     return _keep(whole, rest)
 
 
+def thinned(whole: Batch, share: float, seed: int, step: int) -> Batch:
+    """The documents with every token kept with probability ``share``: Poisson counts again, of shorter documents."""
+    return _keep(whole, _thin(whole.starts, whole.counts, whole.documents, share, seed, step))
+
+
 def _keep(whole: Batch, counts: Array) -> Batch:
     """The cells of ``whole`` that still have a count."""
     kept = counts > 0
@@ -188,6 +193,18 @@ def _subtract(
                 return row
             rest[place] -= part_counts[cell]
     return -1
+
+
+@compiled
+def _thin(starts: Array, counts: Array, documents: Array, share: float, seed: int, step: int) -> Array:
+    kept = np.zeros_like(counts)
+    for row in range(len(documents)):
+        rng = streams.stream(seed, streams.SPLIT, step, documents[row])  # step 0 is the split itself
+        for cell in range(starts[row], starts[row + 1]):
+            for _ in range(np.int64(counts[cell])):
+                u, rng = streams.uniform(rng)
+                kept[cell] += u < share
+    return kept
 
 
 @compiled

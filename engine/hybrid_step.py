@@ -42,7 +42,8 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     config = at.config
     t = int(state.t) + 1
     state, events = hybrid.grown(at, seed, state)
-    learned = learn(at, seed, state, docs, head)
+    read = head.reads(docs, t) if head else docs
+    learned = learn(at, seed, state, read, head)
     moments = Moments(state.first, state.second)
     slower = 1.0 / math.sqrt(1.0 + t / DECAY)
     rate = config.learning_rate * slower
@@ -59,7 +60,7 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     if _own_slopes(at):
         slopes = [*learned.topics, learned.shapes]
         return _climb(at, moved, slopes, topic_rate), Info(sizes, learned.elbo, tokens, tokens, events)
-    got, draws = _counts(at, seed, state, docs, learned.theta, t)
+    got, draws = _counts(at, seed, state, (docs, read), learned.theta, t)
     if config.inference == "wai":
         state = _climb(at, moved, slopes_of(state, got, at.facts.n_documents), topic_rate)
     else:
@@ -180,8 +181,14 @@ def globals_of(at: House, state: State) -> Globals:
     return Globals(state.phi[0], base, np.empty((0, len(base))), pack(state.phi, state.r))
 
 
-def _counts(at: House, seed: int, state: State, docs: Batch, theta: list[FloatArray], t: int) -> tuple[Collected, int]:
-    """Counts that move Phi and r, times rho, and how often each token was drawn for them."""
+def _counts(
+    at: House, seed: int, state: State, batch: tuple[Batch, Batch], theta: list[FloatArray], t: int
+) -> tuple[Collected, int]:
+    """Counts that move Phi and r, times rho, and how often each token was drawn for them.
+
+    ``batch`` is the mini-batch, and what the encoder read of it to draw ``theta``.
+    """
+    docs, read = batch
     glob = globals_of(at, state)
     rho = at.facts.n_documents / len(docs.documents)
     parts, draws = [], 0
@@ -191,8 +198,9 @@ def _counts(at: House, seed: int, state: State, docs: Batch, theta: list[FloatAr
         parts.append(at.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho))
         draws += plan.burn_in + plan.collect
     if at.config.counts != "gibbs":
-        local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
-        parts.append(at.sampler.lift(glob, Address(seed, streams.REDRAW, t), docs, local, rho))
+        local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), read, theta)
+        unread = docs.counts.sum() / max(1, read.counts.sum())
+        parts.append(at.sampler.lift(glob, Address(seed, streams.REDRAW, t), read, local, rho * unread))
         draws += 1
     return (parts[0] if len(parts) == 1 else _mixed(*parts)), draws
 

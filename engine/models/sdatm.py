@@ -58,6 +58,13 @@ class Config(Settings):
     hidden: tuple[int, ...] = setting(
         (400, 200), label="Units of the network", help="Widths a_1 and a_2 of sDATM-N.", low=1, high=65535
     )
+    read_share: float = setting(
+        0.5,
+        label="Words read for labels",
+        help="Share of a document's words, drawn anew each time, read once labels count; 1: all, as the paper.",
+        low=0.01,
+        high=1,
+    )
     predict_samples: int = setting(
         50, label="Samples of a prediction", help="Draws of activations and weights averaged.", low=1, high=10**4
     )
@@ -85,7 +92,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 def _head(at: House, seed: int) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
     labels = (config.label_weight, config.label_start, config.label_ramp, config.label_rate)
-    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, seed)
+    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, config.read_share, seed)
 
 
 def _keep(at: House, state: State) -> dict[str, Array]:

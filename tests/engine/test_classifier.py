@@ -202,3 +202,26 @@ def test_a_network_that_has_learned_nothing_tells_documents_apart():
     shared = np.abs(last.mean(axis=0)).mean()
     assert last.std(axis=0).mean() > 0.4 * shared
     assert last.std(axis=0).mean() > 0.5 * np.concatenate(inputs, axis=1).std(axis=0).mean()
+
+
+def texts():
+    counts = np.random.default_rng(8).integers(1, 6, 4000).astype(np.int32)
+    words = np.tile(np.arange(200, dtype=np.int32), 20)
+    return Batch(words, counts, np.arange(0, 4001, 200), np.zeros(20, np.int32), np.arange(20))
+
+
+def test_while_labels_count_a_share_of_the_tokens_is_read_another_one_at_every_step():
+    """Binomial: 12,000 tokens; four standard deviations, false alarm 1 in 15,000."""
+    whole, kind = texts(), head(first=10, read=0.3)
+    assert kind.reads(whole, 10) is whole
+    assert head(first=10, read=1.0).reads(whole, 20) is whole
+    assert head(first=10, read=0.3, weight=0.0).reads(whole, 20) is whole
+    one, other = kind.reads(whole, 20), kind.reads(whole, 21)
+    tokens = whole.counts.sum()
+    for part in (one, other):
+        assert abs(part.counts.sum() - 0.3 * tokens) < 4 * np.sqrt(0.21 * tokens)
+        assert (part.counts > 0).all()
+        assert len(part.starts) == len(whole.starts)
+    assert one.counts.shape != other.counts.shape or (one.counts != other.counts).any()
+    again = kind.reads(whole, 20)
+    np.testing.assert_array_equal(one.counts, again.counts)
