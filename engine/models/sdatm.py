@@ -40,7 +40,7 @@ class Config(Settings):
         choices=("mixed", "encoder", "gibbs"),
     )
     label_weight: float = setting(
-        10.0, label="Weight of labels", help="Of a label's log-probability beside that of the words.", low=0, high=1e6
+        100.0, label="Weight of labels", help="Of a label's log-probability beside that of the words.", low=0, high=1e6
     )
     label_start: int = setting(
         500, label="Labels from mini-batch", help="Mini-batches without labels at first.", low=0, high=10**7
