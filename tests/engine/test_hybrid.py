@@ -9,6 +9,7 @@ from test_gibbs_oracles import bars, mismatch
 
 from engine import amortised, encoder, hybrid_step, models, schedule
 from engine.contract import Batch, Facts
+from engine.corpus import thinned
 from engine.local import Collected
 from engine.models import datm
 
@@ -133,12 +134,13 @@ def test_r_is_learnt_where_the_prior_is_matched_and_one_where_it_is_the_papers(p
 
 
 def test_counts_of_a_mini_batch_stand_for_the_whole_corpus():
-    """rho = N / batch size: 50 documents, 9 of them here."""
+    """rho = N / batch size: 50 documents, 9 of them here; and where only a part of the words is read, as much more."""
     this = case(layers=(5, 4), counts="encoder")
     theta = hybrid_step.learn(this.at, 7, this.state, this.docs, None).theta
-    got, draws = hybrid_step._counts(this.at, 7, this.state, this.docs, theta, 4)
-    assert draws == 1
-    assert got.tables[0].sum() == pytest.approx(this.docs.counts.sum() * 50 / 9)
+    for read in (this.docs, thinned(this.docs, 0.5, 1, 4)):
+        got, draws = hybrid_step._counts(this.at, 7, this.state, (this.docs, read), theta, 4)
+        assert draws == 1
+        assert got.tables[0].sum() == pytest.approx(this.docs.counts.sum() * 50 / 9)
 
 
 def test_topics_take_a_langevin_step_of_their_own_size():
