@@ -3,28 +3,11 @@
 from types import SimpleNamespace
 
 import feed_samples
-import pytest
 
 from app.comparisons import other_seeds, same_but_seed, usual_partner
-from app.feed import Feed
 from app.pages import compare_reading as reading
 from app.session import View
 from store import matches, runs, snapshots
-from store.database import open_database
-
-
-@pytest.fixture
-def db(tmp_path):
-    database = open_database(tmp_path / "store.db")
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def feed(db):
-    made = Feed(db)
-    yield made
-    made.stop()
 
 
 def trained(db, seed, snapshot_seed, *, minibatches=(10, 40)):

@@ -4,10 +4,9 @@ from types import SimpleNamespace
 
 import feed_samples
 import numpy as np
-import pytest
 
 from app import measure
-from app.feed import Feed, Tick
+from app.feed import Tick
 from app.frame import identity
 from app.pages import explore_reading, ghosts
 from app.pages.explore import Explorer
@@ -15,23 +14,8 @@ from app.session import Context, View
 from engine.contract import Event
 from engine.tree import Node
 from store import events, runs, snapshots
-from store.database import open_database
 
 GONE = Node(1, 2)
-
-
-@pytest.fixture
-def db(tmp_path):
-    database = open_database(tmp_path / "store.db")
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def feed(db):
-    made = Feed(db)
-    yield made
-    made.stop()
 
 
 def full(seed=0):
