@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import adam, encoder, schedule, streams, topics, widths
+from engine import adam, diffusion, encoder, schedule, streams, topics, widths
 from engine.contract import Array, Event, Facts, FloatArray
 from engine.encoder import Shape
 from engine.local import LINKS, Sampler
@@ -96,6 +96,7 @@ class Settings:
     tau: float = schedule.delay_setting()
     kappa: float = schedule.decay_setting()
     scale_step: float = schedule.scale_setting()
+    simplex: str = diffusion.step_setting()
     gamma0: float = setting(1.0, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
     c0: float = setting(1.0, label="c_0", help="Rate of the prior of r.", low=1e-9)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from engine import adam, amortised, encoder, hybrid, schedule, simplex, streams
+from engine import adam, amortised, diffusion, encoder, hybrid, schedule, simplex, streams
 from engine.adam import Moments, Rows
 from engine.classifier import Classifier, Lesson
 from engine.contract import Batch, FloatArray, Info
@@ -173,10 +173,11 @@ def _softmax(logs: FloatArray) -> FloatArray:
     return np.asarray(raw / raw.sum(axis=0))
 
 
-def globals_of(at: House, state: State) -> Globals:
-    """The topics packed for the kernels, with every word's prior mass only where Gibbs sweeps need it."""
+def globals_of(at: House, state: State, *batches: Batch) -> Globals:
+    """The topics packed for the kernels, with the prior mass of the words that occur where Gibbs sweeps need it."""
     if at.config.refine or at.config.counts != "encoder":
-        return at.sampler.globals_of(state.phi, state.r)
+        words = np.unique(np.concatenate([docs.words for docs in batches]))
+        return at.sampler.globals_of(state.phi, state.r, words)
     base = np.ascontiguousarray(state.phi[1].T if len(state.phi) > 1 else state.r[None, :])
     return Globals(state.phi[0], base, np.empty((0, len(base))), pack(state.phi, state.r))
 
@@ -189,7 +190,7 @@ def _counts(
     ``batch`` is the mini-batch, and what the encoder read of it to draw ``theta``.
     """
     docs, read = batch
-    glob = globals_of(at, state)
+    glob = globals_of(at, state, docs)
     rho = at.facts.n_documents / len(docs.documents)
     parts, draws = [], 0
     if at.config.counts != "encoder":
@@ -227,13 +228,14 @@ def _diffuse(at: House, seed: int, state: State, got: Collected, t: int) -> tupl
         schedule.averaged(old, table.sum(axis=0), rate) for old, table in zip(state.scale, got.tables, strict=True)
     )
     top_scale = schedule.averaged(state.top_scale, np.array(got.q), rate)
+    move = diffusion.STEPS[config.simplex]
     phi = tuple(
-        simplex.langevin(state.phi[layer], table, config.eta, scale[layer], eps, seed, t, layer, at.sampler.pool)
+        move.topics(state.phi[layer], table, config.eta, scale[layer], eps, seed, t, layer, at.sampler.pool)
         for layer, table in enumerate(got.tables)
     )
     r = state.r
     if config.prior == "matched":
-        r = simplex.shapes_step(r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
+        r = move.shapes(r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
     least = simplex.LEAST_SCALE
     sizes = (*(eps / np.maximum(m, least) for m in scale), eps / np.maximum(top_scale, least)[None])
     return state._replace(phi=phi, r=r, scale=scale, top_scale=top_scale), sizes

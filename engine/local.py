@@ -72,12 +72,16 @@ class Sampler(NamedTuple):
     expected: bool
     pool: Pool
 
-    def globals_of(self, phi: tuple[FloatArray, ...], r: FloatArray) -> Globals:
-        """Pack topics for the kernels; ``phi[0]`` is shared, not copied."""
+    def globals_of(self, phi: tuple[FloatArray, ...], r: FloatArray, words: Array | None = None) -> Globals:
+        """Pack topics for the kernels; ``phi[0]`` is shared, not copied.
+
+        ``words`` are the different words of the documents they are for: the prior of others is not weighed.
+        """
         base = np.ascontiguousarray(phi[1].T if len(phi) > 1 else r[None, :])
         prior = priors.room(phi[0] if self.collapsed else phi[0][:0], base)
-        parts = chunks(len(prior), self.pool.n_threads)
-        self.pool.run(priors.weigh_words, [(phi[0], base, prior, a, b) for a, b in parts])
+        weighed = np.arange(len(phi[0])) if words is None else words
+        parts = chunks(len(weighed), self.pool.n_threads) if self.collapsed else []
+        self.pool.run(priors.weigh_words, [(phi[0], base, prior, weighed, a, b) for a, b in parts])
         return Globals(phi[0], base, prior, pack(phi, r))
 
     def fresh(self, glob: Globals, batch: Batch, address: Address) -> Locals:

@@ -14,32 +14,45 @@ from engine.upper import EIGHT, NONE, ONE, place
 
 
 def room(phi: FloatArray, base: FloatArray) -> FloatArray:
-    """Room for the prior masses of all words: a column for every topic of layer 2, or for every block of eight."""
-    return np.empty((phi.shape[0], -(-phi.shape[1] // 8) if len(base) == 1 else len(base)))
+    """Room for the prior masses of all words: a column for every topic of layer 2, or for every block of eight.
+
+    Memory is taken where it is written: words that are not weighed cost nothing.
+    """
+    return np.zeros((phi.shape[0], -(-phi.shape[1] // 8) if len(base) == 1 else len(base)))
 
 
 @compiled
-def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, begin: int, end: int) -> None:
-    """Fill rows ``begin:end`` of ``prior``, each in the same order whatever the threads."""
+def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
+    """Fill the rows ``words[begin:end]`` of ``prior``, each in the same order whatever the threads."""
     if base.shape[0] == 1:
-        _add_up_blocks(phi, base, prior, begin, end)
+        _add_up_blocks(phi, base, prior, words, begin, end)
         return
-    n_topics, n_columns = phi.shape[1], base.shape[0]
     turned = np.ascontiguousarray(base.T)
-    for v in range(begin, end):
-        row = prior[v]
-        row[:] = 0.0
-        for k in range(n_topics):
-            weight = phi[v, k]
-            for c in range(n_columns):
-                row[c] += weight * turned[k, c]
+    for i in range(begin, end):
+        _weigh(phi[words[i]], turned, prior[words[i]])
 
 
 @inlined
-def _add_up_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, begin: int, end: int) -> None:
+def _weigh(weights: FloatArray, turned: FloatArray, row: FloatArray) -> None:
+    """``row = weights @ turned``, four topics at a time: the row is loaded and stored a quarter as often."""
+    n_topics, n_columns = turned.shape
+    row[:] = 0.0
+    whole = n_topics - n_topics % 4
+    for k in range(0, whole, 4):
+        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for i in range(n_columns):
+            row[i] += (a * turned[k, i] + b * turned[k + 1, i]) + (c * turned[k + 2, i] + d * turned[k + 3, i])
+    for k in range(whole, n_topics):
+        for i in range(n_columns):
+            row[i] += weights[k] * turned[k, i]
+
+
+@inlined
+def _add_up_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
     """Running sums of ``phi_vk r_k`` over blocks, added as :func:`pick_topic` adds them."""
     n = phi.shape[1]
-    for v in range(begin, end):
+    for i in range(begin, end):
+        v = words[i]
         reached = 0.0
         for block in range(prior.shape[1]):
             mass = 0.0

@@ -1,7 +1,7 @@
 """Work on tables of a layer's topics, (K_{l-1}, K_l) and C-contiguous, row by row and in blocks of rows.
 
-Row ``v`` of layer ``l`` owns the random stream ``(seed, TOPICS, step, (l, v))``, and column sums are sums of
-blocks of 64 rows added in block order, so that results are the same bits for any number of threads.
+Row ``v`` of layer ``l`` owns the random stream ``(seed, TOPICS, step, (l, v))``, or of another purpose, and column
+sums are sums of blocks of 64 rows added in block order, so that results are the same bits for any number of threads.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ _SMALL_TABLE = 16384  # below this many entries threads cost more than they save
 
 
 @inlined
-def row_stream(seed: int, step: int, layer: int, v: int) -> Stream:
+def row_stream(seed: int, step: int, layer: int, v: int, purpose: int = TOPICS) -> Stream:
     """The stream of row ``v`` of a layer."""
-    return stream(seed, TOPICS, step, (layer << _LAYER_SHIFT) + v)
+    return stream(seed, purpose, step, (layer << _LAYER_SHIFT) + v)
 
 
 def by_blocks(work: Callable[..., Any], arguments: tuple[Any, ...], shape: tuple[int, ...], pool: Pool) -> FloatArray:

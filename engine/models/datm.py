@@ -6,12 +6,11 @@ Weibull network (eq. 22 to 25), trained beside topics that move by TLASGR (Algor
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from engine import amortised, hybrid, hybrid_step, widths
-from engine.contract import Facts, Kernel, Topics
+from engine.contract import Batch, Facts, Kernel, Rates, Sweeps, Topics
 from engine.hybrid import Chain, Settings, State
 from engine.settings import SettingError
 
@@ -51,5 +50,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     )
 
 
-def _advance(at: hybrid.House, seed: int, state: State, *rest: Any) -> Any:
-    return amortised.advance(at, hybrid_step.globals_of(at, state), seed, state, *rest)
+def _advance(
+    at: hybrid.House, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Chain, Rates]:
+    glob = hybrid_step.globals_of(at, state, observed, scored)
+    return amortised.advance(at, glob, seed, state, chain, observed, scored, sweeps)

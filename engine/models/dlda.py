@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import augment, dirichlet, schedule, simplex, streams, topics, widths
+from engine import augment, diffusion, dirichlet, schedule, simplex, streams, topics, widths
 from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.gibbs import THETA, Address, Plan
 from engine.jit import compiled
@@ -85,12 +85,7 @@ class Config:
     tau: float = schedule.delay_setting()
     kappa: float = schedule.decay_setting()
     scale_step: float = schedule.scale_setting()
-    simplex: str = setting(
-        "clamp",
-        label="Back to the simplex",
-        help="clamp negative entries at 2.2e-16, or reflect them as the released code does (30 points worse).",
-        choices=("clamp", "reflect"),
-    )
+    simplex: str = diffusion.step_setting()
     grow: bool = widths.grow_setting()
     grow_every: int = widths.every_setting()
     prune_below: float = widths.below_setting()
@@ -173,9 +168,12 @@ class _Build(NamedTuple):
     sampler: Sampler
     packed: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
 
-    def globals_of(self, state: State) -> Globals:
+    def globals_of(self, state: State, words: Array | None = None) -> Globals:
+        """The topics packed, for documents that have only these ``words``, or for any."""
         if self.packed.get("phi") is not state.phi or self.packed.get("r") is not state.r:
-            glob = self.sampler.globals_of(state.phi, state.r)
+            glob = self.sampler.globals_of(state.phi, state.r, words)
+            if words is not None:
+                return glob
             self.packed.update(phi=state.phi, r=state.r, glob=glob)
         return self.packed["glob"]  # type: ignore[return-value]
 
@@ -353,7 +351,7 @@ def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple
     """One mini-batch of SG-MCMC: local sweeps, the running averages M, then Phi and r (section 3)."""
     config = house.config
     state, events = _grown(house, seed, state)
-    glob = house.globals_of(state)
+    glob = house.globals_of(state, np.unique(docs.words))
     t = int(state.t) + 1
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
     rho = house.facts.n_documents / len(docs.documents)
@@ -367,7 +365,8 @@ def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple
     top_scale = schedule.averaged(state.top_scale, np.array(got.q), rate)
     used = _used_scales(config, scale)
     phi, expanded = _move(house, seed, state, got, used, eps, t)
-    r = simplex.shapes_step(state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
+    walk = diffusion.STEPS[config.simplex].shapes
+    r = walk(state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
     tokens = int(docs.counts.sum())
     sizes = (
         *(eps / np.maximum(m, simplex.LEAST_SCALE) for m in used),
@@ -405,10 +404,9 @@ def _move(
             for layer, (table, eta) in layers
         )
         return tuple(simplex.normalised(table, pool) for table in expanded), expanded
-    reflect = config.simplex == "reflect"
+    move = diffusion.STEPS[config.simplex].topics
     phi = tuple(
-        simplex.langevin(state.phi[layer], table, eta, used[layer], eps, seed, t, layer, pool, reflect=reflect)
-        for layer, (table, eta) in layers
+        move(state.phi[layer], table, eta, used[layer], eps, seed, t, layer, pool) for layer, (table, eta) in layers
     )
     return phi, ()
 

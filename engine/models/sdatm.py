@@ -6,13 +6,12 @@ inference" (TPAMI 2020), section III.  DATM with a Bayesian classifier on the ac
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from engine import amortised, hybrid, hybrid_step
 from engine.classifier import Classifier
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Topics
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Rates, Sweeps, Topics
 from engine.encoder import PER_LAYER
 from engine.hybrid import Chain, House, Settings, State
 from engine.settings import setting
@@ -120,5 +119,8 @@ def _predict(at: House, seed: int, state: State, docs: Batch) -> FloatArray:
     return chances / at.config.predict_samples
 
 
-def _advance(at: House, seed: int, state: State, *rest: Any) -> Any:
-    return amortised.advance(at, hybrid_step.globals_of(at, state), seed, state, *rest)
+def _advance(
+    at: House, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Chain, Rates]:
+    glob = hybrid_step.globals_of(at, state, observed, scored)
+    return amortised.advance(at, glob, seed, state, chain, observed, scored, sweeps)

@@ -223,8 +223,8 @@ def test_no_two_draws_of_a_refined_sample_share_their_random_numbers(monkeypatch
     for name in ("assign", "rate"):
         monkeypatch.setattr(Sampler, name, _recording(getattr(Sampler, name), used))
     monkeypatch.setattr(amortised, "noise_of", _recording(amortised.noise_of, used))
-    glob = hybrid_step.globals_of(this.at, this.state)
     scored = rows(counts(2))
+    glob = hybrid_step.globals_of(this.at, this.state, this.docs, scored)
     chain = hybrid.Chain(np.array(0))
     amortised.advance(this.at, glob, 7, this.state, chain, this.docs, scored, Sweeps(0, 3))
     assert len(used) == 9
