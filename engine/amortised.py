@@ -49,7 +49,8 @@ def tables(docs: Batch, rows: int) -> Iterator[tuple[int, int, Batch]]:
 
 def place(at: House, state: State, docs: Batch, prior: Prior, noise: Any) -> Tape:
     """Encode one table of documents and draw their activations; ``noise(layer)``, or None for means."""
-    hidden = encoder.read(state.weights, len(state.phi), docs, 0, len(docs.documents))
+    values = encoder.inputs(docs, state.spread, int(state.met))
+    hidden = encoder.read(state.weights, len(state.phi), docs, values, 0, len(docs.documents))
     return encoder.forward(at.config.shape, state.weights, hidden, prior, noise)
 
 
@@ -108,7 +109,8 @@ def draws(
     for first, last, part in tables(docs, ROWS):
         table = _filled(part)
         prior = prior_of(at, state, table)
-        hidden = encoder.read(state.weights, len(state.phi), table, 0, ROWS)
+        values = encoder.inputs(table, state.spread, int(state.met))
+        hidden = encoder.read(state.weights, len(state.phi), table, values, 0, ROWS)
         yield first, last, table, _draws_of(at, seed, state, table, prior, hidden, n_samples)
 
 

@@ -1,6 +1,6 @@
 """The document encoder of DATM: counts in, a posterior of every activation out, and its gradients back.
 
-Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)``, ``h^(l) = softplus(h^(l-1) W3 + b3)``,
+Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)`` (see :func:`inputs`), ``h^(l) = softplus(h^(l-1) W3 + b3)``,
 ``k^(l) = softplus(h^(l) W1 + b1)``, ``size^(l) = softplus(h^(l) W2 + b2)``; downwards (eq. 22) the posterior of
 theta^(l) has shape ``k^(l) + Phi^(l+1) theta^(l+1)``.  Counts stay sparse: the first product and its gradient
 touch the words that occur.  Weights are laid out (in, out), so that a word owns a row.
@@ -19,6 +19,8 @@ from engine.jit import compiled
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
 PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
 TINY = 1e-300
+GAIN = 4.0  # of the size heads' first weights
+LENGTH = 8.0  # of a document's inputs where they are weighed: that of 60 or 100 different words without weights
 
 
 class Shape(NamedTuple):
@@ -81,14 +83,18 @@ class Gradient(NamedTuple):
 
 
 def initial(rng: np.random.Generator, n_words: int, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
-    """Weights where training starts: Glorot normal; heads start at shape and size about 1 (softplus(0.54))."""
+    """Weights where training starts: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
+
+    Units of a softplus differ little at first beside what they have in common.  So the size heads are ``GAIN`` times
+    Glorot's and their columns sum to 0: they tell documents apart from the start.
+    """
     weights: list[FloatArray] = []
     for below, width in itertools.pairwise((n_words, *layers)):
-        for rows, bias in ((below, 0.0), (width, 0.0), (width, 0.0)):
+        for rows, bias in ((below, 0.0), (width, 0.54), (width, 0.54)):
             weights.append(rng.normal(0.0, np.sqrt(2.0 / (rows + width)), (rows, width)))
             weights.append(np.full(width, bias))
-        weights[-1] += 0.54
-        weights[-3] += 0.54
+        size = weights[-2]
+        weights[-2] = GAIN * (size - size.mean(axis=0))
     return tuple(weights)
 
 
@@ -100,10 +106,27 @@ def pruned(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray,
     return (*weights[:-PER_LAYER], w3, b3[columns], w1[square], b1[columns], w2[square], b2[columns])
 
 
-def read(weights: tuple[FloatArray, ...], n_layers: int, batch: Batch, first: int, last: int) -> list[FloatArray]:
-    """h^(1) ... h^(L) of documents ``first:last``, one row each."""
+def inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
+    """h^(0) of every cell, (cells,): ``ln(1 + x)``, times how rare the word is where ``spread`` (V,) tells it.
+
+    ``spread`` counts the documents with each word among ``met`` ones.  Each document is then made ``LENGTH`` long:
+    what it is about stands out, how much it says does not.
+    """
+    values = np.log1p(docs.counts.astype(np.float64))
+    if not len(spread):
+        return values
+    values *= 1.0 + np.log((1.0 + met) / (1.0 + spread[docs.words]))
+    owners = np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
+    squares = np.bincount(owners, values * values, len(docs.documents))
+    return np.asarray(values * (LENGTH / np.sqrt(np.maximum(squares, TINY)))[owners])
+
+
+def read(
+    weights: tuple[FloatArray, ...], n_layers: int, batch: Batch, values: FloatArray, first: int, last: int
+) -> list[FloatArray]:
+    """h^(1) ... h^(L) of documents ``first:last``, one row each, from the ``values`` of :func:`inputs`."""
     pre = np.zeros((last - first, weights[0].shape[1]))
-    _gather(weights[0], batch.words, batch.counts, batch.starts, first, last, pre)
+    _gather(weights[0], batch.words, values, batch.starts, first, last, pre)
     hidden = [softplus(pre + weights[1])]
     for layer in range(1, n_layers):
         w, b = weights[PER_LAYER * layer : PER_LAYER * layer + 2]
@@ -215,24 +238,24 @@ def _backward_net(
 
 
 @compiled
-def _gather(table: FloatArray, words: Array, counts: Array, starts: Array, first: int, last: int, out: Any) -> None:
-    """out[j] = sum_v ln(1 + x_jv) table[v]."""
+def _gather(table: FloatArray, words: Array, values: Array, starts: Array, first: int, last: int, out: Any) -> None:
+    """out[j] = sum_v h_jv table[v]."""
     for j in range(first, last):
         row = out[j - first]
         for cell in range(starts[j], starts[j + 1]):
-            weight = np.log1p(np.float64(counts[cell]))
+            weight = values[cell]
             source = table[words[cell]]
             for k in range(len(row)):
                 row[k] += weight * source[k]
 
 
 @compiled
-def scatter(d_words: FloatArray, words: Array, counts: Array, starts: Array, rows: Array, out: FloatArray) -> None:
-    """out[rows[v]] += ln(1 + x_jv) d_words[j] for every word v present: the gradient of the first layer's rows."""
+def scatter(d_words: FloatArray, words: Array, values: Array, starts: Array, rows: Array, out: FloatArray) -> None:
+    """out[rows[v]] += h_jv d_words[j] for every word v present: the gradient of the first layer's rows."""
     for j in range(len(starts) - 1):
         source = d_words[j]
         for cell in range(starts[j], starts[j + 1]):
-            weight = np.log1p(np.float64(counts[cell]))
+            weight = values[cell]
             row = out[rows[words[cell]]]
             for k in range(len(row)):
                 row[k] += weight * source[k]

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import adam, diffusion, encoder, schedule, streams, topics, widths
-from engine.contract import Array, Event, Facts, FloatArray
+from engine.contract import Array, Batch, Event, Facts, FloatArray
 from engine.encoder import Shape
 from engine.local import LINKS, Sampler
 from engine.pool import Pool
-from engine.settings import check, setting
+from engine.settings import SettingError, check, setting
 from engine.upper import Hyper
 from engine.widths import Rule
 
@@ -34,6 +34,12 @@ class Settings:
         advanced=False,
     )
     batch_size: int = setting(200, label="Mini-batch size", help="Documents per mini-batch.", low=1, high=10**7)
+    inputs: str = setting(
+        "log",
+        label="Input of the encoder",
+        help="log: ln(1 + count), as the paper; tfidf: times how rare a word is, all documents of one length.",
+        choices=("log", "tfidf"),
+    )
     learning_rate: float = setting(
         5e-3,
         label="Encoder step size",
@@ -102,6 +108,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.inputs == "tfidf" and self.prior == "paper":
+            raise SettingError("inputs tfidf needs prior matched, which tells the encoder how long a document is")
 
     @property
     def shape(self) -> Shape:
@@ -115,7 +123,8 @@ class State(NamedTuple):
 
     ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``names`` and ``born`` as in
     :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and
-    ``top_scale`` () the M^(L+1); ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 a layer), then those of a
+    ``top_scale`` () the M^(L+1); ``spread`` (V,) how many of the first ``met`` () int64 documents had each word, or
+    (0,) where inputs are not weighed by it; ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 a layer), then those of a
     classifier, with Adam's ``first`` and ``second`` moments and the steps that these have ``moved`` () int64;
     ``topic_first``, ``topic_second`` Adam's moments of
     ln Phi and ln r where gradients move them (WAI), else none.
@@ -128,6 +137,8 @@ class State(NamedTuple):
     born: Array
     scale: tuple[FloatArray, ...]
     top_scale: FloatArray
+    spread: FloatArray
+    met: Array
     weights: tuple[FloatArray, ...]
     moved: Array
     first: tuple[FloatArray, ...]
@@ -172,6 +183,8 @@ def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
         born=np.array(0 if rule else widths.SETTLED, dtype=np.int64),
         scale=tuple(np.zeros(width) for width in layers),
         top_scale=np.array(0.0),
+        spread=_spread(at),
+        met=np.array(0, dtype=np.int64),
         weights=(*weights, *extra),
         moved=np.array(0, dtype=np.int64),
         first=(),
@@ -180,6 +193,18 @@ def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
         topic_second=(),
     )
     return _with_moments(at, state)
+
+
+def _spread(at: House) -> FloatArray:
+    return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
+
+
+def acquainted(at: House, state: State, docs: Batch) -> State:
+    """In how many documents each word occurs, counted over as many documents as the corpus has."""
+    if not len(state.spread) or int(state.met) >= at.facts.n_documents:
+        return state
+    seen = np.bincount(docs.words, minlength=len(state.spread))
+    return state._replace(spread=state.spread + seen, met=np.array(state.met + len(docs.documents)))
 
 
 def rule_of(config: Any) -> Rule | None:
@@ -203,6 +228,7 @@ def _with_moments(at: House, state: State) -> State:
 def keep(state: State) -> dict[str, Array]:
     """What a snapshot keeps beside the topics: the weights, the running averages M and the schedule's place."""
     kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.kept(state.names, state.born)
+    kept |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
     kept |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
     return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
 
@@ -217,7 +243,7 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
     )
     ours = "scale.0" in arrays
     t = int(arrays["t"]) if ours else 0
-    zeros = tuple(np.zeros(width) for width in layers)
+    zeros, nothing = tuple(np.zeros(width) for width in layers), _spread(at)
     names, born = widths.restored(arrays, phi, t, rule_of(at.config))
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
     state = State(
@@ -228,6 +254,8 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
         born=born,
         scale=scale,
         top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
+        spread=np.asarray(arrays.get("spread", nothing) if len(nothing) else nothing, dtype=np.float64),
+        met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
         weights=weights,
         moved=np.array(0, dtype=np.int64),
         first=(),

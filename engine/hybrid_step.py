@@ -41,7 +41,7 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     """One mini-batch: encode, draw, move the encoder, then Phi and r under the draw."""
     config = at.config
     t = int(state.t) + 1
-    state, events = hybrid.grown(at, seed, state)
+    state, events = hybrid.grown(at, seed, hybrid.acquainted(at, state, docs))
     read = head.reads(docs, t) if head else docs
     learned = learn(at, seed, state, read, head)
     moments = Moments(state.first, state.second)
@@ -89,7 +89,8 @@ def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | No
         lesson = head.learn(state.weights[PER_LAYER * len(theta) :], tape.theta, prior.sizes, part, t) if head else None
         gradient, bound = _differentiate(at, state, tape, prior, likely, lesson, weight)
         elbo += bound - float(gammaln(part.counts + 1.0).sum())
-        encoder.scatter(gradient.words, part.words, part.counts, part.starts, places, words)
+        values = encoder.inputs(part, state.spread, int(state.met))
+        encoder.scatter(gradient.words, part.words, values, part.starts, places, words)
         own = [*gradient.weights, *(lesson.gradient if lesson else [])]
         total = [total[0], *(a + b for a, b in zip(total[1:], own, strict=True))]
         for whole, layer in zip(theta, tape.theta, strict=True):

@@ -11,6 +11,7 @@ from engine.contract import Facts, Sweeps
 from engine.gibbs import Address
 from engine.local import Sampler
 from engine.models import datm
+from engine.settings import SettingError
 
 # ------------------------------------------------------------------ softplus
 
@@ -44,9 +45,62 @@ def test_hidden_layers_are_the_plain_ones_for_any_stretch_of_documents():
         w, b = this.state.weights[PER_LAYER * layer : PER_LAYER * layer + 2]
         hidden.append(softplus(hidden[-1] @ w + b))
     for first, last in ((0, 9), (2, 5), (4, 4)):
-        got = encoder.read(this.state.weights, 3, this.docs, first, last)
+        got = encoder.read(this.state.weights, 3, this.docs, np.log1p(this.docs.counts), first, last)
         for one, plain in zip(got, hidden[1:], strict=True):
             np.testing.assert_allclose(one, plain[first:last], rtol=1e-12)
+
+
+def test_inputs_are_logarithms_or_weighed_by_rarity_and_of_one_length():
+    docs, table = rows(counts()), counts()
+    np.testing.assert_array_equal(encoder.inputs(docs, np.zeros(0), 0), np.log1p(docs.counts))
+    spread = (table > 0).sum(axis=0).astype(float)
+    weighed = np.log1p(table) * (1.0 + np.log((1.0 + len(table)) / (1.0 + spread)))
+    lengths = np.sqrt((weighed**2).sum(axis=1, keepdims=True))
+    wanted = np.divide(8.0 * weighed, lengths, out=np.zeros_like(weighed), where=lengths > 0)
+    owners = np.repeat(np.arange(len(table)), np.diff(docs.starts))
+    got = encoder.inputs(docs, spread, len(table))
+    np.testing.assert_allclose(got, wanted[owners, docs.words], rtol=1e-12)
+    assert not np.allclose(got, encoder.inputs(docs, spread[::-1].copy(), len(table)))
+
+
+def test_words_are_counted_over_one_pass_of_the_documents():
+    this = case(inputs="tfidf")
+    state = this.state._replace(spread=np.zeros(V), met=np.array(0))
+    seen = (dense(this.docs) > 0).sum(axis=0)
+    for _ in range(10):  # 9 documents a batch, 50 in the corpus
+        state = hybrid.acquainted(this.at, state, this.docs)
+    assert int(state.met) == 54
+    np.testing.assert_array_equal(state.spread, 6 * seen)
+    kept = hybrid.keep(state)
+    again = hybrid.restore(this.at, 1, {name: np.asarray(value) for name, value in kept.items()} | phi_of(state))
+    assert int(again.met) == 54
+    np.testing.assert_array_equal(again.spread, state.spread)
+    plain = case()
+    assert hybrid.acquainted(plain.at, plain.state, plain.docs) is plain.state
+    assert "spread" not in hybrid.keep(plain.state)
+
+
+def phi_of(state):
+    return {f"phi.{layer}": table for layer, table in enumerate(state.phi)} | {"r": state.r}
+
+
+def test_the_gradient_of_weighed_inputs_is_that_of_finite_differences():
+    this = case(layers=(5, 4), inputs="tfidf", kl_weight=1.0, kl_warm_up=0)
+    state = this.state._replace(spread=np.arange(V) % 7.0, met=np.array(9))
+    got = hybrid_step.learn(this.at, 7, state, this.docs, None).gradient[0]
+    for place in (0, len(got.rows) // 2):
+        shifted = []
+        for change in (1e-5, -1e-5):
+            table = state.weights[0].copy()
+            table[got.rows[place], 2] += change
+            moved = state._replace(weights=(table, *state.weights[1:]))
+            shifted.append(hybrid_step.learn(this.at, 7, moved, this.docs, None).elbo)
+        assert got.values[place, 2] == pytest.approx((shifted[0] - shifted[1]) / 2e-5, rel=1e-5)
+
+
+def test_weighed_inputs_need_the_prior_that_knows_how_long_a_document_is():
+    with pytest.raises(SettingError, match="inputs tfidf needs prior matched"):
+        datm.Config(inputs="tfidf", prior="paper")
 
 
 def test_a_mini_batch_touches_the_words_it_has_and_no_other():
@@ -148,12 +202,12 @@ def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, la
     if n_layers > 1:
         phi[-1][:, lost] = 0.0  # nor do the activations below
     kind = encoder.Shape(posterior)
-    hidden = encoder.read(weights, n_layers, docs, 0, n)
+    hidden = encoder.read(weights, n_layers, docs, np.log1p(docs.counts), 0, n)
     old = encoder.forward(kind, tuple(deaf), hidden, prior._replace(phi=tuple(phi)), None)
     small = encoder.pruned(weights, kept)
     assert small[PER_LAYER * (n_layers - 1)].flags.c_contiguous
     less = prior._replace(phi=(*prior.phi[:-1], np.ascontiguousarray(prior.phi[-1][:, kept])), r=prior.r[kept])
-    new = encoder.forward(kind, small, encoder.read(small, n_layers, docs, 0, n), less, None)
+    new = encoder.forward(kind, small, encoder.read(small, n_layers, docs, np.log1p(docs.counts), 0, n), less, None)
     np.testing.assert_allclose(new.theta[-1], old.theta[-1][:, kept], rtol=1e-12)
     for one, other in zip(new.theta[:-1], old.theta[:-1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
