@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import corpus, encoder, simplex, streams
 from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
-from engine.encoder import POSTERIORS, Prior, Tape
+from engine.encoder import POSTERIORS, Heads, Prior, Tape
 from engine.gibbs import Address
 from engine.hybrid import Chain, House, State
 from engine.local import Locals
@@ -49,9 +49,13 @@ def tables(docs: Batch, rows: int) -> Iterator[tuple[int, int, Batch]]:
 
 def place(at: House, state: State, docs: Batch, prior: Prior, noise: Any) -> Tape:
     """Encode one table of documents and draw their activations; ``noise(layer)``, or None for means."""
+    return encoder.forward(at.config.shape, _heads_of(state, docs), prior, noise)
+
+
+def _heads_of(state: State, docs: Batch) -> Heads:
     values = encoder.inputs(docs, state.spread, int(state.met))
     hidden = encoder.read(state.weights, len(state.phi), docs, values, 0, len(docs.documents))
-    return encoder.forward(at.config.shape, state.weights, hidden, prior, noise)
+    return encoder.heads(state.weights, hidden)
 
 
 def noise_of(at: House, state: State, address: Address, docs: Batch) -> Any:
@@ -108,18 +112,16 @@ def draws(
     """For every table of documents (first, last, the table filled up): draws of theta, and their sizes."""
     for first, last, part in tables(docs, ROWS):
         table = _filled(part)
-        prior = prior_of(at, state, table)
-        values = encoder.inputs(table, state.spread, int(state.met))
-        hidden = encoder.read(state.weights, len(state.phi), table, values, 0, ROWS)
-        yield first, last, table, _draws_of(at, seed, state, table, prior, hidden, n_samples)
+        prior, heads = prior_of(at, state, table), _heads_of(state, table)
+        yield first, last, table, _draws_of(at, seed, state, table, prior, heads, n_samples)
 
 
 def _draws_of(
-    at: House, seed: int, state: State, table: Batch, prior: Prior, hidden: list[FloatArray], n_samples: int
+    at: House, seed: int, state: State, table: Batch, prior: Prior, heads: Heads, n_samples: int
 ) -> Iterator[tuple[list[FloatArray], FloatArray]]:
     for number in range(n_samples):
         noise = noise_of(at, state, Address(seed, streams.LABELS, number), table)
-        yield encoder.forward(at.config.shape, state.weights, hidden, prior, noise).theta, prior.sizes
+        yield encoder.forward(at.config.shape, heads, prior, noise).theta, prior.sizes
 
 
 def advance(

@@ -19,7 +19,6 @@ from engine.jit import compiled
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
 PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
 TINY = 1e-300
-GAIN = 4.0  # of the size heads' first weights
 LENGTH = 8.0  # of a document's inputs where they are weighed: that of 60 or 100 different words without weights
 
 
@@ -82,19 +81,21 @@ class Gradient(NamedTuple):
     priors: list[FloatArray]
 
 
-def initial(rng: np.random.Generator, n_words: int, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
+def initial(
+    rng: np.random.Generator, n_words: int, layers: tuple[int, ...], gain: float = 1.0
+) -> tuple[FloatArray, ...]:
     """Weights where training starts: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
 
-    Units of a softplus differ little at first beside what they have in common.  So the size heads are ``GAIN`` times
-    Glorot's and their columns sum to 0: they tell documents apart from the start.
+    With another ``gain`` the size heads are that many times Glorot's and their columns sum to 0: what units have in
+    common cancels, and documents are told apart from the start.
     """
     weights: list[FloatArray] = []
     for below, width in itertools.pairwise((n_words, *layers)):
         for rows, bias in ((below, 0.0), (width, 0.54), (width, 0.54)):
             weights.append(rng.normal(0.0, np.sqrt(2.0 / (rows + width)), (rows, width)))
             weights.append(np.full(width, bias))
-        size = weights[-2]
-        weights[-2] = GAIN * (size - size.mean(axis=0))
+        if gain != 1.0:
+            weights[-2] = gain * (weights[-2] - weights[-2].mean(axis=0))
     return tuple(weights)
 
 
@@ -134,20 +135,34 @@ def read(
     return hidden
 
 
-def forward(kind: Shape, weights: tuple[FloatArray, ...], hidden: list[FloatArray], prior: Prior, noise: Any) -> Tape:
+class Heads(NamedTuple):
+    """What a pass upwards leaves, whatever is drawn afterwards: one (documents, K_l) table a layer."""
+
+    hidden: list[FloatArray]
+    shapes: list[FloatArray]
+    sizes: list[FloatArray]
+
+
+def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray]) -> Heads:
+    """Both heads of every layer (eq. 23, 24)."""
+    shapes, sizes = [], []
+    for layer, h in enumerate(hidden):
+        w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * (layer + 1)]
+        shapes.append(softplus(h @ w1 + b1))
+        sizes.append(softplus(h @ w2 + b2))
+    return Heads(hidden, shapes, sizes)
+
+
+def forward(kind: Shape, heads: Heads, prior: Prior, noise: Any) -> Tape:
     """Draw the activations of a table from the top down (eq. 22); ``noise(layer)`` gives its random numbers.
 
     With ``noise`` None every activation is its posterior mean given the means above.
     """
     family = POSTERIORS[kind.posterior]
-    n = len(hidden)
-    tape = Tape(hidden, [], [], [], [])
+    n = len(heads.hidden)
+    tape = Tape(*heads, [], [])
     for layer in reversed(range(n)):
-        w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * (layer + 1)]
-        k = softplus(hidden[layer] @ w1 + b1)
-        size = softplus(hidden[layer] @ w2 + b2)
-        tape.shape_heads.insert(0, k)
-        tape.size_heads.insert(0, size)
+        k, size = heads.shapes[layer], heads.sizes[layer]
         if layer == n - 1:
             above = np.tile(prior.r, (len(k), 1))
         else:
@@ -263,7 +278,7 @@ def scatter(d_words: FloatArray, words: Array, values: Array, starts: Array, row
 
 def softplus(x: FloatArray) -> FloatArray:
     """ln(1 + e^x): never infinite for finite x, and 0 only where e^x is."""
-    return np.asarray(np.logaddexp(0.0, x))
+    return np.asarray(np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x))))
 
 
 def slope(value: FloatArray) -> FloatArray:

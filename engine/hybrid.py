@@ -21,6 +21,17 @@ from engine.upper import Hyper
 from engine.widths import Rule
 
 
+def head_gain_setting(default: float) -> Any:
+    """The field ``head_gain`` of a Config."""
+    return setting(
+        default,
+        label="Start of the second head",
+        help="Its first weights, times Glorot's; above 1 documents are told apart from the start, which labels need.",
+        low=1e-3,
+        high=100,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Settings that every model with an encoder has."""
@@ -59,6 +70,7 @@ class Settings:
         help="mean: the encoder tells the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
         choices=("mean", "scale"),
     )
+    head_gain: float = head_gain_setting(1.0)
     kl_weight: float = setting(
         0.1,
         label="Weight of the divergence",
@@ -174,7 +186,7 @@ def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
     rng = streams.generator(seed, streams.INIT)
     phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((at.facts.n_words, *layers)))
     r = np.full(layers[-1], 1.0 if config.prior == "paper" else 1.0 / layers[-1])
-    weights = encoder.initial(streams.generator(seed, streams.ENCODER), at.facts.n_words, layers)
+    weights = encoder.initial(streams.generator(seed, streams.ENCODER), at.facts.n_words, layers, config.head_gain)
     state = State(
         t=np.array(0, dtype=np.int64),
         phi=phi,
@@ -237,7 +249,8 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
     """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`."""
     phi, r = topics.restored(arrays)
     layers = tuple(layer.shape[1] for layer in phi)
-    fresh = encoder.initial(streams.generator(seed, streams.ENCODER), at.facts.n_words, layers)
+    rng = streams.generator(seed, streams.ENCODER)
+    fresh = encoder.initial(rng, at.facts.n_words, layers, at.config.head_gain)
     weights = tuple(
         np.asarray(arrays.get(f"weights.{i}", weight), dtype=np.float64) for i, weight in enumerate((*fresh, *extra))
     )
@@ -277,7 +290,7 @@ def grown(at: House, seed: int, state: State) -> tuple[State, tuple[Event, ...]]
     if change.added:
         width = change.structure.phi[-1].shape[1]
         rng = streams.generator(seed, streams.ENCODER, int(state.t))
-        weights = (*weights, *encoder.initial(rng, width, (width,)))
+        weights = (*weights, *encoder.initial(rng, width, (width,), at.config.head_gain))
         scale, top_scale = (*scale, np.zeros(width)), np.array(0.0)
     state = state._replace(**change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights)
     return _with_moments(at, state), change.events

@@ -87,10 +87,6 @@ ERRORS = {
     "mnist": {"sdatm-n": 0.97, "sdatm-l": 1.03},
 }
 
-# One layer, theta^(1) integrated out: long chains in every mini-batch let rare topics die, so TLASGR and TLFSGR have
-# short ones (768 and 769 against 777 and 767 of 20 and 10 sweeps).
-_SHORT = {"burn_in": 5, "collect": 5}
-
 # What differs from the defaults of the model: SGRLD moves by eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS = {("dlda", "sgrld"): {"step": 0.1, "tau": 20.0, "kappa": 0.9}}
 
@@ -99,8 +95,6 @@ def settings(trial: Trial) -> dict[str, object]:
     """Values of the model's ``Config`` for a trial."""
     own: dict[str, object] = dict(_SETTINGS.get((trial.model, trial.inference), {}))
     own |= {"refine": trial.refine} if trial.model == "datm" else {}
-    if trial.model == "dlda" and trial.inference in ("tlasgr", "tlfsgr") and len(trial.layers) == 1:
-        own |= _SHORT
     return {"layers": trial.layers, "inference": trial.inference, **own}
 
 

@@ -38,6 +38,7 @@ class Config(Settings):
         help="encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each.",
         choices=("mixed", "encoder", "gibbs"),
     )
+    head_gain: float = hybrid.head_gain_setting(4.0)
     label_weight: float = setting(
         100.0, label="Weight of labels", help="Of a label's log-probability beside that of the words.", low=0, high=1e6
     )

@@ -158,7 +158,7 @@ def test_planted_classes_are_predicted_for_documents_never_seen(classifier, shar
 def test_with_labels_of_no_weight_it_is_datm_to_the_bit():
     batch, _ = labelled()
     _, plain = trained("datm", 6, batch)
-    _, silent = trained("sdatm", 6, batch, counts="gibbs", label_weight=0.0, label_start=0)
+    _, silent = trained("sdatm", 6, batch, counts="gibbs", head_gain=1.0, label_weight=0.0, label_start=0)
     one, other = flatten(plain), flatten(silent)
     assert all(np.array_equal(one[name], other[name]) for name in one)
 

@@ -285,9 +285,8 @@ def drawn_gradients(monkeypatch, turn, n=40_000):
     prior = encoder.Prior((one, one), np.array([0.7]), np.tile([1.0, RATE], (n, 1)), np.ones((n, 2)))
     kind = encoder.Shape("gamma")
     noise = lambda layer: rsvi.noise(3, streams.ENCODER, 1, docs.documents, layer, 1)  # noqa: E731
-    tape = encoder.forward(
-        kind, tuple(weights), encoder.read(tuple(weights), 2, docs, np.log1p(docs.counts), 0, n), prior, noise
-    )
+    hidden = encoder.read(tuple(weights), 2, docs, np.log1p(docs.counts), 0, n)
+    tape = encoder.forward(kind, encoder.heads(tuple(weights), hidden), prior, noise)
     likely = encoder.likelihood(one, tape.theta[0], docs.words, docs.counts, docs.starts)
     lost = encoder.divergences(kind, tape, prior)
     outer = [likely.slope, np.zeros((n, 1))]

@@ -203,11 +203,12 @@ def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, la
         phi[-1][:, lost] = 0.0  # nor do the activations below
     kind = encoder.Shape(posterior)
     hidden = encoder.read(weights, n_layers, docs, np.log1p(docs.counts), 0, n)
-    old = encoder.forward(kind, tuple(deaf), hidden, prior._replace(phi=tuple(phi)), None)
+    old = encoder.forward(kind, encoder.heads(tuple(deaf), hidden), prior._replace(phi=tuple(phi)), None)
     small = encoder.pruned(weights, kept)
     assert small[PER_LAYER * (n_layers - 1)].flags.c_contiguous
     less = prior._replace(phi=(*prior.phi[:-1], np.ascontiguousarray(prior.phi[-1][:, kept])), r=prior.r[kept])
-    new = encoder.forward(kind, small, encoder.read(small, n_layers, docs, np.log1p(docs.counts), 0, n), less, None)
+    hidden = encoder.read(small, n_layers, docs, np.log1p(docs.counts), 0, n)
+    new = encoder.forward(kind, encoder.heads(small, hidden), less, None)
     np.testing.assert_allclose(new.theta[-1], old.theta[-1][:, kept], rtol=1e-12)
     for one, other in zip(new.theta[:-1], old.theta[:-1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
