@@ -122,10 +122,10 @@ STEPS = {
 }
 
 
-def step_setting() -> Any:
+def step_setting(default: str) -> Any:
     """The setting that names one of ``STEPS``."""
     return setting(
-        "exact",
+        default,
         label="Step on the simplex",
         help="exact: the diffusion's own law; else an Euler step, negative entries held at 2.2e-16 or made positive.",
         choices=tuple(STEPS),

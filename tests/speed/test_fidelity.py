@@ -119,7 +119,7 @@ def test_a_file_without_a_split_is_refused_in_one_sentence(tmp_path, capsys):
 
 
 def test_the_settings_of_the_table_are_those_of_the_paper():
-    for trial in (each for each in published.PUBLISHED if each.model == "dlda"):
+    for trial in (each for each in published.PUBLISHED if each.table == "dlda"):
         config = models.load(trial.model).Config(**published.settings(trial))
         assert (config.batch_size, config.burn_in, config.collect, config.eta) == (200, 20, 10, (0.05,))
         wanted = (0.1, 20.0, 0.9) if trial.inference == "sgrld" else (1.0, 20.0, 0.7)
