@@ -122,11 +122,11 @@ STEPS = {
 }
 
 
-def step_setting(default: str) -> Any:
+def step_setting() -> Any:
     """The setting that names one of ``STEPS``."""
     return setting(
-        default,
+        "clamp",
         label="Step on the simplex",
-        help="exact: the diffusion's own law; else an Euler step, negative entries held at 2.2e-16 or made positive.",
+        help="clamp: Euler, negative entries held at 2.2e-16, which smooths; reflect: made positive; exact: no error.",
         choices=tuple(STEPS),
     )

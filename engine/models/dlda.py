@@ -85,7 +85,7 @@ class Config:
     tau: float = schedule.delay_setting()
     kappa: float = schedule.decay_setting()
     scale_step: float = schedule.scale_setting()
-    simplex: str = diffusion.step_setting("exact")
+    simplex: str = diffusion.step_setting()
     grow: bool = widths.grow_setting()
     grow_every: int = widths.every_setting()
     prune_below: float = widths.below_setting()
