@@ -87,7 +87,7 @@ ERRORS = {
     "mnist": {"sdatm-n": 0.97, "sdatm-l": 1.03},
 }
 
-# What differs from the defaults of the model.  Exact steps come nearest to the table of DLDA (765, 757 and 763 with one,
+# What differs from the defaults of the model.  Exact steps come nearest to the table of DLDA (765, 757, 763 with one,
 # two and three layers; clamped ones 777, 763, 761); SGRLD moves by eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS: dict[tuple[str, str], dict[str, object]] = {
     ("dlda", "tlasgr"): {"simplex": "exact"},
