@@ -195,7 +195,7 @@ def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
         born=np.array(0 if rule else widths.SETTLED, dtype=np.int64),
         scale=tuple(np.zeros(width) for width in layers),
         top_scale=np.array(0.0),
-        spread=_spread(at),
+        spread=_unmet(at),
         met=np.array(0, dtype=np.int64),
         weights=(*weights, *extra),
         moved=np.array(0, dtype=np.int64),
@@ -207,7 +207,8 @@ def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
     return _with_moments(at, state)
 
 
-def _spread(at: House) -> FloatArray:
+def _unmet(at: House) -> FloatArray:
+    """The ``spread`` of words before a document is met; none where inputs are not weighed."""
     return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
 
 
@@ -256,7 +257,7 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
     )
     ours = "scale.0" in arrays
     t = int(arrays["t"]) if ours else 0
-    zeros, nothing = tuple(np.zeros(width) for width in layers), _spread(at)
+    zeros, unmet = tuple(np.zeros(width) for width in layers), _unmet(at)
     names, born = widths.restored(arrays, phi, t, rule_of(at.config))
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
     state = State(
@@ -267,7 +268,7 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
         born=born,
         scale=scale,
         top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
-        spread=np.asarray(arrays.get("spread", nothing) if len(nothing) else nothing, dtype=np.float64),
+        spread=np.asarray(arrays["spread"], dtype=np.float64) if len(unmet) and "spread" in arrays else unmet,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
         weights=weights,
         moved=np.array(0, dtype=np.int64),
