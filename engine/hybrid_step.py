@@ -9,10 +9,10 @@ from scipy.special import gammaln
 from engine import adam, amortised, diffusion, encoder, hybrid, schedule, simplex, streams
 from engine.adam import Moments, Rows
 from engine.classifier import Classifier, Lesson
-from engine.contract import Batch, FloatArray, Info
+from engine.contract import Batch, FloatArray, Info, Rates, Sweeps
 from engine.encoder import PER_LAYER, Prior, Tape
 from engine.gibbs import Address, Plan
-from engine.hybrid import House, State
+from engine.hybrid import Chain, House, State
 from engine.local import Collected
 from engine.tokens import Globals
 from engine.upper import pack
@@ -181,6 +181,14 @@ def globals_of(at: House, state: State, *batches: Batch) -> Globals:
         return at.sampler.globals_of(state.phi, state.r, words)
     base = np.ascontiguousarray(state.phi[1].T if len(state.phi) > 1 else state.r[None, :])
     return Globals(state.phi[0], base, np.empty((0, len(base))), pack(state.phi, state.r))
+
+
+def advance(
+    at: House, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Chain, Rates]:
+    """Go on with documents under evaluation: :func:`engine.amortised.advance` with the topics packed for them."""
+    glob = globals_of(at, state, observed, scored)
+    return amortised.advance(at, glob, seed, state, chain, observed, scored, sweeps)
 
 
 def _counts(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine import amortised, hybrid, hybrid_step, widths
-from engine.contract import Batch, Facts, Kernel, Rates, Sweeps, Topics
+from engine.contract import Facts, Kernel, Topics
 from engine.hybrid import Chain, Settings, State
 from engine.settings import SettingError
 
@@ -44,14 +44,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, state, docs),
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
-        advance_chain=lambda *arguments: _advance(at, *arguments),
+        advance_chain=lambda *arguments: hybrid_step.advance(at, *arguments),
         keep=hybrid.keep,
         restore=lambda seed, arrays: hybrid.restore(at, seed, arrays),
     )
-
-
-def _advance(
-    at: hybrid.House, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates]:
-    glob = hybrid_step.globals_of(at, state, observed, scored)
-    return amortised.advance(at, glob, seed, state, chain, observed, scored, sweeps)

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import amortised, hybrid, hybrid_step
 from engine.classifier import Classifier
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Rates, Sweeps, Topics
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Topics
 from engine.encoder import PER_LAYER
 from engine.hybrid import Chain, House, Settings, State
 from engine.settings import setting
@@ -82,7 +82,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, state, docs),
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
-        advance_chain=lambda *arguments: _advance(at, *arguments),
+        advance_chain=lambda *arguments: hybrid_step.advance(at, *arguments),
         keep=lambda state: _keep(at, state),
         restore=lambda seed, arrays: _restore(at, seed, arrays),
         predict=lambda seed, state, docs: _predict(at, seed, state, docs),
@@ -118,10 +118,3 @@ def _predict(at: House, seed: int, state: State, docs: Batch) -> FloatArray:
         for number, (theta, sizes) in enumerate(draws):
             chances[first:last] += head.chances(own, theta, sizes, table.documents, number)[: last - first]
     return chances / at.config.predict_samples
-
-
-def _advance(
-    at: House, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates]:
-    glob = hybrid_step.globals_of(at, state, observed, scored)
-    return amortised.advance(at, glob, seed, state, chain, observed, scored, sweeps)

@@ -29,13 +29,6 @@ class Session:
 
 
 @pytest.fixture
-def db(tmp_path):
-    database = open_database(f"sqlite:///{tmp_path / 'store.db'}")
-    yield database
-    database.close()
-
-
-@pytest.fixture
 def reader(db):
     database = open_database(db.url, readonly=True)
     yield database
