@@ -230,6 +230,9 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     points = _command(commands, "points", "read_commands.points", "print every point of a run as CSV")
     for parser in (show, topics, tree, points):
         _run_argument(parser)
+    for parser, picture in ((tree, "tree.svg"), (compare, "compare.svg")):
+        tints = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
+        parser.add_argument("--class", dest="label", default="", metavar="NAME", help=tints)
     for parser in (topics, tree):
         parser.add_argument("--minibatch", type=int, help="the snapshot at or before this one (default: the latest)")
 

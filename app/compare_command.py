@@ -9,19 +9,25 @@ from app.comparison import Comparison, Pair, compare
 from app.decisions import decisions
 from app.export import comparison as files
 from app.frame import Frame
+from app.views.class_overlay import class_number
 from app.views.compare_picture import compare_picture, first_cut
 from app.views.compare_table import signed, sorted_pairs
+from app.views.compare_trees import classes_of
 from app.views.picture import CAP
 from engine.tree import Node
 from store.database import Database
 
 
 class Wanted(NamedTuple):
-    """What the picture shows: topics of B by their ranks in a layer (0 = the top), the most popular without any."""
+    """What the picture shows: topics of B by their ranks in a layer (0 = the top), the most popular without any.
+
+    ``label`` is the name of the class whose weights tint the topics, empty for none.
+    """
 
     threshold: float
     layer: int = 0
     ranks: tuple[int, ...] = ()
+    label: str = ""
 
 
 def compare_runs(
@@ -58,7 +64,7 @@ def write_comparison(db: Database, frames: tuple[Frame, Frame], view: Wanted, pa
     ValueError
         When the suffix is another one, or the two have no word in common.
     LookupError
-        When there is no topic of a wanted rank.
+        When there is no topic of a wanted rank, or no such class.
     OSError
         When the file cannot be written.
     """
@@ -76,6 +82,8 @@ def _picture(found: Comparison, view: Wanted) -> str:
     if view.layer or view.ranks:
         layer = view.layer or found.b.n_layers
         cut = cut._replace(roots_b=tuple(found.b.at_rank(layer, rank) for rank in view.ranks or (1,)))
+    if view.label:
+        cut = cut._replace(label=class_number(classes_of(found), view.label))
     return compare_picture(found, edge_changes(found, view.threshold), cut).svg
 
 

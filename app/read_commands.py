@@ -75,12 +75,14 @@ def topics(wanted: argparse.Namespace) -> int:
 def tree(wanted: argparse.Namespace) -> int:
     """Write the tree under (or over) some topics."""
     from app.export.trees import write
+    from app.views.class_overlay import class_number
 
     frame = _frame(wanted)
     layer = wanted.layer or frame.n_layers
     try:
         roots = [frame.at_rank(layer, rank) for rank in wanted.node or [1]]
-        path = write(frame, roots, wanted.threshold, "up" if wanted.up else "down", wanted.output)
+        label = class_number(frame.classes, wanted.label) if wanted.label else 0
+        path = write(frame, roots, wanted.threshold, "up" if wanted.up else "down", wanted.output, label=label)
     except (LookupError, ValueError, OSError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(path)
@@ -96,7 +98,7 @@ def compare(wanted: argparse.Namespace) -> int:
     frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
     try:
         if wanted.output:
-            view = Wanted(wanted.threshold, wanted.layer or 0, tuple(wanted.node or ()))
+            view = Wanted(wanted.threshold, wanted.layer or 0, tuple(wanted.node or ()), wanted.label)
             say(write_comparison(db, frames, view, wanted.output))
             return 0
         text = compare_runs(db, frames, wanted.threshold, most=wanted.most, as_json=wanted.json)
@@ -169,7 +171,8 @@ def read_frame(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Frame":
 
     about = corpora.get(db, row.corpus)
     words, names = corpora.vocabulary(db, row.corpus), labels.every(db, row.number)
-    return build_frame(snapshots.load(db, snapshot.number), words, names, row, snapshot, image_shape=about.image_shape)
+    arrays = snapshots.load(db, snapshot.number)
+    return build_frame(arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names)
 
 
 def _number(value: float | None) -> str:

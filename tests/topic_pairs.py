@@ -17,7 +17,12 @@ def frame_of(
     """A frame of a run at mini-batch 700."""
     words = words or vocabulary(len(made["phi.0"]))
     row = SimpleNamespace(number=run, seed=5 + run, corpus_name="news & <views>")
-    return build_frame(made, words, more.get("labels", {}), row, SimpleNamespace(number=snapshot, minibatch=700))
+    moment, labels, classes = (
+        SimpleNamespace(number=snapshot, minibatch=700),
+        more.get("labels", {}),
+        more.get("classes", ()),
+    )
+    return build_frame(made, words, labels, row, moment, classes=classes)
 
 
 def permuted(made: dict[str, np.ndarray], seed: int = 4) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
@@ -48,6 +53,21 @@ def changed(width: int = 24) -> Comparison:
     second = 0.55 * turned["phi.1"] + 0.45 * rng.dirichlet(np.full(24, 0.05), 12).T
     assert orders[0].shape == (width,)
     return compare(frame_of(made, 7), frame_of(turned | {"phi.0": first, "phi.1": second}, 8))
+
+
+def opinionated(classes_a: tuple[str, ...], classes_b: tuple[str, ...]) -> Comparison:
+    """Run 7 against run 8, whose topics speak for these classes; none where there are none."""
+    made = arrays(WIDTHS)
+
+    def speaking(classes: tuple[str, ...], seed: int) -> dict[str, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        shapes = ((len(classes), width) for width in WIDTHS) if classes else ()
+        return {f"model.class_weights.{layer}": rng.normal(size=shape) for layer, shape in enumerate(shapes)}
+
+    return compare(
+        frame_of(made | speaking(classes_a, 5), 7, classes=classes_a),
+        frame_of(made | speaking(classes_b, 6), 8, classes=classes_b),
+    )
 
 
 def reworded() -> Comparison:

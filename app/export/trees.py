@@ -30,8 +30,12 @@ def render(frame: Frame, choice: Choice, form: str) -> str:
     return str(_writer(form).render(frame, choice))
 
 
-def write(frame: Frame, roots: Iterable[Node], threshold: float, direction: Direction, path: str | Path) -> Path:
+def write(
+    frame: Frame, roots: Iterable[Node], threshold: float, direction: Direction, path: str | Path, *, label: int = 0
+) -> Path:
     """Write the whole subnetwork of ``roots`` to a file, in the format its suffix names.
+
+    A picture tints its topics by their weights for class ``label``, counted from 1; 0 is none.
 
     Raises
     ------
@@ -52,7 +56,7 @@ def write(frame: Frame, roots: Iterable[Node], threshold: float, direction: Dire
     for node in nodes:
         if not frame.has(node):
             raise ValueError(f"run {frame.run} has no topic {identity(node)}; its layers have {frame.widths} topics")
-    text = render(frame, Choice(nodes, threshold, direction, cap=_EVERYTHING), form)
+    text = render(frame, Choice(nodes, threshold, direction, cap=_EVERYTHING, label=label), form)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
 

@@ -21,7 +21,7 @@ from app.views.atoms import has_pictures
 from app.views.compare_head import End, compare_head, status
 from app.views.compare_picture import ComparePicture, compare_picture, first_cut
 from app.views.compare_short import in_short
-from app.views.compare_trees import Cut, draw_trees
+from app.views.compare_trees import Cut, classes_of, draw_trees
 from app.views.controls import class_chooser
 from app.views.layout import WIDE
 from app.views.tree_view import TreeView
@@ -279,7 +279,7 @@ class Compare:
         for side, svg in pictures.items():
             node = selected.on(side) if selected else None
             self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
-        classes = comparison.b.classes or comparison.a.classes
+        classes = classes_of(comparison)
         chooser = class_chooser(classes, self._view.label) if classes else ""
         self._legend.html = compare_edges.edge_legend(
             drawn.changes, changes, chooser, words=not has_pictures(comparison.b)

@@ -1,5 +1,6 @@
 """What the topics of a tree say about one class: a number each, its sign, and its size beside the largest."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.frame import Frame
@@ -42,6 +43,23 @@ def class_overlay(frame: Frame, label: int) -> ClassOverlay | None:
         return None
     most = max(float(abs(layer).max()) for layer in frame.class_weights)
     return ClassOverlay(frame, label - 1, frame.classes[label - 1], most)
+
+
+def class_number(classes: Sequence[str], name: str) -> int:
+    """Find a class by its name, without regard to case where that leaves one; counted from 1.
+
+    Raises
+    ------
+    LookupError
+        When there is no such class.
+    """
+    if not classes:
+        raise LookupError("no topic speaks for a class here: class weights come with a linear sDATM on labelled texts")
+    alike = [place for place, known in enumerate(classes) if known.casefold() == name.casefold()]
+    place = classes.index(name) if name in classes else alike[0] if len(alike) == 1 else -1
+    if place < 0:
+        raise LookupError(f"there is no class {name!r}; the classes are {', '.join(classes)}")
+    return place + 1
 
 
 def signed(value: float) -> str:

@@ -6,18 +6,18 @@ from typing import NamedTuple
 from app.changes import KINDS, EdgeChange, Kind, counted
 from app.comparison import Comparison, Side
 from app.views.atoms import has_pictures
-from app.views.compare_trees import WORDS, Cut, dashes, draw_trees, edge_colour
+from app.views.compare_trees import WORDS, Cut, dashes, draw_trees, edge_colour, overlay_of
 from app.views.layout import MARGIN, WIDE
-from app.views.node_svg import svg_text
+from app.views.node_svg import TINT, svg_text
 from app.views.palette import LIGHT, Theme
 from app.views.picture import Choice, caption, first_roots
-from app.views.text import text_width
+from app.views.text import shorten, text_width
 from app.views.tree_svg import CAPTION, FONT
 from engine.tree import Node
 
 _TITLE, _SMALL, _LEGEND = 17.0, 11.0, 12.0  # sizes of letters
 _HEAD, _FOOT = 40.0, 58.0  # heights above and below the trees
-_SAMPLE = 40.0  # length of a line in the legend
+_SAMPLE, _SWATCH = 40.0, 24.0  # lengths of a line and of a tint in the legend
 _SIDES: tuple[Side, ...] = ("a", "b")
 _MARKED: tuple[tuple[Kind, str, str], ...] = (("lost", "line-through", "left"), ("gained", "underline", "entered"))
 
@@ -63,6 +63,8 @@ def compare_picture(
     half = max(trees.size[0], *(text_width(text) * _SMALL + 2 * MARGIN for text in captions.values()))
     bottom = _HEAD + trees.size[1] + CAPTION
     legend, right = _legend(trees.changes, theme, bottom + 32, words=not has_pictures(comparison.b))
+    tints, far = _tints(comparison, wanted, theme, (right, bottom + 32))
+    right = max(right, far)
     width, height = max(2 * half, right), bottom + _FOOT
     pieces = [_head(comparison, width, height, theme)]
     sides: tuple[tuple[Side, float, str], ...] = (("a", 0.0, trees.a), ("b", half, trees.b))
@@ -72,7 +74,7 @@ def compare_picture(
         pieces.append(svg_text(left + MARGIN, 27, _TITLE, theme.ink, title, ' font-weight="700"'))
         pieces.append(f'<g transform="translate({left:.1f} {_HEAD})">{tree}</g>')
         pieces.append(svg_text(left + MARGIN, bottom - 6, _SMALL, theme.muted, captions[side]))
-    return ComparePicture("".join([*pieces, legend, "</svg>\n"]), width, height)
+    return ComparePicture("".join([*pieces, legend, tints, "</svg>\n"]), width, height)
 
 
 def _head(comparison: Comparison, width: float, height: float, theme: Theme) -> str:
@@ -86,7 +88,10 @@ def _head(comparison: Comparison, width: float, height: float, theme: Theme) -> 
 
 def _caption(comparison: Comparison, side: Side, wanted: Cut) -> str:
     roots = wanted.roots_a if side == "a" else wanted.roots_b
-    return caption(comparison.frame(side), Choice(roots, wanted.threshold, label=wanted.label))
+    opinion = overlay_of(comparison, side, wanted.label)
+    return caption(
+        comparison.frame(side), Choice(roots, wanted.threshold, label=opinion.label + 1 if opinion is not None else 0)
+    )
 
 
 def _legend(drawn: Sequence[EdgeChange], theme: Theme, y: float, *, words: bool) -> tuple[str, float]:
@@ -103,6 +108,20 @@ def _legend(drawn: Sequence[EdgeChange], theme: Theme, y: float, *, words: bool)
         pieces.append(svg_text(x + 36, y, _LEGEND, theme.ink, text))
         x += 54 + _LEGEND * text_width(text)
     return f"<g>{''.join(pieces)}</g>", x
+
+
+def _tints(comparison: Comparison, wanted: Cut, theme: Theme, at: tuple[float, float]) -> tuple[str, float]:
+    """Write what the tints of the boxes mean, from ``at`` on; and where that ends.  Empty without a class."""
+    shown = [each for side in _SIDES if (each := overlay_of(comparison, side, wanted.label)) is not None]
+    if not shown:
+        return "", at[0]
+    (x, y), pieces, name = at, [], shorten(shown[-1].name, 40)
+    for colour, text in ((theme.speaks, f"speaks for {name}"), (theme.denies, f"speaks against {name}")):
+        place = f'x="{x:.1f}" y="{y - 12:.1f}" width="{_SWATCH}" height="16" rx="4"'
+        tint = f'fill="{colour}" fill-opacity="{TINT}" stroke="{colour}" stroke-width="1.4"'
+        pieces += [f"<rect {place} {tint}/>", svg_text(x + _SWATCH + 8, y, _LEGEND, theme.ink, text)]
+        x += _SWATCH + 26 + _LEGEND * text_width(text)
+    return f'<g data-legend="class">{"".join(pieces)}</g>', x
 
 
 def _sample(kind: Kind, theme: Theme, x: float, y: float) -> str:

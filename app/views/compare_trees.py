@@ -11,7 +11,7 @@ from app.changes import KINDS, EdgeChange, Kind
 from app.comparison import Absence, Comparison, Pair, Side, other
 from app.frame import identity
 from app.views.boxes import Box, boxes
-from app.views.class_overlay import class_overlay
+from app.views.class_overlay import ClassOverlay, class_overlay
 from app.views.layout import WIDE, Curve, Layout, lay_out
 from app.views.node_svg import Marking
 from app.views.palette import LIVE, Theme
@@ -32,7 +32,7 @@ WORDS: Mapping[Kind, str] = {
 class Cut(NamedTuple):
     """What of both hierarchies is shown: roots of either side, threshold, topics of a layer and side at most.
 
-    ``label`` is the class, from 1, whose weights are shown on the side that has some; 0 is none.
+    ``label`` is the class, from 1 in `classes_of`, whose weights are shown on the sides that have some; 0 is none.
     """
 
     roots_a: tuple[Node, ...]
@@ -109,16 +109,27 @@ def draw_trees(
     layout = lay_out(part, joint, aspect=aspect, previous=previous, more=more)
     halves = []
     for side in _SIDES:
-        frame = comparison.frame(side)
         look = Look(
             theme,
             selected=selected.on(side) if selected else None,
             beneath=_ghosts(comparison, side, seats, (joint, layout), theme),
-            opinion=class_overlay(frame, wanted.label),
+            opinion=overlay_of(comparison, side, wanted.label),
             marks=_marks(comparison, side, seats, theme),
         )
         halves.append(_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
     return TwoTrees(halves[0], halves[1], drawn, layout.order(), (layout.width, layout.height))
+
+
+def classes_of(comparison: Comparison) -> tuple[str, ...]:
+    """Name the classes that can be laid over both trees: those of B, or else of A."""
+    return comparison.b.classes or comparison.a.classes
+
+
+def overlay_of(comparison: Comparison, side: Side, label: int) -> ClassOverlay | None:
+    """Lay class ``label`` of `classes_of` over one side, which knows it by its name; None where it does not."""
+    names, frame = classes_of(comparison), comparison.frame(side)
+    name = names[label - 1] if 1 <= label <= len(names) else None
+    return class_overlay(frame, frame.classes.index(name) + 1) if name in frame.classes else None
 
 
 _SIDES: tuple[Side, ...] = ("a", "b")

@@ -7,6 +7,7 @@ from app.views.boxes import HEAD, HEADER, LEADING, PADDING, Box, Picture
 from app.views.palette import Theme, layer_border, layer_colour
 from app.views.text import escape
 
+TINT = 0.36  # opacity of the strongest opinion
 _BOLD = ' font-weight="700"'
 
 
@@ -81,7 +82,7 @@ def gist(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
 def opinion(box: Box, theme: Theme, part: float, text: str) -> str:
     """Tint a box by what its topic says of a class, from -1 to 1, and write the number on a tab at its foot."""
     colour = theme.speaks if part > 0 else theme.denies
-    tint = _rect(box.width, box.height, f'class="tp-tint" rx="7" fill="{colour}" opacity="{0.36 * abs(part):.3f}"')
+    tint = _rect(box.width, box.height, f'class="tp-tint" rx="7" fill="{colour}" opacity="{TINT * abs(part):.3f}"')
     width = 10.0 + 6.6 * len(text)
     tab = _rect(width, 17, f'rx="5" fill="{theme.box}" stroke="{colour}" stroke-width="1.4"')
     word = svg_text(width / 2, 12.2, 11, theme.ink, text, f' text-anchor="middle"{_BOLD}')

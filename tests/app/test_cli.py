@@ -427,6 +427,52 @@ def test_compare_writes_both_trees_as_a_picture_and_everything_as_json(two_runs,
     assert "Topic tree, 1 topics" in (tmp_path / "one.svg").read_text(encoding="utf-8")
 
 
+@pytest.fixture
+def labelled_runs(two_runs):
+    """A corpus with two classes and two runs on it, the topics of the second of which speak for them."""
+    db = open_database(two_runs)
+    block = DocumentBlock(
+        first=0, starts=np.array([0, 2, 4]), words=np.array([0, 1, 2, 3], dtype=np.int32),
+        values=np.ones(4, dtype=np.int32), part=np.array([0, 1], dtype=np.int8),
+        labels=np.array([0, 1], dtype=np.int32),
+        scored_starts=None, scored_words=None, scored_values=None, titles=[""] * 2, texts=[""] * 2, columns=[{}] * 2,
+    )  # fmt: skip
+    with corpora.writer(db, "menu", WORDS, label_names=("sweet", "salty")) as writer:
+        writer.add(block)
+    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    rng = np.random.default_rng(3)
+    speaking = {f"model.class_weights.{layer}": rng.normal(size=(2, width)) for layer, width in enumerate((3, 2))}
+    for seed, more in ((3, {}), (4, speaking)):
+        row = runs.create(
+            db, corpus=writer.row.number, model="sdatm", inference="whai", layers=(3, 2), settings={},
+            plan={"minibatches": 9}, seed=seed,
+        )  # fmt: skip
+        row = runs.claim(db, row.number, process.identity())
+        snapshots.append(db, row.number, row.attempt, 4, 0.5, arrays | more)
+    db.close()
+    return two_runs
+
+
+def test_compare_and_tree_tint_topics_by_a_class_that_is_named(labelled_runs, tmp_path, capsys):
+    both, tree = tmp_path / "both.svg", tmp_path / "tree.svg"
+    assert cli.main(["compare", "3", "4", "--class", "Salty", "--output", str(both), "--store", labelled_runs]) == 0
+    assert cli.main(["tree", "4", "--class", "salty", "--output", str(tree), "--store", labelled_runs]) == 0
+    for path in (both, tree):
+        svg = path.read_text(encoding="utf-8")
+        assert 'class="tp-tint"' in svg
+        assert "colour: weight for salty" in svg
+    assert "speaks against salty" in both.read_text(encoding="utf-8")
+    capsys.readouterr()
+    for words, sentence in (
+        (["compare", "3", "4", "--class", "bitter"], "there is no class 'bitter'; the classes are sweet, salty"),
+        (["tree", "3", "--class", "sweet"], "no topic speaks for a class"),
+    ):
+        assert cli.main([*words, "--output", str(both), "--store", labelled_runs]) == 2
+        told = capsys.readouterr().err
+        assert sentence in told
+        assert told.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

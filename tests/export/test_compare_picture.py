@@ -5,10 +5,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from topic_frames import NASTY, arrays
-from topic_pairs import WIDTHS, changed, frame_of, reworded
+from topic_pairs import WIDTHS, changed, frame_of, opinionated, reworded
 
 from app.changes import KINDS, counted, edge_changes
 from app.comparison import Comparison, compare
+from app.views.class_overlay import class_number, class_overlay
 from app.views.compare_picture import ComparePicture, compare_picture, first_cut
 from app.views.compare_trees import draw_trees, edge_colour
 from app.views.palette import DARK, LIGHT
@@ -22,8 +23,8 @@ def comparison() -> Comparison:
     return changed()
 
 
-def drawn(comparison: Comparison, **more) -> ComparePicture:
-    cut = first_cut(comparison, THRESHOLD, 40)
+def drawn(comparison: Comparison, label: int = 0, **more) -> ComparePicture:
+    cut = first_cut(comparison, THRESHOLD, 40)._replace(label=label)
     return compare_picture(comparison, edge_changes(comparison, THRESHOLD), cut, **more)
 
 
@@ -91,6 +92,64 @@ def test_words_that_look_like_markup_are_text_in_the_file() -> None:
     labels = {(1, 1): NASTY[0], (3, 1): NASTY[0]}
     a, b = frame_of(arrays(WIDTHS), 7, labels=labels), frame_of(arrays(WIDTHS, seed=2), 8, labels=labels)
     assert "<script" not in drawn(compare(a, b)).svg
+
+
+def tints(half: ET.Element) -> list[tuple[str | None, str | None]]:
+    return [
+        (each.get("fill"), each.get("opacity")) for each in half.iter(f"{SVG}rect") if each.get("class") == "tp-tint"
+    ]
+
+
+def test_topics_are_tinted_by_their_weights_for_the_class_and_the_legend_says_which() -> None:
+    comparison = opinionated((), ("space", "<b>sport</b>"))
+    root = ET.fromstring(drawn(comparison, label=2).svg)
+    a, b = list(root.iter(f"{SVG}svg"))[1:]
+    opinion = class_overlay(comparison.b, 2)
+    assert opinion is not None
+    shown = [node for layer in (3, 2, 1) for node in comparison.b.nodes(layer)]
+    known = {
+        (LIGHT.speaks if opinion.part(node) > 0 else LIGHT.denies, f"{0.36 * abs(opinion.part(node)):.3f}")
+        for node in shown
+    }
+    assert tints(a) == []
+    assert len(tints(b)) > 8
+    assert set(tints(b)) <= known
+    legend = root.find(f"{SVG}g[@data-legend='class']")
+    assert legend is not None
+    assert [text.text for text in legend.iter(f"{SVG}text")] == [
+        "speaks for <b>sport</b>",
+        "speaks against <b>sport</b>",
+    ]
+    assert [swatch.get("fill") for swatch in legend.iter(f"{SVG}rect")] == [LIGHT.speaks, LIGHT.denies]
+    captions = [text.text or "" for text in root.findall(f"{SVG}text")]
+    assert ["weight for <b>sport</b>" in text for text in captions if "seed" in text] == [False, True]
+
+
+def test_without_a_class_nothing_is_tinted_and_the_legend_is_silent() -> None:
+    svg = drawn(opinionated(("space", "sport"), ("space", "sport"))).svg
+    assert "tp-tint" not in svg
+    assert "speaks" not in svg
+
+
+def test_a_class_is_the_same_on_both_sides_by_its_name_not_by_its_number() -> None:
+    comparison = opinionated(("sport", "space", "law"), ("space", "sport", "medicine"))
+    for label, found in ((1, 2), (2, 1), (3, 0)):
+        a, _ = list(ET.fromstring(drawn(comparison, label=label).svg).iter(f"{SVG}svg"))[1:]
+        opinion = class_overlay(comparison.a, found)
+        nodes = [node for layer in (3, 2, 1) for node in comparison.a.nodes(layer)]
+        known = {f"{0.36 * abs(opinion.part(node)):.3f}" for node in nodes} if opinion else set()
+        assert {opacity for _, opacity in tints(a)} <= known
+        assert bool(tints(a)) == bool(opinion)
+
+
+def test_a_class_is_found_by_its_name_and_one_that_is_not_there_is_answered_with_those_that_are() -> None:
+    assert class_number(("Space", "sport"), "sport") == 2
+    assert class_number(("Space", "sport"), "space") == 1
+    assert class_number(("Space", "space"), "space") == 2
+    with pytest.raises(LookupError, match="no class 'SPACE'; the classes are Space, space"):
+        class_number(("Space", "space"), "SPACE")
+    with pytest.raises(LookupError, match="no topic speaks for a class"):
+        class_number((), "space")
 
 
 def test_a_dark_picture_has_the_colours_of_the_dark(comparison: Comparison) -> None:
