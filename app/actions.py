@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 
-from app import launcher, orders
+from app import class_store, launcher, orders
+from app.class_cache import Classified
 from app.feed import Feed
 from app.forks import Origin
 from store import labels, matches, runs
@@ -129,6 +130,10 @@ class Actions:
         """Take back what was decided about the topics of a pair."""
         matches.undo(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
+
+    def keep_predictions(self, found: Classified) -> None:
+        """Let the store remember predictions; called in the thread that computed them."""
+        class_store.keep(self._writing(), found)
 
     def keep_house(self, rows: Sequence[RunRow]) -> None:
         """Forget ended workers and start what is queued; the feed calls it after every look."""

@@ -1,10 +1,13 @@
-"""Predictions of classes in memory; light to import, the engine comes with the first that is wanted."""
+"""Predictions of classes in memory; light to import, the engine comes with the first that is computed."""
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from engine.classify import Scores
 from engine.contract import Array, FloatArray
@@ -12,10 +15,12 @@ from engine.tree import Node
 from store import corpora, runs, snapshots
 from store.corpora import CorpusRow
 from store.database import Database
-from store.errors import NotFound
+from store.errors import NotFound, StoreError
 from store.runs import RunRow
 
-KEPT = 6  # snapshots whose predictions are remembered
+KEPT = 6  # snapshots whose predictions are in memory
+
+log = logging.getLogger("topiary.classes")
 
 
 class ClassError(Exception):
@@ -82,19 +87,53 @@ class Classified:
     misled: tuple[Misled, ...]
 
 
+class Doing(NamedTuple):
+    """The prediction that is being computed, and how far it is; of no documents before their number is known."""
+
+    run: int
+    snapshot: int
+    done: int = 0
+    total: int = 0
+
+
+Told = Callable[[int, int], None]  # documents done, of all
+Work = Callable[[Database, RunRow, int, Told], Classified]
+
+
 class ClassCache:
-    """Predictions by (run, snapshot), computed once for all sessions, the least used forgotten first.
+    """Predictions by (run, snapshot), computed once: in memory for all sessions, in the store for all programs.
 
     Parameters
     ----------
     db : Database
-    work : (db, run row, snapshot) -> Classified, optional
-        What computes; :func:`app.classes.classify_run` by default, which brings the engine with it.
+        Only read.
+    work : (db, run row, snapshot, told) -> Classified, optional
+        What computes, telling how far it is; by default
+        :func:`app.classes.classify_run`, which brings the engine with it.
+    keep : (Classified) -> None, optional
+        Lets the store remember what was computed.
+    told : () -> None, optional
+        Called in the computing thread whenever :attr:`doing` has changed.
+
+    Attributes
+    ----------
+    doing : Doing or None
+        What is being computed at the moment.
     """
 
-    def __init__(self, db: Database, work: Callable[[Database, RunRow, int], Classified] | None = None) -> None:
+    def __init__(
+        self,
+        db: Database,
+        work: Work | None = None,
+        *,
+        keep: Callable[[Classified], None] | None = None,
+        told: Callable[[], None] | None = None,
+    ) -> None:
+        self.keep = keep
+        self.doing: Doing | None = None
         self._db = db
         self._work = work
+        self._told = told
         self._lock = Lock()
         self._turn = Lock()  # one at a time: a prediction takes every processor
         self._known: OrderedDict[tuple[int, int], Classified] = OrderedDict()
@@ -121,18 +160,62 @@ class ClassCache:
         return self._predicts[run]
 
     def fetch(self, run: int, snapshot: int) -> Classified:
-        """The predictions under a snapshot (0 = the newest), computed if they are not here."""
+        """The predictions under a snapshot (0 = the newest), computed where nobody has yet."""
         number = snapshot or self._newest(run)
+        row = runs.get(self._db, run)
+        found = self._found(row, number)
+        if found is not None:
+            return found
         with self._turn:
-            known = self.known(run, number)
-            if known is not None:
-                return known
-            made = (self._work or _computed)(self._db, runs.get(self._db, run), number)
+            found = self._found(row, number)  # while this one waited for its turn
+            if found is not None:
+                return found
+            made = self._add(self._compute(row, number))
+        self._remember(made)
+        return made
+
+    def _found(self, run: RunRow, snapshot: int) -> Classified | None:
+        """From memory, else from the store."""
+        known = self.known(run.number, snapshot)
+        if known is not None:
+            return known
+        try:
+            recalled = _recalled(self._db, run, snapshot)
+        except (StoreError, SQLAlchemyError) as error:
+            log.warning("remembered predictions of run %d cannot be read: %s", run.number, error)
+            return None
+        return None if recalled is None else self._add(recalled)
+
+    def _compute(self, run: RunRow, snapshot: int) -> Classified:
+        def told(done: int, total: int) -> None:
+            self._tell(Doing(run.number, snapshot, done, total))
+
+        self._tell(Doing(run.number, snapshot))
+        try:
+            return (self._work or _computed)(self._db, run, snapshot, told)
+        finally:
+            self._tell(None)
+
+    def _tell(self, doing: Doing | None) -> None:
+        self.doing = doing
+        if self._told is not None:
+            self._told()
+
+    def _add(self, found: Classified) -> Classified:
         with self._lock:
-            self._known[run, number] = made
+            self._known[found.run, found.snapshot] = found
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
-        return made
+        return found
+
+    def _remember(self, found: Classified) -> None:
+        """Let the store have it; one that cannot be written only means that it is computed again some day."""
+        if self.keep is None:
+            return
+        try:
+            self.keep(found)
+        except (StoreError, SQLAlchemyError, OSError) as error:
+            log.warning("the predictions of run %d are not remembered: %s", found.run, error)
 
     def _newest(self, run: int) -> int:
         latest = snapshots.latest(self._db, run)
@@ -147,7 +230,13 @@ def _asked(run: RunRow, corpus: CorpusRow) -> bool:
     return predicts(run, corpus)
 
 
-def _computed(db: Database, run: RunRow, snapshot: int) -> Classified:
+def _recalled(db: Database, run: RunRow, snapshot: int) -> Classified | None:
+    from app.class_store import recall
+
+    return recall(db, run, snapshot)
+
+
+def _computed(db: Database, run: RunRow, snapshot: int, told: Told) -> Classified:
     from app.classes import classify_run
 
-    return classify_run(db, run, snapshot)
+    return classify_run(db, run, snapshot, told)

@@ -1,13 +1,15 @@
 """``topiary classify``: how well a run predicts the classes of its test documents."""
 
 import argparse
+from functools import partial
 from typing import Any
 
-from app.class_cache import ClassError, Classified, Misled
-from app.classes import classify_run
+from app import class_store
+from app.class_cache import ClassCache, ClassError, Classified, Misled
 from app.console import Mistake, find_run, print_json, say
 from app.frame import Frame, identity
 from app.placing import find_snapshot
+from app.progress import Progress
 from app.read_commands import read_frame
 from store import snapshots
 from store.database import Database, open_database
@@ -21,7 +23,7 @@ def classify(wanted: argparse.Namespace) -> int:
     db = open_database(wanted.store)
     run = find_run(db, wanted.run)
     try:
-        found = classify_run(db, run, _snapshot(db, run, wanted.minibatch))
+        found = _found(db, run, _snapshot(db, run, wanted.minibatch))
     except ClassError as error:
         raise Mistake(str(error)) from error
     frame = read_frame(db, run, find_snapshot(db, run.number, found.snapshot))
@@ -31,6 +33,21 @@ def classify(wanted: argparse.Namespace) -> int:
         return 0
     _print(facts, found)
     return 0
+
+
+def _found(db: Database, run: RunRow, snapshot: int) -> Classified:
+    """As the page shows it: from the store where it was computed before; progress goes to standard error."""
+    progress = Progress()
+
+    def told() -> None:
+        if cache.doing is None:
+            progress.end()
+        elif cache.doing.total:
+            done, total = cache.doing[2:]
+            progress.show("predicting classes", done / total, f"{done:,} of {total:,} documents")
+
+    cache = ClassCache(db, keep=partial(class_store.keep, db), told=told)
+    return cache.fetch(run.number, snapshot)
 
 
 def class_facts(found: Classified, frame: Frame) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What a run says of the classes of its test documents: predictions, how good they are, and what misled them.
 
 Predictions are made by the run's own kernel under the topics of a stored snapshot
-(:mod:`app.placing`), without showing it the labels.  They are computed once for a snapshot and shared.
+(:mod:`app.placing`), without showing it the labels.  They are computed once for a snapshot, shared
+(:mod:`app.class_cache`) and remembered (:mod:`app.class_store`).
 """
 
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from app.class_cache import ClassError, Classified, Misled
+from app.class_cache import ClassError, Classified, Misled, Told
+from app.class_store import surest_wrong
 from app.placing import Placer, find_snapshot, open_placer
 from engine import classify, models, paths, settings
 from engine.contract import Array, Batch, Facts, FloatArray
@@ -21,7 +23,6 @@ from store.database import Database
 from store.runs import RunRow
 
 BLOCK = 1000  # documents predicted at a time
-MOST_MISLED = 200  # wrong predictions explained: the surest ones
 PATHS = 12  # of a document, looked through for the one that misled
 
 
@@ -35,7 +36,7 @@ def predicts(run: RunRow, corpus: CorpusRow) -> bool:
     return kernel.predict is not None
 
 
-def classify_run(db: Database, run: RunRow, snapshot: int = 0) -> Classified:
+def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lambda _done, _total: None) -> Classified:
     """Predict the class of every labelled test document; waits for the store and, once, for the compiler.
 
     Parameters
@@ -44,6 +45,8 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0) -> Classified:
     run : RunRow
     snapshot : int
         0 = the newest.
+    told : (done, total) -> None, optional
+        Called as it goes on: documents predicted, of how many.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0) -> Classified:
         raise ClassError(
             f"no test document of {placer.corpus.name} has a label, so predictions have nothing to be compared with"
         )
-    probabilities, theta = _predict(placer, predict, counts, documents)
+    probabilities, theta = _predict(placer, predict, counts, documents, told)
     labels = counts.labels[documents].astype(np.int64)
     used = [_used(layer) for layer in theta]
     try:
@@ -112,16 +115,22 @@ def _named(path: tuple[Node, ...], topics: list[Array]) -> tuple[Node, ...]:
 
 
 def _predict(
-    placer: Placer, predict: Callable[..., FloatArray], counts: CorpusArrays, documents: Array
+    placer: Placer,
+    predict: Callable[..., FloatArray],
+    counts: CorpusArrays,
+    documents: Array,
+    told: Told,
 ) -> tuple[FloatArray, list[FloatArray]]:
     """Probabilities (n, C) and activations (n, K_l) of documents; the kernel does not see their labels."""
     seed, state = placer.run.seed, placer.state
     rows, places = [], []
     for begin in range(0, len(documents), BLOCK):
+        told(begin, len(documents))
         batch = _batch(counts, documents[begin : begin + BLOCK])
         with placer.lock:
             rows.append(predict(seed, state, batch))
             places.append(placer.kernel.infer(seed, state, batch, None).theta)
+    told(len(documents), len(documents))
     return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*places, strict=True)]
 
 
@@ -146,12 +155,9 @@ def _misled(
     labels: Array,
     probabilities: FloatArray,
 ) -> tuple[Misled, ...]:
-    predicted = probabilities.argmax(axis=1)
-    wrong = np.flatnonzero(predicted != labels)
-    surest = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][:MOST_MISLED]
     found = []
-    for row in surest.tolist():
-        ends = int(labels[row]), int(predicted[row])
+    for row, guess in zip(*map(np.ndarray.tolist, surest_wrong(probabilities, labels)), strict=True):
+        ends = int(labels[row]), guess
         path = misleading_path(placer.topics.phi, [layer[row] for layer in theta], weights, *ends)
         sure = float(probabilities[row, ends[1]])
         found.append(Misled(int(documents[row]), *ends, sure, path.nodes, path.share))

@@ -141,7 +141,7 @@ class Feed:
         self._sparks: dict[int, tuple[float, int, tuple[float, ...]]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
-        self.classes = ClassCache(db)
+        self.classes = ClassCache(db, told=lambda: self._emit(Tick()))
         self._frames = Frames()
         self.comparisons = Comparisons()
         self._vocabularies: dict[int, tuple[str, ...]] = {}

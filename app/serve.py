@@ -67,6 +67,7 @@ def serve(
     feed = Feed(db)
     actions = Actions(store_url or db.url, feed)
     feed.after_look = actions.keep_house
+    feed.classes.keep = actions.keep_predictions
     site = Site(db, feed, actions, dict(first_view or {}))
     server = _server(site, address, port)
     server.io_loop.asyncio_loop.set_exception_handler(_overlook_leaving)

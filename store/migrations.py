@@ -10,8 +10,10 @@ from sqlalchemy import (
     Connection,
     Double,
     ForeignKey,
+    LargeBinary,
     MetaData,
     Table,
+    Text,
     insert,
     inspect,
     select,
@@ -46,7 +48,25 @@ def _add_lineage(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE runs ADD COLUMN {column} BIGINT"))
 
 
-STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage}
+def _add_predictions(connection: Connection) -> None:
+    """Version 4: predictions of classes, remembered beside their snapshots."""
+    then = MetaData()
+    Table("snapshots", then, Column("number", BigInteger, primary_key=True))
+    owner = ForeignKey("snapshots.number", ondelete="CASCADE")
+    made = Table(
+        "predictions",
+        then,
+        Column("snapshot", BigInteger, owner, primary_key=True, autoincrement=False),
+        Column("made_by", Text, nullable=False),
+        Column("checksum", Text, nullable=False),
+        Column("size", BigInteger, nullable=False),
+        Column("created", Double, nullable=False),
+        Column("arrays", LargeBinary, nullable=False),
+    )
+    made.create(connection)
+
+
+STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage, 3: _add_predictions}
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-VERSION = 3
+VERSION = 4
 
 
 class Plain(TypeDecorator[str]):
@@ -242,6 +242,17 @@ snapshots = Table(
     Column("arrays", LargeBinary, nullable=False),
     UniqueConstraint("run", "minibatch", name="snapshots_by_minibatch"),
     sqlite_autoincrement=True,
+)
+
+predictions = Table(
+    "predictions",
+    metadata,
+    Column("snapshot", BigInteger, ForeignKey("snapshots.number", ondelete="CASCADE"), primary_key=True),
+    Column("made_by", Plain, nullable=False),
+    Column("checksum", Plain, nullable=False),
+    _whole("size"),
+    Column("created", Double, nullable=False),
+    Column("arrays", LargeBinary, nullable=False),
 )
 
 checkpoints = Table(

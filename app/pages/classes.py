@@ -11,6 +11,7 @@ from app.feed import Tick
 from app.frame import Frame, identity, parse_identity
 from app.session import Context
 from app.views.class_report import Told, class_report, waiting
+from app.views.predicting import predicting
 from store import corpora
 from store.errors import NotFound
 
@@ -56,6 +57,9 @@ class Classes:
 
     def _on_tick(self, tick: Tick) -> None:
         view = self._context.view
+        if view.page == "classes" and self._asked is not None:
+            self._wait()
+            return
         if view.page != "classes" or view.run not in tick.snapshots | tick.labels:
             return
         if self._read is None or self._read.found is None:
@@ -72,10 +76,13 @@ class Classes:
             self._draw()
         elif self._asked != key:
             self._asked = key
-            self.board.html = waiting(
-                "Predicting the class of every labelled test document: some seconds for thousands, once a snapshot …"
-            )
+            self._wait()
             self._context.later(partial(self._work, *key), self._take)
+
+    def _wait(self) -> None:
+        view, doing = self._context.view, self._context.feed.classes.doing
+        mine = doing is not None and doing.run == view.run and view.snapshot in (0, doing.snapshot)
+        self.board.html = predicting(doing, mine=mine)
 
     def _work(self, run: int, snapshot: int) -> _Read:
         feed = self._context.feed

@@ -106,6 +106,7 @@ def test_a_store_of_version_2_gets_the_columns_that_a_new_store_has(db):
 
     new = described()
     with db.write() as connection:
+        connection.execute(text("DROP TABLE predictions"))
         for column in ("parent", "parent_snapshot", "parent_minibatch"):
             connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
         connection.execute(update(tables.schema_version).values(version=2))

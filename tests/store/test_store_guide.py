@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from store_samples import REPOSITORY, claimed_run, new_run, write_corpus
 
-from store import arrays, blocks, events, labels, matches, runs, snapshots, tables, thinning
+from store import arrays, blocks, events, labels, matches, predictions, runs, snapshots, tables, thinning
 from store.points import Point
 
 GUIDE = (REPOSITORY / "assets" / "guide" / "store.md").read_text(encoding="utf-8")
@@ -41,6 +41,7 @@ def test_the_numbers_of_the_guide_are_those_of_the_code():
         f"at most {thinning.CELLS} cells",
         f"the {thinning.LATEST} latest",
         f"at most {blocks.DOCUMENTS_PER_BLOCK} documents",
+        f"more than {predictions.LARGEST >> 20} MiB",
         f"each started {arrays.CHUNK >> 20} MiB",
     ):
         assert sentence in GUIDE, sentence
@@ -53,13 +54,14 @@ def test_every_query_of_the_guide_runs_on_its_database(db):
     kinds = [("point_perplexity", 0), ("step_size_mean", 1), ("step_size_mean", 2)]
     new = [Point(m, m, m, name, layer, 2.0) for m in range(1, 4) for name, layer in kinds]
     runs.beat(db, run.number, 1, minibatch=3, seconds=1.0, point_perplexity=700.0, points=new)
-    snapshots.append(db, run.number, 1, 3, 1.0, {"r": np.ones(3)})
+    snapshot = snapshots.append(db, run.number, 1, 3, 1.0, {"r": np.ones(3)})
+    predictions.keep(db, snapshot.number, "this program", {"labels": np.arange(3)})
     labels.set(db, run.number, 1, 1, "food")
     events.append(db, run.number, 1, 3, "started")
     matches.decide(db, run.number, new_run(db).number, matches.Decision(1, 1, 2))
     dialect = "sqlite" if db.url.startswith("sqlite") else "postgresql"
     statements = [part for block in written("sql") + written(dialect) for part in block.split(";") if part.strip()]
-    assert len(statements) == 10
+    assert len(statements) == 11
     with db.read() as connection:
         for statement in statements:
             assert connection.execute(text(statement.replace("::", "\\:\\:"))).all(), statement

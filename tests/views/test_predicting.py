@@ -1,0 +1,131 @@
+"""While predictions are on their way, the classes page says what it waits for and counts the documents."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from class_samples import plant
+from placing_samples import plain_model
+
+from app import class_store, classes
+from app.class_cache import Doing
+from app.feed import Feed, Tick
+from app.pages.classes import Classes
+from app.session import Context, View
+from app.views.predicting import predicting
+from store.database import Database, open_database
+
+__all__ = ["plain_model"]
+
+
+class Session:
+    """A classes page of a program of its own, whose work elsewhere is done at :meth:`work`."""
+
+    def __init__(self, db: Database, **fields: Any) -> None:
+        self.view = View(**({"page": "classes", "run": 1} | fields))
+        self.feed = Feed(db)
+        self.feed.classes.keep = partial(class_store.keep, db)
+        self.feed.look_now()
+        self.tasks: list[Any] = []
+        self.ticks: list[Any] = []
+        context = Context(
+            view=self.view,
+            feed=self.feed,
+            db=db,
+            actions=None,  # type: ignore[arg-type]
+            on_tick=self.ticks.append,
+            later=lambda work, then: self.tasks.append((work, then)),
+            soon=lambda work: work(),
+            tell=lambda message, kind: None,
+        )
+        self.page = Classes(context)
+        self.shown: list[str] = []
+        self.feed.subscribe(lambda call: call(), self._tick)
+
+    def _tick(self, tick: Tick) -> None:
+        for callback in self.ticks:
+            callback(tick)
+        self.shown.append(self.page.board.html)
+
+    def work(self) -> "Session":
+        while self.tasks:
+            work, then = self.tasks.pop(0)
+            then(work())
+        return self
+
+
+@pytest.fixture
+def db(tmp_path: Any, plain_model: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    monkeypatch.setattr(classes, "BLOCK", 2)
+    db = open_database(str(tmp_path / "store.db"))
+    plant(db)
+    yield db
+    db.close()
+
+
+def test_the_page_counts_the_documents_until_the_answer_stands(db: Database) -> None:
+    session = Session(db)
+    assert "Getting the predictions" in session.page.board.html
+    session.work().feed.stop()
+    counts = [f"{done} of 5 documents" for done in (0, 2, 4, 5)]
+    told = [next((count for count in counts if count in text), "") for text in session.shown]
+    assert told == ["", *counts, ""]
+    assert "Preparing the model" in session.shown[0]
+    assert all('aria-busy="true"' in text for text in session.shown)
+    assert "5 labelled test documents" in session.page.board.html
+
+
+def test_after_a_restart_the_page_shows_the_same_without_computing(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Session(db).work()
+    monkeypatch.setattr(classes, "classify_run", None)
+    second = Session(db).work()
+    for session in (first, second):
+        session.feed.stop()
+    assert second.shown == []
+    assert second.page.board.html == first.page.board.html
+
+
+def test_a_page_whose_answer_stands_is_not_disturbed_by_somebody_elses_prediction(db: Database) -> None:
+    session = Session(db).work()
+    stands = session.page.board.html
+    session.feed.classes.doing = Doing(7, 3, 10, 20)
+    session._tick(Tick())
+    session.feed.stop()
+    assert session.page.board.html == stands
+
+
+@pytest.mark.parametrize(
+    ("fields", "doing", "words"),
+    [
+        ({}, Doing(1, 1, 2, 5), "Predicting the class of every labelled test document"),
+        ({"snapshot": 1}, Doing(1, 1, 2, 5), "Predicting the class of every labelled test document"),
+        ({"snapshot": 1}, Doing(1, 2, 2, 5), "waiting for that of run 1 "),
+        ({}, Doing(7, 2, 2, 5), "waiting for that of run 7 "),
+    ],
+)
+def test_it_says_whose_predictions_are_made_first(
+    db: Database, fields: dict[str, int], doing: Doing, words: str
+) -> None:
+    session = Session(db, **fields)
+    session.feed.classes.doing = doing
+    session._tick(Tick())
+    session.feed.stop()
+    assert words in session.page.board.html
+    assert "2 of 5 documents" in session.page.board.html
+
+
+def test_a_screen_reader_hears_the_sentence_once_and_finds_the_number_at_the_bar() -> None:
+    texts = [predicting(Doing(2, 9, done, 25_000), mine=True) for done in (0, 1000, 24_000)]
+    spoken = {text[text.index('role="status"') : text.index("</p>")] for text in texts}
+    assert len(spoken) == 1
+    assert 'aria-valuemax="25000" aria-valuenow="1000" aria-valuetext="1,000 of 25,000 documents"' in texts[1]
+    assert 'style="width:4.0%"' in texts[1]
+    assert '<p class="tp-dim" aria-hidden="true">24,000 of 25,000 documents</p>' in texts[2]
+
+
+def test_before_anything_is_known_there_is_no_bar() -> None:
+    for doing in (None, Doing(2, 9)):
+        assert "progressbar" not in predicting(doing, mine=True)
