@@ -85,6 +85,8 @@ class Frame:
         Columns by popularity; and the rank, from 1, of every column.
     words, word_weights : tuples of (K_l, n) arrays
         Heaviest words of every topic, n = 30 or the whole vocabulary.
+    titles : tuple of (K_l, n) int arrays
+        Words that tell a topic from the others of its layer, n = 3 or the whole vocabulary.
     step_sizes : tuple of (K_l,) arrays
         Layer-adaptive step sizes; empty when the snapshot has none.
     documents, document_weights : tuples of (K_l, 20) arrays
@@ -118,6 +120,7 @@ class Frame:
     ranks: tuple[NDArray[np.intp], ...]
     words: tuple[NDArray[Any], ...]
     word_weights: tuple[NDArray[Any], ...]
+    titles: tuple[NDArray[Any], ...]
     step_sizes: tuple[NDArray[Any], ...]
     documents: tuple[NDArray[Any], ...]
     document_weights: tuple[NDArray[Any], ...]
@@ -187,10 +190,20 @@ class Frame:
         return self.labels.get(node, "")
 
     def title(self, node: Node) -> str:
-        """Give its name, or else the three heaviest words (of pixels, only its rank)."""
+        """Give its name, or else the words of its title (of pixels, only its rank)."""
         if self.image_shape is not None:
             return self.name(node) or f"topic {self.rank(node)}"
-        return self.name(node) or " ".join(word.text for word in self.top_words(node, 3))
+        return self.name(node) or " ".join(self.title_words(node))
+
+    def title_words(self, node: Node) -> list[str]:
+        """Give the three most distinctive of its 30 heaviest words (see `engine.topics.title_words`)."""
+        return [self.vocabulary[number] for number in self.titles[node.layer - 1][self.place(node)].tolist()]
+
+    def other_words(self, node: Node, n: int) -> list[str]:
+        """Give the ``n`` heaviest words that are not in its title."""
+        title = set(self.title_words(node))
+        heavy = (word.text for word in self.top_words(node, n + len(title)))
+        return [word for word in heavy if word not in title][:n]
 
     def opinion(self, node: Node, label: int) -> float:
         """How much a topic speaks for class ``label`` (from 0), less the mean over classes."""
@@ -300,6 +313,7 @@ def build_frame(
     r = np.asarray(arrays["r"], dtype=np.float64)
     projected = topics.projections(phi)
     weights = topics.popularity(phi, r)
+    parts = [topics.shares(layer) for layer in weights]
     top = [topics.top_words(projection, KEPT_WORDS) for projection in projected]
     alive = _numbered(arrays, "alive")
     speaking = tuple(centred(layer) for layer in _numbered(arrays, "model.class_weights") if len(layer) == len(classes))
@@ -314,11 +328,15 @@ def build_frame(
         r=r,
         projections=tuple(projected),
         popularity=tuple(weights),
-        shares=tuple(topics.shares(layer) for layer in weights),
+        shares=tuple(parts),
         order=tuple(topics.order(layer) for layer in weights),
         ranks=tuple(topics.ranks(layer) for layer in weights),
         words=tuple(words for words, _ in top),
         word_weights=tuple(heavy for _, heavy in top),
+        titles=tuple(
+            topics.title_words(words, heavy, projection @ part.astype(projection.dtype))
+            for (words, heavy), projection, part in zip(top, projected, parts, strict=True)
+        ),
         step_sizes=_numbered(arrays, "step"),
         documents=_numbered(arrays, "top_documents"),
         document_weights=_numbered(arrays, "top_weights"),

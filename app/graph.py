@@ -14,8 +14,9 @@ def build_graph(
     """Build the graph of a frame, or of what is reached from ``roots``.
 
     Nodes are identities such as ``L3:17`` with the attributes layer, topic (identity number), rank,
-    popularity, share, label (a person's name, may be empty) and words (the 12 heaviest); edges run
-    from parent to child with the attribute weight, Phi^(l)(child, parent).
+    popularity, share, label (a person's name, may be empty), title (that name, or the words that tell the
+    topic from others) and words (the 12 heaviest); edges run from parent to child with the attribute weight,
+    Phi^(l)(child, parent).
     """
     edges = frame.edges(threshold)
     if roots is None:
@@ -44,6 +45,7 @@ def graph_of(frame: Frame, threshold: float, nodes: Iterable[Node], edges: Itera
             popularity=frame.weight(node),
             share=frame.share(node),
             label=frame.name(node),
+            title=frame.title(node),
             words=" ".join(word.text for word in frame.top_words(node)),
         )
     for edge in edges:

@@ -167,6 +167,7 @@ def _topic(frame: Frame, node: Node) -> dict[str, Any]:
         "topic": node.column + 1,
         "rank": frame.rank(node),
         "name": frame.name(node),
+        "title": frame.title(node),
         "words": [word.text for word in frame.top_words(node, 8)],
     }
 
@@ -185,19 +186,17 @@ def _print(fact: dict[str, Any]) -> None:
     say(f"\n{fact['title']}\n  {fact['known']:,} of {fact['tokens']:,} words known{unknown}")
     for label in fact.get("labels", [])[:3]:
         say(f"  label {_percent(label['probability'])}  {label['label']}")
-    for layer in reversed(fact["topics"]):
-        for topic in layer:
-            say(f"  L{topic['layer']}  {topic['rank']:>4}  {_percent(topic['share'])}  {_title(topic)}")
+    listed = [topic for layer in reversed(fact["topics"]) for topic in layer]
+    width = max(len(topic["title"]) for topic in listed)
+    for topic in listed:
+        told = f"{topic['title']:<{width}}  {' '.join(topic['words'])}"
+        say(f"  L{topic['layer']}  {topic['rank']:>4}  {_percent(topic['share'])}  {told}")
     for path in fact["paths"]:
-        trail = "  >  ".join(f"{topic['id']} {_title(topic, 3)}" for topic in path["topics"])
+        trail = "  >  ".join(f"{topic['id']} {topic['title']}" for topic in path["topics"])
         say(f"  path {_percent(path['share'])}  {trail}")
     for near in fact.get("nearest", []):
         label = f"  [{near['label']}]" if near["label"] else ""
         say(f"  near  {near['distance']:.3f}  {near['document']}  {near['title']}{label}")
-
-
-def _title(topic: dict[str, Any], n: int = 8) -> str:
-    return topic["name"] or " ".join(topic["words"][:n])
 
 
 def _percent(share: float) -> str:

@@ -67,8 +67,12 @@ def topics(wanted: argparse.Namespace) -> int:
     if wanted.json:
         print_json(table)
         return 0
+    width = max(len(row["title"]) for row in table)
     for row in table:
-        say(f"L{row['layer']}  {row['rank']:>4}  {100 * row['share']:5.1f} %  {row['name'] or ' '.join(row['words'])}")
+        say(
+            f"L{row['layer']}  {row['rank']:>4}  {100 * row['share']:5.1f} %  "
+            f"{row['title']:<{width}}  {' '.join(row['words'])}"
+        )
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What a hierarchy of topics says: projections to words, popularity, ranks, top words (models.md 0).
+"""What a hierarchy of topics says: projections to words, popularity, ranks, top words, titles (models.md 0).
 
 Letters follow the papers: ``phi[l-1]`` is Phi^(l), (K_{l-1}, K_l) with columns on the simplex and
 ``K_0 = V`` words; ``r`` (K_L,) are the gamma shapes of the top layer.
@@ -81,6 +81,56 @@ def ranks(weights: Array) -> NDArray[np.intp]:
     places = np.empty_like(by_rank)
     places[by_rank] = np.arange(1, len(by_rank) + 1)
     return places
+
+
+def relevance(weights: Array, everywhere: Array, trade: float = 0.6) -> NDArray[np.float64]:
+    """Say how much words tell of a topic: ``trade ln w_vk + (1 - trade) ln(w_vk / p_v)``.
+
+    Relevance of Sievert and Shirley ("LDAvis", ILLVI 2014, equation 1).  With 1 words go by their weight;
+    with 0 by their lift, how much heavier they are here than in the whole layer; 0.6 is what the authors
+    recommend from their study of people guessing what topics are about.
+
+    Parameters
+    ----------
+    weights : (...) array, >= 0
+        ``w_vk``, weights of words in a topic.
+    everywhere : (...) array, >= 0
+        ``p_v``, weights of the same words in all topics of the layer, weighed by popularity.
+    trade : float
+        Their lambda, 0 to 1.
+
+    Returns
+    -------
+    (...) float64 array
+        Higher is more relevant; -inf for a word of weight 0.
+    """
+    tiny = np.finfo(np.float64).tiny
+    own = np.log(np.maximum(np.asarray(weights, dtype=np.float64), tiny))
+    # a topic that nothing uses may hold words that no used topic has: p_v = 0
+    whole = np.log(np.maximum(np.asarray(everywhere, dtype=np.float64), tiny))
+    return np.where(np.asarray(weights) > 0, own - (1.0 - trade) * whole, -np.inf)
+
+
+def title_words(words: IntArray, weights: Array, everywhere: Array, n: int = 3) -> IntArray:
+    """Choose the words that tell every topic of one layer from the others.
+
+    Parameters
+    ----------
+    words, weights : (K, m) arrays
+        Heaviest words of every topic and their weights, as `top_words` gives them: a word that is not
+        among them is too rare in the topic to stand for it.
+    everywhere : (V,) array
+        Weights of all words in the layer, ``projection @ shares``.
+    n : int
+        How many words; fewer when there are fewer.
+
+    Returns
+    -------
+    (K, n) int array
+        Word numbers, by `relevance`, most relevant first; equals heaviest first.
+    """
+    places = np.argsort(-relevance(weights, everywhere[words]), axis=1, kind="stable")[:, :n]
+    return np.take_along_axis(words, places, axis=1)
 
 
 def top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:

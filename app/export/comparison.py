@@ -14,7 +14,7 @@ from engine.tree import Edge, Node
 
 _SIDES: tuple[Side, ...] = ("a", "b")
 _EDGE = ("kind", "layer", "parent_a", "child_a", "weight_a", "parent_b", "child_b", "weight_b", "ratio")
-_TOPIC = ("topic", "rank", "share", "name", "words")
+_TOPIC = ("topic", "rank", "share", "name", "title", "words")
 
 
 def topic_rows(comparison: Comparison) -> list[dict[str, Any]]:
@@ -23,8 +23,8 @@ def topic_rows(comparison: Comparison) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``layer``; for ``a`` and ``b`` the ``topic`` (identity number), ``rank``, ``share``, ``name`` and
-        ``words`` of either side, None where it has no partner; ``score``, ``margin``, ``by_hand``,
+        ``layer``; for ``a`` and ``b`` the ``topic`` (identity number), ``rank``, ``share``, ``name``,
+        ``title`` and ``words`` of either side, None where it has no partner; ``score``, ``margin``, ``by_hand``,
         ``absence`` ("pruned" or "new" for a topic that only one of two snapshots of a run has),
         ``share_change``, and the words that ``entered`` and ``left``.
     """
@@ -120,6 +120,7 @@ def _topic(frame: Frame, node: Node | None) -> dict[str, Any] | None:
         "rank": frame.rank(node),
         "share": frame.share(node),
         "name": frame.name(node),
+        "title": frame.title(node),
         "words": [word.text for word in frame.top_words(node)],
     }
 

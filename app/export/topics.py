@@ -19,7 +19,7 @@ def topics_table(frame: Frame, layer: int | None = None) -> list[dict[str, Any]]
     list of dict
         ``layer``; ``rank`` (1 = most popular now); ``topic`` (the identity number, which lasts);
         ``share`` of the layer's popularity, 0 to 1; ``words``, the 12 heaviest; ``name`` given by a
-        person, or "".
+        person, or ""; ``title``, that name or the words that tell the topic from others, as on every page.
 
     Raises
     ------
@@ -37,6 +37,7 @@ def topics_table(frame: Frame, layer: int | None = None) -> list[dict[str, Any]]
             "share": frame.share(node),
             "words": [word.text for word in frame.top_words(node)],
             "name": frame.name(node),
+            "title": frame.title(node),
         }
         for number in layers
         for node in frame.nodes(number)

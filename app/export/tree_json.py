@@ -10,7 +10,7 @@ from app.views.picture import Choice
 
 
 def render(frame: Frame, choice: Choice) -> str:
-    """Write nodes (id, layer, topic, rank, popularity, share, label, words) and edges (source, target, weight)."""
+    """Write nodes (id and the attributes of `build_graph`) and edges (source, target, weight)."""
     return (
         json.dumps(
             nx.node_link_data(chosen_graph(frame, choice), edges="edges"), ensure_ascii=False, allow_nan=False, indent=1

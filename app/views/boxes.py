@@ -33,8 +33,8 @@ class Box(NamedTuple):
     """The contents and size of one node, before it has a place.
 
     ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up
-    to three short lines shown instead when the picture is looked at from afar, in the size ``gist_font``.
-    Topics of images have a ``picture`` instead of both.
+    to three short lines, the name or the words of the title, shown instead when the picture is looked at
+    from afar, in the size ``gist_font``.  Topics of images have a ``picture`` instead of both.
     """
 
     node: Node
@@ -101,7 +101,7 @@ def _wrapped(words: list[str]) -> list[str]:
 def _gist(frame: Frame, node: Node, width: float, height: float) -> tuple[tuple[str, ...], float]:
     """Choose the few lines for looking from afar, and the largest font in which they fit."""
     name = frame.name(node)
-    lines = wrap(name.split(), 7.0)[:3] if name else [word.text for word in frame.top_words(node, 3)]
+    lines = wrap(name.split(), 7.0)[:3] if name else frame.title_words(node)
     lines = [shorten(line, _GIST) for line in lines]
     across = (width - 12) / max(1.08 * text_width(line) for line in lines)
     return tuple(lines), min(across, (height - 26) / (1.15 * len(lines)))

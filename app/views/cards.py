@@ -1,6 +1,6 @@
 """The ranked topics of a layer as cards, and what a search found, as one text of HTML."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from app.frame import Frame, identity
@@ -12,6 +12,7 @@ from app.views.text import escape, percent, shorten
 from engine.tree import Node
 
 _MOSAIC = 8  # atoms in a row of the sheet
+_WORDS = 10  # of a card
 
 
 class Found(NamedTuple):
@@ -83,11 +84,9 @@ def _layer(frame: Frame, layer: int, marks: Marks) -> str:
 
 
 def card(frame: Frame, node: Node, marks: Marks, note: str = "") -> str:
-    """Write one topic: rank, share as number and bar, name or heaviest words, more words."""
+    """Write one topic: rank, share as number and bar, name or the words of its title, more words."""
     key = identity(node)
-    words = [escape(shorten(word.text, 26)) for word in frame.top_words(node, 10)]
-    name = escape(frame.name(node))
-    lead, rest = (name, words) if name else (" ".join(words[:3]), words[3:])
+    lead, rest = _words(frame, node)
     chosen = ' aria-current="true"' if node == marks.selected else ""
     line = (
         f'<span class="ex-line"><b class="ex-rank">{frame.rank(node)}</b><span class="ex-bar">'
@@ -97,9 +96,21 @@ def card(frame: Frame, node: Node, marks: Marks, note: str = "") -> str:
     return (
         f'<li class="ex-card" data-key="{key}" style="{hue(node.layer)}"{chosen}>'
         f'<button class="ex-topic" data-do="select" data-id="{key}">{line}'
-        f'<span class="ex-words"><strong>{lead}</strong> {" ".join(rest)}</span>{note}</button>'
+        f'<span class="ex-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>{note}</button>'
         f"{_pin(key, chosen=node in marks.roots)}</li>"
     )
+
+
+def _words(frame: Frame, node: Node) -> tuple[str, str]:
+    """The name of a topic and its heaviest words; or else its title, and the heaviest words that are not in it."""
+    if frame.name(node):
+        return frame.name(node), _short(word.text for word in frame.top_words(node, _WORDS))
+    title = frame.title_words(node)
+    return _short(title), _short(frame.other_words(node, _WORDS - len(title)))
+
+
+def _short(words: Iterable[str]) -> str:
+    return " ".join(shorten(word, 26) for word in words)
 
 
 def _relative(frame: Frame, node: Node) -> float:
@@ -154,6 +165,6 @@ def _document(found: Found) -> str:
 
 def _because(frame: Frame, match: Match) -> str:
     why = f"“{escape(shorten(match.word, 26))}” has {percent(match.weight)}"
-    if match.word == frame.name(match.node):
-        why = "by its name"
+    if match.word == frame.title(match.node):
+        why = "by its name" if frame.name(match.node) else "by its title"
     return f'<small class="ex-note">Layer {match.node.layer} · {why}</small>'

@@ -84,7 +84,7 @@ def _row(comparison: Comparison, change: EdgeChange) -> str:
 
 def _end(frame: Frame, edge: Edge, *, above: bool) -> str:
     node = edge.above if above else edge.below
-    return f"{node.layer}·{frame.rank(node)} {escape(topic_title(frame, node, 2))}"
+    return f"{node.layer}·{frame.rank(node)} {escape(topic_title(frame, node))}"
 
 
 def _stroke(kind: Kind) -> str:

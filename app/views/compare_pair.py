@@ -59,7 +59,8 @@ def _side(comparison: Comparison, pair: Pair, side: Side) -> str:
         f'<h3>{tag} <span title="{identity(node)} of run {frame.run}">topic {frame.rank(node)}</span>'
         f"<small>{percent(frame.share(node))}</small></h3>"
     )
-    name = f"<p><strong>{escape(frame.name(node))}</strong></p>" if frame.name(node) else ""
+    named = not has_pictures(frame) or frame.name(node)
+    name = f"<p><strong>{escape(topic_title(frame, node))}</strong></p>" if named else ""
     if has_pictures(frame):
         alt = f"picture of topic {frame.rank(node)} of {side.upper()}"
         return f'<section>{head}{name}<img class="ex-picture" src="{atom_uri(frame, node)}" alt="{alt}"></section>'
@@ -122,7 +123,7 @@ def _parents(comparison: Comparison, a: Node, b: Node) -> str:
 
 
 def _named(frame: Frame, node: Node) -> str:
-    return f"{frame.rank(node)} {escape(topic_title(frame, node, 3))}"
+    return f"{frame.rank(node)} {escape(topic_title(frame, node))}"
 
 
 def _choosing(comparison: Comparison, pair: Pair) -> str:
@@ -137,7 +138,7 @@ def _choosing(comparison: Comparison, pair: Pair) -> str:
     options = [element("option", "No partner", value="none", selected=partner is None)]
     for place, found in enumerate(offered):
         if place < _OFFERED or found.node == partner:
-            title = f"{there.rank(found.node)} · {shorten(topic_title(there, found.node, 4), 40)} · {found.score:.2f}"
+            title = f"{there.rank(found.node)} · {shorten(topic_title(there, found.node), 40)} · {found.score:.2f}"
             options.append(element("option", escape(title), value=identity(found.node), selected=found.node == partner))
     label = f"Partner in {other(side).upper()}"
     tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"

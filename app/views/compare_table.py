@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.comparison import Comparison, Pair, Side
@@ -24,6 +24,7 @@ SORT_WORDS: Mapping[str, str] = {
 }
 STEP = 40  # rows shown at first, and added by each "more"
 _LEAST_MARGIN = 0.02
+_FURTHER = 2  # heaviest words after a title
 _LISTED = 4  # words that entered or left, before "+3" stands for the rest
 
 
@@ -83,8 +84,8 @@ def pair_table(comparison: Comparison, listing: Listing) -> str:
 
 _HEADS = (
     ("Layer", "The layer of both topics"),
-    ("A", "Rank in its layer and heaviest words in A"),
-    ("B", "Rank in its layer and heaviest words in B"),
+    ("A", "Rank in its layer, title, and two more of its heaviest words in A"),
+    ("B", "Rank in its layer, title, and two more of its heaviest words in B"),
     ("Score", "How alike the two are: 1 is the same words under the same parents"),
     ("Margin", "How much worse the second best answer would be; near 0 the match is uncertain"),
     ("Share", "Share of the layer's popularity in B minus that in A, in percent points"),
@@ -140,16 +141,27 @@ def _topic(comparison: Comparison, pair: Pair, side: Side) -> str:
     key, title = identity(node), escape(topic_title(frame, node))
     label = f"{side.upper()}: topic {frame.rank(node)} of layer {node.layer}, {title}"
     picture = f'<img src="{atom_uri(frame, node)}" alt="">' if has_pictures(frame) else ""
-    inside = f"<b>{frame.rank(node)}</b>{picture}<span>{title}</span>"
+    inside = f"<b>{frame.rank(node)}</b>{picture}<span>{title}{_further(frame, node)}</span>"
     choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{key}: {title}"'
     return f"<td><button {choose}>{inside}</button></td>"
 
 
-def topic_title(frame: Frame, node: Node, n: int = 5) -> str:
-    """Give the name of a topic, or its heaviest words."""
+def topic_title(frame: Frame, node: Node) -> str:
+    """Give the title of a topic, long words cut."""
     if frame.image_shape is not None or frame.name(node):
         return frame.title(node)
-    return " ".join(shorten(word.text, 18) for word in frame.top_words(node, n))
+    return _short(frame.title_words(node))
+
+
+def _further(frame: Frame, node: Node) -> str:
+    """The heaviest words that are not in the title."""
+    if frame.image_shape is not None or frame.name(node):
+        return ""
+    return f" <small>{escape(_short(frame.other_words(node, _FURTHER)))}</small>"
+
+
+def _short(words: Sequence[str]) -> str:
+    return " ".join(shorten(word, 18) for word in words)
 
 
 def _score(pair: Pair) -> str:
@@ -182,5 +194,5 @@ def signed(share: float) -> str:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    told = " ".join(escape(shorten(word, 18)) for word in words[:_LISTED])
+    told = escape(_short(words[:_LISTED]))
     return f'{told} <span title="{escape(" ".join(words))}">+{len(words) - _LISTED}</span>' if words[_LISTED:] else told

@@ -15,10 +15,10 @@ class Match(NamedTuple):
 
 
 def find_topics(frame: Frame, text: str, most: int = 60) -> list[Match]:
-    """Find topics whose name or one of whose 30 heaviest words contains ``text``.
+    """Find topics whose name, title or one of whose 30 heaviest words contains ``text``.
 
-    Upper and lower case are the same.  Names come first, then by the weight of the matching word; a
-    topic is listed once, with its heaviest match.
+    Upper and lower case are the same.  Names and whole titles come first, then by the weight of the
+    matching word; a topic is listed once, with its heaviest match.
     """
     wanted = text.casefold().strip()
     if not wanted:
@@ -35,4 +35,11 @@ def find_topics(frame: Frame, text: str, most: int = 60) -> list[Match]:
             if place is not None:
                 weight = float(frame.word_weights[layer - 1][frame.place(node), place])
                 found.append(Match(node, frame.vocabulary[words[place]], weight))
+            elif wanted in _title(frame, node).casefold():
+                found.append(Match(node, frame.title(node), 1.0))
     return sorted(found, key=lambda match: -match.weight)[:most]
+
+
+def _title(frame: Frame, node: Node) -> str:
+    """The title of a topic without a name, so that one copied from elsewhere is found; of images, nothing."""
+    return "" if frame.image_shape is not None or frame.name(node) else frame.title(node)

@@ -269,8 +269,7 @@ def _chip(frame: Frame, node: Node) -> str:
 def _face(frame: Frame, node: Node) -> str:
     if has_pictures(frame):
         return f'<img src="{atom_uri(frame, node)}" alt="topic {frame.rank(node)}">'
-    words = frame.name(node) or " ".join(word.text for word in frame.top_words(node, 4))
-    return f'<span class="dc-name">{escape(shorten(words, 60))}</span>'
+    return f'<span class="dc-name">{escape(shorten(frame.title(node), 60))}</span>'
 
 
 def _bar(share: float, most: float) -> str:

@@ -42,8 +42,12 @@ def _inside(frame: Frame, node: Node) -> str:
     if has_pictures(frame):
         alt = f"picture of topic {frame.rank(node)} of layer {node.layer}"
         return f'<img class="tp-topic-picture" src="{atom_uri(frame, node)}" alt="{alt}">'
-    top = [escape(word.text) for word in frame.top_words(node, WORDS)]
-    return f'<span class="tp-topic-words"><strong>{" ".join(top[:3])}</strong> {" ".join(top[3:])}</span>'
+    top = [word.text for word in frame.top_words(node, WORDS)]
+    lead, rest = top[:3], top[3:]
+    if not frame.name(node):
+        lead = frame.title_words(node)
+        rest = frame.other_words(node, WORDS - len(lead))
+    return f'<span class="tp-topic-words"><strong>{escape(" ".join(lead))}</strong> {escape(" ".join(rest))}</span>'
 
 
 def caption(frame: Frame, pinned: bool) -> str:  # noqa: FBT001 - one fact

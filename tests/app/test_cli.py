@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,11 +131,15 @@ def test_a_run_that_nobody_trains_is_shown_as_silent(capsys, filled):
 def test_topics_are_listed_by_layer_and_rank(capsys, filled):
     table = read(capsys, "topics", "1", "--store", filled)
     assert [(row["layer"], row["rank"]) for row in table] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
-    assert {"layer", "rank", "topic", "share", "words"} <= set(table[0])
+    assert {"layer", "rank", "topic", "share", "title", "words"} <= set(table[0])
     top = read(capsys, "topics", "1", "--layer", "2", "--store", filled)
     assert [row["topic"] for row in top] == [2, 1]
     assert [row["share"] for row in top] == [0.75, 0.25]
     assert set(top[0]["words"]) == set(WORDS)
+    assert all(len(set(row["title"].split()) & set(row["words"])) == 3 for row in table)
+    _, out, _ = call(capsys, "topics", "1", "--store", filled)
+    for row, line in zip(table, out.splitlines(), strict=True):
+        assert re.search(rf" {row['title']}  +{' '.join(row['words'])}$", line)
 
 
 def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_path):

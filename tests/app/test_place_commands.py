@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 
 import numpy as np
@@ -41,6 +42,18 @@ def test_a_text_is_placed_by_its_words(store, tmp_path, capsys):
     assert [topic["id"] for topic in fact["paths"][0]["topics"]] == ["L2:1", "L1:1"]
     assert fact["labels"][0]["label"] == "gardens"
     assert sum(label["probability"] for label in fact["labels"]) == pytest.approx(1.0)
+
+
+def test_a_placed_text_names_its_topics_by_their_titles(store, tmp_path, capsys):
+    (tmp_path / "letter.txt").write_text("rose hedge", encoding="utf-8")
+    (fact,) = told(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--store", store)["documents"]
+    assert cli.main(["infer", "1", str(tmp_path / "letter.txt"), "--store", store]) == 0
+    said = capsys.readouterr().out
+    titles = {row["topic"]: row["title"] for row in told(capsys, "topics", "1", "--layer", "1", "--store", store)}
+    topic = fact["topics"][0][0]
+    assert topic["title"] == titles[topic["topic"]]
+    assert re.search(rf"%  {topic['title']}  +{' '.join(topic['words'])}\n", said)
+    assert f"  >  {topic['id']} {topic['title']}\n" in said
 
 
 def test_every_path_of_a_text_together_is_the_whole_of_it(store, tmp_path, capsys):

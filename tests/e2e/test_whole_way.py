@@ -217,16 +217,25 @@ def test_every_topic_has_the_same_numbers_in_the_page_the_command_and_the_files(
         cards = page.locator(".ex-card").evaluate_all(CARDS)
         rows = [row for row in listed if row["layer"] == layer]
         assert [card[:2] for card in cards] == [[f"L{layer}:{row['topic']}", row["rank"]] for row in rows]
-        assert [card[2] for card in cards] == [row["words"][:10] for row in rows]
+        assert [card[2] for card in cards] == [words_of_the_card(row) for row in rows]
         assert [row["rank"] for row in rows] == list(range(1, LAYERS[layer - 1] + 1))
         assert [row["share"] for row in rows] == sorted((row["share"] for row in rows), reverse=True)
-    told = {f"L{row['layer']}:{row['topic']}": (row["rank"], row["share"], " ".join(row["words"])) for row in listed}
+    told = {
+        f"L{row['layer']}:{row['topic']}": (row["rank"], row["share"], row["title"], " ".join(row["words"]))
+        for row in listed
+    }
     assert exported(grown, tmp_path) == told
 
 
-def exported(grown: Grown, folder: Any) -> dict[str, tuple[int, float, str]]:
-    """Rank, share and words of every topic, as the graph files of all trees say, which must agree."""
-    found: dict[str, tuple[int, float, str]] = {}
+def words_of_the_card(row: dict[str, Any]) -> list[str]:
+    """The title, and after it the heaviest words that are not in it, ten together."""
+    title = row["title"].split()
+    return [*title, *(word for word in row["words"] if word not in title)][:10]
+
+
+def exported(grown: Grown, folder: Any) -> dict[str, tuple[int, float, str, str]]:
+    """Rank, share, title and words of every topic, as the graph files of all trees say, which must agree."""
+    found: dict[str, tuple[int, float, str, str]] = {}
     for rank in range(1, LAYERS[-1] + 1):
         for form in ("json", "graphml"):
             path = folder / f"tree-{rank}.{form}"
@@ -238,7 +247,7 @@ def exported(grown: Grown, folder: Any) -> dict[str, tuple[int, float, str]]:
             )
             for name, about in graph.nodes(data=True):
                 assert name == f"L{about['layer']}:{about['topic']}"
-                told = (about["rank"], about["share"], about["words"])
+                told = (about["rank"], about["share"], about["title"], about["words"])
                 assert found.setdefault(name, told) == told
     return found
 

@@ -1,5 +1,7 @@
 """Projections, popularity, ranks and top words against the obvious loops."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -62,3 +64,70 @@ def test_top_words_agree_with_a_full_sort(phi: list[np.ndarray]) -> None:
         expected = np.argsort(-projection[:, topic], kind="stable")[:6]
         assert words[topic].tolist() == expected.tolist()
         np.testing.assert_array_equal(weights[topic], projection[expected, topic])
+
+
+def test_relevance_is_the_weighted_mean_of_log_weight_and_log_lift() -> None:
+    found = topics.relevance(np.array([0.5, 0.25, 0.25]), np.array([0.5, 0.0625, 0.5]))
+    expected = [0.6 * math.log(0.5), 0.6 * math.log(0.25) + 0.4 * math.log(4), 0.6 * math.log(0.25) - 0.4 * math.log(2)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 1.0), math.log(0.25))
+    np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 0.0), math.log(2.5))
+
+
+def test_the_word_that_only_one_topic_has_leads_its_title_before_a_heavier_one_of_all_topics() -> None:
+    projection = np.array([[0.4, 0.4], [0.3, 0.0], [0.2, 0.2], [0.1, 0.1], [0.0, 0.3]])
+    words, weights = topics.top_words(projection, 5)
+    assert words[:, :3].tolist() == [[0, 1, 2], [0, 4, 2]]
+    # p = 0.4, 0.15, 0.2, 0.1, 0.15: the first topic has relevance -0.550, -0.445, -0.966, -1.382
+    titles = topics.title_words(words, weights, projection @ np.array([0.5, 0.5]))
+    assert titles.tolist() == [[1, 0, 2], [4, 0, 2]]
+
+
+def test_a_word_that_is_common_everywhere_counts_by_how_popular_those_topics_are() -> None:
+    projection = np.array([[0.35, 0.02, 0.4], [0.25, 0.5, 0.1], [0.2, 0.28, 0.3], [0.2, 0.2, 0.2]])
+    words, weights = topics.top_words(projection, 4)
+    first = [topics.title_words(words, weights, projection @ shares)[0, 0] for shares in np.eye(3)[1:]]
+    assert first == [0, 1]  # beside the second topic word 0 is rare, beside the third word 1 is
+
+
+def test_titles_are_the_most_relevant_of_the_heavy_words_and_never_a_rare_one(phi: list[np.ndarray]) -> None:
+    popular = topics.popularity(phi, np.array([2.0, 0.5, 1.0]))
+    for projection, weight in zip(topics.projections(phi), popular, strict=True):
+        parts = topics.shares(weight)
+        words, heavy = topics.top_words(projection, 5)
+        titles = topics.title_words(words, heavy, projection @ parts)
+        for topic, title in enumerate(titles.tolist()):
+            told = {}
+            for word in np.argsort(-projection[:, topic], kind="stable")[:5].tolist():
+                lift = projection[word, topic] / sum(projection[word, k] * parts[k] for k in range(len(parts)))
+                told[word] = 0.6 * math.log(projection[word, topic]) + 0.4 * math.log(lift)
+            assert title == sorted(told, key=lambda word: -told[word])[:3]
+
+
+def test_in_a_layer_of_one_topic_the_title_is_its_heaviest_words() -> None:
+    projection = np.array([[0.1], [0.2], [0.3], [0.2], [0.2]])
+    words, weights = topics.top_words(projection, 5)
+    titles = topics.title_words(words, weights, projection @ np.ones(1))
+    assert titles.tolist() == [[2, 1, 3]]
+
+
+def test_words_of_equal_relevance_keep_their_order() -> None:
+    words = np.array([[4, 0, 3, 1]])
+    titles = topics.title_words(words, np.full((1, 4), 0.25), np.full(5, 0.2))
+    assert titles.tolist() == [[4, 0, 3]]
+
+
+def test_a_word_without_weight_comes_last_and_one_that_only_an_unused_topic_has_comes_first() -> None:
+    projection = np.array([[0.6, 0.7], [0.4, 0.2], [0.0, 0.1], [0.0, 0.0], [0.0, 0.0]], dtype=np.float32)
+    words, weights = topics.top_words(projection, 5)
+    titles = topics.title_words(words, weights, projection @ np.array([1.0, 0.0], dtype=np.float32))
+    assert titles.tolist() == [[0, 1, 2], [2, 0, 1]]
+    assert topics.relevance(np.zeros(2), np.array([0.5, 0.0])).tolist() == [-np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("n_words", [1, 2])
+def test_a_title_has_all_words_of_a_corpus_that_has_fewer_than_three(n_words: int) -> None:
+    projection = np.full((n_words, 3), 1 / n_words)
+    words, weights = topics.top_words(projection, 30)
+    titles = topics.title_words(words, weights, projection @ np.full(3, 1 / 3))
+    assert titles.tolist() == [list(range(n_words))] * 3

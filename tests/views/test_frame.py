@@ -70,6 +70,65 @@ def test_names_given_by_people_go_to_the_topic_of_their_identity_number() -> Non
     assert frame.title(Node(1, 0)).count(" ") >= 2
 
 
+def test_a_title_is_the_three_most_relevant_of_the_thirty_heaviest_words() -> None:
+    frame = make_frame(n_words=300)
+    differ = 0
+    for layer in (1, 2, 3):
+        for node in frame.nodes(layer):
+            told = {}
+            for word in frame.top_words(node, 30):
+                row = frame.projections[layer - 1][frame.vocabulary.index(word.text)].astype(np.float64)
+                lift = row[node.column] / (row @ frame.shares[layer - 1])
+                told[word.text] = 0.6 * np.log(row[node.column]) + 0.4 * np.log(lift)
+            title = sorted(told, key=lambda text: -told[text])[:3]
+            assert frame.title_words(node) == title
+            assert frame.title(node) == " ".join(title)
+            differ += title != [word.text for word in frame.top_words(node, 3)]
+    assert differ > 20
+
+
+def test_the_words_after_a_title_are_the_heaviest_that_are_not_in_it() -> None:
+    frame = make_frame(n_words=300)
+    for node in frame.nodes(2):
+        title, rest = frame.title_words(node), frame.other_words(node, 7)
+        assert len(rest) == 7
+        assert rest == [word.text for word in frame.top_words(node, 30) if word.text not in title][:7]
+
+
+@pytest.mark.parametrize("n_words", [1, 2])
+def test_a_corpus_of_one_or_two_words_has_titles_and_nothing_after_them(n_words: int) -> None:
+    frame = make_frame((3, 1), n_words=n_words)
+    for node in (*frame.nodes(1), *frame.nodes(2)):
+        assert sorted(frame.title_words(node)) == sorted(frame.vocabulary)
+        assert frame.other_words(node, 7) == []
+
+
+def test_a_topic_keeps_its_title_when_the_columns_are_in_another_order() -> None:
+    made, turned = arrays(), arrays()
+    turned["phi.0"], turned["phi.1"] = made["phi.0"][:, ::-1], made["phi.1"][::-1]
+    turned |= {"names.0": np.arange(24)[::-1], "names.1": np.arange(12), "names.2": np.arange(6)}
+    run, snapshot = SimpleNamespace(number=1, seed=1, corpus_name="x"), SimpleNamespace(number=1, minibatch=0)
+    one, other = (build_frame(each, vocabulary(60), {}, run, snapshot) for each in (made, turned))
+    assert [one.title(Node(1, column)) for column in range(24)] == [
+        other.title(Node(1, column)) for column in range(24)
+    ]
+
+
+def test_topics_that_nothing_uses_have_a_title_too() -> None:
+    made = arrays()
+    made["r"][:] = [1, 0, 0, 0, 0, 0]
+    made["phi.2"][:, 0] = np.eye(12)[0]
+    run, snapshot = SimpleNamespace(number=1, seed=1, corpus_name="x"), SimpleNamespace(number=1, minibatch=0)
+    frame = build_frame(made, vocabulary(60), {}, run, snapshot)
+    assert all(len(set(frame.title_words(node))) == 3 for layer in (1, 2, 3) for node in frame.nodes(layer))
+
+
+def test_topics_of_images_go_by_their_rank_and_named_ones_by_their_name() -> None:
+    frame = make_frame((9, 3), n_words=20, image_shape=(4, 5), labels={(1, 2): "strokes"})
+    assert frame.title(Node(1, 1)) == "strokes"
+    assert frame.title(frame.at_rank(2, 1)) == "topic 1"
+
+
 def test_padding_of_the_top_documents_is_left_out() -> None:
     frame = make_frame()
     uses = frame.uses(frame.at_rank(1, 1))
