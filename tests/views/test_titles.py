@@ -176,9 +176,11 @@ def test_a_search_finds_a_topic_by_each_word_of_its_title_and_by_the_whole_of_it
         for node in frame.nodes(layer):
             for word in frame.title_words(node):
                 assert node in {match.node for match in find_topics(frame, word, 999)}
-            found = find_topics(frame, titles[identity(node)].upper())
-            assert node in {match.node for match in found}
-            assert all(match.word == frame.title(match.node) for match in found)
+            title = titles[identity(node)]
+            for text in (title.upper(), title[:-1]):
+                found = find_topics(frame, text)
+                assert node in {match.node for match in found}
+                assert all(match.word == frame.title(match.node) for match in found)
     title = titles["L3:1"]
     note = "by its title"
     assert note in topic_list(frame, 1, Marks(), Finding(title, find_topics(frame, title)))
