@@ -86,7 +86,7 @@ class Frame:
     words, word_weights : tuples of (K_l, n) arrays
         Heaviest words of every topic, n = 30 or the whole vocabulary.
     titles : tuple of (K_l, n) int arrays
-        Words that tell a topic from the others of its layer, n = 3 or the whole vocabulary.
+        Its most distinctive words among those, n = 3 or the whole vocabulary.
     step_sizes : tuple of (K_l,) arrays
         Layer-adaptive step sizes; empty when the snapshot has none.
     documents, document_weights : tuples of (K_l, 20) arrays

@@ -112,7 +112,7 @@ def relevance(weights: Array, everywhere: Array, trade: float = 0.6) -> NDArray[
 
 
 def title_words(words: IntArray, weights: Array, everywhere: Array, n: int = 3) -> IntArray:
-    """Choose the words that tell every topic of one layer from the others.
+    """Choose the most distinctive of the heaviest words of every topic of one layer.
 
     Parameters
     ----------

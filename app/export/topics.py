@@ -19,7 +19,7 @@ def topics_table(frame: Frame, layer: int | None = None) -> list[dict[str, Any]]
     list of dict
         ``layer``; ``rank`` (1 = most popular now); ``topic`` (the identity number, which lasts);
         ``share`` of the layer's popularity, 0 to 1; ``words``, the 12 heaviest; ``name`` given by a
-        person, or ""; ``title``, that name or the words that tell the topic from others, as on every page.
+        person, or ""; ``title``, that name or its three most distinctive words, as on every page.
 
     Raises
     ------
