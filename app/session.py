@@ -26,6 +26,7 @@ AXES = ("minibatches", "documents", "seconds")
 SIDES = ("run", "partner")
 SORTS = ("change", "score", "share", "popularity", "margin")
 IDENTICAL = ("hidden", "shown")
+PRUNED = ("hidden", "shown")
 
 _IDENTITY = re.compile(r"L([1-9]\d{0,2}):([1-9]\d{0,5})")
 _NUMBER = re.compile(r"\d{1,9}")
@@ -38,6 +39,7 @@ class View(param.Parameterized):
 
     ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
+    ``pruned`` says whether the tree shows pruned topics.
 
     On the compare page ``partner`` is the run that ``run`` is compared with (0 = the usual one), with a
     snapshot and roots of its own; ``side`` says whose ``topic`` is selected.  ``pairs`` of the layer ``listed``
@@ -61,6 +63,7 @@ class View(param.Parameterized):
     threshold = param.Number(default=5.0, bounds=(0.0, 1e6))
     direction: Any = param.Selector(default="down", objects=list(DIRECTIONS))
     part: Any = param.Selector(default="union", objects=list(PARTS))
+    pruned: Any = param.Selector(default="hidden", objects=list(PRUNED))
     overlay = param.ClassSelector(default=(), class_=tuple)
     axis: Any = param.Selector(default="minibatches", objects=list(AXES))
     label = param.Integer(default=0, bounds=(0, None))
@@ -219,6 +222,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "threshold": _threshold,
     "direction": _one_of(DIRECTIONS),
     "part": _one_of(PARTS),
+    "pruned": _one_of(PRUNED),
     "overlay": _numbers,
     "axis": _one_of(AXES),
     "label": _whole(0),

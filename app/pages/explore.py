@@ -12,18 +12,19 @@ from app.export import trees
 from app.frame import Frame, identity, parse_identity
 from app.pages import explore_reading as reading
 from app.pages.explore_files import hand_over
-from app.pages.ghosts import Ghosts, Pruned
+from app.pages.ghosts import Ghosts
+from app.remains import Pruned, Remains, gone
 from app.session import DEFAULTS, DIRECTIONS, PARTS, Context
 from app.theme import style
 from app.views.cards import Finding, Marks, topic_list
 from app.views.controls import Controls, Moment, control_row
 from app.views.detail import topic_detail
 from app.views.find import find_topics
-from app.views.ghost import WAITING, ghost_detail, pruned_since
+from app.views.foot import tree_foot
+from app.views.ghost import WAITING, ghost_detail
+from app.views.ghost_tree import ghost_sentence
 from app.views.layout import WIDE
-from app.views.outline import tree_outline
-from app.views.picture import Choice, Drawing, caption, draw, first_roots
-from app.views.text import escape
+from app.views.picture import Choice, Drawing, draw, first_roots
 from app.views.tree_view import TreeView
 from engine.tree import Node
 
@@ -31,7 +32,7 @@ _WIDE_TAB = "wide"
 _RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
 _SHOWN = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
-    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label"),
+    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "pruned"),
 )
 
 
@@ -122,6 +123,8 @@ class Explorer:
         run = self._view.run
         if self._view.page != "explore" or run not in tick.snapshots | tick.rows | tick.labels:
             return
+        if run in tick.labels:
+            self._ghosts.forget()
         if self._frame is None or run in tick.labels or (run in tick.snapshots and not self._view.snapshot):
             self._fetch()
         if self._frame is None:
@@ -157,8 +160,7 @@ class Explorer:
         elif self._frame is not None:
             self._draw_controls(self._frame)
             if known != self._pruned:
-                self._draw_list(self._frame)
-                self._draw_detail(self._frame)
+                self._draw_all(tree=self._view.pruned == "shown")
         else:
             self._draw_nothing()
 
@@ -189,7 +191,8 @@ class Explorer:
         if tree:
             self._draw_tree(frame)
         selected = self._selected()
-        self._tree.selected = identity(selected) if selected else ""
+        chosen = selected or self._missing(frame)
+        self._tree.selected = identity(chosen) if chosen else ""
         self._draw_controls(frame)
         self._draw_list(frame)
         self._draw_detail(frame)
@@ -205,17 +208,17 @@ class Explorer:
         choice = self.choice
         previous = self._drawing.layout.order() if self._drawing else None
         selected, before = self._selected(), self._before
-        drawing = draw(frame, choice, aspect=self._aspect, previous=previous, selected=selected, before=before)
+        drawing = draw(
+            frame, choice, aspect=self._aspect, previous=previous, selected=selected, before=before,
+            remains=self._remains(),
+        )  # fmt: skip
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
         alone = len(drawing.part.nodes) == len(drawing.part.roots)
-        hint = f'<p class="ex-hint">{escape(reading.lonely(frame, choice))}</p>' if alone else ""
-        outline = tree_outline(frame, drawing.part, choice.direction)
-        news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
-        self._foot.html = (
-            f'<p class="ex-caption">{escape(caption(frame, choice))}{news}</p>{hint}{pruned_since(before, frame)}'
-            f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
-        )
+        hints = [reading.lonely(frame, choice) if alone else ""]
+        if self._view.pruned == "shown" and gone(self._pruned, frame):
+            hints.append(ghost_sentence(drawing.haunting))
+        self._foot.html = tree_foot(frame, choice, drawing, before, hints)
 
     def _draw_controls(self, frame: Frame) -> None:
         state = Controls(
@@ -225,6 +228,8 @@ class Explorer:
             pinned=self._view.snapshot,
             wide=self._view.tab == _WIDE_TAB,
             formats=("svg", *(name for name in trees.formats() if name != "svg")),
+            pruned=len(gone(self._pruned, frame)),
+            ghosts=self._view.pruned == "shown",
         )
         self._controls.html = control_row(frame, self.choice, state)
         classes = ["ex-page", "ex-only"] if state.wide else ["ex-page"]
@@ -249,6 +254,16 @@ class Explorer:
             return
         documents = self._documents.of(frame, node, self._draw_again)
         self._detail.html = topic_detail(frame, node, self._view.threshold, documents, root=node in self._roots())
+
+    def _remains(self) -> tuple[Remains, ...]:
+        """What is left of the pruned topics, where they are wanted in the tree."""
+        if self._frame is None or self._view.pruned != "shown" or not self._pruned:
+            return ()
+        return self._ghosts.remains(self._frame.run, self._pruned, self._draw_ghosts)
+
+    def _draw_ghosts(self) -> None:
+        if self._frame is not None and self._view.pruned == "shown":
+            self._draw_tree(self._frame)
 
     def _draw_again(self) -> None:
         if self._frame is not None:
@@ -293,6 +308,7 @@ class Explorer:
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
+            "ghosts": lambda *_: self._put(pruned="hidden" if self._view.pruned == "shown" else "shown"),
             "unhide": lambda *_: self._put(hidden=()),
             "more": lambda *_: self._shape(most=2 * self._view.most),
             "size": lambda message, _: self._resize(message),
@@ -378,7 +394,10 @@ class Explorer:
     def _save(self, form: str) -> None:
         if self._frame is not None:
             previous = self._drawing.layout.order() if self._drawing else None
-            hand_over(self._tree, self._frame, self.choice, form, aspect=self._aspect, previous=previous)
+            remains = self._remains()
+            hand_over(
+                self._tree, self._frame, self.choice, form, aspect=self._aspect, previous=previous, remains=remains
+            )
 
 
 def _ordered(identities: tuple[str, ...]) -> list[Node]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from app.export import trees
 from app.frame import Frame
+from app.remains import Remains
 from app.views.palette import LIGHT
 from app.views.picture import Choice, draw
 from app.views.tree_view import TreeView
@@ -18,6 +19,7 @@ def hand_over(
     *,
     aspect: float,
     previous: Mapping[int, Sequence[Node]] | None,
+    remains: Sequence[Remains] = (),
 ) -> None:
     """Hand the chosen part of a frame over; nothing happens for a format that there is not.
 
@@ -33,10 +35,12 @@ def hand_over(
         Width / height of the window.
     previous : mapping, optional
         ``Layout.order`` of the picture on screen, which the file keeps.
+    remains : sequence of Remains
+        Pruned topics that are on screen; pictures have them.
     """
     name = f"topiary-run-{frame.run}-minibatch-{frame.minibatch}.{form}"
     if form in ("png", "svg"):  # the picture on screen, in the colours of paper
-        picture = draw(frame, choice, theme=LIGHT, aspect=aspect, previous=previous)
+        picture = draw(frame, choice, theme=LIGHT, aspect=aspect, previous=previous, remains=remains)
         if form == "svg":
             window.hand_over(name, picture.svg)
         else:

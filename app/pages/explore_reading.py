@@ -5,7 +5,8 @@ from functools import partial
 from typing import NamedTuple
 
 from app.frame import Frame
-from app.pages.ghosts import Pruned, pruned_topics
+from app.pages.ghosts import pruned_topics
+from app.remains import Pruned
 from app.session import Context
 from app.views.cards import Finding, Found
 from app.views.controls import Moment

@@ -38,6 +38,10 @@ class Controls(NamedTuple):
         Whether the side panels are put away.
     formats : sequence of str
         What the tree can be saved as.
+    pruned : int
+        How many topics were pruned until this snapshot.
+    ghosts : bool
+        Whether the tree shows them.
     """
 
     chosen: bool
@@ -46,6 +50,8 @@ class Controls(NamedTuple):
     pinned: int
     wide: bool
     formats: Sequence[str]
+    pruned: int = 0
+    ghosts: bool = False
 
 
 def control_row(frame: Frame, choice: Choice, state: Controls) -> str:
@@ -58,6 +64,7 @@ def control_row(frame: Frame, choice: Choice, state: Controls) -> str:
         class_chooser(frame.classes, choice.label) if frame.classes else "",
         _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
+        _ghosts(state) if state.pruned else "",
         _moments(frame, state),
         _saving(state.formats),
         _wide(wide=state.wide),
@@ -107,6 +114,16 @@ def _segments(name: str, now: str, options: Sequence[tuple[str, str, str]]) -> s
 
 def _button(do: str, word: str, hint: str) -> str:
     return f'<button class="ex-soft" data-do="{do}" title="{hint}">{word}</button>'
+
+
+def _ghosts(state: Controls) -> str:
+    noun = "topic" if state.pruned == 1 else "topics"
+    hint = f"Show in the tree where the {noun} hung that this run has pruned, and who has their words now"
+    pressed = "true" if state.ghosts else "false"
+    return (
+        f'<button class="ex-soft" data-do="ghosts" aria-pressed="{pressed}" title="{hint}">'
+        f"{state.pruned} pruned {noun}</button>"
+    )
 
 
 def threshold_slider(threshold: float) -> str:

@@ -12,6 +12,7 @@ from engine.tree import Node
 
 _EXCERPT, _LONGEST = 220, 6000
 _CLASSES = 8  # shown of a topic
+_EDGES = "Weight of the edge; paler ones are not above the threshold"
 
 
 class Reading(NamedTuple):
@@ -49,10 +50,10 @@ def topic_detail(frame: Frame, node: Node, threshold: float, documents: Sequence
         parts.append(f'<img class="ex-picture" src="{atom_uri(frame, node)}" alt="{label}">')
     else:
         parts.append(_words(frame, node))
-    parts.append(_relatives(frame, "Parents", frame.parents(node, 8), threshold / frame.widths[node.layer - 1]))
+    parts.append(relatives(frame, "Parents", frame.parents(node, 8), threshold / frame.widths[node.layer - 1]))
     if node.layer > 1:
         below = threshold / frame.widths[node.layer - 2]
-        parts.append(_relatives(frame, "Children", frame.children(node, 12), below))
+        parts.append(relatives(frame, "Children", frame.children(node, 12), below))
     parts.append(_classes(frame, node))
     parts.append(_documents(documents))
     return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
@@ -90,12 +91,12 @@ def _words(frame: Frame, node: Node) -> str:
     return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
 
 
-def _relatives(frame: Frame, word: str, relatives: list[Relative], least: float) -> str:
-    if not relatives:
+def relatives(frame: Frame, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES) -> str:
+    """List other topics with their weights under a title, those not above ``least`` paler; empty without any."""
+    if not others:
         return ""
-    rows = "".join(_relative(frame, relative, relatives[0].weight, least) for relative in relatives)
-    hint = "Weight of the edge; paler ones are not above the threshold"
-    title = _title(word, f"layer {relatives[0].node.layer}", hint)
+    rows = "".join(_relative(frame, relative, others[0].weight, least) for relative in others)
+    title = _title(word, f"layer {others[0].node.layer}", hint)
     return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
 
 

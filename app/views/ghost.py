@@ -2,25 +2,30 @@
 
 from collections.abc import Iterable, Mapping
 
-from app.frame import Frame, identity
+from app.frame import Frame, Relative, identity
+from app.remains import Pruned, heirs, remains_of
 from app.views.atoms import atom_uri, has_pictures
+from app.views.detail import relatives
 from app.views.palette import hue
 from app.views.text import escape, percent, shorten
 from engine.tree import Node
 
 _LISTED = 40
+_HEIRS = 5
+_TAKEN = "Parts of its 30 heaviest words that belong to these topics at the snapshot on screen"
+_MADE = "Weights of these topics in it, in the last snapshot that had it"
 WAITING = '<p class="ex-none">Looking for this topic in older snapshots …</p>'
 
 
-def ghost_detail(now: Frame, node: Node, when: tuple[int, int] | None, last: Frame | None) -> str:
-    """Write what a missing topic was.
+def ghost_detail(now: Frame, node: Node, when: Pruned | None, last: Frame | None) -> str:
+    """Write what a missing topic was, why it went, and where its words are.
 
     Parameters
     ----------
     now : Frame
         The snapshot on screen.
     node : Node
-    when : (run, mini-batch) or None
+    when : Pruned or None
         When it was pruned; None when it never was.
     last : Frame or None
         The last snapshot that had it, where one is kept.
@@ -31,14 +36,15 @@ def ghost_detail(now: Frame, node: Node, when: tuple[int, int] | None, last: Fra
     body = f'<h2 class="ex-name">{title}</h2><p class="ex-gone" role="status">{_why(now, node, when)}</p>'
     return (
         f'<article class="ex-detail ex-ghost" data-key="{key}"><header style="{hue(node.layer)}">{head}{body}</header>'
-        f"{_last(now, node, last) if last else ''}</article>"
+        f"{_last(now, node, last) if last else ''}{_kin(now, node, when, last) if when and last else ''}</article>"
     )
 
 
-def _why(now: Frame, node: Node, when: tuple[int, int] | None) -> str:
+def _why(now: Frame, node: Node, when: Pruned | None) -> str:
     if when is not None:
-        run, minibatch = when
-        return f"Pruned at mini-batch {minibatch:,}{f' of run {run}' if run != now.run else ''}."
+        there = f" of run {when.run}" if when.run != now.run else ""
+        why = f": its weight r was below {when.below:g}, so hardly any document used it" if when.below else ""
+        return f"Pruned at mini-batch {when.minibatch:,}{there}{why}."
     if node.layer > now.n_layers:
         return f"Layer {node.layer} is not there at mini-batch {now.minibatch:,}."
     return f"Run {now.run} has no topic {identity(node)} here."
@@ -60,6 +66,16 @@ def _last(now: Frame, node: Node, last: Frame) -> str:
     )
     hint = f"In the last snapshot that had it, of mini-batch {last.minibatch:,}"
     return f'<section><h3>Last words <small title="{hint}">{told}</small></h3>{shown}{there}</section>'
+
+
+def _kin(now: Frame, node: Node, when: Pruned, last: Frame) -> str:
+    """List the topics that have its words now, and those it was made of."""
+    left = remains_of(last, node, when)
+    taken = heirs(left.numbers, left.weights, node.layer, now)[:_HEIRS] if node.layer <= now.n_layers else []
+    children = [child for child in left.children if now.has(child.node)]
+    return relatives(now, "Its words are now in", [Relative(*heir) for heir in taken], 0.0, _TAKEN) + relatives(
+        now, "It was made of", children, 0.0, _MADE
+    )
 
 
 def pruned_list(frame: Frame, layer: int, pruned: Mapping[Node, int]) -> str:

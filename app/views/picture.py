@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.frame import Frame
+from app.remains import Remains
 from app.views.boxes import boxes
 from app.views.class_overlay import class_overlay
 from app.views.edge_news import EdgeNews, edge_news, gone_edges, new_strokes
+from app.views.ghost_svg import ghost_lines, ghost_nodes
+from app.views.ghost_tree import Haunting, ghost_boxes, hang
 from app.views.layout import WIDE, Layout, lay_out
 from app.views.palette import LIVE, Theme
 from app.views.tree_svg import Look, Scene, tree_svg
@@ -33,6 +36,9 @@ class Choice(NamedTuple):
     label: int = 0
 
 
+_NONE = Haunting()
+
+
 class Drawing(NamedTuple):
     """A finished picture: its SVG text, what it shows, and where everything stands."""
 
@@ -41,6 +47,7 @@ class Drawing(NamedTuple):
     layout: Layout
     more: dict[int, int]
     news: EdgeNews | None = None
+    haunting: Haunting = _NONE
 
 
 def first_roots(frame: Frame, threshold: float = USUAL_THRESHOLD) -> tuple[Node, ...]:
@@ -90,6 +97,7 @@ def draw(
     previous: Mapping[int, Sequence[Node]] | None = None,
     selected: Node | None = None,
     before: Frame | None = None,
+    remains: Sequence[Remains] = (),
 ) -> Drawing:
     """Draw the chosen part of a frame.
 
@@ -106,31 +114,40 @@ def draw(
     selected : Node, optional
     before : Frame, optional
         The snapshot on screen until now; edges that only one of the two has are marked.
+    remains : sequence of Remains
+        Pruned topics, to be drawn where they have neighbours in the picture.
     """
     part, more = cut(frame, choice)
     contents = boxes(frame, part.nodes)
-    layout = lay_out(part, contents, aspect=aspect, previous=previous, more=more)
+    haunting = hang(remains, frame, part, choice.threshold)
+    everyone = contents | ghost_boxes(haunting)
+    layout = lay_out(part, everyone, aspect=aspect, previous=previous, more=more, guests=haunting.guests())
     edges = frame.edges(choice.threshold)
     onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = class_overlay(frame, choice.label)
     news = edge_news(before, frame, part, choice.threshold)
     look = Look(
         theme,
-        caption(frame, choice),
+        caption(frame, choice, pruned=len(haunting.shown)),
         onward,
         choice.direction,
         selected,
         strokes=new_strokes(news),
-        beneath=gone_edges(news, contents, layout),
+        beneath=gone_edges(news, contents, layout) + ghost_lines(haunting, everyone, layout, theme),
+        above=ghost_nodes(haunting, frame, everyone, layout, theme),
         opinion=opinion,
     )
-    return Drawing(tree_svg(Scene(frame, part, contents, layout), look), part, layout, more, news)
+    return Drawing(tree_svg(Scene(frame, part, contents, layout), look), part, layout, more, news, haunting)
 
 
-def caption(frame: Frame, choice: Choice) -> str:
-    """Say where the picture comes from and what is an edge in it: run, snapshot, threshold, seed."""
+def caption(frame: Frame, choice: Choice, *, pruned: int = 0) -> str:
+    """Say where the picture comes from and what is an edge in it: run, snapshot, threshold, seed.
+
+    ``pruned`` is how many pruned topics are drawn.
+    """
     opinion = class_overlay(frame, choice.label)
     about = f" · colour: weight for {opinion.name}" if opinion else ""
+    about += f" · grey dashes: {pruned} pruned {'topic' if pruned == 1 else 'topics'}" if pruned else ""
     return (
         f"{frame.corpus} · run {frame.run} · mini-batch {frame.minibatch:,} · edges: weight > {choice.threshold:g} / "
         f"topics of the layer below{about} · seed {frame.seed} · Topiary"

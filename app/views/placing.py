@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 _SWEEPS = 24
+_FIRM, _LEAST_PULL = 1e-4, 0.01  # links lighter than the first (those of guests) hardly push others away
 _FOLD_COST = 0.03  # a row more must make the picture this much larger to be worth it
 
 
@@ -126,7 +127,8 @@ def _wanted(
         return centres[layer], np.ones(len(centres[layer]))
     mass = near.sum(axis=1)
     mean = near @ others / np.where(mass > 0, mass, 1.0)
-    return np.where(mass > 0, mean, centres[layer]), np.where(mass > 0, 1.0, 0.25)
+    pull = np.clip(mass / _FIRM, _LEAST_PULL, 1.0)
+    return np.where(mass > 0, mean, centres[layer]), np.where(mass > 0, pull, 0.25)
 
 
 def _row_widths(layer: Sizes, rows: int, gap: float) -> float:

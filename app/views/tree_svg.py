@@ -45,8 +45,8 @@ class Look(NamedTuple):
         Edges drawn otherwise than in the colour of their layer.
     twins : mapping of Node to str
         Identities of the same topics in the picture beside this one.
-    beneath : str
-        SVG drawn under everything else.
+    beneath, above : str
+        SVG drawn under everything else, and over it.
     marks : mapping of Node to Marking
         Words of topics that stand out.
     opinion : ClassOverlay or None
@@ -61,6 +61,7 @@ class Look(NamedTuple):
     strokes: Mapping[tuple[Node, Node], Stroke] = {}
     twins: Mapping[Node, str] = {}
     beneath: str = ""
+    above: str = ""
     marks: Mapping[Node, node_svg.Marking] = {}
     opinion: ClassOverlay | None = None
 
@@ -87,7 +88,8 @@ def tree_svg(scene: Scene, look: Look) -> str:
         look.beneath,
         *_edges(scene, look),
         *_bands(scene, look),
-        *(_node(scene, node, look) for node in layout.places),
+        *(_node(scene, node, look) for node in layout.places if node in scene.boxes),
+        look.above,
     ]
     width, height = layout.width, layout.height
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'

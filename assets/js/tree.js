@@ -171,6 +171,8 @@ export function render({model, view}) {
     }
     follow("from", "to")
     follow("to", "from")
+    for (const kin of (node(id)?.dataset.kin ?? "").split(" ")) { if (kin !== "") { lit.add(kin) } } // of a pruned topic
+    world.querySelectorAll(`.tp-wake[data-ghost="${CSS.escape(id ?? "")}"]`).forEach(each => each.classList.add("tp-lit"))
     return lit
   }
   const twin = (id) => node(id)?.dataset.twin ?? ""
@@ -295,7 +297,7 @@ export function render({model, view}) {
     ArrowRight: (here) => beside(here, 1),
     ArrowLeft: (here) => beside(here, -1),
     Home: () => nodes()[0],
-    End: () => nodes().at(-1),
+    End: () => nodes().filter(each => !each.classList.contains("tp-ghost")).at(-1),
   }
   const beside = (here, step) => {
     const level = nodes().filter(each => each.getAttribute("aria-level") === here.getAttribute("aria-level"))

@@ -1,19 +1,23 @@
 """Pruned topics: when they went, what they were, and what the explore page says when it stands on one."""
 
+import re
 from types import SimpleNamespace
 
 import feed_samples
 import numpy as np
+from ghost_samples import NODES, pruned
 
 from app import measure
 from app.feed import Tick
 from app.frame import identity
 from app.pages import explore_reading, ghosts
 from app.pages.explore import Explorer
-from app.session import Context, View
+from app.remains import Pruned, heirs, remains_of
+from app.session import Context, View, from_query, to_query
+from app.views.ghost import ghost_detail
 from engine.contract import Event
 from engine.tree import Node
-from store import events, runs, snapshots
+from store import events, labels, runs, snapshots
 
 GONE = Node(1, 2)
 
@@ -67,6 +71,16 @@ class Session:
     def detail(self):
         return self.page._detail.html
 
+    @property
+    def tree(self):
+        return self.page._tree.svg
+
+    def ghosts(self):
+        return re.findall(r'class="tp-node tp-ghost" data-id="([^"]+)"', self.tree)
+
+    def hear(self, do, **more):
+        self.page._hear({"do": do, **more})
+
     def moment(self, minibatch):
         return next(each.number for each in self.page._moments if each.minibatch == minibatch)
 
@@ -75,7 +89,7 @@ def test_pruned_topics_are_known_with_the_mini_batch_at_which_they_went(db, feed
     row = grown(db)
     feed.look_now()
     context = SimpleNamespace(feed=feed, db=db)
-    assert ghosts.pruned_topics(context, row.number) == {GONE: ghosts.Pruned(row.number, 20)}
+    assert ghosts.pruned_topics(context, row.number) == {GONE: Pruned(row.number, 20)}
     assert ghosts.pruned_topics(context, 99) == {}
 
 
@@ -151,3 +165,116 @@ def test_a_fork_knows_what_was_pruned_in_its_parent_before_it_began(db, feed):
     assert "Show mini-batch" not in session.detail  # that tree is another run's
     assert set(explore_reading.frame_and_moments(session.context, fork.number, 0).pruned) == {GONE}
     assert identity(GONE) == "L1:3"
+
+
+def test_pruned_topics_are_in_the_tree_when_they_are_asked_for_and_in_the_address(db, feed):
+    row = grown(db)
+    session = Session(db, feed, run=row.number, threshold=0.0)
+    assert session.ghosts() == []
+    assert 'data-do="ghosts" aria-pressed="false"' in session.page._controls.html
+    assert "1 pruned topic</button>" in session.page._controls.html
+    session.hear("ghosts")
+    assert session.ghosts() == ["L1:3"]
+    assert 'data-do="ghosts" aria-pressed="true"' in session.page._controls.html
+    assert "1 pruned topic in grey dashes" in session.page._foot.html
+    assert "Pruned topic L1:3 of layer 1" in session.page._foot.html
+    assert from_query(to_query(session.view))["pruned"] == "shown"
+    assert Session(db, feed, **from_query(to_query(session.view))).ghosts() == ["L1:3"]
+    session.hear("ghosts")
+    assert session.ghosts() == []
+    assert "grey dashes" not in session.page._foot.html
+
+
+def test_a_run_that_pruned_nothing_offers_no_ghosts(db, feed):
+    row = feed_samples.run(db)
+    snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
+    session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
+    assert 'data-do="ghosts"' not in session.page._controls.html
+    assert session.ghosts() == []
+    assert "pruned" not in session.page._foot.html
+
+
+def test_a_ghost_that_is_chosen_shows_its_last_words_when_and_why_it_went_and_who_has_its_words(db, feed):
+    row = grown(db)
+    session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
+    session.hear("select", id="L1:3")
+    assert session.page._tree.selected == "L1:3"
+    assert session.ghosts() == ["L1:3"]
+    assert "Pruned at mini-batch 20." in session.detail
+    last, now = feed.frame(row.number, session.moment(15)), feed.frame(row.number)
+    left = remains_of(last, GONE, Pruned(row.number, 20))
+    taken = heirs(left.numbers, left.weights, 1, now)
+    said = session.detail.partition("Its words are now in")[2]
+    assert re.findall(r'data-id="(L\d+:\d+)"', said)[: len(taken)] == [identity(heir.node) for heir in taken]
+    for wish in ("toggle", "root", "hide", "pin"):
+        before = dict(session.view.param.values())
+        session.hear(wish, id="L1:3")
+        assert session.view.param.values() == before
+
+
+def test_the_reason_of_a_pruning_names_the_limit_of_that_run():
+    when = Pruned(7, 650, 0.01)
+    last, now, _ = pruned()
+    told = ghost_detail(now, NODES[0], when, last)
+    assert "Pruned at mini-batch 650: its weight r was below 0.01, so hardly any document used it." in told
+    assert "It was made of" in told
+
+
+def test_a_snapshot_in_which_the_topic_still_stands_has_no_ghost_of_it(db, feed):
+    row = grown(db)
+    session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
+    for minibatch in (5, 15):
+        session.hear("snapshot", value=str(session.moment(minibatch)))
+        assert session.ghosts() == []
+        assert 'data-do="ghosts"' not in session.page._controls.html
+    session.hear("snapshot", value=str(session.moment(20)))
+    assert session.ghosts() == ["L1:3"]
+
+
+def test_a_topic_that_is_pruned_while_one_looks_becomes_a_ghost(db, feed):
+    row = feed_samples.run(db)
+    snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
+    session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
+    events.append(db, row.number, row.attempt, 20, "pruned", measure.told(Event("pruned", 1, (2,), 4, 3)))
+    snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
+    feed.look_now()
+    session.ticks[0](Tick(snapshots=frozenset({row.number})))
+    assert session.ghosts() == ["L1:3"]
+
+
+def test_a_name_given_later_is_the_name_of_the_ghost(db, feed):
+    row = grown(db)
+    session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
+    assert "Old favourite" not in session.tree
+    labels.set(db, row.number, 1, 3, "Old favourite")
+    feed.relabel(row.number)
+    session.ticks[0](Tick(labels=frozenset({row.number})))
+    assert session.ghosts() == ["L1:3"]
+    assert "Old favourite" in session.tree
+
+
+def test_the_saved_picture_has_the_ghosts_that_are_on_screen(db, feed, monkeypatch):
+    row = grown(db)
+    session = Session(db, feed, run=row.number, threshold=0.0)
+    files = []
+    monkeypatch.setattr(session.page._tree, "_send_msg", files.append)
+    for wish in ("", "ghosts"):
+        if wish:
+            session.hear(wish)
+        session.hear("save", value="svg")
+        session.hear("save", value="png")
+    hidden, shown = files[:2], files[2:]
+    assert all("grey dashes: 1 pruned topic" in file["text"] and ">L1:3</text>" in file["text"] for file in shown)
+    assert all("pruned" not in file["text"] for file in hidden)
+
+
+def test_a_fork_shows_the_ghosts_of_its_parent_and_whose_they_are(db, feed):
+    parent = grown(db)
+    begun = next(row for row in snapshots.every(db, parent.number) if row.minibatch == 20)
+    fork = runs.create(
+        db, corpus=parent.corpus, model="dlda", inference="tlasgr", layers=(3, 2), settings={},
+        plan={"minibatches": 50}, seed=1, fork=begun.number,
+    )  # fmt: skip
+    session = Session(db, feed, run=fork.number, pruned="shown", threshold=0.0)
+    assert session.ghosts() == ["L1:3"]
+    assert f"pruned at mini-batch 20 of run {parent.number}" in session.tree

@@ -37,6 +37,7 @@ VIEWS = st.fixed_dictionaries(
         "listed": st.integers(0, 999),
         "pairs": st.integers(1, 100_000),
         "identical": st.sampled_from(session.IDENTICAL),
+        "pruned": st.sampled_from(session.PRUNED),
         "documents": st.lists(st.integers(0, 999_999), max_size=2).map(tuple),
         "trail": IDENTITIES.map(tuple),
         "steps": st.integers(2, 30),
