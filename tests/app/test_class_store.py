@@ -19,7 +19,7 @@ from sqlalchemy import func, select, update
 
 from app import class_store, classes, cli
 from app.actions import Actions
-from app.class_cache import ClassCache, ClassError, Doing
+from app.class_cache import ClassCache, ClassError, Doing, Misled
 from app.class_commands import class_facts
 from app.classes import classify_run
 from app.feed import Feed
@@ -103,6 +103,25 @@ def test_an_answer_without_mistakes_comes_back(db):
     right = dataclasses.replace(right, scores=class_store.scores(right.probabilities, right.labels))
     class_store.keep(db, right)
     assert written(class_store.recall(db, run, right.snapshot)) == written(right)
+
+
+def test_the_surest_mistakes_come_back_surest_first_each_with_its_own_path(db):
+    run = plant(db)
+    rng = np.random.default_rng(5)
+    n = 2 * class_store.MOST_MISLED
+    probabilities, labels = rng.dirichlet(np.ones(4), n), rng.integers(0, 4, n)
+    documents, guesses = 1000 + np.arange(n), probabilities.argmax(axis=1).tolist()
+    wrong = sorted((-probabilities[j].max(), j) for j in range(n) if guesses[j] != labels[j])
+    told = tuple(
+        Misled(1000 + j, int(labels[j]), guesses[j], -float(sure), (Node(2, j % 2), Node(1, j % 4)), 1 / (1 + j))
+        for sure, j in wrong[: class_store.MOST_MISLED]
+    )
+    answer = classify_run(db, run)
+    answer = dataclasses.replace(answer, probabilities=probabilities, labels=labels, documents=documents, misled=told)
+    answer = dataclasses.replace(answer, scores=class_store.scores(probabilities, labels))
+    class_store.keep(db, answer)
+    assert len(wrong) > len(told)
+    assert written(class_store.recall(db, run, answer.snapshot)) == written(answer)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_the_numbers_of_the_guide_are_those_of_the_code():
         f"at most {thinning.CELLS} cells",
         f"the {thinning.LATEST} latest",
         f"at most {blocks.DOCUMENTS_PER_BLOCK} documents",
-        f"more than {predictions.LARGEST >> 20} MiB",
+        f"More than {predictions.LARGEST >> 20} MiB",
         f"each started {arrays.CHUNK >> 20} MiB",
     ):
         assert sentence in GUIDE, sentence
