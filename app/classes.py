@@ -22,7 +22,7 @@ from store.corpora import CorpusArrays, CorpusRow
 from store.database import Database
 from store.runs import RunRow
 
-BLOCK = 1000  # documents predicted at a time
+BLOCK = 512  # documents predicted between two words of progress; whole tables of the encoder
 PATHS = 12  # of a document, looked through for the one that misled
 
 
