@@ -107,7 +107,7 @@ def _roles(each: Hanging, now: Frame, layout: Layout) -> str:
     label = f"Pruned topic {key} of layer {each.node.layer}, no longer in the tree: {said}. Its last words: {words}"
     tip = "&#10;".join(escape(line) for line in (each.remains.title, said[:1].upper() + said[1:], words))
     return (
-        f' class="tp-node tp-ghost" data-id="{key}" data-kin="{kin}" role="treeitem"'
+        f' class="tp-node tp-pruned" data-id="{key}" data-kin="{kin}" role="treeitem"'
         f' aria-roledescription="pruned topic" tabindex="-1" aria-level="{level}" aria-selected="false"'
         f' aria-label="{escape(label)}"'
         f' data-tip="{tip}"'

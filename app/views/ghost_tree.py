@@ -150,8 +150,9 @@ def told(hanging: Hanging, now: Frame) -> str:
     there = f" of run {when.run}" if when.run != now.run else ""
     pieces = [f"pruned at mini-batch {when.minibatch:,}{there}"]
     if hanging.heirs:
-        names = ", ".join(f"topic {now.rank(heir.node)} ({percent(heir.part)})" for heir in hanging.heirs)
-        pieces.append(f"its words are now in {names}")
+        first, *others = [(percent(heir.part), f"topic {now.rank(heir.node)}") for heir in hanging.heirs]
+        rest = "".join(f", {part} in {name}" for part, name in others)
+        pieces.append(f"{first[0]} of its words are now in {first[1]}{rest}")
     if hanging.children:
         pieces.append("it stood over " + ", ".join(f"topic {now.rank(child.node)}" for child in hanging.children))
     return "; ".join(pieces)

@@ -297,7 +297,7 @@ export function render({model, view}) {
     ArrowRight: (here) => beside(here, 1),
     ArrowLeft: (here) => beside(here, -1),
     Home: () => nodes()[0],
-    End: () => nodes().filter(each => !each.classList.contains("tp-ghost")).at(-1),
+    End: () => nodes().filter(each => !each.classList.contains("tp-pruned")).at(-1),
   }
   const beside = (here, step) => {
     const level = nodes().filter(each => each.getAttribute("aria-level") === here.getAttribute("aria-level"))

@@ -76,7 +76,7 @@ class Session:
         return self.page._tree.svg
 
     def ghosts(self):
-        return re.findall(r'class="tp-node tp-ghost" data-id="([^"]+)"', self.tree)
+        return re.findall(r'class="tp-node tp-pruned" data-id="([^"]+)"', self.tree)
 
     def hear(self, do, **more):
         self.page._hear({"do": do, **more})

@@ -19,6 +19,7 @@ from app.views.ghost_tree import ghost_boxes, ghost_sentence, hang
 from app.views.layout import Guests, lay_out
 from app.views.palette import DARK, LIGHT, LIVE, Theme
 from app.views.picture import Choice, cut, draw
+from app.views.text import percent
 from engine.tree import Edge, Node, Subnetwork
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -30,7 +31,7 @@ def choice_of(now, count=3, **more) -> Choice:
 
 
 def ghosts_in(svg: str) -> list[ET.Element]:
-    return [each for each in ET.fromstring(svg).iter(f"{SVG}g") if "tp-ghost" in each.get("class", "").split()]
+    return [each for each in ET.fromstring(svg).iter(f"{SVG}g") if "tp-pruned" in each.get("class", "").split()]
 
 
 # ------------------------------------------------------------------ heirs
@@ -188,7 +189,7 @@ def test_nobody_takes_a_ghost_for_a_topic() -> None:
     topics = 'class="tp-node(?: tp-root)?" data-id="([^"]+)"'
     assert re.findall(topics, among.svg) == re.findall(topics, without.svg)
     assert re.findall("Layer 2 · [^<]+", among.svg) == re.findall("Layer 2 · [^<]+", without.svg)
-    assert "tp-ghost" not in without.svg
+    assert "tp-pruned" not in without.svg
     assert without.svg == draw(now, choice_of(now), remains=()).svg
 
 
@@ -204,7 +205,12 @@ def test_a_ghost_says_when_it_went_and_lines_lead_to_its_heirs_and_to_what_it_wa
         told = [line.findtext(f"{SVG}title") or "" for line in own]
         assert all(identity(node) in title for node, title in zip(kin, told, strict=True))
         assert all(line.get("stroke-dasharray") for line in own)
-        assert "pruned at mini-batch 650" in group.get("aria-label", "")
+        label = group.get("aria-label", "")
+        assert "pruned at mini-batch 650" in label
+        for heir in each.heirs:
+            assert re.search(
+                rf"{re.escape(percent(heir.part))} (of its words are now )?in topic {now.rank(heir.node)}\b", label
+            )
     assert len(lines) == sum(len(each.heirs) + len(each.children) for each in drawing.haunting.shown)
     assert any(each.heirs for each in drawing.haunting.shown)
     assert any(each.children for each in drawing.haunting.shown)
