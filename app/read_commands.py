@@ -14,6 +14,8 @@ from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from app.frame import Frame
+    from app.remains import Remains
+    from engine.tree import Direction
 
 
 def list_runs(wanted: argparse.Namespace) -> int:
@@ -81,12 +83,16 @@ def tree(wanted: argparse.Namespace) -> int:
     from app.export.trees import write
     from app.views.class_overlay import class_number
 
-    frame = _frame(wanted)
+    db = open_database(wanted.store)
+    row = find_run(db, wanted.run)
+    frame = _frame_of(db, row, wanted.minibatch)
     layer = wanted.layer or frame.n_layers
+    remains = _remains(db, row.number) if wanted.pruned else ()
     try:
         roots = [frame.at_rank(layer, rank) for rank in wanted.node or [1]]
         label = class_number(frame.classes, wanted.label) if wanted.label else 0
-        path = write(frame, roots, wanted.threshold, "up" if wanted.up else "down", wanted.output, label=label)
+        direction: Direction = "up" if wanted.up else "down"
+        path = write(frame, roots, wanted.threshold, direction, wanted.output, label=label, remains=remains)
     except (LookupError, ValueError, OSError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(path)
@@ -167,6 +173,20 @@ def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Frame":
     if not rows:
         raise Mistake(f"run {row.number} has no topics yet ({launcher.state_of(row)}: {row.message})")
     return read_frame(db, row, rows[-1])
+
+
+def _remains(db: Database, run: int) -> "tuple[Remains, ...]":
+    """Read what is left of the topics that a run, or those it was forked from, has pruned."""
+    from app.pruned import Reader, all_remains, pruned_topics
+
+    rows = {row.number: row for row in runs.every(db)}
+
+    def frame(number: int, snapshot: int) -> "Frame | None":
+        found = next((row for row in snapshots.every(db, number) if row.number == snapshot), None)
+        return read_frame(db, rows[number], found) if found is not None else None
+
+    reader = Reader(db, rows.get, frame)
+    return all_remains(reader, pruned_topics(reader, run))
 
 
 def read_frame(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Frame":

@@ -1,10 +1,13 @@
 """A tree as a picture for print: the very picture of the page, colours fixed, caption beneath."""
 
+from collections.abc import Sequence
+
 from app.frame import Frame
+from app.remains import Remains
 from app.views.palette import LIGHT
 from app.views.picture import Choice, draw
 
 
-def render(frame: Frame, choice: Choice) -> str:
-    """Draw the chosen part in the colours of paper."""
-    return draw(frame, choice, theme=LIGHT).svg + "\n"
+def render(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> str:
+    """Draw the chosen part in the colours of paper, with the pruned topics that have neighbours in it."""
+    return draw(frame, choice, theme=LIGHT, remains=remains).svg + "\n"

@@ -6,12 +6,14 @@ screen and the commands do.
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 
 from app import export
+from app.export import tree_svg
 from app.frame import Frame, identity
+from app.remains import Remains
 from app.views.picture import Choice
 from engine.tree import Direction, Node
 
@@ -31,11 +33,19 @@ def render(frame: Frame, choice: Choice, form: str) -> str:
 
 
 def write(
-    frame: Frame, roots: Iterable[Node], threshold: float, direction: Direction, path: str | Path, *, label: int = 0
+    frame: Frame,
+    roots: Iterable[Node],
+    threshold: float,
+    direction: Direction,
+    path: str | Path,
+    *,
+    label: int = 0,
+    remains: Sequence[Remains] = (),
 ) -> Path:
     """Write the whole subnetwork of ``roots`` to a file, in the format its suffix names.
 
-    A picture tints its topics by their weights for class ``label``, counted from 1; 0 is none.
+    A picture tints its topics by their weights for class ``label``, counted from 1 (0 is none), and shows the pruned
+    topics of ``remains`` that have neighbours in it.
 
     Raises
     ------
@@ -56,7 +66,8 @@ def write(
     for node in nodes:
         if not frame.has(node):
             raise ValueError(f"run {frame.run} has no topic {identity(node)}; its layers have {frame.widths} topics")
-    text = render(frame, Choice(nodes, threshold, direction, cap=_EVERYTHING, label=label), form)
+    choice = Choice(nodes, threshold, direction, cap=_EVERYTHING, label=label)
+    text = tree_svg.render(frame, choice, remains) if form == "svg" else render(frame, choice, form)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
 

@@ -5,7 +5,8 @@ from functools import partial
 from typing import NamedTuple
 
 from app.frame import Frame
-from app.pages.ghosts import pruned_topics
+from app.pages.ghosts import reader
+from app.pruned import pruned_topics
 from app.remains import Pruned
 from app.session import Context
 from app.views.cards import Finding, Found
@@ -35,7 +36,7 @@ def frame_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
     rows = snapshots.every(context.db, run)
     moments = tuple(Moment(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
     frame = context.feed.frame(run, snapshot or None)
-    return Fetched(run, snapshot, frame, moments, pruned_topics(context, run))
+    return Fetched(run, snapshot, frame, moments, pruned_topics(reader(context), run))
 
 
 def search(context: Context, run: int, text: str) -> Finding:

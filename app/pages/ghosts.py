@@ -1,18 +1,15 @@
-"""Topics that were pruned: when that was, and what they were in the last snapshot that had them."""
+"""Topics that were pruned, as one session has looked at them: read in the background and remembered."""
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from app.frame import Frame, parse_identity
-from app.remains import Pruned, Remains, remains_of
+from app.frame import Frame
+from app.pruned import Reader, all_remains, frame_before
+from app.remains import Pruned, Remains
 from app.session import Context
-from app.views.atoms import atom_uri, has_pictures
 from engine.tree import Node
-from store import events, snapshots
 
-_IDENTITY = re.compile(r"L\d+:\d+")
 _REMEMBERED = 60
 
 
@@ -33,45 +30,15 @@ class Ghost(NamedTuple):
     last: Frame | None
 
 
-def pruned_topics(context: Context, run: int) -> dict[Node, Pruned]:
-    """List every topic that was pruned in a run, or in those it was forked from; waits for the store."""
-    found: dict[Node, Pruned] = {}
-    until: int | None = None
-    while (row := context.feed.run(run)) is not None:
-        for event in events.since(context.db, run)[0]:
-            if event.kind == "pruned" and (until is None or event.minibatch <= until):
-                nodes = (parse_identity(text) for text in _IDENTITY.findall(event.text))
-                when = Pruned(run, event.minibatch, row.settings.get("prune_below"))
-                found |= {node: when for node in nodes if node is not None}
-        if row.parent is None:
-            break
-        run, until = row.parent, row.parent_minibatch
-    return found
+def reader(context: Context) -> Reader:
+    """How a page reads: what is in memory first."""
+    return Reader(context.db, context.feed.run, context.feed.frame)
 
 
 def ghost(context: Context, node: Node, when: Pruned | None) -> Ghost:
     """Find what a pruned topic was; waits for the store."""
-    last = None if when is None else _frame_before(context, when)
+    last = None if when is None else frame_before(reader(context), when)
     return Ghost(node, when, last if last is not None and last.has(node) else None)
-
-
-def all_remains(context: Context, pruned: Mapping[Node, Pruned]) -> tuple[Remains, ...]:
-    """Find what is left of every pruned topic of which a snapshot is kept; waits for the store."""
-    found = []
-    for when in sorted(set(pruned.values())):  # those of one moment share a snapshot
-        last = _frame_before(context, when)
-        if last is None:
-            continue
-        nodes = sorted(node for node, its in pruned.items() if its == when and last.has(node))
-        found += [remains_of(last, node, when, atom_uri(last, node) if has_pictures(last) else "") for node in nodes]
-    return tuple(found)
-
-
-def _frame_before(context: Context, when: Pruned) -> Frame | None:
-    """Read the last snapshot before a pruning."""
-    before = [row for row in snapshots.every(context.db, when.run) if row.minibatch < when.minibatch]
-    newest = max(before, key=lambda row: row.minibatch, default=None)
-    return context.feed.frame(when.run, newest.number) if newest is not None else None
 
 
 class Ghosts:
@@ -104,7 +71,7 @@ class Ghosts:
         known, of, left = self._left
         if (known, of) != (run, pruned) and self._wanted != (run, pruned):
             self._wanted = (run, pruned)
-            work = partial(all_remains, self._context, pruned)
+            work = partial(all_remains, reader(self._context), pruned)
             self._context.later(work, partial(self._keep_remains, (run, pruned), then))
             known, of, left = self._left
         return left if known == run else ()

@@ -14,7 +14,7 @@ import pytest
 from app import cli, commands, launcher, process
 from app.ingest.options import ImportOptions
 from app.progress import Progress, bar, duration
-from store import corpora, matches, runs, snapshots
+from store import corpora, events, matches, runs, snapshots
 from store.blocks import DocumentBlock
 from store.database import open_database
 from store.points import Point
@@ -162,6 +162,22 @@ def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_p
         )
         assert (status, out.strip()) == (0, str(path))
         assert path.stat().st_size > 100
+
+
+def test_a_tree_shows_pruned_topics_when_they_are_asked_for(capsys, filled, tmp_path):
+    db = open_database(filled)
+    row = runs.get(db, 1)
+    rng, names = np.random.default_rng(1), {"names.0": np.array([0, 2]), "names.1": np.arange(2)}
+    after = {"phi.0": rng.dirichlet(np.ones(6), 2).T, "phi.1": rng.dirichlet(np.ones(2), 2).T, "r": np.ones(2)}
+    events.append(db, 1, row.attempt, 6, "pruned", "layer 1 from 3 to 2 topics, without L1:2")
+    snapshots.append(db, 1, row.attempt, 7, 0.9, after | names)
+    db.close()
+    wanted = ["tree", "1", "--threshold", "0", "--output", str(tmp_path / "tree.svg"), "--store", filled]
+    for more, shown in ((), False), (("--pruned",), True), (("--pruned", "--minibatch", "5"), False):
+        assert call(capsys, *wanted, *more)[0] == 0
+        svg = (tmp_path / "tree.svg").read_text(encoding="utf-8")
+        assert ("grey dashes: 1 pruned topic" in svg) == shown
+        assert (">L1:2</text>" in svg) == shown
 
 
 def test_points_are_printed_as_csv(capsys, filled):

@@ -12,6 +12,7 @@ from app.feed import Tick
 from app.frame import identity
 from app.pages import explore_reading, ghosts
 from app.pages.explore import Explorer
+from app.pruned import pruned_topics
 from app.remains import Pruned, heirs, remains_of
 from app.session import Context, View, from_query, to_query
 from app.views.ghost import ghost_detail
@@ -88,9 +89,9 @@ class Session:
 def test_pruned_topics_are_known_with_the_mini_batch_at_which_they_went(db, feed):
     row = grown(db)
     feed.look_now()
-    context = SimpleNamespace(feed=feed, db=db)
-    assert ghosts.pruned_topics(context, row.number) == {GONE: Pruned(row.number, 20)}
-    assert ghosts.pruned_topics(context, 99) == {}
+    reader = ghosts.reader(SimpleNamespace(feed=feed, db=db))
+    assert pruned_topics(reader, row.number) == {GONE: Pruned(row.number, 20)}
+    assert pruned_topics(reader, 99) == {}
 
 
 def test_a_link_to_a_pruned_topic_says_when_it_went_and_shows_the_words_of_the_last_snapshot_that_had_it(db, feed):
