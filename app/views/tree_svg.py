@@ -157,7 +157,8 @@ def _edge(frame: Frame, curve: Curve, look: Look) -> str:
         f"weight {number(edge.weight)} = {flat:.1f} / topics of layer {edge.layer - 1}"
     )
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
-    ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{escape(tip)}"'
+    shown = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
+    ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{shown}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{path} class="tp-line"/></g>'
 
 

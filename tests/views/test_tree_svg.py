@@ -48,6 +48,14 @@ def test_every_topic_and_every_edge_is_drawn_once() -> None:
     assert sorted(ends) == sorted((identity(edge.above), identity(edge.below)) for edge in drawing.part.edges)
 
 
+def test_what_hovers_over_an_edge_is_two_lines() -> None:
+    frame = make_frame()
+    svg = ET.fromstring(draw(frame, Choice(roots(frame), 1.5)).svg)
+    tips = [element.get("data-tip") for element in svg.iter() if element.get("data-from")]
+    assert tips
+    assert all([line.startswith("weight") for line in (tip or "").split("\n")] == [False, True] for tip in tips)
+
+
 def test_rank_and_the_twelve_heaviest_words_stand_in_every_box() -> None:
     frame = make_frame()
     drawing = draw(frame, Choice(roots(frame), 1.5), theme=LIGHT)
