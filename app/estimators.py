@@ -20,7 +20,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from engine import models, paths, streams, topics
+from engine import models, paths, topics
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel
 from engine.corpus import Counts, minibatch, take
 from engine.settings import SettingError
@@ -123,14 +123,14 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_documents_ = counts.n_documents
         kernel = self._kernel()
         state = kernel.init(self.seed_)
-        order = streams.generator(self.seed_, streams.BATCHES).permutation(counts.n_documents)
-        every = take(counts, np.arange(counts.n_documents), labels)
+        documents = np.arange(counts.n_documents)
+        every = take(counts, documents, labels)
         if not kernel.batch_size:
             state = kernel.prepare(self.seed_, state, every)
         for t in range(1, self.n_iter + 1):
             batch = every
             if kernel.batch_size:
-                batch = take(counts, minibatch(self.seed_, t, order, kernel.batch_size), labels)
+                batch = take(counts, minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
         return self._keep(kernel, state)
 

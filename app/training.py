@@ -55,13 +55,18 @@ class Training:
         The model's ``State``.
     seed : int
         The run's seed.
+    filed : bool, optional
+        Whether the first epoch takes the documents as they lie in the file (:func:`engine.corpus.minibatch`).
     """
 
-    def __init__(self, corpus: Corpus, kernel: Kernel, state_type: type[Any], seed: int) -> None:
+    def __init__(
+        self, corpus: Corpus, kernel: Kernel, state_type: type[Any], seed: int, *, filed: bool = False
+    ) -> None:
         self.corpus = corpus
         self.kernel = kernel
         self.seed = seed
         self._state_type = state_type
+        self._filed = filed
         self.train = corpus.documents(TRAIN)
         self.test = _shuffled(corpus, TEST)
         self._whole: Batch | None = None
@@ -77,7 +82,8 @@ class Training:
     def batch(self, t: int) -> Batch:
         """Mini-batch ``t`` = 1, 2, ...; the same batch every time for a batch sampler."""
         if self.kernel.batch_size:
-            return self.corpus.batch(minibatch(self.seed, t, self.train, self.kernel.batch_size))
+            size = self.kernel.batch_size
+            return self.corpus.batch(minibatch(self.seed, t, self.train, size, filed=self._filed))
         if self._whole is None:
             self._whole = _all_of(self.corpus, self.train)
         return self._whole

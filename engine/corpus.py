@@ -122,17 +122,18 @@ def rows(batch: Batch, first: int, last: int) -> Batch:
     return Batch(batch.words[cells], batch.counts[cells], starts - starts[0], batch.labels[own], batch.documents[own])
 
 
-def minibatch(seed: int, t: int, documents: Array, size: int) -> Array:
+def minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = False) -> Array:
     """Document numbers of mini-batch ``t`` = 1, 2, ...: a pure function of ``(seed, t)``.
 
-    The first epoch goes through the documents in their order, later ones through a fresh permutation;
-    the remainder of an epoch is skipped (as in the authors' released code).
+    Every epoch goes through a fresh permutation of ``documents``; its remainder is skipped.  With ``filed`` the
+    first epoch keeps their order, as the authors' released code does.  But files are often sorted by class, and
+    then the first topics are those of one class after another.
     """
     size = min(size, len(documents))
     per_epoch = len(documents) // size
     epoch, place = divmod(t - 1, per_epoch)
     rows = slice(place * size, (place + 1) * size)
-    if epoch == 0:
+    if filed and epoch == 0:
         return documents[rows]
     return documents[_shuffle(seed, epoch, len(documents))[rows]]
 

@@ -128,7 +128,8 @@ def _sdatm(
 
     every = max(1, effort.minibatches // CHECKS)
     for t in range(1, effort.minibatches + 1):
-        batch = take(labelled.learned, minibatch(seed, t, np.arange(n), config.batch_size), labelled.learned_labels)
+        rows = minibatch(seed, t, np.arange(n), config.batch_size, filed=True)
+        batch = take(labelled.learned, rows, labelled.learned_labels)
         state, _ = kernel.step(seed, state, batch)
         if labelled.validation and t % every == 0:
             curve.append((t, error(labelled.judged_labels, told())))

@@ -108,13 +108,23 @@ def test_scored_tokens_that_the_document_does_not_have_are_refused():
         dataclasses.replace(corpus, scored=bad).held_out(np.array([0]))
 
 
-def test_the_first_epoch_is_in_order_and_later_ones_are_permutations():
+def epoch(number, documents, **options):
+    return np.concatenate([minibatch(1, 3 * number + t, documents, 10, **options) for t in (1, 2, 3)])
+
+
+def test_every_epoch_is_a_fresh_permutation():
     documents = made_corpus().documents(TRAIN)
-    first = np.concatenate([minibatch(1, t, documents, 10) for t in (1, 2, 3)])
-    second = np.concatenate([minibatch(1, t, documents, 10) for t in (4, 5, 6)])
-    assert np.array_equal(first, documents)
-    assert not np.array_equal(second, documents)
+    first, second = epoch(0, documents), epoch(1, documents)
+    assert not np.array_equal(first, documents)
+    assert not np.array_equal(second, first)
+    assert np.array_equal(np.sort(first), documents)
     assert np.array_equal(np.sort(second), documents)
+
+
+def test_the_first_epoch_follows_the_file_where_that_is_asked_for_as_by_the_authors():
+    documents = made_corpus().documents(TRAIN)
+    assert np.array_equal(epoch(0, documents, filed=True), documents)
+    assert np.array_equal(epoch(1, documents, filed=True), epoch(1, documents))
 
 
 def test_a_minibatch_is_a_function_of_seed_and_number():

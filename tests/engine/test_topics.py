@@ -68,7 +68,7 @@ def test_top_words_agree_with_a_full_sort(phi: list[np.ndarray]) -> None:
 
 def test_relevance_is_the_weighted_mean_of_log_weight_and_log_lift() -> None:
     found = topics.relevance(np.array([0.5, 0.25, 0.25]), np.array([0.5, 0.0625, 0.5]))
-    expected = [0.6 * math.log(0.5), 0.6 * math.log(0.25) + 0.4 * math.log(4), 0.6 * math.log(0.25) - 0.4 * math.log(2)]
+    expected = [0.3 * math.log(0.5), 0.3 * math.log(0.25) + 0.7 * math.log(4), 0.3 * math.log(0.25) - 0.7 * math.log(2)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 1.0), math.log(0.25))
     np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 0.0), math.log(2.5))
@@ -100,7 +100,7 @@ def test_titles_are_the_most_relevant_of_the_heavy_words_and_never_a_rare_one(ph
             told = {}
             for word in np.argsort(-projection[:, topic], kind="stable")[:5].tolist():
                 lift = projection[word, topic] / sum(projection[word, k] * parts[k] for k in range(len(parts)))
-                told[word] = 0.6 * math.log(projection[word, topic]) + 0.4 * math.log(lift)
+                told[word] = 0.3 * math.log(projection[word, topic]) + 0.7 * math.log(lift)
             assert title == sorted(told, key=lambda word: -told[word])[:3]
 
 

@@ -79,7 +79,7 @@ def test_a_title_is_the_three_most_relevant_of_the_thirty_heaviest_words() -> No
             for word in frame.top_words(node, 30):
                 row = frame.projections[layer - 1][frame.vocabulary.index(word.text)].astype(np.float64)
                 lift = row[node.column] / (row @ frame.shares[layer - 1])
-                told[word.text] = 0.6 * np.log(row[node.column]) + 0.4 * np.log(lift)
+                told[word.text] = 0.3 * np.log(row[node.column]) + 0.7 * np.log(lift)
             title = sorted(told, key=lambda text: -told[text])[:3]
             assert frame.title_words(node) == title
             assert frame.title(node) == " ".join(title)
