@@ -2,8 +2,9 @@
 
 Zhang et al. (2020), section III.  Features are the activations of every layer (eq. 28), each as
 ``ln(1 + theta / size)`` so that long documents do not drown short ones; sDATM-N sends them through a softplus
-network (eq. 30, 35).  The weights of the last layer have a Gaussian posterior (eq. 33); a document's logits are
-drawn from the Gaussian that it implies for them (local reparametrisation), one draw a document and step.
+network (eq. 30, 35), and may show them to the last layer beside it (a shortcut, which the paper does not have).
+The weights of the last layer have a Gaussian posterior (eq. 33); a document's logits are drawn from the Gaussian
+that it implies for them (local reparametrisation), one draw a document and step.
 """
 
 from typing import NamedTuple
@@ -54,6 +55,8 @@ class Classifier(NamedTuple):
     read : float
         Share of the words of a document that are read while labels count.
     seed : int
+    shortcut : bool
+        Whether the last layer of sDATM-N sees the features too: the network then adds to sDATM-L.
     """
 
     n_classes: int
@@ -65,6 +68,7 @@ class Classifier(NamedTuple):
     n_documents: int
     read: float = 1.0
     seed: int = 0
+    shortcut: bool = False
 
     def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
         """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
@@ -81,7 +85,7 @@ class Classifier(NamedTuple):
             table = rng.normal(0.0, GAIN * np.sqrt(2.0 / (wide + width)), (wide, width))
             weights += [table - table.mean(axis=0), np.zeros(width)]
             wide = width
-        last = (wide, self.n_classes)
+        last = (wide + sum(widths) * bool(self.hidden and self.shortcut), self.n_classes)
         return (*weights, np.zeros(last), np.full(last, START_SPREAD), np.zeros(self.n_classes))
 
     def share(self, t: int) -> float:
@@ -106,9 +110,9 @@ class Classifier(NamedTuple):
     ) -> Lesson:
         """Log-probability of the labels of a table, and its derivatives."""
         share = self.share(t)
-        layers = _forward(weights, features(theta, sizes))
+        stages = _forward(weights, features(theta, sizes))
         noise = normals(self.seed, LABELS, t, docs.documents, self.n_classes)
-        logits, spread = _logits(weights, layers[-1][-1], noise)
+        logits, spread = _logits(weights, stages.read, noise)
         chances = softmax(logits)
         known = docs.labels >= 0
         rows = np.flatnonzero(known)
@@ -116,7 +120,7 @@ class Classifier(NamedTuple):
         value[rows] = share * np.log(np.maximum(chances[rows, docs.labels[rows]], 1e-300))
         d_logits = -share * chances * known[:, None]
         d_logits[rows, docs.labels[rows]] += share
-        return Lesson(value, *_backward(weights, layers, theta, sizes, d_logits, noise, spread))
+        return Lesson(value, *_backward(weights, stages, theta, sizes, d_logits, noise, spread))
 
     def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), at the weight of the labels."""
@@ -133,7 +137,7 @@ class Classifier(NamedTuple):
     ) -> FloatArray:
         """Probability of every class under one draw of the weights, (documents, C)."""
         noise = normals(self.seed, LABELS, -1 - draw, documents, self.n_classes)
-        return softmax(_logits(weights, _forward(weights, features(theta, sizes))[-1][-1], noise)[0])
+        return softmax(_logits(weights, _forward(weights, features(theta, sizes)).read, noise)[0])
 
     def class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
         """How much a topic speaks for a class, (C, K_l) a layer: the slope of the mean logit in its feature.
@@ -142,13 +146,13 @@ class Classifier(NamedTuple):
         """
         theta = [np.ones((1, k)) for k in widths]
         sizes = np.ones((1, len(widths)))
-        layers = _forward(weights, features(theta, sizes))
+        stages = _forward(weights, features(theta, sizes))
         quiet = np.zeros((1, self.n_classes))
         rows = []
         for c in range(self.n_classes):
             d_logits = np.zeros((1, self.n_classes))
             d_logits[0, c] = 1.0
-            outer, _ = _backward(weights, layers, theta, sizes, d_logits, quiet, quiet + 1.0)
+            outer, _ = _backward(weights, stages, theta, sizes, d_logits, quiet, quiet + 1.0)
             rows.append([each[0] * 2.0 for each in outer])  # d feature / d theta is 1/2 there
         return [np.array([row[layer] for row in rows]) for layer in range(len(widths))]
 
@@ -175,17 +179,31 @@ def normals(seed: int, purpose: int, step: int, documents: Array, width: int) ->
     return values
 
 
-def _forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> list[list[FloatArray]]:
-    """Values of every stage: the features a layer; for sDATM-N g_1 a layer, then h and g_2; the last stands alone."""
-    n = len(inputs)
-    stages = [inputs]
+class _Stages(NamedTuple):
+    """What a pass upwards leaves.
+
+    ``features`` a layer; ``own`` g_1 of each, none in sDATM-L; ``dense`` all of them joined, then h and g_2 of
+    sDATM-N; ``read`` what the last layer reads: the last of ``dense``, and with a shortcut the features too.
+    """
+
+    features: list[FloatArray]
+    own: list[FloatArray]
+    dense: list[FloatArray]
+    read: FloatArray
+
+
+def _forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stages:
+    """Send features upwards; whether there is a shortcut, the rows of the last layer tell."""
+    n, own = len(inputs), []
     if len(weights) > LAST:
-        stages.append([softplus(x @ weights[2 * i] + weights[2 * i + 1]) for i, x in enumerate(inputs)])
-    joined = np.concatenate(stages[-1], axis=1)
-    stages.append([joined])
+        own = [softplus(x @ weights[2 * i] + weights[2 * i + 1]) for i, x in enumerate(inputs)]
+    dense = [np.concatenate(own or inputs, axis=1)]
     for i in range(2 * n, len(weights) - LAST, 2):
-        stages.append([softplus(stages[-1][0] @ weights[i] + weights[i + 1])])
-    return stages
+        dense.append(softplus(dense[-1] @ weights[i] + weights[i + 1]))
+    read = dense[-1]
+    if len(weights[-LAST]) > read.shape[1]:
+        read = np.concatenate([read, *inputs], axis=1)
+    return _Stages(inputs, own, dense, read)
 
 
 def _logits(weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -197,7 +215,7 @@ def _logits(weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArr
 
 def _backward(
     weights: tuple[FloatArray, ...],
-    stages: list[list[FloatArray]],
+    stages: _Stages,
     theta: list[FloatArray],
     sizes: FloatArray,
     d_logits: FloatArray,
@@ -205,25 +223,33 @@ def _backward(
     spread: FloatArray,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """Derivatives in theta of every layer and in the classifier's weights."""
-    mean, raw, _ = weights[-LAST:]
-    top, deviation = stages[-1][-1], softplus(raw)
-    d_variance = d_logits * noise / (2.0 * spread)
-    gradient = [top.T @ d_logits, ((top * top).T @ d_variance) * 2.0 * deviation * slope(deviation)]
-    gradient.append(d_logits.sum(axis=0))
-    d_top = d_logits @ mean.T + 2.0 * top * (d_variance @ (deviation**2).T)
-    n = len(theta)
-    for stage, i in enumerate(range(len(weights) - LAST - 2, 2 * n - 2, -2), start=1):
-        d_in = d_top * slope(stages[-stage][0])
-        gradient = [stages[-stage - 1][0].T @ d_in, d_in.sum(axis=0), *gradient]
-        d_top = d_in @ weights[i].T
-    edges = np.cumsum([layer.shape[1] for layer in theta])[:-1]
-    d_features = np.split(d_top, edges, axis=1)
-    if len(weights) > LAST:
-        own: list[FloatArray] = []
-        for i, (x, g) in enumerate(zip(stages[0], stages[1], strict=True)):
-            d_in = d_features[i] * slope(g)
-            own += [x.T @ d_in, d_in.sum(axis=0)]
-            d_features[i] = d_in @ weights[2 * i].T
-        gradient = [*own, *gradient]
+    gradient, d_read = _back_last(weights, stages.read, d_logits, noise, spread)
+    n, dense, edges = len(theta), stages.dense, np.cumsum([layer.shape[1] for layer in theta])
+    d_dense, straight = np.split(d_read, [dense[-1].shape[1]], axis=1)
+    for i in range(len(dense) - 1, 0, -1):
+        at = 2 * (n + i - 1)
+        d_in = d_dense * slope(dense[i])
+        gradient = [dense[i - 1].T @ d_in, d_in.sum(axis=0), *gradient]
+        d_dense = d_in @ weights[at].T
+    d_features = np.split(d_dense, edges[:-1], axis=1)
+    own: list[FloatArray] = []
+    for i, (x, g) in enumerate(zip(stages.features, stages.own, strict=False)):  # sDATM-L has none
+        d_in = d_features[i] * slope(g)
+        own += [x.T @ d_in, d_in.sum(axis=0)]
+        d_features[i] = d_in @ weights[2 * i].T
+    if straight.shape[1]:
+        d_features = [a + b for a, b in zip(d_features, np.split(straight, edges[:-1], axis=1), strict=True)]
     outer = [d / (sizes[:, i : i + 1] + values) for i, (d, values) in enumerate(zip(d_features, theta, strict=True))]
-    return outer, gradient
+    return outer, [*own, *gradient]
+
+
+def _back_last(
+    weights: tuple[FloatArray, ...], read: FloatArray, d_logits: FloatArray, noise: FloatArray, spread: FloatArray
+) -> tuple[list[FloatArray], FloatArray]:
+    """Derivatives in the Gaussian layer's mean, spread and bias, and in what it reads."""
+    mean, raw, _ = weights[-LAST:]
+    deviation = softplus(raw)
+    d_variance = d_logits * noise / (2.0 * spread)
+    d_raw = ((read * read).T @ d_variance) * 2.0 * deviation * slope(deviation)
+    d_read = d_logits @ mean.T + 2.0 * read * (d_variance @ (deviation**2).T)
+    return [read.T @ d_logits, d_raw, d_logits.sum(axis=0)], d_read

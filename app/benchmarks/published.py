@@ -90,7 +90,7 @@ ERRORS = {
 # What differs from the defaults of the model.  Exact steps come nearest to the table of DLDA (765, 757, 763 with one,
 # two and three layers; clamped ones 777, 763, 761); SGRLD moves by eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS: dict[tuple[str, str], dict[str, object]] = {
-    ("dlda", "tlasgr"): {"simplex": "exact"},
+    ("dlda", "tlasgr"): {"simplex": "exact", "kappa": 0.5},
     ("dlda", "tlfsgr"): {"simplex": "exact"},
     ("dlda", "sgrld"): {"step": 0.1, "tau": 20.0, "kappa": 0.9},
 }

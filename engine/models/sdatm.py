@@ -58,6 +58,11 @@ class Config(Settings):
     hidden: tuple[int, ...] = setting(
         (400, 200), label="Units of the network", help="Widths a_1 and a_2 of sDATM-N.", low=1, high=65535
     )
+    shortcut: bool = setting(
+        default=True,
+        label="Shortcut past the network",
+        help="The last layer of sDATM-N sees the topics too: the network adds to sDATM-L. Off: as the paper.",
+    )
     read_share: float = setting(
         0.5,
         label="Words read for labels",
@@ -92,7 +97,9 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 def _head(at: House, seed: int) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
     labels = (config.label_weight, config.label_start, config.label_ramp, config.label_rate)
-    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, config.read_share, seed)
+    return Classifier(
+        max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, config.read_share, seed, config.shortcut
+    )
 
 
 def _keep(at: House, state: State) -> dict[str, Array]:

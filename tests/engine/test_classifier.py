@@ -39,9 +39,14 @@ def moved(weights, seed=1):
     )
 
 
-@pytest.mark.parametrize("hidden", [(), (6, 4)])
-def test_every_derivative_agrees_with_finite_differences(hidden):
-    kind = head(hidden)
+KINDS = pytest.mark.parametrize(
+    ("hidden", "shortcut"), [((), False), ((6, 4), False), ((6, 4), True)], ids=["linear", "network", "shortcut"]
+)
+
+
+@KINDS
+def test_every_derivative_agrees_with_finite_differences(hidden, shortcut):
+    kind = head(hidden, shortcut=shortcut)
     weights = moved(kind.initial(3, WIDTHS))
     theta, sizes = drawn()
     docs = table(np.array([0, 1, 2, 3, -1, 1, 2]))
@@ -85,6 +90,22 @@ def test_the_divergence_of_the_weights_agrees_with_finite_differences():
     assert not gradient[-1].any()
 
 
+def test_with_a_shortcut_and_a_silent_network_the_classifier_is_linear():
+    linear, network = head(), head((6, 4), shortcut=True)
+    weights, theta, sizes = moved(linear.initial(3, WIDTHS)), *drawn()
+    silent = list(network.initial(3, WIDTHS))
+    silent[-3][4:], silent[-2][4:], silent[-1][:] = weights
+    silent[-2][:4] = -50.0
+    numbers = np.arange(N)
+    together = network.chances(tuple(silent), theta, sizes, numbers, 0)
+    np.testing.assert_allclose(together, linear.chances(weights, theta, sizes, numbers, 0), rtol=1e-12)
+
+
+def test_a_network_sees_topics_only_through_its_layers_unless_there_is_a_shortcut():
+    for kind, rows in ((head((6, 4)), 4), (head((6, 4), shortcut=True), 4 + sum(WIDTHS)), (head(shortcut=True), 8)):
+        assert kind.initial(3, WIDTHS)[-3].shape == (rows, CLASSES)
+
+
 def test_a_document_without_a_label_teaches_nothing():
     kind = head((6, 4))
     weights = moved(kind.initial(3, WIDTHS))
@@ -103,9 +124,9 @@ def test_probabilities_of_huge_logits_are_finite():
     np.testing.assert_allclose(softmax(np.array([[1e4, 0.0, -1e4]])), [[1, 0, 0]])
 
 
-@pytest.mark.parametrize("hidden", [(), (6, 4)])
-def test_class_weights_are_the_slopes_of_the_mean_logits(hidden):
-    kind = head(hidden)
+@KINDS
+def test_class_weights_are_the_slopes_of_the_mean_logits(hidden, shortcut):
+    kind = head(hidden, shortcut=shortcut)
     weights = moved(kind.initial(3, WIDTHS))
     shown = kind.class_weights(weights, WIDTHS)
     assert [each.shape for each in shown] == [(CLASSES, width) for width in WIDTHS]
