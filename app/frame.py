@@ -19,7 +19,8 @@ from engine import topics
 from engine.classify import centred
 from engine.tree import Edge, Node, edges
 
-KEPT_WORDS = 30  # as many as the authors' own tree figures keep; views print 12
+KEPT_WORDS = 30  # as many as the authors' own tree figures keep
+PRINTED_WORDS = 12  # of them in boxes and lists; a title is chosen among these
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
@@ -196,7 +197,7 @@ class Frame:
         return self.name(node) or " ".join(self.title_words(node))
 
     def title_words(self, node: Node) -> list[str]:
-        """Give the three most distinctive of its 30 heaviest words (see `engine.topics.title_words`)."""
+        """Give the three most distinctive of its 12 heaviest words (see `engine.topics.title_words`)."""
         return [self.vocabulary[number] for number in self.titles[node.layer - 1][self.place(node)].tolist()]
 
     def other_words(self, node: Node, n: int) -> list[str]:
@@ -334,7 +335,9 @@ def build_frame(
         words=tuple(words for words, _ in top),
         word_weights=tuple(heavy for _, heavy in top),
         titles=tuple(
-            topics.title_words(words, heavy, projection @ part.astype(projection.dtype))
+            topics.title_words(
+                words[:, :PRINTED_WORDS], heavy[:, :PRINTED_WORDS], projection @ part.astype(projection.dtype)
+            )
             for (words, heavy), projection, part in zip(top, projected, parts, strict=True)
         ),
         step_sizes=_numbered(arrays, "step"),

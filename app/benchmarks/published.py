@@ -87,8 +87,9 @@ ERRORS = {
     "mnist": {"sdatm-n": 0.97, "sdatm-l": 1.03},
 }
 
-# What differs from the defaults of the model.  Exact steps come nearest to the table of DLDA (765, 757, 763 with one,
-# two and three layers; clamped ones 777, 763, 761); SGRLD moves by eps_t = 0.1 ((20 + t) / 21)^-0.9.
+# What differs from the defaults of the model.  Exact steps come nearest to the table of DLDA, and TLASGR's may shrink
+# more slowly than TLFSGR's, which is best at 0.7 (`assets/guide/benchmarks.md` has both at several kappas).
+# SGRLD moves by eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS: dict[tuple[str, str], dict[str, object]] = {
     ("dlda", "tlasgr"): {"simplex": "exact", "kappa": 0.5},
     ("dlda", "tlfsgr"): {"simplex": "exact"},

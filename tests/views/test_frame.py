@@ -70,13 +70,13 @@ def test_names_given_by_people_go_to_the_topic_of_their_identity_number() -> Non
     assert frame.title(Node(1, 0)).count(" ") >= 2
 
 
-def test_a_title_is_the_three_most_relevant_of_the_thirty_heaviest_words() -> None:
+def test_a_title_is_the_three_most_relevant_of_the_twelve_heaviest_words() -> None:
     frame = make_frame(n_words=300)
     differ = 0
     for layer in (1, 2, 3):
         for node in frame.nodes(layer):
             told = {}
-            for word in frame.top_words(node, 30):
+            for word in frame.top_words(node, 12):
                 row = frame.projections[layer - 1][frame.vocabulary.index(word.text)].astype(np.float64)
                 lift = row[node.column] / (row @ frame.shares[layer - 1])
                 told[word.text] = 0.3 * np.log(row[node.column]) + 0.7 * np.log(lift)
