@@ -95,8 +95,7 @@ def collect(packages: list[Package], progress: Progress) -> tuple[list[Docstring
     """Docstrings of useful length, each once, about MOST of them, and what is counted of each by its text.
 
     Packages come in turn so that each gives its best documented files when there are more than enough.
-    The result is shuffled, always in the same way: the first mini-batches take documents in their order,
-    and one package after the other would teach them one subject at a time.
+    The result is shuffled, always in the same way: whoever looks at the first documents sees many packages.
     """
     taken: dict[str, list[Docstring]] = {package.label: [] for package in packages}
     prepared: dict[str, str] = {}

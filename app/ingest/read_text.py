@@ -36,8 +36,7 @@ def recognises(path: Path) -> bool:
 def read(path: Path, options: ImportOptions) -> TextSource:
     """The files, shuffled by the seed; those that are not UTF-8 are read as Latin-1, with a note.
 
-    Files sorted by name come class after class, and the first mini-batches, which take documents in
-    their order, would see one class at a time.
+    Files sorted by name come class after class, and whoever looks at the first documents would see one class.
     """
     ordered = _names(path)
     if not ordered:

@@ -40,7 +40,11 @@ class Config(Settings):
     )
     head_gain: float = hybrid.head_gain_setting(4.0)
     label_weight: float = setting(
-        100.0, label="Weight of labels", help="Of a label's log-probability beside that of the words.", low=0, high=1e6
+        100.0,
+        label="Weight of labels",
+        help="Of a label's log-probability beside that of the words; ten times a document's words to predict best.",
+        low=0,
+        high=1e6,
     )
     label_start: int = setting(
         500, label="Labels from mini-batch", help="Mini-batches without labels at first.", low=0, high=10**7
