@@ -2,7 +2,11 @@
 
 import numpy as np
 
-from app.training import EXAMPLES, best_documents
+from app.training import EXAMPLES, Training, best_documents
+from engine.contract import Facts
+from engine.corpus import TRAIN
+from engine.models import dlda
+from tests.speed.synthetic import small_corpus
 
 
 def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():
@@ -25,3 +29,15 @@ def test_the_best_documents_are_those_of_a_full_sort():
     documents, weights = best_documents(shares, np.arange(300))
     np.testing.assert_array_equal(documents, np.argsort(-shares, axis=0)[:EXAMPLES].T)
     np.testing.assert_array_equal(weights, -np.sort(-shares, axis=0)[:EXAMPLES].T)
+
+
+def test_the_first_epoch_follows_the_file_for_benchmarks_only():
+    corpus = small_corpus(100)
+    kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80))
+    filed, shuffled = (
+        np.concatenate([Training(corpus, kernel, dlda.State, 1, filed=each).batch(t).documents for t in (1, 2, 3, 4)])
+        for each in (True, False)
+    )
+    assert np.array_equal(filed, corpus.documents(TRAIN))
+    assert not np.array_equal(shuffled, filed)
+    assert np.array_equal(np.sort(shuffled), filed)
