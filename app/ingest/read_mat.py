@@ -69,7 +69,7 @@ def _load(path: Path) -> dict[str, Any]:
         raise IngestError(path, "is not a MATLAB file of version 5 or later")
     try:
         found: dict[str, Any] = io.loadmat(path, chars_as_strings=True)
-    except NotImplementedError:
+    except NotImplementedError:  # how scipy says that the file is of 7.3, which is HDF5 inside
         raise IngestError(path, "is a MATLAB 7.3 file; save it in MATLAB with -v7 and import that") from None
     except (MatReadError, OSError, ValueError, TypeError, LookupError, EOFError, zlib.error) as error:
         raise IngestError(path, f"is a MATLAB file that cannot be read ({error})") from None

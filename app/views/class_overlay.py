@@ -54,7 +54,7 @@ def class_number(classes: Sequence[str], name: str) -> int:
         When there is no such class.
     """
     if not classes:
-        raise LookupError("no topic speaks for a class here: class weights come with a linear sDATM on labelled texts")
+        raise LookupError("no topic speaks for a class here: class weights come with sDATM, on documents with labels")
     alike = [place for place, known in enumerate(classes) if known.casefold() == name.casefold()]
     place = classes.index(name) if name in classes else alike[0] if len(alike) == 1 else -1
     if place < 0:

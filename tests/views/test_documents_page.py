@@ -6,47 +6,25 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from page_sessions import PageSession
 from placing_samples import DOCUMENTS, NASTY, SUBJECTS, arrays, plain_model, plant
 
 from app import placing
-from app.feed import Feed, Tick
+from app.feed import Tick
 from app.pages.documents import COMPILING, Documents
-from app.session import Context, View, from_query, to_query
+from app.session import from_query, to_query
 from store import runs, snapshots
 from store.database import Database, open_database
 
 __all__ = ["plain_model"]
 
 
-class Session:
+class Session(PageSession):
     """A documents page whose work elsewhere is done at :meth:`work`."""
 
     def __init__(self, db: Database, **fields: Any) -> None:
-        self.view = View(**({"page": "documents", "run": 1} | fields))
-        self.feed = Feed(db)
-        self.feed.look_now()
-        self.tasks: list[Any] = []
-        self.ticks: list[Any] = []
-        self.told: list[str] = []
-        context = Context(
-            view=self.view,
-            feed=self.feed,
-            db=db,
-            actions=None,  # type: ignore[arg-type]
-            on_tick=self.ticks.append,
-            later=lambda work, then: self.tasks.append((work, then)),
-            soon=lambda work: work(),
-            tell=lambda message, kind: self.told.append(message),
-        )
-        self.page = Documents(context)
-
-    def work(self, steps: int = 99) -> "Session":
-        for _ in range(steps):
-            if not self.tasks:
-                break
-            work, then = self.tasks.pop(0)
-            then(work())
-        return self
+        super().__init__(db, "documents", **fields)
+        self.page = Documents(self.context)
 
     def hear(self, do: str, **more: Any) -> "Session":
         self.page._hear({"do": do, **more})

@@ -6,40 +6,26 @@ from typing import Any
 
 import pytest
 from class_samples import plant
+from page_sessions import PageSession
 from placing_samples import plain_model
 
 from app import class_store, classes
 from app.class_cache import Doing
-from app.feed import Feed, Tick
+from app.feed import Tick
 from app.pages.classes import Classes
-from app.session import Context, View
 from app.views.predicting import predicting
 from store.database import Database, open_database
 
 __all__ = ["plain_model"]
 
 
-class Session:
+class Session(PageSession):
     """A classes page of a program of its own, whose work elsewhere is done at :meth:`work`."""
 
     def __init__(self, db: Database, **fields: Any) -> None:
-        self.view = View(**({"page": "classes", "run": 1} | fields))
-        self.feed = Feed(db)
+        super().__init__(db, "classes", **fields)
         self.feed.classes.keep = partial(class_store.keep, db)
-        self.feed.look_now()
-        self.tasks: list[Any] = []
-        self.ticks: list[Any] = []
-        context = Context(
-            view=self.view,
-            feed=self.feed,
-            db=db,
-            actions=None,  # type: ignore[arg-type]
-            on_tick=self.ticks.append,
-            later=lambda work, then: self.tasks.append((work, then)),
-            soon=lambda work: work(),
-            tell=lambda message, kind: None,
-        )
-        self.page = Classes(context)
+        self.page = Classes(self.context)
         self.shown: list[str] = []
         self.feed.subscribe(lambda call: call(), self._tick)
 
@@ -47,12 +33,6 @@ class Session:
         for callback in self.ticks:
             callback(tick)
         self.shown.append(self.page.board.html)
-
-    def work(self) -> "Session":
-        while self.tasks:
-            work, then = self.tasks.pop(0)
-            then(work())
-        return self
 
 
 @pytest.fixture
