@@ -126,7 +126,7 @@ def _box(remains: Remains) -> Box:
     if pictured:
         picture = Picture(remains.picture, height - PADDING, width - 2 * PADDING, width - 2 * PADDING)
         height += picture.height + 2
-    gist = tuple(shorten(word, 11) for word in remains.words[:2]) if not pictured else ()
+    gist = tuple(shorten(word, 11) for word in remains.title.split()[:2]) if not pictured else ()
     size = min((width - 12) / max([1.0, *(1.08 * text_width(line) for line in gist)]), (height - 22) / 2.5, 2 * font)
     return Box(
         node=remains.node,

@@ -170,6 +170,14 @@ def test_no_ghost_stands_on_a_topic_or_on_another_ghost(aspect: float) -> None:
 # -------------------------------------------------------------- the picture
 
 
+def test_from_afar_a_ghost_bears_words_of_its_title_as_topics_do() -> None:
+    last, now, remains = pruned((60, 25))
+    drawing = draw(now, Choice(tuple(now.nodes(3)), 1.0), aspect=1.78, remains=remains)
+    found = {node: box.gist for node, box in ghost_boxes(drawing.haunting).items()}
+    assert found == {node: tuple(last.title_words(node)[:2]) for node in found}
+    assert any(gist != tuple(word.text for word in last.top_words(node, 2)) for node, gist in found.items())
+
+
 def test_nobody_takes_a_ghost_for_a_topic() -> None:
     _, now, remains = pruned()
     without, among = draw(now, choice_of(now)), draw(now, choice_of(now), remains=remains)
