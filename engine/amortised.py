@@ -136,7 +136,7 @@ def advance(
         if at.config.refine:
             local = locals_of(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
             sweeping = address._replace(purpose=streams.INFER)  # numbers of its own, as the draw of topics has
-            more = at.sampler.rate(glob, sweeping, observed, scored, local, Sweeps(at.config.refine, 1))
+            more = at.sampler.rate(glob, sweeping, observed, scored, local, Sweeps(at.config.refine * len(theta), 1))
             rates = Rates(rates.cells + more.cells, rates.totals + more.totals)
             continue
         encoder.rates_at(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)

@@ -16,7 +16,7 @@ from engine.contract import Array, Batch, FloatArray
 from engine.corpus import thinned
 from engine.encoder import slope, softplus
 from engine.jit import compiled
-from engine.streams import LABELS, generator, stream
+from engine.streams import DROPPED, LABELS, generator, stream, uniform
 
 LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
@@ -57,6 +57,8 @@ class Classifier(NamedTuple):
     seed : int
     shortcut : bool
         Whether the last layer of sDATM-N sees the features too: the network then adds to sDATM-L.
+    dropout : float
+        Share of a document's features that are left out while labels are learned, others each time.
     """
 
     n_classes: int
@@ -69,6 +71,7 @@ class Classifier(NamedTuple):
     read: float = 1.0
     seed: int = 0
     shortcut: bool = False
+    dropout: float = 0.0
 
     def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
         """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
@@ -110,7 +113,8 @@ class Classifier(NamedTuple):
     ) -> Lesson:
         """Log-probability of the labels of a table, and its derivatives."""
         share = self.share(t)
-        stages = _forward(weights, features(theta, sizes))
+        kept = self._kept(docs.documents, theta, t)
+        stages = _forward(weights, [x * keeps for x, keeps in zip(features(theta, sizes), kept, strict=True)])
         noise = normals(self.seed, LABELS, t, docs.documents, self.n_classes)
         logits, spread = _logits(weights, stages.read, noise)
         chances = softmax(logits)
@@ -120,7 +124,19 @@ class Classifier(NamedTuple):
         value[rows] = share * np.log(np.maximum(chances[rows, docs.labels[rows]], 1e-300))
         d_logits = -share * chances * known[:, None]
         d_logits[rows, docs.labels[rows]] += share
-        return Lesson(value, *_backward(weights, stages, theta, sizes, d_logits, noise, spread))
+        steep = [
+            keeps / (sizes[:, layer : layer + 1] + values)
+            for layer, (keeps, values) in enumerate(zip(kept, theta, strict=True))
+        ]
+        return Lesson(value, *_backward(weights, stages, steep, d_logits, noise, spread))
+
+    def _kept(self, documents: Array, theta: list[FloatArray], t: int) -> list[FloatArray]:
+        """What features are multiplied by (Srivastava et al., 2014): 0, or what makes up for those that are."""
+        if self.dropout == 0.0:
+            return [np.ones((1, 1))] * len(theta)
+        edges = np.cumsum([layer.shape[1] for layer in theta])
+        chances = uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
+        return np.split((chances >= self.dropout) / (1.0 - self.dropout), edges[:-1], axis=1)
 
     def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), at the weight of the labels."""
@@ -145,15 +161,14 @@ class Classifier(NamedTuple):
         Exact for sDATM-L; for sDATM-N the slope at a document that uses every topic alike.
         """
         theta = [np.ones((1, k)) for k in widths]
-        sizes = np.ones((1, len(widths)))
-        stages = _forward(weights, features(theta, sizes))
+        stages = _forward(weights, features(theta, np.ones((1, len(widths)))))
         quiet = np.zeros((1, self.n_classes))
         rows = []
         for c in range(self.n_classes):
             d_logits = np.zeros((1, self.n_classes))
             d_logits[0, c] = 1.0
-            outer, _ = _backward(weights, stages, theta, sizes, d_logits, quiet, quiet + 1.0)
-            rows.append([each[0] * 2.0 for each in outer])  # d feature / d theta is 1/2 there
+            outer, _ = _backward(weights, stages, theta, d_logits, quiet, quiet + 1.0)  # in features: a slope of 1
+            rows.append([each[0] for each in outer])
         return [np.array([row[layer] for row in rows]) for layer in range(len(widths))]
 
 
@@ -176,6 +191,17 @@ def normals(seed: int, purpose: int, step: int, documents: Array, width: int) ->
         rng = stream(seed, purpose, step, documents[j])
         for k in range(width):
             values[j, k], rng = normal(rng)
+    return values
+
+
+@compiled
+def uniforms(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
+    """Uniform numbers on [0, 1), (documents, width), a stream for every document."""
+    values = np.empty((len(documents), width))
+    for j in range(len(documents)):
+        rng = stream(seed, purpose, step, documents[j])
+        for k in range(width):
+            values[j, k], rng = uniform(rng)
     return values
 
 
@@ -216,15 +242,14 @@ def _logits(weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArr
 def _backward(
     weights: tuple[FloatArray, ...],
     stages: _Stages,
-    theta: list[FloatArray],
-    sizes: FloatArray,
+    steep: list[FloatArray],
     d_logits: FloatArray,
     noise: FloatArray,
     spread: FloatArray,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Derivatives in theta of every layer and in the classifier's weights."""
+    """Derivatives in theta of every layer, where ``steep`` is that of its features, and in the classifier's weights."""
     gradient, d_read = _back_last(weights, stages.read, d_logits, noise, spread)
-    n, dense, edges = len(theta), stages.dense, np.cumsum([layer.shape[1] for layer in theta])
+    n, dense, edges = len(steep), stages.dense, np.cumsum([layer.shape[1] for layer in stages.features])
     d_dense, straight = np.split(d_read, [dense[-1].shape[1]], axis=1)
     for i in range(len(dense) - 1, 0, -1):
         at = 2 * (n + i - 1)
@@ -239,8 +264,7 @@ def _backward(
         d_features[i] = d_in @ weights[2 * i].T
     if straight.shape[1]:
         d_features = [a + b for a, b in zip(d_features, np.split(straight, edges[:-1], axis=1), strict=True)]
-    outer = [d / (sizes[:, i : i + 1] + values) for i, (d, values) in enumerate(zip(d_features, theta, strict=True))]
-    return outer, [*own, *gradient]
+    return [d * slopes for d, slopes in zip(d_features, steep, strict=True)], [*own, *gradient]
 
 
 def _back_last(

@@ -95,8 +95,8 @@ class Settings:
     )
     refine: int = setting(
         3,
-        label="Gibbs sweeps after the encoder",
-        help="Sweeps that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
+        label="Gibbs sweeps per layer after the encoder",
+        help="Sweeps per layer that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
         low=0,
         high=10**4,
     )

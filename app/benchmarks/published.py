@@ -13,7 +13,7 @@ class Trial(NamedTuple):
     inference : str
     layers : tuple of int
     refine : int
-        Gibbs sweeps that go on from the encoder's draw before it rates held-out words.
+        Gibbs sweeps a layer that go on from the encoder's draw before it rates held-out words.
     """
 
     table: str
@@ -28,7 +28,7 @@ class Trial(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As on the command line: ``tlasgr:128-64``, ``whai+3:128`` with three sweeps after the encoder."""
+        """As on the command line: ``tlasgr:128-64``, ``whai+3:128`` with three sweeps a layer after the encoder."""
         return f"{self.sampler}:{self.widths}"
 
     @property

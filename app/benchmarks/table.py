@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 NOTE = """\
 All documents pooled; 70 % of each one's tokens are read and 30 % scored.  The shared file holds log-compressed
 counts, ceil(ln(1 + n)), and the paper's held raw ones: levels differ from the published figures, and only
-distances to DLDA-TLASGR on the same split compare.  WHAI+3: three Gibbs sweeps go on from the encoder's draw."""
+distances to DLDA-TLASGR on the same split compare.  WHAI+3: three Gibbs sweeps a layer after the encoder."""
 WITHIN = 2.0  # percent above DLDA-TLASGR that WHAI may be
 NOISE = 0.5  # percent that two runs of one row may differ by
 

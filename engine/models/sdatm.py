@@ -74,6 +74,13 @@ class Config(Settings):
         low=0.01,
         high=1,
     )
+    dropout: float = setting(
+        0.5,
+        label="Features left out",
+        help="Share of the activations hidden from the classifier, others each time, while it learns; 0: as the paper.",
+        low=0,
+        high=0.99,
+    )
     predict_samples: int = setting(
         50, label="Samples of a prediction", help="Draws of activations and weights averaged.", low=1, high=10**4
     )
@@ -101,9 +108,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 def _head(at: House, seed: int) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
     labels = (config.label_weight, config.label_start, config.label_ramp, config.label_rate)
-    return Classifier(
-        max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, config.read_share, seed, config.shortcut
-    )
+    own = (config.read_share, seed, config.shortcut, config.dropout)
+    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, *own)
 
 
 def _keep(at: House, state: State) -> dict[str, Array]:

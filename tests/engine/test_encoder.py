@@ -286,9 +286,20 @@ def test_no_two_draws_of_a_refined_sample_share_their_random_numbers(monkeypatch
     assert len(set(used)) == 9
 
 
-def _recording(function, used):
+def test_sweeps_after_the_encoder_are_as_many_a_layer(monkeypatch):
+    used = []
+    monkeypatch.setattr(Sampler, "rate", _recording(Sampler.rate, used, Sweeps))
+    for layers in ((5,), (5, 4), (5, 4, 3)):
+        this = case(layers=layers, refine=2)
+        scored = rows(counts(2))
+        glob = hybrid_step.globals_of(this.at, this.state, this.docs, scored)
+        amortised.advance(this.at, glob, 7, this.state, hybrid.Chain(np.array(0)), this.docs, scored, Sweeps(0, 1))
+    assert used == [Sweeps(2, 1), Sweeps(4, 1), Sweeps(6, 1)]
+
+
+def _recording(function, used, kind=Address):
     def recording(*arguments):
-        used.append(next(each for each in arguments if isinstance(each, Address)))
+        used.append(next(each for each in arguments if isinstance(each, kind)))
         return function(*arguments)
 
     return recording
