@@ -127,16 +127,21 @@ def _draws_of(
 def advance(
     at: House, glob: Globals, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Chain, Rates]:
-    """Sum the rates of scored cells over the kept samples; a sample needs no sweep but those of ``refine``."""
+    """Sum the rates of scored cells over samples; a sample needs no sweep but those of ``refine``, for each layer.
+
+    There are as many samples as a chain would keep, or as its sweeps pay for if these are fewer.
+    """
     clock = int(chain.clock) + 1
+    each = Sweeps(at.config.refine * len(state.phi), 1)
+    paid = (sweeps.burn_in + sweeps.collect) // max(1, each.burn_in)
     rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
-    for kept in range(sweeps.collect // sweeps.thin):
+    for kept in range(min(sweeps.collect // sweeps.thin, max(1, paid))):
         address = Address(seed, streams.CHAIN, (clock << _SAMPLE_BITS) + kept)
         theta = sample(at, state, address, observed, smooth=not at.config.refine)
         if at.config.refine:
             local = locals_of(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
             sweeping = address._replace(purpose=streams.INFER)  # numbers of its own, as the draw of topics has
-            more = at.sampler.rate(glob, sweeping, observed, scored, local, Sweeps(at.config.refine * len(theta), 1))
+            more = at.sampler.rate(glob, sweeping, observed, scored, local, each)
             rates = Rates(rates.cells + more.cells, rates.totals + more.totals)
             continue
         encoder.rates_at(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)

@@ -281,7 +281,7 @@ def test_no_two_draws_of_a_refined_sample_share_their_random_numbers(monkeypatch
     scored = rows(counts(2))
     glob = hybrid_step.globals_of(this.at, this.state, this.docs, scored)
     chain = hybrid.Chain(np.array(0))
-    amortised.advance(this.at, glob, 7, this.state, chain, this.docs, scored, Sweeps(0, 3))
+    amortised.advance(this.at, glob, 7, this.state, chain, this.docs, scored, Sweeps(9, 3))
     assert len(used) == 9
     assert len(set(used)) == 9
 
@@ -295,6 +295,25 @@ def test_sweeps_after_the_encoder_are_as_many_a_layer(monkeypatch):
         glob = hybrid_step.globals_of(this.at, this.state, this.docs, scored)
         amortised.advance(this.at, glob, 7, this.state, hybrid.Chain(np.array(0)), this.docs, scored, Sweeps(0, 1))
     assert used == [Sweeps(2, 1), Sweeps(4, 1), Sweeps(6, 1)]
+
+
+@pytest.mark.parametrize(
+    ("refine", "asked", "samples"),
+    [
+        (2, Sweeps(60, 60, 2), 30),
+        (2, Sweeps(0, 1), 1),
+        (2, Sweeps(1, 0), 0),
+        (9, Sweeps(60, 60, 2), 6),
+        (9, Sweeps(0, 60), 3),
+    ],
+)
+def test_samples_are_those_of_a_chain_or_what_its_sweeps_pay_for(monkeypatch, refine, asked, samples):
+    used = []
+    monkeypatch.setattr(Sampler, "rate", _recording(Sampler.rate, used, Sweeps))
+    this, scored = case(layers=(5, 4), refine=refine), rows(counts(2))
+    glob = hybrid_step.globals_of(this.at, this.state, this.docs, scored)
+    amortised.advance(this.at, glob, 7, this.state, hybrid.Chain(np.array(0)), this.docs, scored, asked)
+    assert used == [Sweeps(2 * refine, 1)] * samples
 
 
 def _recording(function, used, kind=Address):
