@@ -77,11 +77,17 @@ class NewRunForm:
             case {"do": "cancel"}:
                 self._context.view.tab = ""
             case {"do": "typed", "form": dict(texts)}:
-                self._typed = {str(name): str(text) for name, text in texts.items()}
+                self._remember(texts)
                 self._draw()
             case {"do": "start", "form": dict(texts)}:
-                self._typed = {str(name): str(text) for name, text in texts.items()}
+                self._remember(texts)
                 self._start()
+
+    def _remember(self, texts: dict[object, object]) -> None:
+        """Keep what somebody changed; the rest follows the model, the corpus and the inference chosen now."""
+        untouched = self._untouched()
+        typed = {str(name): str(text) for name, text in texts.items()}
+        self._typed = {name: text for name, text in typed.items() if text != untouched.get(name)}
 
     # ------------------------------------------------------------ checking
 
@@ -111,7 +117,7 @@ class NewRunForm:
             return {"": "There is no corpus yet; import one with: topiary import PATH"}, None
         model = self._model(known)
         config = models.load(model).Config
-        typed = self._inherited(model) | self._typed
+        typed = self._usual(model) | self._typed
         texts = {about.name: typed[about.name] for about in known.settings[model] if typed.get(about.name, "").strip()}
         errors = {name: said for name, text in texts.items() if (said := _wrong(config, {name: text}, alone=True))}
         if not errors and (said := _wrong(config, texts, alone=False)):
@@ -143,8 +149,21 @@ class NewRunForm:
         return errors
 
     def _own(self, name: str) -> str:
-        usual = {"minibatches": self._length(), "seed": self._seed(), "averaged": "false"}
-        return self._typed.get(name, "").strip() or usual.get(name, "")
+        return self._typed.get(name, "").strip() or self._fresh().get(name, "")
+
+    def _fresh(self) -> dict[str, str]:
+        """What the fields that every model has begin with."""
+        return {"minibatches": self._length(), "seed": self._seed(), "averaged": "false", "name": ""}
+
+    def _usual(self, model: str) -> dict[str, str]:
+        """What the settings of a model begin with: its defaults, or what a fork takes over."""
+        about = self._known.settings[model] if self._known else ()
+        texts = {each.name: default_text(each.default) for each in about}
+        return texts | ({"link": self._link()} if "link" in texts else {}) | self._inherited(model)
+
+    def _untouched(self) -> dict[str, str]:
+        """What the form as it is drawn shows where nobody typed."""
+        return self._fresh() | self._usual(self._model(self._known)) if self._known else {}
 
     def _seed(self) -> str:
         begin = self._known.begin if self._known else None
@@ -178,7 +197,11 @@ class NewRunForm:
             return
         errors, _ = self._check()
         model = self._model(known)
-        fields = [(about.advanced, self._field(about, errors.get(about.name, ""))) for about in known.settings[model]]
+        values = self._usual(model) | self._typed
+        fields = [
+            (about.advanced, _field(about, values[about.name], errors.get(about.name, "")))
+            for about in known.settings[model]
+        ]
         simple = [field for advanced, field in fields if not advanced]
         advanced = [field for advanced, field in fields if advanced]
         self.board.html = form(
@@ -216,21 +239,19 @@ class NewRunForm:
             ),
         ]  # fmt: skip
 
-    def _field(self, about: Setting, error: str) -> Field:
-        usual = default_text(about.default)
-        model = self._model(self._known) if self._known else ""
-        taken = self._inherited(model).get(about.name, self._link() if about.name == "link" else usual)
-        value = self._typed.get(about.name, taken)
-        kind = about.kind if about.kind in ("choice", "flag") else "text"
-        choices = [(choice, choice) for choice in about.choices]
-        hint = bounds(about.low, about.high, usual) if kind == "text" else ""
-        return Field(about.name, about.label, about.help, kind, value, choices, error, hint)
-
     def _link(self) -> str:
         """The link that fits the kind of the chosen corpus."""
         rows = self._known.corpora if self._known else []
         chosen = self._typed.get("corpus", str(rows[-1].number) if rows else "")
         return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == chosen), "poisson")
+
+
+def _field(about: Setting, value: str, error: str) -> Field:
+    """A setting as a field."""
+    kind = about.kind if about.kind in ("choice", "flag") else "text"
+    choices = [(choice, choice) for choice in about.choices]
+    hint = bounds(about.low, about.high, default_text(about.default)) if kind == "text" else ""
+    return Field(about.name, about.label, about.help, kind, value, choices, error, hint)
 
 
 def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:

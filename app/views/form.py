@@ -79,9 +79,7 @@ def form(
     """
     trouble = f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
     wrong = any(field.error for field in advanced)
-    summary = (
-        f'All settings of the model <span class="tp-dim">{len(advanced)} more, with the defaults of the paper</span>'
-    )
+    summary = f'All settings of the model <span class="tp-dim">{len(advanced)} more; the defaults are good ones</span>'
     folded = (
         f'<details class="tp-fold"{attributes(data_key="advanced", open=wrong)}><summary>{summary}</summary>'
         f'<div class="tp-fields">{_rows(advanced)}</div></details>'

@@ -164,7 +164,7 @@ _ATTEMPT = "How often a worker has taken the run up"
 
 def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     """What the run is made of, and what happened to it: (when, kind, text)."""
-    rows = [("Corpus", "", run.corpus_name), ("Model", "", run.model.upper()), ("Layers", "", _layers(run))]
+    rows = [("Corpus", "", run.corpus_name), ("Model", "", words.model(run.model)), ("Layers", "", _layers(run))]
     if run.parent is not None:
         rows.append(("Begins with", "", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
     rows += [("Seed", _SEED, str(run.seed)), ("Attempt", _ATTEMPT, str(run.attempt))]

@@ -22,7 +22,7 @@ def element(name: str, content: str, **values: object) -> str:
 
 def run_title(run: RunFacts) -> str:
     """The name of a run, or what it is about."""
-    return run.name or f"{run.corpus_name} · {run.model.upper()}"
+    return run.name or f"{run.corpus_name} · {words.model(run.model)}"
 
 
 def chip(state: str, wish: str = "run") -> str:

@@ -84,7 +84,7 @@ def preparing(sentence: str) -> str:
 
 def _row(run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool) -> str:
     title = escape(run_title(run))
-    label = f"{'-'.join(map(str, run.layers))} · {run.model.upper()} {run.inference.upper()} · {run.corpus_name}"
+    label = f"{'-'.join(map(str, run.layers))} · {words.model(run.model)} {run.inference.upper()} · {run.corpus_name}"
     edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
     return (
         f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'

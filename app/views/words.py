@@ -13,6 +13,11 @@ STATES = {
 }
 
 
+def model(name: str) -> str:
+    """The name of a model as its paper writes it: ``DLDA``, ``sDATM``."""
+    return {"sdatm": "sDATM"}.get(name, name.upper())
+
+
 def number(value: float | None, digits: int = 0) -> str:
     """``1,234`` or ``912.4``; a dash where there is none."""
     if value is None or not math.isfinite(value):
