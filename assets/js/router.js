@@ -7,8 +7,9 @@ export function render({model, view}) {
   const write = () => {
     const wanted = `?${model.query}`
     if (model.query === "" || location.search === wanted) { return }
-    // The first address only fills in defaults; a burst (a slider being dragged) is one step of the history.
-    const fill = pushed === 0 || performance.now() - pushed < 700
+    // The first address only fills in defaults; a burst on one page (a slider being dragged) is one step of the history.
+    const burst = performance.now() - pushed < 700 && page_of(location.search) === page_of(wanted)
+    const fill = pushed === 0 || burst
     history[fill ? "replaceState" : "pushState"]({}, "", wanted)
     pushed = performance.now()
   }
@@ -23,6 +24,10 @@ export function render({model, view}) {
   pushed = 1
   if (!document.cookie.includes("topiary_theme=")) { follow_system(view.model.document) }
   return document.createElement("div")
+}
+
+function page_of(query) {
+  return new URLSearchParams(query).get("page")
 }
 
 // A first visit takes the side the system is on; from then on the cookie says it.
