@@ -117,8 +117,7 @@ class NewRunForm:
             return {"": "There is no corpus yet; import one with: topiary import PATH"}, None
         model = self._model(known)
         config = models.load(model).Config
-        typed = self._usual(model) | self._typed
-        texts = {about.name: typed[about.name] for about in known.settings[model] if typed.get(about.name, "").strip()}
+        texts = {name: text for name, text in self._values(model).items() if text.strip()}
         errors = {name: said for name, text in texts.items() if (said := _wrong(config, {name: text}, alone=True))}
         if not errors and (said := _wrong(config, texts, alone=False)):
             name = said.partition(" ")[0]
@@ -161,6 +160,13 @@ class NewRunForm:
         texts = {each.name: default_text(each.default) for each in about}
         return texts | ({"link": self._link()} if "link" in texts else {}) | self._inherited(model)
 
+    def _values(self, model: str) -> dict[str, str]:
+        """The settings of a model as they stand; a choice that it does not offer is not taken over from another."""
+        about = {each.name: each for each in self._known.settings[model]} if self._known else {}
+        typed = {name: text for name, text in self._typed.items() if name in about}
+        offered = {name: text for name, text in typed.items() if text in (about[name].choices or (text,))}
+        return {name: text for name, text in (self._usual(model) | offered).items() if name in about}
+
     def _untouched(self) -> dict[str, str]:
         """What the form as it is drawn shows where nobody typed."""
         return self._fresh() | self._usual(self._model(self._known)) if self._known else {}
@@ -197,7 +203,7 @@ class NewRunForm:
             return
         errors, _ = self._check()
         model = self._model(known)
-        values = self._usual(model) | self._typed
+        values = self._values(model)
         fields = [
             (about.advanced, _field(about, values[about.name], errors.get(about.name, "")))
             for about in known.settings[model]

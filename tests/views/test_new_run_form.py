@@ -93,6 +93,12 @@ def test_the_length_follows_the_inference_until_somebody_types_one(page: Page) -
     assert page.choose(inference="gibbs")["minibatches"] == "77"
 
 
+def test_a_choice_that_the_model_does_not_offer_becomes_its_default(page: Page) -> None:
+    page.choose(inference="sgrld")
+    assert page.choose(model="datm")["inference"] == "whai"
+    assert page.start().texts["inference"] == "whai"
+
+
 def test_a_field_that_was_emptied_stays_empty_and_means_the_default(page: Page) -> None:
     assert page.choose(burn_in="")["burn_in"] == ""
     assert "burn_in" not in page.start().texts
