@@ -44,10 +44,10 @@ def default_text(value: Any) -> str:
 
 
 def bounds(low: float | None, high: float | None, default: str) -> str:
-    """Small print: ``1 to 10,000, usually 20``."""
+    """Small print: ``1 to 10,000,000, usually 20``."""
     usual = f"usually {default}" if default else ""
     if low is not None and high is not None:
-        return f"{low:g} to {high:,g}, {usual}".rstrip(", ")
+        return f"{low:g} to {high:,.10g}, {usual}".rstrip(", ")
     if low is not None:
         return f"at least {low:g}, {usual}".rstrip(", ")
     return usual

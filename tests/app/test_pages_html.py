@@ -7,7 +7,7 @@ import pytest
 
 from app import topbar
 from app.views import kpis, words
-from app.views.form import Field, default_text, form
+from app.views.form import Field, bounds, default_text, form
 from app.views.markup import attributes, element
 from app.views.run_list import empty_store, run_list
 from app.views.sparkline import sparkline
@@ -186,6 +186,12 @@ def test_a_constant_and_a_default_are_typed_as_people_type_them():
         "20.0",
         "poisson",
     ]
+
+
+def test_bounds_are_said_in_whole_numbers_where_they_are_whole():
+    assert bounds(1, 10**7, "200") == "1 to 10,000,000, usually 200"
+    assert bounds(0.001, 100, "4.0") == "0.001 to 100, usually 4.0"
+    assert (bounds(0, None, "1"), bounds(None, None, "")) == ("at least 0, usually 1", "")
 
 
 def test_the_form_opens_the_folded_settings_when_one_of_them_is_wrong():

@@ -46,6 +46,22 @@ def test_the_address_holds_the_whole_view_and_back_goes_back(server, page):
     assert "page=watch" in page.url
 
 
+def test_another_page_is_a_step_back_however_quick_and_a_burst_on_one_page_is_one(server, page):
+    page.goto(f"{server.url}?page=watch&run=1")
+    page.get_by_role("button", name="Documents seen").wait_for()
+    page.evaluate("performance.now = () => 1e6")  # no time passes: every change is quick
+    page.get_by_role("link", name="Runs").click()
+    page.wait_for_url("**page=runs**")
+    page.get_by_role("link", name="Watch").click()
+    page.wait_for_url("**page=watch**")
+    page.get_by_role("button", name="Documents seen").click()
+    page.wait_for_url("**axis=documents**")
+    page.go_back()
+    page.wait_for_url("**page=runs**")
+    page.go_back()
+    page.wait_for_url("**page=watch**axis=minibatches**")
+
+
 def test_going_to_another_page_leaves_no_complaint_in_the_terminal(server, page):
     page.goto(f"{server.url}?page=runs&run=1")
     page.get_by_role("link", name="Explore").click()

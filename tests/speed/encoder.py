@@ -1,7 +1,7 @@
 """DATM's encoder against Gibbs sweeps: placing documents, and a mini-batch of training, on one thread.
 
 Placing: ``infer`` of DATM against ``infer`` of DLDA (its own number of sweeps), the same documents and widths, and
-against the 600 sweeps of the point perplexity; and what rates held-out words, the encoder with ``refine`` sweeps a layer.
+against the 600 sweeps of the point perplexity; and what rates held-out words, the encoder and its ``refine`` sweeps.
 Training: a WHAI mini-batch against TLASGR ones, with the paper's 20 burn-in and 10 collected sweeps a layer and with
 the default number.
 Documents have about ``--tokens`` words; the matrix library is held to one thread.
