@@ -19,6 +19,7 @@ from tornado.websocket import WebSocketClosedError
 
 from app.actions import Actions
 from app.feed import Feed
+from app.outbox import leave_nothing
 from app.paths import asset
 from app.ports import choose_port
 from app.session import DEFAULTS, View, to_query
@@ -86,6 +87,7 @@ def serve(
 
 
 def _server(site: Site, address: str, port: int) -> Any:
+    leave_nothing()
     pn.extension(notifications=True)
     pn.config.exception_handler = _show_error
     dist = Path(pn.__file__).parent / "dist"
