@@ -186,7 +186,7 @@ def _add_classification(benchmarks: Any) -> None:
     one.add_argument("--layers", default="512-256-128-64", help="topics per layer (default 512-256-128-64)")
     one.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of sDATM")
     one.add_argument("--minibatches", type=_positive, default=3500, help="of sDATM (default 3500)")
-    one.add_argument("--validation", action="store_true", help="judge a tenth of the training documents, no test ones")
+    one.add_argument("--validation", action="store_true", help="judge a quarter of what is for training instead")
     one.add_argument("--words", type=_positive, default=10_000, help="words kept of texts (default 10000)")
     one.add_argument("--stop-words", default="english", help="left out of texts: english, none or a file of words")
     one.add_argument("--seeds", type=_positive, default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import corpus, encoder, simplex, streams
 from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
-from engine.encoder import POSTERIORS, Heads, Prior, Tape
+from engine.encoder import POSTERIORS, Heads, LeftOut, Prior, Tape
 from engine.gibbs import Address
 from engine.hybrid import Chain, House, State
 from engine.local import Locals
@@ -47,15 +47,15 @@ def tables(docs: Batch, rows: int) -> Iterator[tuple[int, int, Batch]]:
         yield first, last, corpus.rows(docs, first, last)
 
 
-def place(at: House, state: State, docs: Batch, prior: Prior, noise: Any) -> Tape:
+def place(at: House, state: State, docs: Batch, prior: Prior, noise: Any, left_out: LeftOut | None = None) -> Tape:
     """Encode one table of documents and draw their activations; ``noise(layer)``, or None for means."""
-    return encoder.forward(at.config.shape, _heads_of(state, docs), prior, noise)
+    return encoder.forward(at.config.shape, _heads_of(state, docs, left_out), prior, noise)
 
 
-def _heads_of(state: State, docs: Batch) -> Heads:
+def _heads_of(state: State, docs: Batch, left_out: LeftOut | None = None) -> Heads:
     values = encoder.inputs(docs, state.spread, int(state.met))
-    hidden = encoder.read(state.weights, len(state.phi), docs, values, 0, len(docs.documents))
-    return encoder.heads(state.weights, hidden)
+    hidden = encoder.read(state.weights, len(state.phi), docs, values, 0, len(docs.documents), left_out)
+    return encoder.heads(state.weights, hidden, left_out.kept if left_out else 1.0)
 
 
 def noise_of(at: House, state: State, address: Address, docs: Batch) -> Any:

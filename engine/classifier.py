@@ -14,9 +14,9 @@ import numpy as np
 from engine.augment import normal
 from engine.contract import Array, Batch, FloatArray
 from engine.corpus import thinned
-from engine.encoder import slope, softplus
+from engine.encoder import LeftOut, slope, softplus
 from engine.jit import compiled
-from engine.streams import DROPPED, LABELS, generator, stream, uniform
+from engine.streams import DROPPED, LABELS, LEFT_OUT, generator, stream, uniform
 
 LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
@@ -59,6 +59,8 @@ class Classifier(NamedTuple):
         Whether the last layer of sDATM-N sees the features too: the network then adds to sDATM-L.
     dropout : float
         Share of a document's features that are left out while labels are learned, others each time.
+    encoder_dropout : float
+        The same for the units of the encoder.
     """
 
     n_classes: int
@@ -72,6 +74,7 @@ class Classifier(NamedTuple):
     seed: int = 0
     shortcut: bool = False
     dropout: float = 0.0
+    encoder_dropout: float = 0.0
 
     def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
         """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
@@ -131,12 +134,18 @@ class Classifier(NamedTuple):
         return Lesson(value, *_backward(weights, stages, steep, d_logits, noise, spread))
 
     def _kept(self, documents: Array, theta: list[FloatArray], t: int) -> list[FloatArray]:
-        """What features are multiplied by (Srivastava et al., 2014): 0, or what makes up for those that are."""
+        """What features are multiplied by."""
         if self.dropout == 0.0:
             return [np.ones((1, 1))] * len(theta)
-        edges = np.cumsum([layer.shape[1] for layer in theta])
-        chances = uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
-        return np.split((chances >= self.dropout) / (1.0 - self.dropout), edges[:-1], axis=1)
+        widths = [layer.shape[1] for layer in theta]
+        return _factors((self.seed, DROPPED, t), documents, widths, self.dropout)
+
+    def leaves_out(self, documents: Array, widths: list[int], t: int) -> LeftOut | None:
+        """Units of the encoder that a table of documents does without at step ``t``; None before labels count."""
+        if self.encoder_dropout == 0.0 or self.share(t) == 0.0:
+            return None
+        factors = _factors((self.seed, LEFT_OUT, t), documents, widths, self.encoder_dropout)
+        return LeftOut(factors, 1.0 - self.encoder_dropout)
 
     def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), at the weight of the labels."""
@@ -203,6 +212,13 @@ def uniforms(seed: int, purpose: int, step: int, documents: Array, width: int) -
         for k in range(width):
             values[j, k], rng = uniform(rng)
     return values
+
+
+def _factors(address: tuple[int, int, int], documents: Array, widths: list[int], dropout: float) -> list[FloatArray]:
+    """Dropout (Srivastava et al., 2014): 0 for what is left out, for the rest what makes up for it."""
+    edges = np.cumsum(widths)
+    chances = uniforms(*address, documents, int(edges[-1]))
+    return np.split((chances >= dropout) / (1.0 - dropout), edges[:-1], axis=1)
 
 
 class _Stages(NamedTuple):

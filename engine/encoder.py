@@ -53,12 +53,23 @@ class Prior(NamedTuple):
     sizes: FloatArray
 
 
+class LeftOut(NamedTuple):
+    """Units that a pass leaves out (dropout): ``factors`` (documents, K_l) a layer are 0 or ``1 / kept``."""
+
+    factors: list[FloatArray]
+    kept: float
+
+
 class Tape(NamedTuple):
-    """Everything a forward pass leaves for the way back, one entry a layer: tables of (documents, K_l)."""
+    """Everything a forward pass leaves for the way back, one entry a layer: tables of (documents, K_l).
+
+    ``kept`` is the share of the units that took part.
+    """
 
     hidden: list[FloatArray]
     shape_heads: list[FloatArray]
     size_heads: list[FloatArray]
+    kept: float
     priors: list[FloatArray]
     draws: list[Any]
 
@@ -123,34 +134,44 @@ def inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
 
 
 def read(
-    weights: tuple[FloatArray, ...], n_layers: int, batch: Batch, values: FloatArray, first: int, last: int
+    weights: tuple[FloatArray, ...],
+    n_layers: int,
+    batch: Batch,
+    values: FloatArray,
+    first: int,
+    last: int,
+    left_out: LeftOut | None = None,
 ) -> list[FloatArray]:
     """h^(1) ... h^(L) of documents ``first:last``, one row each, from the ``values`` of :func:`inputs`."""
     pre = np.zeros((last - first, weights[0].shape[1]))
     _gather(weights[0], batch.words, values, batch.starts, first, last, pre)
-    hidden = [softplus(pre + weights[1])]
-    for layer in range(1, n_layers):
-        w, b = weights[PER_LAYER * layer : PER_LAYER * layer + 2]
-        hidden.append(softplus(hidden[-1] @ w + b))
+    pre += weights[1]
+    hidden: list[FloatArray] = []
+    for layer in range(n_layers):
+        if layer:
+            w, b = weights[PER_LAYER * layer : PER_LAYER * layer + 2]
+            pre = hidden[-1] @ w + b
+        hidden.append(softplus(pre) * left_out.factors[layer] if left_out else softplus(pre))
     return hidden
 
 
 class Heads(NamedTuple):
-    """What a pass upwards leaves, whatever is drawn afterwards: one (documents, K_l) table a layer."""
+    """What a pass upwards leaves, whatever is drawn afterwards: the first fields of a :class:`Tape`."""
 
     hidden: list[FloatArray]
     shapes: list[FloatArray]
     sizes: list[FloatArray]
+    kept: float = 1.0
 
 
-def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray]) -> Heads:
+def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], kept: float = 1.0) -> Heads:
     """Both heads of every layer (eq. 23, 24)."""
     shapes, sizes = [], []
     for layer, h in enumerate(hidden):
         w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * (layer + 1)]
         shapes.append(softplus(h @ w1 + b1))
         sizes.append(softplus(h @ w2 + b2))
-    return Heads(hidden, shapes, sizes)
+    return Heads(hidden, shapes, sizes, kept)
 
 
 def forward(kind: Shape, heads: Heads, prior: Prior, noise: Any) -> Tape:
@@ -223,16 +244,20 @@ def backward(
             d_theta = outer[layer + 1] + d_prior @ prior.phi[layer + 1]
         d_size = d_size * prior.sizes[:, layer : layer + 1] * slope(tape.size_heads[layer])
         d_heads.append((d_k * slope(tape.shape_heads[layer]), d_size))
-    return _backward_net(weights, tape.hidden, d_heads, d_priors)
+    return _backward_net(weights, tape, d_heads, d_priors)
 
 
 def _backward_net(
     weights: tuple[FloatArray, ...],
-    hidden: list[FloatArray],
+    tape: Tape,
     d_heads: list[tuple[FloatArray, FloatArray]],
     d_priors: list[FloatArray],
 ) -> Gradient:
-    """The way back through the dense layers, from the derivatives at the inputs of the heads' softplus."""
+    """The way back through the dense layers, from the derivatives at the inputs of the heads' softplus.
+
+    A unit that was left out is 0, and so is the slope of a softplus whose value is 0.
+    """
+    hidden, kept = tape.hidden, tape.kept
     grads = [np.zeros(0)] * (PER_LAYER * len(hidden))
     from_above: FloatArray | float = 0.0
     words = np.zeros(0)
@@ -242,7 +267,7 @@ def _backward_net(
         h = hidden[layer]
         grads[at + 2], grads[at + 3] = h.T @ d_k, d_k.sum(axis=0)
         grads[at + 4], grads[at + 5] = h.T @ d_size, d_size.sum(axis=0)
-        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * slope(h)
+        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * slope(h * kept) / kept
         grads[at + 1] = d_in.sum(axis=0)
         if layer > 0:
             grads[at] = hidden[layer - 1].T @ d_in

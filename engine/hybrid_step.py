@@ -84,7 +84,8 @@ def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | No
     for first, last, part in amortised.tables(docs, ROWS):
         prior = amortised.prior_of(at, state, part)
         noise = amortised.noise_of(at, state, Address(seed, streams.ENCODER, t), part)
-        tape = amortised.place(at, state, part, prior, noise)
+        left_out = head.leaves_out(part.documents, [phi.shape[1] for phi in state.phi], t) if head else None
+        tape = amortised.place(at, state, part, prior, noise, left_out)
         likely = encoder.likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
         lesson = head.learn(state.weights[PER_LAYER * len(theta) :], tape.theta, prior.sizes, part, t) if head else None
         gradient, bound = _differentiate(at, state, tape, prior, likely, lesson, weight)

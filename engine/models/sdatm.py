@@ -81,6 +81,13 @@ class Config(Settings):
         low=0,
         high=0.99,
     )
+    encoder_dropout: float = setting(
+        0.0,
+        label="Units left out",
+        help="Share of the encoder's units left out, others each time, while labels are learned; 0: as the paper.",
+        low=0,
+        high=0.99,
+    )
     predict_samples: int = setting(
         50, label="Samples of a prediction", help="Draws of activations and weights averaged.", low=1, high=10**4
     )
@@ -108,8 +115,9 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 def _head(at: House, seed: int) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
     labels = (config.label_weight, config.label_start, config.label_ramp, config.label_rate)
-    own = (config.read_share, seed, config.shortcut, config.dropout)
-    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, *own)
+    left_out = (config.dropout, config.encoder_dropout)
+    own = (config.read_share, seed, config.shortcut)
+    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, *own, *left_out)
 
 
 def _keep(at: House, state: State) -> dict[str, Array]:

@@ -112,13 +112,16 @@ class Plain(NamedTuple):
     theta: list
 
 
-def objective(kind, weights, phi, r, c, sizes, table, noise):
-    """DATM's bound under the given random numbers; ``noise(layer)``: ln E (Weibull), normals and uniforms (gamma)."""
+def objective(kind, weights, phi, r, c, sizes, table, noise, factors=None):
+    """DATM's bound under the given random numbers; ``noise(layer)``: ln E (Weibull), normals and uniforms (gamma).
+
+    ``factors`` are those of dropout, a table for each layer of units.
+    """
     n = len(phi)
     hidden = [np.log1p(table)]
     for layer in range(n):
         w3, b3 = weights[PER_LAYER * layer : PER_LAYER * layer + 2]
-        hidden.append(softplus(hidden[-1] @ w3 + b3))
+        hidden.append(softplus(hidden[-1] @ w3 + b3) * (1.0 if factors is None else factors[layer]))
     above, divergence, drawn = np.tile(r, (len(table), 1)), 0.0, []
     for layer in reversed(range(n)):
         w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * layer + 6]

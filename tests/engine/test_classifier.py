@@ -255,6 +255,30 @@ def test_features_that_stay_make_up_for_those_left_out():
     assert (found.std(axis=0) > 0).all()
 
 
+def test_a_share_of_the_encoders_units_is_left_out_once_labels_count_others_at_every_step():
+    """Binomial: 56 units of 7 documents, 200 steps; five standard deviations, false alarm 1 in 1.7 million."""
+    kind, numbers = head(first=10, encoder_dropout=0.3), np.arange(N)
+    assert kind.leaves_out(numbers, WIDTHS, 10) is None
+    assert head(first=10).leaves_out(numbers, WIDTHS, 20) is None
+    assert head(first=10, weight=0.0, encoder_dropout=0.3).leaves_out(numbers, WIDTHS, 20) is None
+    steps = [kind.leaves_out(numbers, WIDTHS, t) for t in range(11, 211)]
+    assert all(step.kept == pytest.approx(0.7) for step in steps)
+    assert [factor.shape for factor in steps[0].factors] == [(N, width) for width in WIDTHS]
+    many = np.array([np.concatenate(step.factors, axis=1) for step in steps])
+    assert set(np.round(np.unique(many), 12)) == {0.0, round(1 / 0.7, 12)}
+    assert abs((many == 0.0).sum() - 0.3 * many.size) < 5 * np.sqrt(0.21 * many.size)
+    assert (many[0] != many[1]).any()
+    assert (many[0][0] != many[0][1]).any()
+    alone = kind.leaves_out(numbers[-1:], WIDTHS, 11)
+    np.testing.assert_array_equal(np.concatenate(alone.factors, axis=1)[0], many[0][-1])
+
+
+def test_features_and_units_are_left_out_by_numbers_of_their_own():
+    kind = head(dropout=0.5, encoder_dropout=0.5)
+    features = np.concatenate(kind._kept(np.arange(N), drawn()[0], 9), axis=1)
+    assert (features != np.concatenate(kind.leaves_out(np.arange(N), WIDTHS, 9).factors, axis=1)).any()
+
+
 def test_what_is_left_out_of_a_document_does_not_depend_on_its_company():
     kind = head((6, 4), shortcut=True, dropout=0.4)
     weights, (theta, sizes), docs = moved(kind.initial(3, WIDTHS)), drawn(), table()

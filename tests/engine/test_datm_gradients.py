@@ -77,11 +77,13 @@ class Probe:
         phi = [arrays.get(f"phi.{i + 1}", phi) for i, phi in enumerate(self.case.state.phi)]
         kind, table = self.case.at.config.shape, dense(self.case.docs)
         r = arrays.get("r", self.prior.r)
-        plain = objective(kind, weights, phi, r, self.prior.c, self.prior.sizes, table, self.noise)
+        t = int(self.case.state.t) + 1
+        left_out = self.head and self.head.leaves_out(self.case.docs.documents, [len(each.T) for each in phi], t)
+        factors = left_out.factors if left_out else None
+        plain = objective(kind, weights, phi, r, self.prior.c, self.prior.sizes, table, self.noise, factors)
         total = plain.likelihood - self.case.weight * plain.divergence
         if self.head:
             own = self.case.state.weights[PER_LAYER * self.n_layers :]
-            t = int(self.case.state.t) + 1
             total += self.head.learn(own, plain.theta, self.prior.sizes, self.case.docs, t).value.sum()
         return total / len(table)
 
@@ -118,10 +120,12 @@ def test_every_gradient_agrees_with_differences(monkeypatch, inference, head, pr
 
 @pytest.mark.parametrize("hidden", [(), (6, 4)], ids=["linear", "network"])
 @pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
-def test_what_labels_teach_the_encoder_agrees_with_differences(monkeypatch, inference, hidden):
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_what_labels_teach_the_encoder_agrees_with_differences(monkeypatch, inference, hidden, dropout):
     """sDATM, with documents of three classes and one without a label; its own weights are test_classifier's."""
     this = case(inference=inference)
-    head = Classifier(3, hidden, weight=5.0, first=0, ramp=8, rate=1e-3, n_documents=50, seed=7)
+    teaching = {"weight": 5.0, "first": 0, "ramp": 8, "rate": 1e-3, "n_documents": 50, "seed": 7}
+    head = Classifier(3, hidden, **teaching, encoder_dropout=dropout)
     rng = np.random.default_rng(8)
     own = tuple(w + rng.normal(0.0, 0.5, w.shape) for w in head.initial(7, (5, 4, 3)))
     labels = np.array([0, 1, 2, 0, 1, 2, -1, 1, 0], np.int32)

@@ -10,6 +10,7 @@ from scipy import io, sparse
 from app import benchmark
 from app.benchmarks import classification as judging
 from app.benchmarks import labelled, published
+from app.ingest.source import TEST, TRAIN
 
 RNG_SEED = 4
 TINY = ("--layers", "4-3", "--minibatches", "4", "--threads", "1")
@@ -108,15 +109,22 @@ def test_a_validation_reads_no_file_of_the_test(news, tmp_path, capsys):
     rows = rows_of(news, tmp_path / "table.json", "--validation", "--models", "sdatm-l,svm")
     assert [minibatch for minibatch, _ in rows[0]["curve"]] == [1, 2, 3, 4]
     out = capsys.readouterr().out
-    assert "54 documents for training and 6 held out for validation" in out
-    assert "test documents were not looked at" in out
+    assert "46 documents for training and 14 held out for validation" in out
+    assert "no test document was looked at" in out
 
 
 def test_a_validation_leaves_the_test_documents_of_a_table_alone(reviews):
     whole = labelled.read(reviews, labelled.Wanted())
     held = labelled.read(reviews, labelled.Wanted(validation=True))
     assert (whole.learned.n_documents, whole.judged.n_documents) == (60, 30)
-    assert (held.learned.n_documents, held.judged.n_documents) == (54, 6)
+    assert (held.learned.n_documents, held.judged.n_documents) == (46, 14)
+
+
+def test_a_validation_judges_the_last_quarter_of_each_class():
+    labels = np.array([0, 0, 0, 0, 1, 0, 1, 1, 1, 2, 0, 0, 0])
+    part = labelled.last_of_each(labels, 0.25)
+    assert np.flatnonzero(part == TEST).tolist() == [8, 11, 12]  # of 8, 4 and 1: 2, 1 and none
+    assert set(part.tolist()) == {TRAIN, TEST}
 
 
 def test_words_that_only_test_documents_have_are_not_in_the_vocabulary(reviews):
