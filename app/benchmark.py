@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.parser import MISTAKE, Parser
 from app.progress import Progress, duration
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from app.training import Training
     from engine.corpus import Corpus
 
-MISTAKE = 2
 CLASSIFIERS = ("sdatm-n", "sdatm-l", "svm", "logistic")  # rows of the table of classification
 KEEP_SECONDS = 60.0  # between two savings of an unfinished row
 
@@ -161,7 +161,7 @@ def _measured(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="topiary benchmark", description="Measure this installation of Topiary.")
+    parser = Parser(prog="topiary benchmark", description="Measure this installation of Topiary.")
     benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     one = benchmarks.add_parser("fidelity", help="averaged perplexity beside the published figures")
     one.add_argument("--data", required=True, type=Path, metavar="FILE", help="the corpus, for example 20news_data.mat")

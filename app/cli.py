@@ -6,18 +6,10 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+
+from app.parser import MISTAKE, Parser
 
 SHARED_ROOMS = ("engine", "store")
-MISTAKE = 2  # exit status of everything the user can put right
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose refusals are one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one line and leave with status 2."""
-        self.exit(MISTAKE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -192,6 +192,15 @@ def test_a_mistake_is_told_in_one_sentence_before_anything_is_read(tmp_path, cap
     assert error.count("\n") == 1
 
 
+def test_an_option_that_is_none_is_refused_in_one_line(tmp_path, capsys):
+    with pytest.raises(SystemExit) as left:
+        classify(tmp_path, "--models", "forest")
+    assert left.value.code == 2
+    error = capsys.readouterr().err
+    assert "there is no 'forest'" in error
+    assert error.count("\n") == 1
+
+
 def test_a_folder_without_a_corpus_is_refused_in_one_sentence(tmp_path, capsys):
     assert classify(tmp_path) == 2
     assert "holds none of 20news, imdb, mnist" in capsys.readouterr().err
