@@ -38,7 +38,7 @@ def kpis(run: RunFacts, about: Health) -> str:
         (
             "Point perplexity",
             words.perplexity(run.point_perplexity),
-            _change(about),
+            _change(about, measured=run.point_perplexity is not None),
             "On held-out tokens, with the topics of this moment; lower is better.",
         ),
         (
@@ -208,9 +208,10 @@ def _cell(cell: tuple[str, str, str, str]) -> str:
     return element("div", inner, class_="tp-kpi", title=tip)
 
 
-def _change(about: Health) -> str:
+def _change(about: Health, *, measured: bool) -> str:
     if about.change is None:
-        return "first one is on its way" if about.state == "running" else "not measured"
+        missing = "first one is on its way" if about.state == "running" else "not measured"
+        return "" if measured else missing
     sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
     return f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
 

@@ -146,6 +146,15 @@ def test_the_strip_says_progress_pace_and_time_left():
         assert said in html
 
 
+@pytest.mark.parametrize(
+    ("state", "perplexity", "said"),
+    [("running", None, "on its way"), ("finished", None, "not measured"), ("finished", 812.3, "")],
+)
+def test_a_perplexity_that_is_there_is_not_called_unmeasured(state, perplexity, said):
+    html = kpis.kpis(run(point_perplexity=perplexity), kpis.Health(state, None, 0))
+    assert [words for words in ("on its way", "not measured") if words in html] == ([said] if said else [])
+
+
 def test_the_averaged_perplexity_is_a_number_of_its_own():
     assert "Averaged perplexity" not in kpis.kpis(run(), kpis.Health("running", None, 0))
     assert "757.1" in kpis.kpis(run(averaged_perplexity=757.1), kpis.Health("running", None, 0))
