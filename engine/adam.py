@@ -55,6 +55,22 @@ def step(
     return tuple(new), Moments(tuple(first), tuple(second))
 
 
+def averaged(means: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], share: float) -> tuple[FloatArray, ...]:
+    """Running means of weights (Polyak and Juditsky, 1992), a ``share`` of the way further to where they are now."""
+    return tuple(
+        _between(mean.reshape(-1), w.reshape(-1), share).reshape(w.shape)
+        for mean, w in zip(means, weights, strict=True)
+    )
+
+
+@compiled
+def _between(one: FloatArray, other: FloatArray, share: float) -> FloatArray:
+    found = np.empty_like(one)
+    for i in range(len(one)):
+        found[i] = one[i] + share * (other[i] - one[i])
+    return found
+
+
 @compiled
 def _move(w: FloatArray, m: FloatArray, v: FloatArray, g: FloatArray, size: float, small: float) -> None:
     for i in range(len(w)):

@@ -16,11 +16,12 @@ from engine.contract import Array, Batch, FloatArray
 from engine.corpus import thinned
 from engine.encoder import LeftOut, slope, softplus
 from engine.jit import compiled
-from engine.streams import DROPPED, LABELS, LEFT_OUT, generator, stream, uniform
+from engine.streams import DROPPED, LABELS, generator, stream, uniform
 
 LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
 FASTER = 10.0  # than the encoder
+STEADY = 100  # mini-batches, at most, whose weights are averaged for predictions
 GAIN = 2.0  # softplus is half as steep as its input at 0
 
 
@@ -58,9 +59,7 @@ class Classifier(NamedTuple):
     shortcut : bool
         Whether the last layer of sDATM-N sees the features too: the network then adds to sDATM-L.
     dropout : float
-        Share of a document's features that are left out while labels are learned, others each time.
-    encoder_dropout : float
-        The same for the units of the encoder.
+        Share of the encoder's units that a document does without while labels are learned, others each time.
     """
 
     n_classes: int
@@ -74,7 +73,6 @@ class Classifier(NamedTuple):
     seed: int = 0
     shortcut: bool = False
     dropout: float = 0.0
-    encoder_dropout: float = 0.0
 
     def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
         """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
@@ -98,6 +96,14 @@ class Classifier(NamedTuple):
         """Weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp`` mini-batches."""
         return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
 
+    def newest(self, t: int) -> float:
+        """Share of the newest weights in the running mean that predicts; 0 before labels count.
+
+        The mean is about that of the last tenth of the steps with labels (Shamir and Zhang, 2013), and of no more
+        than ``STEADY``: it follows while much is learned, and no longer wavers when little is.
+        """
+        return max(1.0 / STEADY, 10.0 / (10.0 + t - self.first)) if self.share(t) > 0.0 else 0.0
+
     def reads(self, docs: Batch, t: int) -> Batch:
         """What step ``t`` reads of its documents: another part of them each time, so that none is learned by heart."""
         if self.read >= 1.0 or self.share(t) == 0.0:
@@ -116,8 +122,7 @@ class Classifier(NamedTuple):
     ) -> Lesson:
         """Log-probability of the labels of a table, and its derivatives."""
         share = self.share(t)
-        kept = self._kept(docs.documents, theta, t)
-        stages = _forward(weights, [x * keeps for x, keeps in zip(features(theta, sizes), kept, strict=True)])
+        stages = _forward(weights, features(theta, sizes))
         noise = normals(self.seed, LABELS, t, docs.documents, self.n_classes)
         logits, spread = _logits(weights, stages.read, noise)
         chances = softmax(logits)
@@ -127,25 +132,20 @@ class Classifier(NamedTuple):
         value[rows] = share * np.log(np.maximum(chances[rows, docs.labels[rows]], 1e-300))
         d_logits = -share * chances * known[:, None]
         d_logits[rows, docs.labels[rows]] += share
-        steep = [
-            keeps / (sizes[:, layer : layer + 1] + values)
-            for layer, (keeps, values) in enumerate(zip(kept, theta, strict=True))
-        ]
+        steep = [1.0 / (sizes[:, layer : layer + 1] + values) for layer, values in enumerate(theta)]
         return Lesson(value, *_backward(weights, stages, steep, d_logits, noise, spread))
 
-    def _kept(self, documents: Array, theta: list[FloatArray], t: int) -> list[FloatArray]:
-        """What features are multiplied by."""
-        if self.dropout == 0.0:
-            return [np.ones((1, 1))] * len(theta)
-        widths = [layer.shape[1] for layer in theta]
-        return _factors((self.seed, DROPPED, t), documents, widths, self.dropout)
-
     def leaves_out(self, documents: Array, widths: list[int], t: int) -> LeftOut | None:
-        """Units of the encoder that a table of documents does without at step ``t``; None before labels count."""
-        if self.encoder_dropout == 0.0 or self.share(t) == 0.0:
+        """Units of the encoder that documents do without at step ``t`` (Srivastava et al., 2014); None before labels.
+
+        What is not left out makes up for what is.
+        """
+        if self.dropout == 0.0 or self.share(t) == 0.0:
             return None
-        factors = _factors((self.seed, LEFT_OUT, t), documents, widths, self.encoder_dropout)
-        return LeftOut(factors, 1.0 - self.encoder_dropout)
+        edges = np.cumsum(widths)
+        chances = uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
+        kept = 1.0 - self.dropout
+        return LeftOut(np.split((chances >= self.dropout) / kept, edges[:-1], axis=1), kept)
 
     def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), at the weight of the labels."""
@@ -212,13 +212,6 @@ def uniforms(seed: int, purpose: int, step: int, documents: Array, width: int) -
         for k in range(width):
             values[j, k], rng = uniform(rng)
     return values
-
-
-def _factors(address: tuple[int, int, int], documents: Array, widths: list[int], dropout: float) -> list[FloatArray]:
-    """Dropout (Srivastava et al., 2014): 0 for what is left out, for the rest what makes up for it."""
-    edges = np.cumsum(widths)
-    chances = uniforms(*address, documents, int(edges[-1]))
-    return np.split((chances >= dropout) / (1.0 - dropout), edges[:-1], axis=1)
 
 
 class _Stages(NamedTuple):

@@ -139,7 +139,8 @@ class State(NamedTuple):
     (0,) where inputs are not weighed by it; ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 a layer), then those of a
     classifier, with Adam's ``first`` and ``second`` moments and the steps that these have ``moved`` () int64;
     ``topic_first``, ``topic_second`` Adam's moments of
-    ln Phi and ln r where gradients move them (WAI), else none.
+    ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights`` while labels
+    are learned, else none.
     """
 
     t: Array
@@ -157,6 +158,7 @@ class State(NamedTuple):
     second: tuple[FloatArray, ...]
     topic_first: tuple[FloatArray, ...]
     topic_second: tuple[FloatArray, ...]
+    steady: tuple[FloatArray, ...] = ()
 
 
 class Chain(NamedTuple):
@@ -226,7 +228,7 @@ def rule_of(config: Any) -> Rule | None:
 
 
 def _with_moments(at: House, state: State) -> State:
-    """Adam begins anew: its moments at 0, and the steps that they have seen."""
+    """Adam begins anew: its moments at 0, and the steps that they have seen; so does the mean of the weights."""
     own = adam.start(state.weights)
     topic = adam.start((*state.phi, state.r) if at.config.inference == "wai" else ())
     return state._replace(
@@ -235,6 +237,7 @@ def _with_moments(at: House, state: State) -> State:
         second=own.second,
         topic_first=topic.first,
         topic_second=topic.second,
+        steady=(),
     )
 
 

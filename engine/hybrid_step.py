@@ -54,6 +54,9 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     moved = state._replace(
         t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
     )
+    if head:
+        newest = head.newest(t)
+        moved = moved._replace(steady=adam.averaged(state.steady or weights, weights, newest) if newest else ())
     tokens = int(docs.counts.sum())
     topic_rate = config.topic_rate * slower
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)

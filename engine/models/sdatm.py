@@ -76,15 +76,8 @@ class Config(Settings):
     )
     dropout: float = setting(
         0.5,
-        label="Features left out",
-        help="Share of the activations hidden from the classifier, others each time, while it learns; 0: as the paper.",
-        low=0,
-        high=0.99,
-    )
-    encoder_dropout: float = setting(
-        0.0,
         label="Units left out",
-        help="Share of the encoder's units left out, others each time, while labels are learned; 0: as the paper.",
+        help="Share of the encoder's units left out while labels are learned, others each time; 0: as the paper.",
         low=0,
         high=0.99,
     )
@@ -102,22 +95,26 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         init=lambda seed: hybrid.init(at, seed, _head(at, seed).initial(seed, config.layers)),
         prepare=lambda _seed, state, _docs: state,
         step=lambda seed, state, docs: hybrid_step.step(at, seed, state, docs, _head(at, seed)),
-        infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, state, docs),
+        infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, _settled(state), docs),
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
         advance_chain=lambda *arguments: hybrid_step.advance(at, *arguments),
-        keep=lambda state: _keep(at, state),
+        keep=lambda state: _keep(at, _settled(state)),
         restore=lambda seed, arrays: _restore(at, seed, arrays),
-        predict=lambda seed, state, docs: _predict(at, seed, state, docs),
+        predict=lambda seed, state, docs: _predict(at, seed, _settled(state), docs),
     )
 
 
 def _head(at: House, seed: int) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
     labels = (config.label_weight, config.label_start, config.label_ramp, config.label_rate)
-    left_out = (config.dropout, config.encoder_dropout)
-    own = (config.read_share, seed, config.shortcut)
-    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, *own, *left_out)
+    own = (config.read_share, seed, config.shortcut, config.dropout)
+    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, *own)
+
+
+def _settled(state: State) -> State:
+    """The state that reads and predicts documents: with the mean of the weights while labels were learned."""
+    return state._replace(weights=state.steady or state.weights)
 
 
 def _keep(at: House, state: State) -> dict[str, Array]:

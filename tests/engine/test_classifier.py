@@ -44,10 +44,9 @@ KINDS = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.4])
 @KINDS
-def test_every_derivative_agrees_with_finite_differences(hidden, shortcut, dropout):
-    kind = head(hidden, shortcut=shortcut, dropout=dropout)
+def test_every_derivative_agrees_with_finite_differences(hidden, shortcut):
+    kind = head(hidden, shortcut=shortcut)
     weights = moved(kind.initial(3, WIDTHS))
     theta, sizes = drawn()
     docs = table(np.array([0, 1, 2, 3, -1, 1, 2]))
@@ -167,10 +166,10 @@ def trained(model, steps, batch, **changed):
 @pytest.mark.parametrize("classifier", ["linear", "network"])
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_planted_classes_are_predicted_for_documents_never_seen(classifier, share):
+    """Eight units, so that the half of them that a step reads can tell four classes apart."""
     batch, _ = labelled(share=share)
-    kernel, state = trained(
-        "sdatm", 150, batch, classifier=classifier, label_start=20, label_ramp=10, predict_samples=10
-    )
+    settings = {"layers": (8, 4), "label_start": 20, "label_ramp": 10, "predict_samples": 10}
+    kernel, state = trained("sdatm", 150, batch, classifier=classifier, **settings)
     fresh, subject = labelled(seed=1)
     chances = kernel.predict(4, state, fresh._replace(labels=np.full(240, -1, np.int32)))
     assert np.mean(chances.argmax(axis=1) == subject) > 0.95
@@ -191,6 +190,44 @@ def test_labels_of_some_weight_change_the_encoder_and_the_topics():
     _, heard = trained("sdatm", 6, batch, counts="encoder", label_weight=10.0, label_start=0, label_ramp=1)
     assert not np.array_equal(silent.weights[0], heard.weights[0])
     assert not np.array_equal(silent.phi[0], heard.phi[0])
+
+
+def test_the_weights_that_predict_are_the_mean_of_the_last_tenth_of_the_steps_with_labels():
+    kind = head(first=10)
+    assert [kind.newest(t) for t in (1, 10)] == [0.0, 0.0]
+    assert head(weight=0.0).newest(50) == 0.0
+    assert kind.newest(11) == pytest.approx(10 / 11)
+    assert kind.newest(100) == pytest.approx(0.1)
+    assert kind.newest(5000) == pytest.approx(1 / classifier.STEADY)
+
+
+def test_documents_are_read_and_predicted_with_steady_weights_which_a_snapshot_keeps():
+    batch, _ = labelled()
+    kernel, before = trained("sdatm", 5, batch, label_start=5, label_ramp=1, predict_samples=3)
+    assert before.steady == ()
+    one, _ = kernel.step(4, before, batch)
+    two, _ = kernel.step(4, one, batch)
+    for mean, first, second in zip(two.steady, one.weights, two.weights, strict=True):
+        np.testing.assert_allclose(mean, first + 10 / 12 * (second - first), rtol=1e-12)
+    steady = two._replace(weights=two.steady, steady=())
+    np.testing.assert_array_equal(kernel.predict(4, two, batch), kernel.predict(4, steady, batch))
+    assert not np.array_equal(kernel.predict(4, two, batch), kernel.predict(4, two._replace(steady=()), batch))
+    for read, expected in zip(kernel.infer(4, two, batch).theta, kernel.infer(4, steady, batch).theta, strict=True):
+        np.testing.assert_array_equal(read, expected)
+    kept = kernel.keep(two)
+    for i, weight in enumerate(two.steady):
+        np.testing.assert_array_equal(kept[f"weights.{i}"], weight)
+    for name, table in kernel.keep(steady).items():
+        np.testing.assert_array_equal(kept[name], table)
+
+
+def test_where_labels_no_longer_count_weights_are_not_averaged():
+    batch, _ = labelled()
+    _, state = trained("sdatm", 3, batch, label_start=0)
+    later = models.load("sdatm").Config(**SMALL, label_start=50)
+    kernel = models.load("sdatm").build(later, Facts(32, len(batch.documents), CLASSES))
+    assert state.steady
+    assert kernel.step(4, state, batch)[0].steady == ()
 
 
 def test_a_prediction_does_not_depend_on_the_company():
@@ -226,41 +263,12 @@ def test_a_network_that_has_learned_nothing_tells_documents_apart():
     assert last.std(axis=0).mean() > 0.5 * np.concatenate(inputs, axis=1).std(axis=0).mean()
 
 
-def test_a_share_of_the_features_teaches_nothing_another_one_at_every_step():
-    """Binomial: 56 features of 7 documents, 200 steps; five standard deviations, false alarm 1 in 1.7 million."""
-    kind = head(dropout=0.3)
-    weights, (theta, sizes) = moved(kind.initial(3, WIDTHS)), drawn()
-    silent = [
-        np.concatenate([each == 0.0 for each in kind.learn(weights, theta, sizes, table(), t).outer], axis=1)
-        for t in range(1, 201)
-    ]
-    many = np.array(silent)
-    assert abs(many.sum() - 0.3 * many.size) < 5 * np.sqrt(0.21 * many.size)
-    assert 0.0 < many.mean(axis=0).min() <= many.mean(axis=0).max() < 1.0
-    assert (many[0] != many[1]).any()
-    assert (many[0][0] != many[0][1]).any()
-    again = kind.learn(weights, theta, sizes, table(), 1).outer
-    np.testing.assert_array_equal(silent[0], np.concatenate([each == 0.0 for each in again], axis=1))
-
-
-def test_features_that_stay_make_up_for_those_left_out():
-    """Where training starts the last layer's gradient is linear in features: its mean over steps is that without
-    dropout. 2,000 steps, five standard errors, 32 entries: false alarm 1 in 50,000."""
-    whole, part = head(), head(dropout=0.4)
-    weights, (theta, sizes) = whole.initial(3, WIDTHS), drawn()
-    expected = whole.learn(weights, theta, sizes, table(), 9).gradient[0]
-    found = np.array([part.learn(weights, theta, sizes, table(), t).gradient[0] for t in range(1, 2001)])
-    error = found.std(axis=0) / np.sqrt(len(found))
-    assert (np.abs(found.mean(axis=0) - expected) < 5 * error).all()
-    assert (found.std(axis=0) > 0).all()
-
-
 def test_a_share_of_the_encoders_units_is_left_out_once_labels_count_others_at_every_step():
     """Binomial: 56 units of 7 documents, 200 steps; five standard deviations, false alarm 1 in 1.7 million."""
-    kind, numbers = head(first=10, encoder_dropout=0.3), np.arange(N)
+    kind, numbers = head(first=10, dropout=0.3), np.arange(N)
     assert kind.leaves_out(numbers, WIDTHS, 10) is None
     assert head(first=10).leaves_out(numbers, WIDTHS, 20) is None
-    assert head(first=10, weight=0.0, encoder_dropout=0.3).leaves_out(numbers, WIDTHS, 20) is None
+    assert head(first=10, weight=0.0, dropout=0.3).leaves_out(numbers, WIDTHS, 20) is None
     steps = [kind.leaves_out(numbers, WIDTHS, t) for t in range(11, 211)]
     assert all(step.kept == pytest.approx(0.7) for step in steps)
     assert [factor.shape for factor in steps[0].factors] == [(N, width) for width in WIDTHS]
@@ -271,30 +279,6 @@ def test_a_share_of_the_encoders_units_is_left_out_once_labels_count_others_at_e
     assert (many[0][0] != many[0][1]).any()
     alone = kind.leaves_out(numbers[-1:], WIDTHS, 11)
     np.testing.assert_array_equal(np.concatenate(alone.factors, axis=1)[0], many[0][-1])
-
-
-def test_features_and_units_are_left_out_by_numbers_of_their_own():
-    kind = head(dropout=0.5, encoder_dropout=0.5)
-    features = np.concatenate(kind._kept(np.arange(N), drawn()[0], 9), axis=1)
-    assert (features != np.concatenate(kind.leaves_out(np.arange(N), WIDTHS, 9).factors, axis=1)).any()
-
-
-def test_what_is_left_out_of_a_document_does_not_depend_on_its_company():
-    kind = head((6, 4), shortcut=True, dropout=0.4)
-    weights, (theta, sizes), docs = moved(kind.initial(3, WIDTHS)), drawn(), table()
-    last = Batch(docs.words, docs.counts, docs.starts[:2], docs.labels[-1:], docs.documents[-1:])
-    together = kind.learn(weights, theta, sizes, docs, 9).outer
-    alone = kind.learn(weights, [each[-1:] for each in theta], sizes[-1:], last, 9).outer
-    for one, other in zip(together, alone, strict=True):
-        np.testing.assert_allclose(one[-1:], other, rtol=1e-10)
-
-
-def test_predictions_see_every_feature():
-    theta, sizes = drawn()
-    weights = moved(head().initial(3, WIDTHS))
-    for kind in (head(), head(dropout=0.9)):
-        told = kind.chances(weights, theta, sizes, np.arange(N), 2)
-        np.testing.assert_array_equal(told, head().chances(weights, theta, sizes, np.arange(N), 2))
 
 
 def texts():

@@ -125,7 +125,7 @@ def test_what_labels_teach_the_encoder_agrees_with_differences(monkeypatch, infe
     """sDATM, with documents of three classes and one without a label; its own weights are test_classifier's."""
     this = case(inference=inference)
     teaching = {"weight": 5.0, "first": 0, "ramp": 8, "rate": 1e-3, "n_documents": 50, "seed": 7}
-    head = Classifier(3, hidden, **teaching, encoder_dropout=dropout)
+    head = Classifier(3, hidden, **teaching, dropout=dropout)
     rng = np.random.default_rng(8)
     own = tuple(w + rng.normal(0.0, 0.5, w.shape) for w in head.initial(7, (5, 4, 3)))
     labels = np.array([0, 1, 2, 0, 1, 2, -1, 1, 0], np.int32)
