@@ -21,7 +21,7 @@ from engine.streams import DROPPED, LABELS, generator, stream, uniform
 LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
 FASTER = 10.0  # than the encoder
-STEADY = 100  # mini-batches, at most, whose weights are averaged for predictions
+STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; each fifth of them
 GAIN = 2.0  # softplus is half as steep as its input at 0
 
 
@@ -96,13 +96,17 @@ class Classifier(NamedTuple):
         """Weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp`` mini-batches."""
         return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
 
-    def newest(self, t: int) -> float:
-        """Share of the newest weights in the running mean that predicts; 0 before labels count.
+    def newest(self, t: int) -> float | None:
+        """Share of the newest weights in the running mean that predicts; None before labels count.
 
         The mean is about that of the last tenth of the steps with labels (Shamir and Zhang, 2013), and of no more
-        than ``STEADY``: it follows while much is learned, and no longer wavers when little is.
+        than ``STEADY``: it follows while much is learned, and no longer wavers when little is.  It takes every
+        ``EACH``-th step, as neighbours are alike and tables of words are large; the share of the others is 0.
         """
-        return max(1.0 / STEADY, 10.0 / (10.0 + t - self.first)) if self.share(t) > 0.0 else 0.0
+        if self.share(t) == 0.0:
+            return None
+        taken, rest = divmod(t - self.first, EACH)
+        return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + taken))
 
     def reads(self, docs: Batch, t: int) -> Batch:
         """What step ``t`` reads of its documents: another part of them each time, so that none is learned by heart."""

@@ -55,8 +55,7 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
         t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
     )
     if head:
-        newest = head.newest(t)
-        moved = moved._replace(steady=adam.averaged(state.steady or weights, weights, newest) if newest else ())
+        moved = moved._replace(steady=_steadied(state.steady or weights, weights, head.newest(t)))
     tokens = int(docs.counts.sum())
     topic_rate = config.topic_rate * slower
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
@@ -69,6 +68,15 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     else:
         state, sizes = _diffuse(at, seed, moved, got, t)
     return state, Info(sizes, learned.elbo, tokens, tokens * draws, events)
+
+
+def _steadied(
+    steady: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], newest: float | None
+) -> tuple[FloatArray, ...]:
+    """The running mean of the weights once they have moved; none before labels count."""
+    if newest is None:
+        return ()
+    return adam.averaged(steady, weights, newest) if newest else steady
 
 
 def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | None) -> Learned:

@@ -194,28 +194,31 @@ def test_labels_of_some_weight_change_the_encoder_and_the_topics():
 
 def test_the_weights_that_predict_are_the_mean_of_the_last_tenth_of_the_steps_with_labels():
     kind = head(first=10)
-    assert [kind.newest(t) for t in (1, 10)] == [0.0, 0.0]
-    assert head(weight=0.0).newest(50) == 0.0
-    assert kind.newest(11) == pytest.approx(10 / 11)
-    assert kind.newest(100) == pytest.approx(0.1)
-    assert kind.newest(5000) == pytest.approx(1 / classifier.STEADY)
+    assert [kind.newest(t) for t in (1, 10)] == [None, None]
+    assert head(weight=0.0).newest(50) is None
+    assert [kind.newest(t) for t in (11, 14, 16)] == [0.0, 0.0, 0.0]
+    assert kind.newest(15) == pytest.approx(10 / 11)
+    assert kind.newest(260) == pytest.approx(10 / 60)  # the 50th of them
+    assert kind.newest(5010) == pytest.approx(5 / 100)
 
 
 def test_documents_are_read_and_predicted_with_steady_weights_which_a_snapshot_keeps():
     batch, _ = labelled()
     kernel, before = trained("sdatm", 5, batch, label_start=5, label_ramp=1, predict_samples=3)
     assert before.steady == ()
-    one, _ = kernel.step(4, before, batch)
-    two, _ = kernel.step(4, one, batch)
-    for mean, first, second in zip(two.steady, one.weights, two.weights, strict=True):
-        np.testing.assert_allclose(mean, first + 10 / 12 * (second - first), rtol=1e-12)
-    steady = two._replace(weights=two.steady, steady=())
-    np.testing.assert_array_equal(kernel.predict(4, two, batch), kernel.predict(4, steady, batch))
-    assert not np.array_equal(kernel.predict(4, two, batch), kernel.predict(4, two._replace(steady=()), batch))
-    for read, expected in zip(kernel.infer(4, two, batch).theta, kernel.infer(4, steady, batch).theta, strict=True):
+    states = [before]
+    for _ in range(6):
+        states.append(kernel.step(4, states[-1], batch)[0])
+    first, last, now = states[1].weights, states[5].weights, states[6]
+    for mean, one, other in zip(now.steady, first, last, strict=True):
+        np.testing.assert_allclose(mean, one + 10 / 11 * (other - one), rtol=1e-9)
+    steady = now._replace(weights=now.steady, steady=())
+    np.testing.assert_array_equal(kernel.predict(4, now, batch), kernel.predict(4, steady, batch))
+    assert not np.array_equal(kernel.predict(4, now, batch), kernel.predict(4, now._replace(steady=()), batch))
+    for read, expected in zip(kernel.infer(4, now, batch).theta, kernel.infer(4, steady, batch).theta, strict=True):
         np.testing.assert_array_equal(read, expected)
-    kept = kernel.keep(two)
-    for i, weight in enumerate(two.steady):
+    kept = kernel.keep(now)
+    for i, weight in enumerate(now.steady):
         np.testing.assert_array_equal(kept[f"weights.{i}"], weight)
     for name, table in kernel.keep(steady).items():
         np.testing.assert_array_equal(kept[name], table)
