@@ -55,7 +55,7 @@ def place(at: House, state: State, docs: Batch, prior: Prior, noise: Any, left_o
 def _heads_of(state: State, docs: Batch, left_out: LeftOut | None = None) -> Heads:
     values = encoder.inputs(docs, state.spread, int(state.met))
     hidden = encoder.read(state.weights, len(state.phi), docs, values, 0, len(docs.documents), left_out)
-    return encoder.heads(state.weights, hidden, left_out.kept if left_out else 1.0)
+    return encoder.heads(state.weights, hidden, left_out)
 
 
 def noise_of(at: House, state: State, address: Address, docs: Batch) -> Any:

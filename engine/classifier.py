@@ -22,6 +22,7 @@ LAST = 3  # mean, spread and bias: the weights of the last layer stand at the en
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
 FASTER = 10.0  # than the encoder
 STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; each fifth of them
+NARROW = 8  # units of a layer that has none to spare
 GAIN = 2.0  # softplus is half as steep as its input at 0
 
 
@@ -142,14 +143,16 @@ class Classifier(NamedTuple):
     def leaves_out(self, documents: Array, widths: list[int], t: int) -> LeftOut | None:
         """Units of the encoder that documents do without at step ``t`` (Srivastava et al., 2014); None before labels.
 
-        What is not left out makes up for what is.
+        What is not left out makes up for what is.  A layer of fewer than ``NARROW`` units keeps them all: the rest of
+        so few could not tell the classes apart.
         """
         if self.dropout == 0.0 or self.share(t) == 0.0:
             return None
         edges = np.cumsum(widths)
         chances = uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
-        kept = 1.0 - self.dropout
-        return LeftOut(np.split((chances >= self.dropout) / kept, edges[:-1], axis=1), kept)
+        kept = [1.0 - self.dropout * (width >= NARROW) for width in widths]
+        parts = np.split(chances, edges[:-1], axis=1)
+        return LeftOut([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
 
     def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), at the weight of the labels."""

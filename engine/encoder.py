@@ -54,22 +54,22 @@ class Prior(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Units that a pass leaves out (dropout): ``factors`` (documents, K_l) a layer are 0 or ``1 / kept``."""
+    """Units that a pass leaves out (dropout): ``factors`` (documents, K_l) are 0 or 1 over the layer's ``kept``."""
 
     factors: list[FloatArray]
-    kept: float
+    kept: list[float]
 
 
 class Tape(NamedTuple):
     """Everything a forward pass leaves for the way back, one entry a layer: tables of (documents, K_l).
 
-    ``kept`` is the share of the units that took part.
+    ``kept`` is the share of a layer's units that took part.
     """
 
     hidden: list[FloatArray]
     shape_heads: list[FloatArray]
     size_heads: list[FloatArray]
-    kept: float
+    kept: list[float]
     priors: list[FloatArray]
     draws: list[Any]
 
@@ -161,17 +161,17 @@ class Heads(NamedTuple):
     hidden: list[FloatArray]
     shapes: list[FloatArray]
     sizes: list[FloatArray]
-    kept: float = 1.0
+    kept: list[float]
 
 
-def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], kept: float = 1.0) -> Heads:
+def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: LeftOut | None = None) -> Heads:
     """Both heads of every layer (eq. 23, 24)."""
     shapes, sizes = [], []
     for layer, h in enumerate(hidden):
         w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * (layer + 1)]
         shapes.append(softplus(h @ w1 + b1))
         sizes.append(softplus(h @ w2 + b2))
-    return Heads(hidden, shapes, sizes, kept)
+    return Heads(hidden, shapes, sizes, left_out.kept if left_out else [1.0] * len(hidden))
 
 
 def forward(kind: Shape, heads: Heads, prior: Prior, noise: Any) -> Tape:
@@ -257,14 +257,14 @@ def _backward_net(
 
     A unit that was left out is 0, and so is the slope of a softplus whose value is 0.
     """
-    hidden, kept = tape.hidden, tape.kept
+    hidden = tape.hidden
     grads = [np.zeros(0)] * (PER_LAYER * len(hidden))
     from_above: FloatArray | float = 0.0
     words = np.zeros(0)
     for layer in reversed(range(len(hidden))):
         at = PER_LAYER * layer
         d_k, d_size = d_heads[layer]
-        h = hidden[layer]
+        h, kept = hidden[layer], tape.kept[layer]
         grads[at + 2], grads[at + 3] = h.T @ d_k, d_k.sum(axis=0)
         grads[at + 4], grads[at + 5] = h.T @ d_size, d_size.sum(axis=0)
         d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * slope(h * kept) / kept

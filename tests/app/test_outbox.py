@@ -1,7 +1,6 @@
 """A message to the browser that comes while another one is being written is written too."""
 
 import asyncio
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,11 +60,10 @@ async def _second_while_first_ends() -> list[str]:
 
 
 @pytest.fixture
-def panel_as_it_is(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def panel_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Panel's own writing, whatever another test has made of it."""
     write = panel_document._dispatch_msgs
     monkeypatch.setattr(panel_document, "_dispatch_msgs", getattr(write, "__wrapped__", write))
-    return
 
 
 @pytest.mark.usefixtures("panel_as_it_is")

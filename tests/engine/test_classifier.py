@@ -8,6 +8,7 @@ from engine.classifier import START_SPREAD, Classifier, softmax
 from engine.contract import Batch, Facts, flatten
 
 WIDTHS, CLASSES, N = (5, 3), 4, 7
+WIDE = (9, 8)  # layers that have units to spare
 SMALL = {"layers": WIDTHS, "burn_in": 2, "collect": 2}
 
 
@@ -166,10 +167,10 @@ def trained(model, steps, batch, **changed):
 @pytest.mark.parametrize("classifier", ["linear", "network"])
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_planted_classes_are_predicted_for_documents_never_seen(classifier, share):
-    """Eight units, so that the half of them that a step reads can tell four classes apart."""
     batch, _ = labelled(share=share)
-    settings = {"layers": (8, 4), "label_start": 20, "label_ramp": 10, "predict_samples": 10}
-    kernel, state = trained("sdatm", 150, batch, classifier=classifier, **settings)
+    kernel, state = trained(
+        "sdatm", 150, batch, classifier=classifier, label_start=20, label_ramp=10, predict_samples=10
+    )
     fresh, subject = labelled(seed=1)
     chances = kernel.predict(4, state, fresh._replace(labels=np.full(240, -1, np.int32)))
     assert np.mean(chances.argmax(axis=1) == subject) > 0.95
@@ -267,21 +268,29 @@ def test_a_network_that_has_learned_nothing_tells_documents_apart():
 
 
 def test_a_share_of_the_encoders_units_is_left_out_once_labels_count_others_at_every_step():
-    """Binomial: 56 units of 7 documents, 200 steps; five standard deviations, false alarm 1 in 1.7 million."""
+    """Binomial: 119 units of 7 documents, 200 steps; five standard deviations, false alarm 1 in 1.7 million."""
     kind, numbers = head(first=10, dropout=0.3), np.arange(N)
-    assert kind.leaves_out(numbers, WIDTHS, 10) is None
-    assert head(first=10).leaves_out(numbers, WIDTHS, 20) is None
-    assert head(first=10, weight=0.0, dropout=0.3).leaves_out(numbers, WIDTHS, 20) is None
-    steps = [kind.leaves_out(numbers, WIDTHS, t) for t in range(11, 211)]
-    assert all(step.kept == pytest.approx(0.7) for step in steps)
-    assert [factor.shape for factor in steps[0].factors] == [(N, width) for width in WIDTHS]
+    assert kind.leaves_out(numbers, WIDE, 10) is None
+    assert head(first=10).leaves_out(numbers, WIDE, 20) is None
+    assert head(first=10, weight=0.0, dropout=0.3).leaves_out(numbers, WIDE, 20) is None
+    steps = [kind.leaves_out(numbers, WIDE, t) for t in range(11, 211)]
+    assert all(step.kept == pytest.approx([0.7, 0.7]) for step in steps)
+    assert [factor.shape for factor in steps[0].factors] == [(N, width) for width in WIDE]
     many = np.array([np.concatenate(step.factors, axis=1) for step in steps])
     assert set(np.round(np.unique(many), 12)) == {0.0, round(1 / 0.7, 12)}
     assert abs((many == 0.0).sum() - 0.3 * many.size) < 5 * np.sqrt(0.21 * many.size)
     assert (many[0] != many[1]).any()
     assert (many[0][0] != many[0][1]).any()
-    alone = kind.leaves_out(numbers[-1:], WIDTHS, 11)
+    alone = kind.leaves_out(numbers[-1:], WIDE, 11)
     np.testing.assert_array_equal(np.concatenate(alone.factors, axis=1)[0], many[0][-1])
+
+
+def test_a_narrow_layer_keeps_all_its_units():
+    """Half of five units cannot tell four classes apart: a class was lost."""
+    left_out = head(dropout=0.5).leaves_out(np.arange(N), [8, 7], 9)
+    assert left_out.kept == [0.5, 1.0]
+    assert set(np.unique(left_out.factors[0])) == {0.0, 2.0}
+    assert (left_out.factors[1] == 1.0).all()
 
 
 def texts():

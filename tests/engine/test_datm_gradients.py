@@ -120,14 +120,14 @@ def test_every_gradient_agrees_with_differences(monkeypatch, inference, head, pr
 
 @pytest.mark.parametrize("hidden", [(), (6, 4)], ids=["linear", "network"])
 @pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
-@pytest.mark.parametrize("dropout", [0.0, 0.4])
-def test_what_labels_teach_the_encoder_agrees_with_differences(monkeypatch, inference, hidden, dropout):
+@pytest.mark.parametrize(("dropout", "layers"), [(0.0, (5, 4, 3)), (0.4, (9, 8, 3))])
+def test_what_labels_teach_the_encoder_agrees_with_differences(monkeypatch, inference, hidden, dropout, layers):
     """sDATM, with documents of three classes and one without a label; its own weights are test_classifier's."""
-    this = case(inference=inference)
+    this = case(layers, inference=inference)
     teaching = {"weight": 5.0, "first": 0, "ramp": 8, "rate": 1e-3, "n_documents": 50, "seed": 7}
     head = Classifier(3, hidden, **teaching, dropout=dropout)
     rng = np.random.default_rng(8)
-    own = tuple(w + rng.normal(0.0, 0.5, w.shape) for w in head.initial(7, (5, 4, 3)))
+    own = tuple(w + rng.normal(0.0, 0.5, w.shape) for w in head.initial(7, layers))
     labels = np.array([0, 1, 2, 0, 1, 2, -1, 1, 0], np.int32)
     this = this._replace(state=this.state._replace(weights=(*this.state.weights, *own)))
     probe = Probe(monkeypatch, this._replace(docs=this.docs._replace(labels=labels)), head)
