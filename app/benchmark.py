@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.parser import MISTAKE, Parser
-from app.progress import Progress, duration
+from app.progress import Left, Progress
 
 if TYPE_CHECKING:
     from app.benchmarks.classification import Effort
@@ -101,14 +101,13 @@ def classification(wanted: argparse.Namespace) -> int:
 
 def _watch(progress: Progress, classifier: str, seed: int, effort: "Effort") -> "Callable[[int, float | None], None]":
     """A bar that grows with the mini-batches of one classifier."""
-    began = time.monotonic()
+    left = Left(effort.minibatches)
     name = f"{classifier} seed {seed}"
     progress.show(name)
 
     def watch(done: int, error: float | None) -> None:
-        left = (time.monotonic() - began) * (effort.minibatches - done) / done
-        figure = "" if error is None else f"validation error {error:.2f} %"
-        progress.show(name, done / effort.minibatches, f"{duration(left)} left  {figure}")
+        figure = "" if error is None else f"  validation error {error:.2f} %"
+        progress.show(name, done / effort.minibatches, left.words(done) + figure)
 
     return watch
 
@@ -142,13 +141,13 @@ def _measured(
 
     key = {"trial": trial._asdict(), "seed": seed, "engine": cache_folder().name}
     saved = time.monotonic()
+    left = Left(length.minibatches)
 
     def watch(training: "Training", now: trials.Standing) -> None:
         nonlocal saved
         done = now.position.minibatch
-        left = (length.minibatches - done) * now.seconds / done
-        figure = "" if now.averaged is None else f"averaged {now.averaged:.1f}"
-        progress.show(f"{trial.name} seed {seed}", done / length.minibatches, f"{duration(left)} left  {figure}")
+        figure = "" if now.averaged is None else f"  averaged {now.averaged:.1f}"
+        progress.show(f"{trial.name} seed {seed}", done / length.minibatches, left.words(done) + figure)
         if kept.keeps and time.monotonic() - saved >= KEEP_SECONDS:
             kept.save(key, trials.packed(training, now))
             saved = time.monotonic()

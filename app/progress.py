@@ -45,6 +45,25 @@ class Progress:
         self._stream.flush()
 
 
+class Left:
+    """How long something of ``total`` equal steps still takes.
+
+    The first steps that it is told of are not counted: kernels are compiled in them.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._first: tuple[int, float] | None = None
+
+    def words(self, done: int) -> str:
+        """``3 min 20 s left`` after ``done`` steps; nothing the first time, when no pace is known yet."""
+        now = time.monotonic()
+        first, began = self._first = self._first or (done, now)
+        if done == first:
+            return ""
+        return f"{duration((now - began) * (self._total - done) / (done - first))} left"
+
+
 def bar(share: float) -> str:
     """``[######------------------]  25 %``."""
     share = min(1.0, max(0.0, share))

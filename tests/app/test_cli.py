@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from app import cli, commands, launcher, process
 from app.ingest.options import ImportOptions
-from app.progress import Progress, bar, duration
+from app.progress import Left, Progress, bar, duration
 from store import corpora, events, matches, runs, snapshots
 from store.blocks import DocumentBlock
 from store.database import open_database
@@ -360,6 +361,14 @@ def test_bars_and_times_are_readable():
     assert bar(0.25) == "[######------------------]  25 %"
     assert bar(7) == f"[{'#' * 24}] 100 %"
     assert [duration(s) for s in (0, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 05 min"]
+
+
+def test_the_time_left_is_told_from_the_second_step_on(monkeypatch):
+    """The first, in which kernels are compiled, took 90 seconds; the others take one each."""
+    clock = iter([90.0, 91.0, 140.0])
+    monkeypatch.setattr("app.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    left = Left(100)
+    assert [left.words(done) for done in (1, 2, 51)] == ["", "1 min 38 s left", "49 s left"]
 
 
 def test_a_run_is_forked_and_its_child_says_where_it_comes_from(filled, no_workers, capsys):
