@@ -199,7 +199,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     tree.add_argument("--threshold", type=float, default=5.0, help="edges above threshold / K of the lower layer (5)")
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
-    ghosts = "of tree.svg: show where topics hung that the run has pruned, and who has their words now"
+    ghosts = "show where topics hung that the run has pruned, and who has their words now"
     tree.add_argument("--pruned", action="store_true", help=ghosts)
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
     compare = _command(

@@ -1,17 +1,47 @@
 """The graph of what was chosen, as the graph formats write it."""
 
+from collections.abc import Sequence
+
 import networkx as nx
 
-from app.frame import Frame
+from app.frame import PRINTED_WORDS, Frame, identity
 from app.graph import graph_of
+from app.remains import Remains
+from app.views.ghost_tree import Hanging, hang
 from app.views.picture import Choice, cut
 from app.views.text import printable
 
 
-def chosen_graph(frame: Frame, choice: Choice) -> "nx.DiGraph[str]":
-    """Build the graph of the chosen part, its texts freed of characters XML forbids."""
+def chosen_graph(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> "nx.DiGraph[str]":
+    """Build the graph of the chosen part, its texts freed of characters XML forbids.
+
+    Pruned topics of ``remains`` that have neighbours in it are nodes without rank and popularity.  Their attribute
+    pruned is the mini-batch at which they went, and share, title and words are their last.  Their edges have a kind:
+    "heir" leads to a topic that has a part of their words now, the weight being that part, and "made of" to a topic
+    of the layer below, the weight being its weight in them.
+    """
     part, _ = cut(frame, choice)
     graph = graph_of(frame, choice.threshold, part.nodes, part.edges)
+    for each in hang(remains, frame, part, choice.threshold).shown:
+        _add_pruned(graph, each)
     for attributes in (graph.graph, *(data for _, data in graph.nodes(data=True))):
         attributes.update({key: printable(value) for key, value in attributes.items() if isinstance(value, str)})
     return graph
+
+
+def _add_pruned(graph: "nx.DiGraph[str]", each: Hanging) -> None:
+    name, left = identity(each.node), each.remains
+    graph.add_node(
+        name,
+        layer=each.node.layer,
+        topic=each.node.column + 1,
+        share=left.share,
+        label="",
+        title=left.title,
+        words=" ".join(left.words[:PRINTED_WORDS]),
+        pruned=left.when.minibatch,
+    )
+    for heir in each.heirs:
+        graph.add_edge(name, identity(heir.node), weight=heir.part, kind="heir")
+    for child in each.children:
+        graph.add_edge(name, identity(child.node), weight=child.weight, kind="made of")

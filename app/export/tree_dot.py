@@ -1,29 +1,38 @@
 """A tree as Graphviz DOT, drawn as the authors draw Figure 7: ranks level, pen by weight, font by popularity."""
 
-from app.frame import Frame, identity
-from app.views.boxes import font_size
+from collections.abc import Sequence
+
+from app.frame import PRINTED_WORDS, Frame, identity
+from app.remains import Remains
+from app.views.boxes import SMALLEST, font_size
+from app.views.ghost_tree import Hanging, hang
 from app.views.palette import LIGHT, layer_colour
 from app.views.picture import Choice, caption, cut
 from app.views.text import printable, wrap
 from engine.tree import Node
 
 
-def render(frame: Frame, choice: Choice) -> str:
-    """Write the chosen part; every layer is one rank."""
+def render(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> str:
+    """Write the chosen part; every layer is one rank, with the pruned topics that have neighbours in the part."""
     part, _ = cut(frame, choice)
+    ghosts = hang(remains, frame, part, choice.threshold).shown
     lines = [
         "digraph topics {",
         "  ranksep=1.2; nodesep=0.15;",
         '  node [shape=box, style=rounded, fontname="Helvetica"];',
     ]
-    lines.append(f"  label={_quoted([caption(frame, choice)])};")
+    lines.append(f"  label={_quoted([caption(frame, choice, pruned=len(ghosts))])};")
     for layer in range(frame.n_layers, 0, -1):
-        nodes = [node for node in part.nodes if node.layer == layer]
+        nodes = [_node(frame, node) for node in part.nodes if node.layer == layer]
+        nodes += [_ghost(each) for each in ghosts if each.node.layer == layer]
         if nodes:
-            lines.extend(["  { rank=same;", *(f"    {_node(frame, node)}" for node in nodes), "  }"])
+            lines.extend(["  { rank=same;", *(f"    {node}" for node in nodes), "  }"])
     for edge in part.edges:
         ends = f'"{identity(edge.above)}" -> "{identity(edge.below)}"'
         lines.append(f"  {ends} [penwidth={max(0.5, 9 * edge.weight**0.5):.2f}, weight={1 + round(20 * edge.weight)}];")
+    for each in ghosts:
+        lines += [_loose(each, heir.node, "dashed") for heir in each.heirs]
+        lines += [_loose(each, child.node, "dotted") for child in each.children]
     return "\n".join([*lines, "}", ""])
 
 
@@ -32,6 +41,17 @@ def _node(frame: Frame, node: Node) -> str:
     label = _quoted([str(frame.rank(node)), *name, *wrap([word.text for word in frame.top_words(node)], 11.0)])
     style = f'fontsize={font_size(frame, node):.1f}, color="{layer_colour(LIGHT, node.layer)}"'
     return f'"{identity(node)}" [label={label}, {style}];'
+
+
+def _ghost(each: Hanging) -> str:
+    label = _quoted(["pruned", each.remains.title, *wrap(each.remains.words[:PRINTED_WORDS], 11.0)])
+    style = f'fontsize={SMALLEST:.1f}, style="rounded,dashed", color=gray, fontcolor=gray'
+    return f'"{identity(each.node)}" [label={label}, {style}];'
+
+
+def _loose(each: Hanging, to: Node, style: str) -> str:
+    """A line of a pruned topic: it moves no topic."""
+    return f'  "{identity(each.node)}" -> "{identity(to)}" [style={style}, color=gray, constraint=false];'
 
 
 def _quoted(lines: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Trees as files.  One writer per format: every file ``tree_<format>.py`` beside this one is found by name.
 
-A writer offers ``render(frame, choice) -> str``; what it writes it reads from the frame, as the
-screen and the commands do.
+A writer offers ``render(frame, choice, remains) -> str``; what it writes it reads from the frame and from what is
+left of pruned topics, as the screen and the commands do.
 """
 
 import importlib
@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType
 
 from app import export
-from app.export import tree_svg
 from app.frame import Frame, identity
 from app.remains import Remains
 from app.views.picture import Choice
@@ -27,9 +26,9 @@ def formats() -> tuple[str, ...]:
     return tuple(name.removeprefix(_PREFIX) for name in found if name.startswith(_PREFIX))
 
 
-def render(frame: Frame, choice: Choice, form: str) -> str:
-    """Write the chosen part of a frame as text in one of the `formats`."""
-    return str(_writer(form).render(frame, choice))
+def render(frame: Frame, choice: Choice, form: str, remains: Sequence[Remains] = ()) -> str:
+    """Write the chosen part of a frame, and pruned topics with neighbours in it, as text in one of the `formats`."""
+    return str(_writer(form).render(frame, choice, remains))
 
 
 def write(
@@ -44,8 +43,8 @@ def write(
 ) -> Path:
     """Write the whole subnetwork of ``roots`` to a file, in the format its suffix names.
 
-    A picture tints its topics by their weights for class ``label``, counted from 1 (0 is none), and shows the pruned
-    topics of ``remains`` that have neighbours in it.
+    A picture tints its topics by their weights for class ``label``, counted from 1 (0 is none).  Pruned topics of
+    ``remains`` that have neighbours in it are in all formats.
 
     Raises
     ------
@@ -67,8 +66,7 @@ def write(
         if not frame.has(node):
             raise ValueError(f"run {frame.run} has no topic {identity(node)}; its layers have {frame.widths} topics")
     choice = Choice(nodes, threshold, direction, cap=_EVERYTHING, label=label)
-    text = tree_svg.render(frame, choice, remains) if form == "svg" else render(frame, choice, form)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    path.write_text(render(frame, choice, form, remains), encoding="utf-8", newline="\n")
     return path
 
 

@@ -36,7 +36,7 @@ def hand_over(
     previous : mapping, optional
         ``Layout.order`` of the picture on screen, which the file keeps.
     remains : sequence of Remains
-        Pruned topics that are on screen; pictures have them.
+        Pruned topics that are on screen.
     """
     name = f"topiary-run-{frame.run}-minibatch-{frame.minibatch}.{form}"
     if form in ("png", "svg"):  # the picture on screen, in the colours of paper
@@ -46,4 +46,4 @@ def hand_over(
         else:
             window.hand_over_picture(name, picture.svg, picture.layout.width, picture.layout.height)
     elif form in trees.formats():
-        window.hand_over(name, trees.render(frame, choice, form))
+        window.hand_over(name, trees.render(frame, choice, form, remains))

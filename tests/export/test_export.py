@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import ghost_samples
 import networkx as nx
 import pytest
 from topic_frames import make_frame
@@ -14,7 +15,7 @@ from topic_frames import make_frame
 from app.export import topics, trees
 from app.frame import Frame, identity, parse_identity
 from app.graph import build_graph
-from app.views.picture import Choice
+from app.views.picture import Choice, draw
 from app.views.text import printable
 from engine.tree import Node
 
@@ -87,6 +88,48 @@ def test_json_is_read_back_with_types_and_numbers(frame: Frame, roots: list[Node
 
 def test_gexf_is_read_back_with_numbers(frame: Frame, roots: list[Node], tmp_path: Path) -> None:
     check(nx.read_gexf(trees.write(frame, roots, THRESHOLD, "down", tmp_path / "tree.gexf")), frame, roots)
+
+
+@pytest.mark.parametrize("form", ["graphml", "gexf", "json"])
+def test_pruned_topics_are_in_the_graph_with_lines_to_their_heirs_and_to_what_they_were_made_of(form: str) -> None:
+    """The same lines as in the picture; living topics and their edges are as they are without ghosts."""
+    _, now, remains = ghost_samples.pruned()
+    choice = Choice(tuple(now.nodes(3)), THRESHOLD, cap=99)
+    text = trees.render(now, choice, form, remains)
+    read = {
+        "graphml": lambda: nx.parse_graphml(text),
+        "gexf": lambda: nx.read_gexf(io.BytesIO(text.encode())),
+        "json": lambda: nx.node_link_graph(json.loads(text), edges="edges"),
+    }[form]()
+    shown = {identity(each.node): each for each in draw(now, choice, remains=remains).haunting.shown}
+    assert len(shown) == 3
+    ghosts = {key: data for key, data in read.nodes(data=True) if "pruned" in data}
+    assert set(ghosts) == set(shown)
+    for key, data in ghosts.items():
+        left = shown[key].remains
+        assert (data["pruned"], data["title"], data["share"]) == (650, printable(left.title), left.share)
+        assert "rank" not in data
+        lines = {(end, line["kind"]): line["weight"] for _, end, line in read.out_edges(key, data=True)}
+        assert lines == {
+            **{(identity(heir.node), "heir"): heir.part for heir in shown[key].heirs},
+            **{(identity(child.node), "made of"): child.weight for child in shown[key].children},
+        }
+        assert {kind for _, kind in lines} == {"heir", "made of"}
+    read.remove_nodes_from(ghosts)
+    check(read, now, now.nodes(3))
+
+
+def test_dot_draws_pruned_topics_dashed_among_their_layer() -> None:
+    _, now, remains = ghost_samples.pruned()
+    choice = Choice(tuple(now.nodes(3)), THRESHOLD, cap=99)
+    plain, haunted = trees.render(now, choice, "dot"), trees.render(now, choice, "dot", remains)
+    added = set(haunted.splitlines()) - set(plain.splitlines())
+    boxes = [line for line in added if 'style="rounded,dashed"' in line]
+    assert sorted(re.findall(r'"(L2:\d+)" \[label="pruned', "\n".join(boxes))) == ["L2:10", "L2:3", "L2:6"]
+    assert any("style=dashed, color=gray" in line for line in added)
+    assert any("style=dotted, color=gray" in line for line in added)
+    ranks = re.findall(r"rank=same;(.*?)\}", haunted, re.DOTALL)
+    assert all(line.strip() in ranks[1] for line in boxes)
 
 
 def test_dot_puts_every_layer_on_one_rank_and_quotes_every_text(
