@@ -3,9 +3,10 @@
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO, NamedTuple, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from app.ingest.errors import IngestError
 from app.ingest.source import TEST, TRAIN, Array
 
+_KINDS = 4  # of files named in a sentence
 CHUNK = 1 << 23  # bytes; a few million numbers at a time keep memory flat
 
 _TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training)(?:[^a-z]|$)")
@@ -112,6 +114,18 @@ def stem(path: Path) -> str:
 def suffix(path: Path) -> str:
     """The ending of a file in lower case, ``.gz`` not counted."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def kinds(names: Iterable[PurePath]) -> str:
+    """How many files there are of each kind, the most frequent first.
+
+    >>> kinds([Path("a.pdf"), Path("b.PDF"), Path("LICENSE")])
+    '2 .pdf, 1 without ending'
+    """
+    counted = Counter(name.suffix.lower() or "without ending" for name in names).most_common()
+    more = sum(count for _, count in counted[_KINDS:])
+    listed = ", ".join(f"{count:,} {kind}" for kind, count in counted[:_KINDS])
+    return f"{listed} and {more:,} others" if more else listed
 
 
 def part_of(path: Path) -> int | None:

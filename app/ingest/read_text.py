@@ -1,4 +1,4 @@
-"""Folders, and zip files, of plain texts: every .txt file is a document, its sub-folder the label."""
+"""Folders, and zip files, of texts: every file is a document, its sub-folder the label."""
 
 import zipfile
 import zlib
@@ -7,13 +7,15 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from app.ingest import fields
+from app.ingest import fields, files
 from app.ingest.errors import IngestError
+from app.ingest.html_page import is_page, readable
 from app.ingest.options import ImportOptions
 from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
 NAME = "text"
-DESCRIPTION = "texts: a folder or zip of .txt files, one document each; the sub-folder is the label"
+DESCRIPTION = "texts: a folder or zip of .txt, .md or .html files, one document each; the sub-folder is the label"
+KINDS = (".txt", ".text", ".md", ".rst", ".log", ".html", ".htm")
 
 _TITLE_LENGTH = 100
 _LARGEST = 1 << 28  # bytes of one document; more is a mistake, or a zip made to fill the memory
@@ -21,32 +23,35 @@ _NOTED = 3
 
 
 def recognises(path: Path) -> bool:
-    """A folder with .txt files at any depth, or a zip file with some."""
-    if path.is_dir():
-        return next(path.rglob("*.txt"), None) is not None
-    if path.suffix.lower() != ".zip" or not path.is_file():
+    """A folder or a zip file with texts at any depth."""
+    if not path.is_dir() and (path.suffix.lower() != ".zip" or not path.is_file()):
         return False
     try:
-        with zipfile.ZipFile(path) as archive:
-            return bool(_of_zip(archive))
-    except (OSError, zipfile.BadZipFile):
+        return bool(_texts_among(_names(path)))
+    except IngestError:
         return True  # reading it will say what is wrong
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
     """The files, shuffled by the seed; those that are not UTF-8 are read as Latin-1, with a note.
 
+    Files of other kinds are left out, with a note.
+
     Files sorted by name come class after class, and whoever looks at the first documents would see one class.
     """
-    ordered = _names(path)
+    names = _names(path)
+    ordered = _texts_among(names)
     if not ordered:
-        raise IngestError(path, "has no .txt files in it")
-    top = _shared_folders(ordered)
-    names = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
+        raise IngestError(path, f"has no texts in it ({', '.join(KINDS)})")
     notes: list[str] = []
+    if len(ordered) < len(names):
+        others = files.kinds(set(names).difference(ordered))
+        notes.append(f"left out what is not read as text: {others}; save such documents as .txt")
+    top = _shared_folders(ordered)
+    shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
     return TextSource(
         where=str(path),
-        documents=lambda: _documents(path, names, top, options.encoding, notes),
+        documents=lambda: _documents(path, shuffled, top, options.encoding, notes),
         notes=notes,
     )
 
@@ -77,14 +82,17 @@ def _note(strange: list[str], notes: list[str]) -> None:
 
 
 def _document(text: str, inside: PurePosixPath) -> TextDocument:
-    """Title = first line; folders before the file are the label, ``train`` and ``test`` above it the split."""
+    """Title = first line, or that of a page; folders are the label, ``train`` and ``test`` above them the split."""
     folders = list(inside.parts[:-1])
     part = fields.PARTS.get(folders[0].lower()) if folders else None
     if part == LEFT_OUT:
         part = None
     if part is not None:
         folders = folders[1:]
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    first = ""
+    if is_page(inside.suffix):
+        first, text = readable(text)
+    first = first or next((line.strip() for line in text.splitlines() if line.strip()), "")
     title = first if len(first) <= _TITLE_LENGTH else first[: _TITLE_LENGTH - 1] + "…"
     return TextDocument(text, title or str(inside), "/".join(folders) or None, part, {"file": str(inside)})
 
@@ -96,22 +104,23 @@ def _shared_folders(names: list[PurePosixPath]) -> int:
 
 
 def _names(path: Path) -> list[PurePosixPath]:
+    """Every file of a folder or zip file, sorted, but hidden ones."""
     if path.is_dir():
-        return sorted(PurePosixPath(file.relative_to(path).as_posix()) for file in path.rglob("*.txt") if _counts(file))
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _of_zip(archive)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise IngestError(path, f"is not a sound zip file ({error}); copy or download it again") from None
+        names = [PurePosixPath(file.relative_to(path).as_posix()) for file in path.rglob("*") if file.is_file()]
+    else:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = [PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()]
+        except (OSError, zipfile.BadZipFile) as error:
+            raise IngestError(path, f"is not a sound zip file ({error}); copy or download it again") from None
+    return sorted(name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts))
 
 
-def _of_zip(archive: zipfile.ZipFile) -> list[PurePosixPath]:
-    names = [PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()]
-    return sorted(name for name in names if name.suffix.lower() == ".txt" and name.parts[0] != "__MACOSX")
-
-
-def _counts(file: Path) -> bool:
-    return file.is_file() and not file.name.startswith(".")
+def _texts_among(names: list[PurePosixPath]) -> list[PurePosixPath]:
+    """Files of the kinds that are read; all, where none has an ending, as those of the 20 Newsgroups."""
+    if not any(name.suffix for name in names):
+        return names
+    return [name for name in names if name.suffix.lower() in KINDS]
 
 
 def _contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:

@@ -21,7 +21,7 @@ ACTIONS = {
 MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
 FORK = "Continue as … : a new run that begins with the topics of this one"
 FORMATS = (
-    ("a folder or .zip of .txt", "sub-folders become labels"),
+    ("a folder or .zip of .txt, .md, .html", "sub-folders become labels"),
     (".csv, .tsv, .jsonl", "also gzipped; one document a row"),
     ("UCI bag-of-words", "docword.*.txt with its vocabulary"),
     ("LDA-C, svmlight, MatrixMarket", "counts"),

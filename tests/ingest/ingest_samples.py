@@ -47,11 +47,15 @@ def text_folder(folder: Path) -> Path:
 
 
 def text_zip(folder: Path) -> Path:
-    text_folder(folder / "in")
-    with zipfile.ZipFile(folder / "texts.zip", "w") as archive:
-        for path in sorted((folder / "in").rglob("*.txt")):
-            archive.write(path, f"all/{path.relative_to(folder / 'in').as_posix()}")
-    return folder / "texts.zip"
+    return zipped_as(text_folder(folder / "in"), folder / "texts.zip")
+
+
+def zipped_as(folder: Path, path: Path) -> Path:
+    """Pack all files of a folder into a zip file."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            archive.write(file, f"all/{file.relative_to(folder).as_posix()}")
+    return path
 
 
 def table(folder: Path) -> Path:
@@ -177,7 +181,7 @@ _WORDS = "a\nb\nc\n"
 _SIZES = "%%MatrixMarket matrix coordinate integer general\n"
 
 BROKEN = [
-    Broken("text", lambda folder: write(folder / "empty" / "readme.md", "no text").parent, None, "no .txt"),
+    Broken("text", lambda folder: write(folder / "empty" / "readme.pdf", "no text").parent, None, "no texts"),
     Broken("text", _file("bad.zip", b"PK\x03\x04 not a zip"), None, "zip"),
     Broken("text", lambda folder: write(folder / "blank" / "0.txt", "").parent, None, "no words"),
     Broken("csv", _file("a.csv", "id,text\n1,pear\n2,apple,3\n"), 3, "3 columns"),

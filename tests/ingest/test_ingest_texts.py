@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ingest_samples import text_folder, text_zip, write
+from ingest_samples import text_folder, text_zip, write, zipped_as
 
 from app.ingest import words
 from app.ingest.errors import IngestError
@@ -146,6 +146,42 @@ def test_a_text_that_is_not_utf8_is_read_as_latin1_with_a_note(tmp_path: Path, d
     row = import_path(db, path, ImportOptions(test_share=0, **ALL))
     assert "pêche" in corpora.vocabulary(db, row.number)
     assert row.meta["notes"] == ["fruit/9.txt is not UTF-8 (line 2, byte 8): read as Latin-1"]
+
+
+def test_texts_of_all_kinds_are_read_and_the_others_are_told(tmp_path: Path, db: Database) -> None:
+    folder = tmp_path / "texts"
+    for name in ("a.TXT", "b.md", "c.html", ".hidden/d.txt", "old/e.pdf", "old/f.PDF", "LICENSE"):
+        write(folder / name, "apple pear")
+    for path in (folder, zipped_as(folder, tmp_path / "packed.zip")):
+        row = import_path(db, path, ImportOptions(test_share=0, **ALL))
+        assert row.documents == 3
+        notes = ["left out what is not read as text: 2 .pdf, 1 without ending; save such documents as .txt"]
+        assert row.meta["notes"] == notes
+
+
+def test_a_folder_of_files_without_endings_is_read_as_texts(tmp_path: Path, db: Database) -> None:
+    """As the 20 Newsgroups are handed out."""
+    for name in ("sci.space/59848", "sci.space/59849", "rec.autos/101551"):
+        write(tmp_path / "news" / name, "apple pear")
+    row = import_path(db, tmp_path / "news", ImportOptions(test_share=0, **ALL))
+    assert (row.documents, row.label_names, row.meta["notes"]) == (3, ("rec.autos", "sci.space"), [])
+
+
+def test_of_a_page_the_title_and_what_one_reads_is_kept(tmp_path: Path, db: Database) -> None:
+    page = "<html><head><title>Two\n fruits</title><style>p {plum}</style></head><body><h1>Day</h1><p>An <b>app</b>le"
+    write(tmp_path / "pages" / "a.html", page + " &amp; fig</p><script>var lead</script><ul><li>pear</li></ul></body>")
+    write(tmp_path / "pages" / "b.htm", "fig pear <br>cut off</p>")
+    row = import_path(db, tmp_path / "pages", ImportOptions(test_share=0, **ALL))
+    read = {document.title: document.text for document in corpora.documents(db, row.number, [0, 1])}
+    assert read == {"Two fruits": "Day\nAn apple & fig\npear", "fig pear": "fig pear\ncut off"}
+    assert corpora.vocabulary(db, row.number) == ("fig", "pear", "apple", "cut", "day")
+
+
+def test_a_folder_that_no_reader_knows_is_refused_with_what_it_holds(tmp_path: Path, db: Database) -> None:
+    for name in ("a.pdf", "b.pdf", "c.docx"):
+        write(tmp_path / "office" / name, "?")
+    with pytest.raises(IngestError, match=r"\(it holds 2 \.pdf, 1 \.docx\); save documents as \.txt"):
+        import_path(db, tmp_path / "office")
 
 
 def test_the_vocabulary_is_cut_by_document_frequency_and_size_most_frequent_first(tmp_path: Path, db: Database) -> None:

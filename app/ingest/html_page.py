@@ -1,0 +1,53 @@
+"""The title and the text of a page in HTML."""
+
+import re
+from html.parser import HTMLParser
+
+_UNSEEN = frozenset({"script", "style", "template", "noscript"})
+_RUNS_ON = re.compile("a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u")
+_GAP = re.compile(r"\s*\n\s*")
+
+
+def is_page(suffix: str) -> bool:
+    """Whether files with this ending are pages."""
+    return suffix.lower() in (".html", ".htm")
+
+
+def readable(page: str) -> tuple[str, str]:
+    r"""The title of a page, empty where it has none, and its text: a line for each block, no scripts and styles.
+
+    >>> readable("<title>A day</title><p>Rain <b>fell</b>.</p><p>All day.</p><script>x = 1</script>")
+    ('A day', 'Rain fell.\nAll day.')
+    """
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    return " ".join("".join(reader.title).split()), _GAP.sub("\n", "".join(reader.text)).strip()
+
+
+class _Reader(HTMLParser):
+    """Gathers the pieces of title and text as it is fed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title: list[str] = []
+        self.text: list[str] = []
+        self._inside = ""  # title, or what is not seen
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002 - the signature of HTMLParser
+        if not self._inside and (tag in _UNSEEN or (tag == "title" and not self.title)):
+            self._inside = tag
+        elif not _RUNS_ON.fullmatch(tag):
+            self.text.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._inside:
+            self._inside = ""
+        elif not _RUNS_ON.fullmatch(tag):
+            self.text.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "title":
+            self.title.append(data)
+        elif not self._inside:
+            self.text.append(re.sub(r"\s+", " ", data))
