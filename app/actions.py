@@ -13,6 +13,9 @@ from app import class_store, launcher, orders
 from app.class_cache import Classified
 from app.feed import Feed
 from app.forks import Origin
+from app.importer import Import
+from app.ingest.options import ImportOptions, OptionError
+from app.uploads import Uploads
 from store import labels, matches, runs
 from store.database import Database, open_database
 from store.runs import RunRow
@@ -59,10 +62,13 @@ class Actions:
         The store; opened for writing on the first action.
     feed : Feed
         Told to look again after each action.
+    uploads : Uploads
+        Files that browsers send, to become corpora.
     """
 
     url: str
     feed: Feed
+    uploads: Uploads = field(default_factory=Uploads)
     _db: Database | None = None
     _lock: Lock = field(default_factory=Lock)
     _filled: float = -FILL_PAUSE
@@ -90,6 +96,19 @@ class Actions:
         self.fill(now=True)
         self.feed.look()
         return row
+
+    def add_corpus(self, token: str, options: ImportOptions) -> Import:
+        """Begin to make a corpus of what was sent with a token.
+
+        Raises
+        ------
+        OptionError
+            When nothing was sent.
+        """
+        sent = self.uploads.hand_over(token)
+        if sent is None:
+            raise OptionError("no file has come yet; choose the files again")
+        return Import(self.url, sent, options, self.feed.look)
 
     def stop(self, run: int) -> None:
         """Ask a run to stop after its mini-batch; it keeps its results and can be resumed."""
@@ -150,7 +169,8 @@ class Actions:
         launcher.fill(self._writing())
 
     def close(self) -> None:
-        """Close the writing connection."""
+        """Close the writing connection and remove what was sent and not used."""
+        self.uploads.close()
         with self._lock:
             if self._db is not None:
                 self._db.close()

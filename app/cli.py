@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from app.ingest import options
 from app.parser import MISTAKE, Parser
 
 SHARED_ROOMS = ("engine", "store")
@@ -97,39 +98,13 @@ def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = _command(commands, "import", "commands.import_corpus", "make a corpus of a file or folder", reads=True)
     parser.add_argument("path", metavar="PATH", help="file, folder or zip; the format is recognised")
-    for name, text in IMPORT_HELP.items():
-        flag, kind = f"--{name.replace('_', '-')}", IMPORT_KINDS.get(name, str)
+    for name, text in options.HELP.items():
+        flag, kind = f"--{name.replace('_', '-')}", options.KINDS.get(name, str)
         if kind is bool:
             parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
         else:
             shown = name.split("_")[-1].upper()
             parser.add_argument(flag, type=kind, default=argparse.SUPPRESS, metavar=shown, help=text)
-
-
-IMPORT_HELP = {
-    "name": "name of the corpus (default: that of the file)",
-    "format": "format, when it is not to be recognised from the file",
-    "text_column": "column(s) or field(s) with the text, separated by commas",
-    "title_column": "column or field with the title",
-    "label_column": "column or field with the label",
-    "split_column": "column or field that says train or test",
-    "header": "auto, yes or no: has the table a line of column names",
-    "vocabulary": "vocabulary file of a count format",
-    "encoding": "encoding of text files (default utf-8)",
-    "test_share": "share of the documents drawn for the test, where the file has no split (default 0.1)",
-    "seed": "seed of that draw and of the held-out tokens (default 0)",
-    "stop_words": "english, none or a file with one word a line",
-    "min_df": "leave out words in fewer documents than this",
-    "max_df": "leave out words in more than this share of the documents",
-    "max_words": "keep only this many words, the most frequent",
-    "token_pattern": "regular expression of a word in a text",
-    "binary": "keep only whether a word occurs",
-    "levels": "idx images: grey values as counts from 0 to this, for models of counts (datm)",
-}
-IMPORT_KINDS: dict[str, type] = {
-    "test_share": float, "seed": int, "min_df": int, "max_df": float, "max_words": int, "binary": bool,
-    "levels": int,
-}  # fmt: skip
 
 
 def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -243,7 +218,7 @@ def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
     infer.add_argument("--nearest", type=int, default=5, help="nearest documents of the corpus (default 5; 0 = none)")
     for name in ("format", "text_column", "title_column", "header", "encoding"):
         shown = name.split("_")[-1].upper()
-        infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=IMPORT_HELP[name])
+        infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=options.HELP[name])
     judge = _command(
         commands, "classify", "class_commands.classify", "say how well a run predicts the classes", reads=True
     )

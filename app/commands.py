@@ -43,12 +43,11 @@ def serve(wanted: argparse.Namespace) -> int:
 
 def import_corpus(wanted: argparse.Namespace) -> int:
     """Make a corpus of a file or folder."""
-    from app.cli import IMPORT_HELP
     from app.ingest.errors import IngestError
     from app.ingest.importing import import_path
-    from app.ingest.options import ImportOptions, OptionError
+    from app.ingest.options import HELP, ImportOptions, OptionError
 
-    given = {name: getattr(wanted, name) for name in IMPORT_HELP if hasattr(wanted, name)}
+    given = {name: getattr(wanted, name) for name in HELP if hasattr(wanted, name)}
     progress = Progress()
     db = open_database(wanted.store)
     try:

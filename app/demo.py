@@ -9,13 +9,12 @@ import json
 import subprocess
 import sys
 from threading import Thread
-from typing import IO
 
 from app import kernels, launcher, notice
 from app.ingest.builtin import NAME, import_builtin
 from app.orders import OrderError, place
 from app.ports import choose_port
-from app.progress import Progress
+from app.progress import Progress, Teller
 from store import corpora, runs
 from store.database import Database, open_database
 from store.errors import StoreError
@@ -62,7 +61,7 @@ def run(store: str | None, *, port: int | None = None, open_browser: bool = True
     return 0
 
 
-def prepare(db: Database, tell: "Teller") -> int:
+def prepare(db: Database, tell: Teller) -> int:
     """Import the built-in corpus unless it is there, order a run unless there is one, and start it.
 
     Returns
@@ -89,18 +88,6 @@ def prepare(db: Database, tell: "Teller") -> int:
         ).number
     launcher.fill(db)
     return number
-
-
-class Teller:
-    """Progress as lines of JSON, for the process that shows it."""
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    def __call__(self, words: str, share: float | None) -> None:
-        """Tell what is being done and how much of it is."""
-        self._stream.write(json.dumps([words, share]) + "\n")
-        self._stream.flush()
 
 
 def main() -> int:

@@ -68,12 +68,16 @@ def start(db_url: str, run: int) -> "subprocess.Popen[bytes]":
 
 def detach(command: list[str], log: IO[bytes], *, store: str) -> "subprocess.Popen[bytes]":
     """Start a process that outlives this one and shares no terminal with it."""
-    apart: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
     return subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(store), **apart
+        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(store), **apart()
     )
+
+
+def apart() -> dict[str, Any]:
+    """What sets a process apart, so that Ctrl-C on our terminal does not reach it."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    return {"start_new_session": True}
 
 
 def environment(store: str) -> dict[str, str]:

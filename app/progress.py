@@ -1,5 +1,6 @@
-"""Progress on a terminal: one line that changes; plain lines where there is no terminal."""
+"""Progress on a terminal: one line that changes; plain lines where there is no terminal; JSON for a process."""
 
+import json
 import sys
 import time
 from typing import TextIO
@@ -42,6 +43,18 @@ class Progress:
             self._shown = 0
         if words:
             self._stream.write(words + "\n")
+        self._stream.flush()
+
+
+class Teller:
+    """Progress as lines of JSON, for the process that shows it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __call__(self, words: str, share: float | None) -> None:
+        """Tell what is being done and how much of it is."""
+        self._stream.write(json.dumps([words, share]) + "\n")
         self._stream.flush()
 
 

@@ -24,6 +24,7 @@ from app.paths import asset
 from app.ports import choose_port
 from app.session import DEFAULTS, View, to_query
 from app.shell import Site, visit
+from app.uploads import ADDRESS, Receiver
 from store.database import open_database
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -101,6 +102,7 @@ def _server(site: Site, address: str, port: int) -> Any:
         title="Topiary",
         websocket_origin=origins(address, port),
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
+        extra_patterns=[(rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": site.actions.uploads})],
         compress_response=address not in LOOPBACK,  # on the way to this very machine it only costs time
         keep_alive_milliseconds=20000,
         unused_session_lifetime_milliseconds=15000,

@@ -2,6 +2,7 @@
 
 import codecs
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,58 @@ class ImportOptions:
             for field in dataclasses.fields(self)
             if getattr(self, field.name) != field.default
         }
+
+
+HELP = {
+    "name": "name of the corpus (default: that of the file)",
+    "format": "format, when it is not to be recognised from the file",
+    "text_column": "column(s) or field(s) with the text, separated by commas",
+    "title_column": "column or field with the title",
+    "label_column": "column or field with the label",
+    "split_column": "column or field that says train or test",
+    "header": "auto, yes or no: has the table a line of column names",
+    "vocabulary": "vocabulary file of a count format",
+    "encoding": "encoding of text files (default utf-8)",
+    "test_share": "share of the documents drawn for the test, where the file has no split (default 0.1)",
+    "seed": "seed of that draw and of the held-out tokens (default 0)",
+    "stop_words": "english, none or a file with one word a line",
+    "min_df": "leave out words in fewer documents than this",
+    "max_df": "leave out words in more than this share of the documents",
+    "max_words": "keep only this many words, the most frequent",
+    "token_pattern": "regular expression of a word in a text",
+    "binary": "keep only whether a word occurs",
+    "levels": "idx images: grey values as counts from 0 to this, for models of counts (datm)",
+}
+KINDS: dict[str, type] = {
+    "test_share": float, "seed": int, "min_df": int, "max_df": float, "max_words": int, "binary": bool,
+    "levels": int,
+}  # fmt: skip
+
+
+def parse(texts: Mapping[str, str]) -> ImportOptions:
+    """Options as somebody typed them; empty texts keep their defaults.
+
+    Raises
+    ------
+    OptionError
+        When a text cannot be read, or its value is not allowed.
+    """
+    given: dict[str, Any] = {}
+    for name, text in texts.items():
+        if text.strip():
+            given[name] = _parsed(name, text.strip())
+    return ImportOptions(**given)
+
+
+def _parsed(name: str, text: str) -> Any:
+    kind = KINDS.get(name, str)
+    if kind is bool:
+        return text == "true"
+    try:
+        return kind(text)
+    except ValueError:
+        wanted = "a whole number" if kind is int else "a number"
+        raise OptionError(f"{name} must be {wanted}; got {text!r}") from None
 
 
 def _check_encoding(name: str) -> None:

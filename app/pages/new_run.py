@@ -114,7 +114,7 @@ class NewRunForm:
         """Errors by field ("" = about several), and the order when there is none."""
         known = self._known
         if known is None or not known.corpora:
-            return {"": "There is no corpus yet; import one with: topiary import PATH"}, None
+            return {"": "There is no corpus yet: go back and add documents first"}, None
         model = self._model(known)
         config = models.load(model).Config
         texts = {name: text for name, text in self._values(model).items() if text.strip()}

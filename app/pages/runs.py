@@ -9,12 +9,15 @@ from panel.viewable import Viewable
 
 from app.board import Board, Message
 from app.feed import Tick
+from app.pages.new_corpus import NewCorpusForm
 from app.pages.new_run import NewRunForm
 from app.session import ANOTHER_RUN, Context
 from app.views.icons import icon
 from app.views.markup import run_title
 from app.views.run_list import empty_store, preparing, run_list
 from store import corpora
+
+ADD = "add"  # the tab of the form that makes a corpus
 
 
 class Fork(NamedTuple):
@@ -36,11 +39,11 @@ def forked(tab: str) -> Fork | None:
 
 
 def _is_form(tab: str) -> bool:
-    return tab == "new" or forked(tab) is not None
+    return tab in ("new", ADD) or forked(tab) is not None
 
 
 class Runs:
-    """The list of runs, or the form of a new run when ``tab`` is "new", of a fork when it is "fork-3".
+    """The list of runs, or a form: of a new run when ``tab`` is "new", of a fork when "fork-3", of a corpus when "add".
 
     Parameters
     ----------
@@ -51,6 +54,7 @@ class Runs:
         self._context = context
         self._board = Board(heard=self._on_board)
         self._form = NewRunForm(context)
+        self._add = NewCorpusForm(context)
         self._corpora: list[str] = []
         self._prepared = False
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -63,14 +67,16 @@ class Runs:
         if self._context.view.page != "runs":
             return
         tab = self._context.view.tab
-        wanted = self._form.board if _is_form(tab) else self._board
+        wanted = self._add.board if tab == ADD else self._form.board if _is_form(tab) else self._board
         if list(self._holder) != [wanted]:
             self._holder[:] = [wanted]
         if wanted is self._board:
             self._draw()
             self._context.later(partial(corpora.every, self._context.db), self._take_corpora)
-        else:
+        elif wanted is self._form.board:
             self._form.refresh(forked(tab))
+        else:
+            self._add.refresh()
 
     def _take_corpora(self, rows: list[corpora.CorpusRow]) -> None:
         self._corpora = [row.name for row in rows]
@@ -96,15 +102,16 @@ class Runs:
         note = f"{len(rows)} in this store, {training} training" if training else f"{len(rows)} in this store"
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
-            f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div>'
+            f'<div class="tp-title-acts"><button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
+            f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>'
             f"{run_list(rows, feed.state, feed.spark, self._context.view.run)}</div>"
         )
 
     def _on_board(self, message: Message) -> None:
         view = self._context.view
         match message:
-            case {"do": "new"}:
-                view.tab = "new"
+            case {"do": ("new" | "add") as tab}:
+                view.tab = tab
             case {"do": "fork", "run": str(text)} if text.isdecimal():
                 view.tab = fork_tab(int(text))
             case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():

@@ -85,7 +85,7 @@ def _text(text: str) -> str:
         '<textarea id="dc-text" name="text" rows="7" data-input="typed" placeholder="Paste a text here" '
         f'aria-describedby="dc-help">{escape(text)}</textarea>'
         f'<div class="dc-row"><button type="submit" class="tp-button tp-strong">{icon("page")}Place</button>'
-        '<label class="tp-button dc-file">Choose a file<input type="file" data-file="file" '
+        '<label class="tp-button tp-file">Choose a file<input type="file" data-file="file" '
         'accept=".txt,.md,.rst,.log,.html,text/plain" aria-label="Choose a text file"></label>'
         '<span class="tp-dim" id="dc-help">Read as the corpus was; it stays on this machine.</span></div></form>'
     )

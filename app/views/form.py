@@ -82,21 +82,22 @@ def form(
     summary = f'All settings of the model <span class="tp-dim">{len(advanced)} more; the defaults are good ones</span>'
     folded = (
         f'<details class="tp-fold"{attributes(data_key="advanced", open=wrong)}><summary>{summary}</summary>'
-        f'<div class="tp-fields">{_rows(advanced)}</div></details>'
+        f'<div class="tp-fields">{rows(advanced)}</div></details>'
     )
     start = element("button", "Start training", type="submit", class_="tp-button tp-strong", disabled=not ready)
     return (
         f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
         f'<p class="tp-dim">{escape(title[1])}</p></div></div>'
         f'<form class="tp-form" data-do="start" data-input="typed" data-change="typed" novalidate>'
-        f'<fieldset><legend>What to read</legend><div class="tp-fields">{_rows(first)}</div></fieldset>'
-        f'<fieldset><legend>The model</legend><div class="tp-fields">{_rows(simple)}</div>{folded}</fieldset>{trouble}'
+        f'<fieldset><legend>What to read</legend><div class="tp-fields">{rows(first)}</div></fieldset>'
+        f'<fieldset><legend>The model</legend><div class="tp-fields">{rows(simple)}</div>{folded}</fieldset>{trouble}'
         '<div class="tp-form-acts"><button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
         f"{start}</div></form></div>"
     )
 
 
-def _rows(fields: Sequence[Field]) -> str:
+def rows(fields: Sequence[Field]) -> str:
+    """Fields, each with its label, help and error."""
     return "".join(map(_row, fields))
 
 

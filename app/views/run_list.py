@@ -5,6 +5,7 @@ from datetime import datetime
 from html import escape
 
 from app.views import words
+from app.views.corpus_form import formats
 from app.views.facts import RunFacts
 from app.views.icons import icon
 from app.views.markup import attributes, chip, element, run_title
@@ -20,13 +21,6 @@ ACTIONS = {
 }
 MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
 FORK = "Continue as … : a new run that begins with the topics of this one"
-FORMATS = (
-    ("a folder or .zip of .txt, .md, .html", "sub-folders become labels"),
-    (".csv, .tsv, .jsonl", "also gzipped; one document a row"),
-    ("UCI bag-of-words", "docword.*.txt with its vocabulary"),
-    ("LDA-C, svmlight, MatrixMarket", "counts"),
-    (".mat, idx images", "with their own test split, or pixels"),
-)
 
 
 def run_list(
@@ -52,24 +46,24 @@ def run_list(
 
 
 def empty_store(corpora: Sequence[str]) -> str:
-    """What to do when there is no run yet: the commands, the formats, or the form when there is a corpus."""
-    formats = "".join(f"<li><b>{escape(name)}</b> {escape(note)}</li>" for name, note in FORMATS)
+    """What to do when there is no run yet: bring documents, the commands, or the form when there is a corpus."""
+    add = f'<button class="tp-button{{}}" data-do="add">{icon("page")}Add documents</button>'
     commands = (
-        '<p class="tp-lead">See it at work on text that is already on this machine:</p>'
+        f'<p class="tp-lead">Bring your own documents:</p><p>{add.format(" tp-strong")}</p>'
+        '<p class="tp-lead">or see it at work on text that is already on this machine, with the command</p>'
         '<pre class="tp-command">topiary demo</pre>'
-        '<p class="tp-lead">or bring your own documents, then train:</p>'
-        '<pre class="tp-command">topiary import PATH</pre>'
     )
     if corpora:
         known = ", ".join(escape(name) for name in corpora)
         commands = (
             f'<p class="tp-lead">There is something to read already: {known}.</p>'
-            f'<p><button class="tp-button tp-strong" data-do="new">{icon("plus")}Start the first run</button></p>'
+            f'<p><button class="tp-button tp-strong" data-do="new">{icon("plus")}Start the first run</button> '
+            f"{add.format('')}</p>"
         )
     return (
         '<section class="tp-empty"><div><h2>Nothing grows here yet</h2>'
         "<p>A run reads a corpus and grows a hierarchy of topics from it. You can watch while it does.</p>"
-        f"{commands}</div><aside><h3>What can be imported</h3><ul>{formats}</ul></aside></section>"
+        f"{commands}</div><aside>{formats()}</aside></section>"
     )
 
 

@@ -5,6 +5,8 @@
 //   data-edit="name"    double-click, F2 or Enter turns the text into an input; the server hears its value
 //   data-open="id", data-close   show and close a <dialog>
 //   data-file="name"    on an input for files: the server hears the text of the chosen file and its name
+//   data-upload="address"  files and folders that are dropped on it, or chosen by inputs in it, are put there, one by
+//                       one; the server hears {do: "sending", sent, of}, and {do: "sent", of, name} or "not-sent"
 //   data-copy           copies the address of the page
 //
 // New HTML is merged into what stands there, so that focus, half-typed text, scroll and open
@@ -79,6 +81,46 @@ function values(form) {
   return found
 }
 
+const ABREAST = 4 // files on their way at a time
+
+async function gather(entry, found) {
+  if (entry.isFile) {
+    const file = await new Promise((done, failed) => entry.file(done, failed))
+    found.push({file, path: entry.fullPath.slice(1)})
+    return
+  }
+  const reader = entry.createReader()
+  const some = () => new Promise((done, failed) => reader.readEntries(done, failed))
+  for (let entries = await some(); entries.length; entries = await some()) {
+    for (const each of entries) { await gather(each, found) }
+  }
+}
+
+async function dropped(items) {
+  const found = []
+  const all = [...items].map(item => item.webkitGetAsEntry() ?? item.getAsFile()) // at once: they are gone after an await
+  for (const each of all.filter(Boolean)) {
+    if (each instanceof File) { found.push({file: each, path: each.name}) } else { await gather(each, found) }
+  }
+  return found
+}
+
+const hidden = (path) => path.split("/").some(part => part.startsWith("."))
+
+async function put(address, files, report) {
+  let next = 0, sent = 0, told = 0
+  const one = async () => {
+    while (next < files.length) {
+      const {path, file} = files[next++]
+      const answer = await fetch(`${address}?name=${encodeURIComponent(path)}`, {method: "PUT", body: file})
+      if (!answer.ok) { throw new Error(answer.statusText) }
+      sent += 1
+      if (Date.now() - told > 250) { told = Date.now(); report(sent) }
+    }
+  }
+  await Promise.all(Array.from({length: ABREAST}, one))
+}
+
 export function render({model, view}) {
   const root = document.createElement("div")
   root.className = "tp-board"
@@ -150,7 +192,36 @@ export function render({model, view}) {
     if (file.size > LARGEST) { hand("") } else { file.text().then(hand) }
     input.value = "" // so that the same file can be chosen again
   }
+  const upload = async (area, found) => {
+    const files = found.filter(({path}) => !hidden(path))
+    const of = files.length
+    if (!of) { return }
+    tell("sending", area, {sent: 0, of})
+    try {
+      await put(area.dataset.upload, files, (sent) => tell("sending", area, {sent, of}))
+      tell("sent", area, {of, name: files[0].path.split("/")[0].replace(/\.gz$/, "").replace(/\.[^.]*$/, "")})
+    } catch (error) { tell("not-sent", area, {value: String(error.message)}) }
+  }
+  const over = (event) => event.target.closest?.("[data-upload]")
+  root.addEventListener("dragover", (event) => {
+    const area = over(event)
+    if (area) { event.preventDefault(); area.classList.add("tp-aimed") }
+  })
+  root.addEventListener("dragleave", (event) => over(event)?.classList.remove("tp-aimed"))
+  root.addEventListener("drop", (event) => {
+    const area = over(event)
+    if (!area) { return }
+    event.preventDefault()
+    area.classList.remove("tp-aimed")
+    dropped(event.dataTransfer.items).then(found => upload(area, found), error => tell("not-sent", area, {value: String(error)}))
+  })
   root.addEventListener("change", (event) => {
+    const area = event.target.type === "file" && event.target.closest("[data-upload]")
+    if (area) {
+      upload(area, [...event.target.files].map(file => ({file, path: file.webkitRelativePath || file.name})))
+      event.target.value = "" // so that the same file can be chosen again
+      return
+    }
     if (event.target.dataset.file !== undefined) { take(event.target); return }
     const element = event.target.closest("[data-change]")
     if (element) {

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from app import cli, commands, launcher, process
+from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.progress import Left, Progress, bar, duration
 from store import corpora, events, matches, runs, snapshots
@@ -284,7 +285,7 @@ def test_wait_tells_how_a_run_ended_and_fails_when_it_did(capsys, filled):
 
 
 def test_every_option_of_an_import_has_a_flag():
-    assert set(cli.IMPORT_HELP) == set(ImportOptions.__dataclass_fields__)
+    assert set(options.HELP) == set(ImportOptions.__dataclass_fields__)
 
 
 def test_every_command_takes_a_store():

@@ -81,7 +81,7 @@ def test_words_that_look_like_markup_are_shown_as_text(server, page):
 def test_an_empty_store_says_what_to_do(start_server, store_url, page):
     page.goto(start_server(store_url).url)
     page.get_by_text("topiary demo").wait_for()
-    page.get_by_text("topiary import PATH").wait_for()
+    page.get_by_role("button", name="Add documents").wait_for()
 
 
 def test_a_junk_link_opens_the_nearest_view(server, page):

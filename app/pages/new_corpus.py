@@ -1,0 +1,207 @@
+"""Add documents: files come from the browser, a process of its own makes a corpus of them."""
+
+from functools import partial
+from typing import Any
+
+from app.board import Board, Message
+from app.importer import Import, Standing
+from app.ingest import options, registry
+from app.ingest.options import ImportOptions, OptionError
+from app.session import Context
+from app.uploads import ADDRESS
+from app.views.corpus_form import Made, Sending, corpus_form, making
+from app.views.form import Field
+from store import corpora
+
+FIRST = ("name", "stop_words", "max_words")  # options that are not folded
+_LEFT = ("vocabulary",)  # a file of this machine: for the command line
+_LABELS = {
+    "name": "Name",
+    "stop_words": "Stop words",
+    "max_words": "Words at most (max_words)",
+    "min_df": "Rarest words (min_df)",
+    "max_df": "Commonest words (max_df)",
+    "test_share": "Share for the test",
+    "token_pattern": "What a word is",
+    "text_column": "Column of the text",
+    "title_column": "Column of the title",
+    "label_column": "Column of the label",
+    "split_column": "Column of the split",
+    "header": "Line of column names",
+    "format": "Format",
+    "encoding": "Encoding",
+    "seed": "Seed",
+    "binary": "Only whether a word occurs",
+    "levels": "Grey values of images",
+}
+_HELP = {  # what is said otherwise than on the command line
+    "name": "How you want to call it; usually as the file or folder is called",
+    "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
+    "max_words": "Only the most frequent words are kept",
+}
+_USUAL = {"max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2", "max_df": "usually 0.7"}
+
+
+class NewCorpusForm:
+    """The form of one session.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.board = Board("", self._on_board)
+        self._formats: tuple[tuple[str, str], ...] = ()
+        self._token = ""
+        self._sending = Sending()
+        self._before = 0  # files that came before those on their way
+        self._typed: dict[str, str] = {}
+        self._error = ""
+        self._import: Import | None = None
+        self._standing = Standing()
+        self._corpus = ""
+
+    def refresh(self) -> None:
+        """Draw; with a folder for files when there is none yet."""
+        if not self._token and self._import is None:
+            self._token = self._context.actions.uploads.begin()
+        self._draw()
+        if not self._formats:
+            self._context.later(_formats, self._take_formats)
+
+    def close(self) -> None:
+        """Remove what was sent and not used."""
+        self._context.actions.uploads.forget(self._token)
+        self._token = ""
+
+    def _take_formats(self, formats: tuple[tuple[str, str], ...]) -> None:
+        self._formats = formats
+        self._draw()
+
+    def _on_board(self, message: Message) -> None:
+        match message:
+            case {"do": "cancel"}:
+                self._context.view.tab = ""
+            case {"do": "new"}:
+                self._again()
+                self._context.view.tab = "new"
+            case {"do": "again"}:
+                self._again()
+                self.refresh()
+            case {"do": "sending", "sent": int(sent), "of": int(of), "form": dict(texts)}:
+                self._remember(texts)
+                self._sending = Sending(sent, of)
+                self._draw()
+            case {"do": "sent", "of": int(of), "name": str(name)}:
+                self._before += of
+                self._sending = Sending(self._before)
+                self._typed["name"] = self._typed.get("name") or name[:200]
+                self._draw()
+            case {"do": "not-sent", "value": str(said)}:
+                self._sending = Sending(self._before, error=said[:300])
+                self._draw()
+            case {"do": "typed", "form": dict(texts)}:
+                self._remember(texts)
+                self._draw()
+            case {"do": "make", "form": dict(texts)}:
+                self._remember(texts)
+                self._make()
+
+    def _again(self) -> None:
+        self.close()
+        self._sending, self._before, self._error, self._import, self._corpus = Sending(), 0, "", None, ""
+        self._standing = Standing()
+        self._typed.pop("name", None)
+
+    def _remember(self, texts: dict[object, object]) -> None:
+        self._typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in options.HELP}
+        self._error = ""
+
+    # -------------------------------------------------------------- making
+
+    def _make(self) -> None:
+        wanted, errors = self._options()
+        if wanted is None or errors or not self._sending.sent or self._sending.busy or self._import is not None:
+            self._draw()
+            return
+        token, self._token = self._token, ""
+        self._context.later(partial(self._context.actions.add_corpus, token, wanted), self._begun)
+
+    def _begun(self, begun: Import) -> None:
+        self._import = begun
+        self._follow(begun, Standing())
+
+    def _follow(self, begun: Import, standing: Standing) -> None:
+        """Show how far it is, again and again until it is over."""
+        if begun is not self._import:
+            return
+        self._standing = standing
+        self._draw()
+        if standing.corpus:
+            self._context.later(partial(corpora.get, self._context.db, standing.corpus), self._made)
+        elif not standing.error:
+            self._context.later(partial(begun.standing, standing), partial(self._follow, begun))
+
+    def _made(self, row: corpora.CorpusRow) -> None:
+        self._corpus = (
+            f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
+        )
+        self._draw()
+
+    def _options(self) -> tuple[ImportOptions | None, dict[str, str]]:
+        """The options as they stand, or errors by field."""
+        errors = {}
+        for name, text in self._typed.items():
+            try:
+                options.parse({name: text})
+            except OptionError as error:
+                errors[name] = str(error)
+        if errors:
+            return None, errors
+        try:
+            return options.parse(self._typed), {}
+        except OptionError as error:
+            return None, {"": str(error)}
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw(self) -> None:
+        if self._import is not None:
+            now = self._standing
+            self.board.html = making(Made(now.words, now.share, now.notes, now.error, self._corpus))
+            return
+        _, errors = self._options()
+        fields = [self._field(name, errors.get(name, "")) for name in _LABELS if name not in _LEFT]
+        self.board.html = corpus_form(
+            f"{ADDRESS}/{self._token}",
+            self._sending,
+            [field for field in fields if field.name in FIRST],
+            [field for field in fields if field.name not in FIRST],
+            errors.get("", ""),
+            ready=bool(self._sending.sent and not self._sending.busy and not errors),
+        )
+
+    def _field(self, name: str, error: str) -> Field:
+        usual = getattr(ImportOptions(), name)
+        choices: Any = {
+            "stop_words": (
+                ("", "as usual: English for texts"),
+                ("english", "English"),
+                ("none", "none: keep all"),
+            ),
+            "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
+            "format": (("", "found by itself"), *self._formats),
+        }.get(name, ())
+        kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
+        said = _HELP.get(name, options.HELP[name])
+        start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
+        return Field(
+            name, _LABELS[name], said[:1].upper() + said[1:] + ".", kind, self._typed.get(name, start), choices, error,
+            _USUAL.get(name, ""),
+        )  # fmt: skip
+
+
+def _formats() -> tuple[tuple[str, str], ...]:
+    return tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())

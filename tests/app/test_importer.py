@@ -1,0 +1,79 @@
+"""An import in a process of its own: the corpus, its progress and notes, its errors, and no folder left."""
+
+import io
+import json
+import time
+
+import pytest
+
+from app import importer
+from app.importer import Import, Standing
+from app.ingest.options import ImportOptions
+from app.uploads import Sent
+from store import corpora
+
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def sent(tmp_path, monkeypatch):
+    """A folder of two texts and a file that is no text."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    inside = tmp_path / "sent" / "documents"
+    inside.mkdir(parents=True)
+    for name, text in (("a.txt", "apple pear"), ("b.txt", "apple fig"), ("c.pdf", "?")):
+        (inside / name).write_text(text)
+    return Sent(inside, tmp_path / "sent")
+
+
+def end_of(begun):
+    """Its last standing, and all words on the way."""
+    until, standing, words = time.monotonic() + PATIENCE, Standing(), []
+    while not standing.over and time.monotonic() < until:
+        standing = begun.standing(standing)
+        words.append(standing.words)
+    return standing, words
+
+
+def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
+    told = []
+    options = ImportOptions(name="fruit", min_df=1, max_df=1.0, test_share=0)
+    standing, words = end_of(Import(db.url, sent, options, lambda: told.append(True)))
+    row = corpora.get(db, standing.corpus)
+    assert (row.name, row.documents, row.words) == ("fruit", 2, 3)
+    assert row.source == "documents"
+    assert standing.notes == ("left out what is not read as text: 1 .pdf; save such documents as .txt",)
+    assert any(said.startswith("Storing documents") for said in words)
+    assert not sent.folder.exists()
+    assert told == [True]
+
+
+def test_what_goes_wrong_is_one_sentence_that_names_the_file_as_it_was_sent(db, sent):
+    options = ImportOptions(name="fruit", format="csv")
+    standing, _ = end_of(Import(db.url, sent, options, lambda: None))
+    assert standing.error.startswith("documents: ")
+    assert "Traceback" not in standing.error
+    assert (standing.corpus, corpora.every(db)) == (0, [])
+    assert not sent.folder.exists()
+
+
+def test_a_process_that_dies_is_told_with_the_place_of_its_log(db, sent, monkeypatch):
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    standing, _ = end_of(Import(db.url, sent, ImportOptions(), lambda: None))
+    assert standing.error.startswith("The import ended unexpectedly and stored nothing; ")
+    assert standing.error.endswith("imports.log says why")
+
+
+def test_an_import_goes_on_when_nobody_listens_any_more(db, sent, monkeypatch):
+    class Gone(io.StringIO):
+        def write(self, _):
+            raise BrokenPipeError
+
+    options = ImportOptions(min_df=1, max_df=1.0, test_share=0).told()
+    order = {"path": str(sent.path), "folder": str(sent.folder), "options": options}
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(order)))
+    monkeypatch.setattr("sys.stdout", Gone())
+    monkeypatch.setenv("TOPIARY_STORE", db.url)
+    assert importer.main() == 0
+    assert [row.documents for row in corpora.every(db)] == [2]
+    assert not sent.folder.exists()

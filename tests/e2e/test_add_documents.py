@@ -1,0 +1,68 @@
+"""An analyst brings documents in the browser: a folder, one file, a drop; and what goes wrong is said."""
+
+import json
+
+from store import corpora
+from store.database import open_database
+
+
+def letters(folder):
+    """A folder of labelled texts, a page, and a file that is no text."""
+    for kind, words in (("sea", "ships harbour storm ferry"), ("town", "money market street bank")):
+        (folder / "letters" / kind).mkdir(parents=True)
+        for number in range(6):
+            (folder / "letters" / kind / f"{number}.txt").write_text(f"{words} {kind} {number}")
+    (folder / "letters" / "town" / "page.html").write_text("<title>Fair</title><p>market money</p>")
+    (folder / "letters" / "scan.pdf").write_text("?")
+    return folder / "letters"
+
+
+def test_a_folder_chosen_in_an_empty_store_becomes_a_corpus_and_a_run_can_read_it(
+    start_server, store_url, page, tmp_path
+):
+    server = start_server(store_url)
+    page.goto(server.url)
+    page.get_by_role("button", name="Add documents").click()
+    make = page.get_by_role("button", name="Make a corpus")
+    page.get_by_text("Drop files or a folder here").wait_for()
+    assert make.is_disabled()
+    page.get_by_label("Choose a folder").set_input_files(letters(tmp_path))
+    page.get_by_text("14 files are here").wait_for()
+    assert page.get_by_label("Name", exact=True).input_value() == "letters"
+    make.click()
+    page.get_by_text("letters: 13 documents (12 to train on), 10 words").wait_for()
+    page.get_by_text("Left out what is not read as text: 1 .pdf").wait_for()
+    page.get_by_role("button", name="New run on it").click()
+    page.get_by_role("heading", name="New run").wait_for()
+    chosen = page.get_by_label("Corpus").evaluate("choice => choice.selectedOptions[0].text")
+    assert chosen == "letters · 13 documents, 10 words"
+    db = open_database(store_url, readonly=True)
+    assert corpora.find(db, "letters").label_names == ("sea", "town")
+    db.close()
+    assert server.complaints == []
+
+
+def test_files_that_are_dropped_come_too_and_a_name_that_is_taken_is_said(server, page):
+    page.goto(f"{server.url}?page=runs&tab=add")
+    page.get_by_text("Drop files or a folder here").wait_for()
+    rows = "\n".join(json.dumps({"text": "rain sun " + ("wind", "snow")[n % 2], "label": "ab"[n % 2]}) for n in range(9))
+    files = page.evaluate_handle(
+        """text => {
+          const data = new DataTransfer()
+          data.items.add(new File([text], "allotment.jsonl"))
+          return data
+        }""",
+        rows,
+    )
+    page.locator("[data-upload]").dispatch_event("drop", {"dataTransfer": files})
+    page.get_by_text("1 file is here").wait_for()
+    page.get_by_role("button", name="Make a corpus").click()
+    page.get_by_text("there is already a corpus called 'allotment'").wait_for()
+    page.get_by_role("button", name="Choose the files again").click()
+    page.get_by_text("Drop files or a folder here").wait_for()
+    page.locator("[data-upload]").dispatch_event("drop", {"dataTransfer": files})
+    page.get_by_text("1 file is here").wait_for()
+    page.get_by_label("Name", exact=True).fill("weather")
+    page.get_by_role("button", name="Make a corpus").click()
+    page.get_by_text("weather: 9 documents (8 to train on)").wait_for()
+    assert server.complaints == []

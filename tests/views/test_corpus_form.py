@@ -1,0 +1,151 @@
+"""The form that adds documents: what it offers, what it checks, and what it says while a corpus is made."""
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.importer import Standing
+from app.ingest import options
+from app.ingest.options import ImportOptions, OptionError
+from app.pages.new_corpus import NewCorpusForm
+from app.uploads import Uploads
+from store import corpora
+
+
+class Begun:
+    """An import that says what it is told to, one standing after the other."""
+
+    def __init__(self, *standings: Standing) -> None:
+        self._standings = list(standings)
+
+    def standing(self, _: Standing) -> Standing:
+        return self._standings.pop(0)
+
+
+class Page:
+    """The form of a session whose work in the background is done at once."""
+
+    def __init__(self, *standings: Standing) -> None:
+        self.made: list[tuple[str, ImportOptions]] = []
+        self.seen: list[str] = []
+        self.view = SimpleNamespace(tab="add")
+        self._begun = Begun(*standings)
+        actions = SimpleNamespace(uploads=Uploads(), add_corpus=self._add)
+        self.form = NewCorpusForm(
+            SimpleNamespace(view=self.view, actions=actions, db=None, later=self._later)  # type: ignore[arg-type]
+        )
+        self._row = SimpleNamespace(name="letters", documents=1200, train_documents=1000, words=300)
+        self.form.refresh()
+
+    def _later(self, work: Any, then: Any) -> None:
+        self.seen.append(self.html)
+        then(self._row if getattr(work, "func", None) is corpora.get else work())
+
+    def _add(self, token: str, wanted: ImportOptions) -> Begun:
+        self.made.append((token, wanted))
+        return self._begun
+
+    @property
+    def html(self) -> str:
+        return self.form.board.html
+
+    def hear(self, do: str, **more: Any) -> None:
+        self.form.board._heard({"do": do, **more})
+
+    def send(self, files: int = 1, name: str = "letters") -> None:
+        self.hear("sending", sent=0, of=files, form=self.fields())
+        self.hear("sent", of=files, name=name, form=self.fields())
+
+    def fields(self) -> dict[str, str]:
+        return dict.fromkeys(re.findall(r'name="([a-z_]+)"', self.html), "")
+
+    @property
+    def ready(self) -> bool:
+        return "disabled" not in re.search(r"<button[^>]*>Make a corpus", self.html)[0]  # type: ignore[index]
+
+
+def test_every_option_of_an_import_but_files_of_the_machine_is_offered_with_its_help() -> None:
+    page = Page()
+    assert set(page.fields()) == set(options.HELP) - {"vocabulary"}
+    assert all(f'id="about-{name}"' in page.html for name in page.fields())
+
+
+def test_nothing_can_be_made_before_files_are_here() -> None:
+    page = Page()
+    assert not page.ready
+    page.hear("sending", sent=3, of=10, form=page.fields())
+    assert "3 of 10 files" in page.html
+    assert not page.ready
+    page.hear("make", form=page.fields())
+    assert page.made == []
+    page.hear("sent", of=10, name="letters")
+    assert "10 files are here" in page.html
+    assert page.ready
+
+
+def test_the_name_is_that_of_the_folder_unless_somebody_gave_one() -> None:
+    first, second = Page(), Page()
+    first.send()
+    assert 'value="letters"' in first.html
+    second.hear("typed", form=second.fields() | {"name": "my letters"})
+    second.hear("sent", of=1, name="letters")
+    assert 'value="my letters"' in second.html
+
+
+def test_what_cannot_be_read_is_said_beside_its_field_and_nothing_is_made() -> None:
+    page = Page()
+    page.send()
+    page.hear("typed", form=page.fields() | {"min_df": "few", "max_df": "7"})
+    assert "min_df must be a whole number; got" in page.html
+    assert "max_df must be a share of the documents" in page.html
+    assert not page.ready
+    page.hear("make", form=page.fields() | {"min_df": "few"})
+    assert page.made == []
+
+
+def test_options_arrive_as_they_were_typed() -> None:
+    page = Page(Standing(corpus=1))
+    page.send()
+    texts = {"min_df": "3", "test_share": "0.25", "binary": "true", "name": "x", "stop_words": "none"}
+    page.hear("make", form=page.fields() | texts)
+    wanted = ImportOptions(min_df=3, test_share=0.25, binary=True, name="x", stop_words="none")
+    assert [made[1] for made in page.made] == [wanted]
+
+
+def test_progress_notes_and_the_corpus_are_shown_and_a_run_can_be_started() -> None:
+    page = Page(Standing("Storing documents: 500", 0.5), Standing(corpus=4, notes=("1 .pdf was <left> out",)))
+    page.send()
+    page.hear("make", form=page.fields())
+    assert any("Storing documents: 500" in html and 'aria-valuenow="50"' in html for html in page.seen)
+    assert "letters: 1,200 documents (1,000 to train on), 300 words" in page.html
+    assert "1 .pdf was &lt;left&gt; out." in page.html
+    page.hear("new")
+    assert page.view.tab == "new"
+
+
+def test_an_error_is_shown_and_the_files_can_be_chosen_again() -> None:
+    page = Page(Standing(error="a.csv: has no documents"))
+    page.send()
+    page.hear("make", form=page.fields())
+    assert "Nothing was stored" in page.html
+    assert "a.csv: has no documents" in page.html
+    page.hear("again")
+    assert "Drop files or a folder here" in page.html
+    page.send()
+    assert page.ready
+
+
+def test_files_that_did_not_come_are_said_and_those_before_stay() -> None:
+    page = Page()
+    page.send(2)
+    page.hear("not-sent", value="There are 3 MB of room")
+    assert "There are 3 MB of room" in page.html
+    assert "2 files are here" in page.html
+
+
+def test_texts_of_options_are_read_by_their_kind() -> None:
+    assert options.parse({"max_words": " 50 ", "seed": "", "binary": "false"}) == ImportOptions(max_words=50)
+    with pytest.raises(OptionError, match="test_share must be a number; got 'half'"):
+        options.parse({"test_share": "half"})
