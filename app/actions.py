@@ -16,7 +16,7 @@ from app.forks import Origin
 from app.importer import Import
 from app.ingest.options import ImportOptions, OptionError
 from app.uploads import Uploads
-from store import labels, matches, runs
+from store import corpora, labels, matches, runs
 from store.database import Database, open_database
 from store.runs import RunRow
 
@@ -109,6 +109,10 @@ class Actions:
         if sent is None:
             raise OptionError("no file has come yet; choose the files again")
         return Import(self.url, sent, options, self.feed.look)
+
+    def delete_corpus(self, number: int) -> None:
+        """Delete a corpus; refused while there are runs on it."""
+        corpora.delete(self._writing(), number)
 
     def stop(self, run: int) -> None:
         """Ask a run to stop after its mini-batch; it keeps its results and can be resumed."""

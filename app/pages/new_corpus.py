@@ -9,7 +9,8 @@ from app.ingest import options, registry
 from app.ingest.options import ImportOptions, OptionError
 from app.session import Context
 from app.uploads import ADDRESS
-from app.views.corpus_form import Made, Sending, corpus_form, making
+from app.views.corpus_form import Made, Sending, corpus_form, making, page
+from app.views.corpus_list import CorpusFacts, corpus_list
 from app.views.form import Field
 from store import corpora
 
@@ -54,6 +55,7 @@ class NewCorpusForm:
         self._context = context
         self.board = Board("", self._on_board)
         self._formats: tuple[tuple[str, str], ...] = ()
+        self._there: list[CorpusFacts] = []
         self._token = ""
         self._sending = Sending()
         self._before = 0  # files that came before those on their way
@@ -68,16 +70,20 @@ class NewCorpusForm:
         if not self._token and self._import is None:
             self._token = self._context.actions.uploads.begin()
         self._draw()
-        if not self._formats:
-            self._context.later(_formats, self._take_formats)
+        self._context.later(self._read, self._take)
 
     def close(self) -> None:
         """Remove what was sent and not used."""
         self._context.actions.uploads.forget(self._token)
         self._token = ""
 
-    def _take_formats(self, formats: tuple[tuple[str, str], ...]) -> None:
-        self._formats = formats
+    def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
+        """The formats, each with what it is, and the corpora that are there."""
+        formats = tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
+        return formats, [_facts(row) for row in corpora.every(self._context.db)]
+
+    def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
+        self._formats, self._there = read
         self._draw()
 
     def _on_board(self, message: Message) -> None:
@@ -105,9 +111,15 @@ class NewCorpusForm:
             case {"do": "typed", "form": dict(texts)}:
                 self._remember(texts)
                 self._draw()
+            case {"do": "delete", "corpus": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
+                self._delete(int(text), typed)
             case {"do": "make", "form": dict(texts)}:
                 self._remember(texts)
                 self._make()
+
+    def _delete(self, number: int, typed: str) -> None:
+        if (number, typed) in ((row.number, row.name) for row in self._there):
+            self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
 
     def _again(self) -> None:
         self.close()
@@ -170,11 +182,11 @@ class NewCorpusForm:
     def _draw(self) -> None:
         if self._import is not None:
             now = self._standing
-            self.board.html = making(Made(now.words, now.share, now.notes, now.error, self._corpus))
+            self.board.html = page(making(Made(now.words, now.share, now.notes, now.error, self._corpus)))
             return
         _, errors = self._options()
         fields = [self._field(name, errors.get(name, "")) for name in _LABELS if name not in _LEFT]
-        self.board.html = corpus_form(
+        wanted = corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
             [field for field in fields if field.name in FIRST],
@@ -182,6 +194,7 @@ class NewCorpusForm:
             errors.get("", ""),
             ready=bool(self._sending.sent and not self._sending.busy and not errors),
         )
+        self.board.html = page(wanted, corpus_list(self._there))
 
     def _field(self, name: str, error: str) -> Field:
         usual = getattr(ImportOptions(), name)
@@ -203,5 +216,6 @@ class NewCorpusForm:
         )  # fmt: skip
 
 
-def _formats() -> tuple[tuple[str, str], ...]:
-    return tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
+def _facts(row: corpora.CorpusRow) -> CorpusFacts:
+    notes = [str(note) for note in row.meta.get("notes", ())]
+    return CorpusFacts(row.number, row.name, row.documents, row.words, len(row.label_names), notes)

@@ -41,9 +41,15 @@ class Made(NamedTuple):
 
 
 def corpus_form(
-    address: str, sending: Sending, fields: Sequence[Field], more: Sequence[Field], error: str, *, ready: bool
+    address: str,
+    sending: Sending,
+    fields: Sequence[Field],
+    more: Sequence[Field],
+    error: str,
+    *,
+    ready: bool,
 ) -> str:
-    """The form before the import.
+    """The form before the import, and nothing around it.
 
     Parameters
     ----------
@@ -59,18 +65,17 @@ def corpus_form(
     """
     folded = (
         f'<details class="tp-fold"{attributes(data_key="more", open=any(field.error for field in more))}>'
-        f'<summary>How files are read <span class="tp-dim">{len(more)} more; usually found out</span></summary>'
+        f'<summary>How files are read <span class="tp-dim">{len(more)} more; defaults are good ones</span></summary>'
         f'<div class="tp-fields">{rows(more)}</div></details>'
     )
     add = element("button", "Make a corpus", type="submit", class_="tp-button tp-strong", disabled=not ready)
     return (
-        f"{_head('They stay on this machine.')}"
         f'<form class="tp-form" data-do="make" data-input="typed" data-change="typed" novalidate>'
         f"<fieldset><legend>The documents</legend>{_zone(address, sending)}</fieldset>"
         f'<fieldset><legend>The corpus</legend><div class="tp-fields">{rows(fields)}</div>{folded}</fieldset>'
         f"{_trouble(error)}"
         '<div class="tp-form-acts"><button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
-        f"{add}</div></form></div>"
+        f"{add}</div></form>"
     )
 
 
@@ -90,10 +95,7 @@ def making(made: Made) -> str:
         inside += '<p class="tp-dim">It goes on when this page is closed.</p>'
         acts = ""
     back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
-    return (
-        f'{_head("They stay on this machine.")}<div class="tp-form"><fieldset>{inside}</fieldset>'
-        f'<div class="tp-form-acts">{back}{acts}</div></div></div>'
-    )
+    return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'
 
 
 def formats() -> str:
@@ -102,10 +104,11 @@ def formats() -> str:
     return f"<h3>What can be read</h3><ul>{listed}</ul>"
 
 
-def _head(note: str) -> str:
+def page(*parts: str) -> str:
+    """The page that these are parts of."""
     return (
         '<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>Add documents</h1>'
-        f'<p class="tp-dim">{note}</p></div></div>'
+        f'<p class="tp-dim">They stay on this machine.</p></div></div>{"".join(parts)}</div>'
     )
 
 

@@ -31,3 +31,16 @@ def chip(state: str, wish: str = "run") -> str:
     if state == "running" and wish in ("pause", "stop"):
         word = {"pause": "pausing", "stop": "stopping"}[wish]
     return f'<span class="tp-chip tp-{escape(state)}"><i></i>{escape(word)}</span>'
+
+
+def delete_dialog(what: str, number: int, name: str, loses: str) -> str:
+    """Ask for the name of a "run" or "corpus" before it is deleted; ``loses`` says what goes with it."""
+    delete = element("button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True)
+    return (
+        f'<dialog id="delete-{number}" class="tp-dialog" aria-label="Delete {what} {number}">'
+        f'<form data-do="delete" data-{what}="{number}"><h3>Delete {what} {number}?</h3>'
+        f"<p>{loses} Type <b>{escape(name)}</b> to delete it.</p>"
+        f'<input class="tp-input" name="typed" autocomplete="off" data-hold aria-label="Name of the {what}">'
+        f'<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Keep it</button>'
+        f"{delete}</div></form></dialog>"
+    )

@@ -8,7 +8,7 @@ from app.views import words
 from app.views.corpus_form import formats
 from app.views.facts import RunFacts
 from app.views.icons import icon
-from app.views.markup import attributes, chip, element, run_title
+from app.views.markup import attributes, chip, delete_dialog, element, run_title
 from app.views.sparkline import sparkline
 
 ACTIONS = {
@@ -79,6 +79,8 @@ def preparing(sentence: str) -> str:
 def _row(run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool) -> str:
     title = escape(run_title(run))
     label = f"{'-'.join(map(str, run.layers))} · {words.model(run.model)} {run.inference.upper()} · {run.corpus_name}"
+    loses = "Its points, snapshots and topic names go with it; the corpus stays."
+    goes = delete_dialog("run", run.number, run_title(run), loses)
     edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
     return (
         f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'
@@ -87,7 +89,7 @@ def _row(run: RunFacts, state: str, spark: Sequence[float], known: Collection[in
         f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>{_lineage(run, known)}</div></div>'
         f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
         f"{_progress(run, state)}{_numbers(run, spark)}"
-        f'<div class="tp-run-acts">{_acts(run, state, known)}</div>{_delete_dialog(run)}</li>'
+        f'<div class="tp-run-acts">{_acts(run, state, known)}</div>{goes}</li>'
     )
 
 
@@ -169,18 +171,4 @@ def _acts(run: RunFacts, state: str, known: Collection[int]) -> str:
         f"{_compare(run, known)}"
         f'{verbs}<button class="tp-icon-button"{fork}>{icon("fork")}</button>'
         f'<button class="tp-icon-button tp-danger"{delete}>{icon("trash")}</button>'
-    )
-
-
-def _delete_dialog(run: RunFacts) -> str:
-    name = run_title(run)
-    delete = element("button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True)
-    return (
-        f'<dialog id="delete-{run.number}" class="tp-dialog" aria-label="Delete run {run.number}">'
-        f"<form{attributes(data_do='delete', data_run=run.number)}><h3>Delete run {run.number}?</h3>"
-        "<p>Its points, snapshots and topic names go with it; the corpus stays. "
-        f"Type <b>{escape(name)}</b> to delete it.</p>"
-        f'<input class="tp-input" name="typed" autocomplete="off" data-hold aria-label="Name of the run">'
-        f'<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Keep it</button>'
-        f"{delete}</div></form></dialog>"
     )

@@ -45,7 +45,8 @@ def test_a_folder_chosen_in_an_empty_store_becomes_a_corpus_and_a_run_can_read_i
 def test_files_that_are_dropped_come_too_and_a_name_that_is_taken_is_said(server, page):
     page.goto(f"{server.url}?page=runs&tab=add")
     page.get_by_text("Drop files or a folder here").wait_for()
-    rows = "\n".join(json.dumps({"text": "rain sun " + ("wind", "snow")[n % 2], "label": "ab"[n % 2]}) for n in range(9))
+    texts = ["rain sun wind", "rain sun snow", "wind and snow"] * 3
+    rows = "\n".join(json.dumps({"text": text, "label": "ab"[n % 2]}) for n, text in enumerate(texts))
     files = page.evaluate_handle(
         """text => {
           const data = new DataTransfer()
@@ -65,4 +66,18 @@ def test_files_that_are_dropped_come_too_and_a_name_that_is_taken_is_said(server
     page.get_by_label("Name", exact=True).fill("weather")
     page.get_by_role("button", name="Make a corpus").click()
     page.get_by_text("weather: 9 documents (8 to train on)").wait_for()
-    assert server.complaints == []
+    page.get_by_role("button", name="Add other documents").click()
+    assert delete(page, "weather") == ["allotment"]
+    assert delete(page, "allotment") == ["allotment"]
+    page.get_by_text("corpus 'allotment' is used by run 1; delete them first").wait_for()
+
+
+def delete(page, name):
+    """Delete a corpus by its list; the names that stay."""
+    rows = page.get_by_label("Corpora").get_by_role("listitem")
+    here = rows.filter(has_text=name)
+    here.get_by_role("button", name="delete corpus").click()
+    here.get_by_label("Name of the corpus").press_sequentially(name)
+    here.get_by_role("button", name="Delete", exact=True).click()
+    page.wait_for_timeout(1500)
+    return [row.locator("b").first.inner_text() for row in rows.all()]

@@ -13,6 +13,17 @@ from app.pages.new_corpus import NewCorpusForm
 from app.uploads import Uploads
 from store import corpora
 
+LETTERS = SimpleNamespace(
+    number=4, name="letters", documents=1200, train_documents=1000, words=300, label_names=("a", "b"),
+    meta={"notes": ["<b>"]},
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of one corpus."""
+    monkeypatch.setattr(corpora, "every", lambda _: [LETTERS])
+
 
 class Begun:
     """An import that says what it is told to, one standing after the other."""
@@ -25,23 +36,23 @@ class Begun:
 
 
 class Page:
-    """The form of a session whose work in the background is done at once."""
+    """The form of a session whose work in the background is done at once, on a store that has one corpus."""
 
     def __init__(self, *standings: Standing) -> None:
         self.made: list[tuple[str, ImportOptions]] = []
         self.seen: list[str] = []
         self.view = SimpleNamespace(tab="add")
         self._begun = Begun(*standings)
-        actions = SimpleNamespace(uploads=Uploads(), add_corpus=self._add)
+        self.deleted: list[int] = []
+        actions = SimpleNamespace(uploads=Uploads(), add_corpus=self._add, delete_corpus=self.deleted.append)
         self.form = NewCorpusForm(
             SimpleNamespace(view=self.view, actions=actions, db=None, later=self._later)  # type: ignore[arg-type]
         )
-        self._row = SimpleNamespace(name="letters", documents=1200, train_documents=1000, words=300)
         self.form.refresh()
 
     def _later(self, work: Any, then: Any) -> None:
         self.seen.append(self.html)
-        then(self._row if getattr(work, "func", None) is corpora.get else work())
+        then(LETTERS if getattr(work, "func", None) is corpora.get else work())
 
     def _add(self, token: str, wanted: ImportOptions) -> Begun:
         self.made.append((token, wanted))
@@ -59,7 +70,7 @@ class Page:
         self.hear("sent", of=files, name=name, form=self.fields())
 
     def fields(self) -> dict[str, str]:
-        return dict.fromkeys(re.findall(r'name="([a-z_]+)"', self.html), "")
+        return dict.fromkeys(re.findall(r'name="([a-z_]+)" id="field-', self.html), "")
 
     @property
     def ready(self) -> bool:
@@ -143,6 +154,16 @@ def test_files_that_did_not_come_are_said_and_those_before_stay() -> None:
     page.hear("not-sent", value="There are 3 MB of room")
     assert "There are 3 MB of room" in page.html
     assert "2 files are here" in page.html
+
+
+def test_the_corpora_that_are_there_are_listed_and_deleted_only_by_their_name() -> None:
+    page = Page()
+    assert "1,200 documents, 300 words, 2 classes" in page.html
+    assert "&lt;b&gt;." in page.html
+    page.hear("delete", corpus="4", form={"typed": "letter"})
+    assert page.deleted == []
+    page.hear("delete", corpus="4", form={"typed": "letters"})
+    assert page.deleted == [4]
 
 
 def test_texts_of_options_are_read_by_their_kind() -> None:

@@ -1,0 +1,39 @@
+"""The corpora of a store as a list."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+from app.views.icons import icon
+from app.views.markup import attributes, delete_dialog
+
+
+class CorpusFacts(NamedTuple):
+    """A corpus: its number, name, sizes, and what its reader had to say."""
+
+    number: int
+    name: str
+    documents: int
+    words: int
+    classes: int
+    notes: Sequence[str]
+
+
+def corpus_list(rows: Sequence[CorpusFacts]) -> str:
+    """Every corpus as a row, the newest first; nothing where there is none."""
+    if not rows:
+        return ""
+    listed = "".join(map(_row, sorted(rows, key=lambda row: -row.number)))
+    return f'<section class="tp-corpora"><h2>In this store</h2><ul aria-label="Corpora">{listed}</ul></section>'
+
+
+def _row(row: CorpusFacts) -> str:
+    classes = f", {row.classes:,} classes" if row.classes else ""
+    notes = "".join(f'<div class="tp-dim">{escape(note[:1].upper() + note[1:])}.</div>' for note in row.notes)
+    delete = attributes(data_open=f"delete-{row.number}", title="Delete", aria_label=f"delete corpus {row.number}")
+    return (
+        f'<li{attributes(data_key=row.number)}><div><b>{escape(row.name)}</b> <span class="tp-dim">{row.documents:,} '
+        f"documents, {row.words:,} words{classes}</span>{notes}</div>"
+        f'<button class="tp-icon-button tp-danger"{delete}>{icon("trash")}</button>'
+        f"{delete_dialog('corpus', row.number, row.name, 'The files it was made of stay where they are.')}</li>"
+    )
