@@ -108,7 +108,7 @@ class Actions:
         sent = self.uploads.hand_over(token)
         if sent is None:
             raise OptionError("no file has come yet; choose the files again")
-        return Import(self.url, sent, options, self.feed.look)
+        return Import(self._writing().url, sent, options, self.feed.look)
 
     def delete_corpus(self, number: int) -> None:
         """Delete a corpus; refused while there are runs on it."""

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from app.ingest import files
+from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
 from app.ingest.importing import read
 from app.ingest.options import ImportOptions
 from app.ingest.recount import Recount, Rules
 from app.ingest.source import Array, CountSource
 
-WHOLE = ("", ".txt", ".md", ".rst", ".log")  # a file of these endings is one text, not one document a line
+WHOLE = ("", *KINDS)  # a file of these endings is one text, not one document a line
 _TITLE = 80
 MOST = 20_000  # documents placed in one go
 
@@ -36,7 +37,7 @@ def from_text(text: str, rules: Rules, title: str = "") -> Given:
 
 
 def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
-    """The documents of a file or folder, ``-`` for standard input; a plain text is one document.
+    """The documents of a file or folder, ``-`` for standard input; a text, page or office file is one document.
 
     Raises
     ------
@@ -63,7 +64,9 @@ def _text(path: Path, encoding: str) -> str:
     with files.opened(path) as stream:
         raw = stream.read()
     try:
-        return raw.decode(encoding).removeprefix("\ufeff")
+        return contents(Path(path.name.removesuffix(".gz")), raw, encoding)[1]
+    except Unreadable as error:
+        raise IngestError(path, str(error)) from None
     except UnicodeDecodeError as error:
         cause = f"is not {encoding.upper()} at byte {error.start + 1:,}; name its encoding with --encoding"
         raise IngestError(path, cause) from None

@@ -5,6 +5,7 @@ when nobody listens any more: a server that ends does not cut an import short.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -149,6 +150,7 @@ def main() -> int:
     else:
         tell(_END, {"corpus": row.number})
     finally:
+        os.chdir(Path(order["folder"]).parent)  # Windows removes no folder that somebody works in
         shutil.rmtree(order["folder"], ignore_errors=True)
     return 0
 

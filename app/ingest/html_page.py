@@ -3,14 +3,11 @@
 import re
 from html.parser import HTMLParser
 
+KINDS = (".html", ".htm")
+
 _UNSEEN = frozenset({"script", "style", "template", "noscript"})
 _RUNS_ON = re.compile("a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u")
 _GAP = re.compile(r"\s*\n\s*")
-
-
-def is_page(suffix: str) -> bool:
-    """Whether files with this ending are pages."""
-    return suffix.lower() in (".html", ".htm")
 
 
 def readable(page: str) -> tuple[str, str]:

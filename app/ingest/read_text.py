@@ -7,15 +7,14 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from app.ingest import fields, files
+from app.ingest import fields, files, office
+from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
-from app.ingest.html_page import is_page, readable
 from app.ingest.options import ImportOptions
 from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
 NAME = "text"
-DESCRIPTION = "texts: a folder or zip of .txt, .md or .html files, one document each; the sub-folder is the label"
-KINDS = (".txt", ".text", ".md", ".rst", ".log", ".html", ".htm")
+DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .docx or other texts, each a document; the sub-folder is the label"
 
 _TITLE_LENGTH = 100
 _LARGEST = 1 << 28  # bytes of one document; more is a mistake, or a zip made to fill the memory
@@ -49,50 +48,68 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         notes.append(f"left out what is not read as text: {others}; save such documents as .txt")
     top = _shared_folders(ordered)
     shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
+    extracted = _Extracted()
     return TextSource(
         where=str(path),
-        documents=lambda: _documents(path, shuffled, top, options.encoding, notes),
+        documents=lambda: _documents(path, shuffled, top, options.encoding, notes, extracted),
         notes=notes,
     )
 
 
 def _documents(
-    path: Path, names: list[PurePosixPath], top: int, encoding: str, notes: list[str]
+    path: Path, names: list[PurePosixPath], top: int, encoding: str, notes: list[str], extracted: "_Extracted"
 ) -> Iterator[TextDocument]:
     strange: list[str] = []
+    unread: list[str] = []
     for name, raw in _contents(path, names):
         inside = PurePosixPath(*name.parts[top:])
         try:
-            text = raw.decode(encoding).removeprefix("\ufeff")
+            yield _document(*extracted(name, raw, encoding), inside)
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             strange.append(f"{inside} is not {encoding.upper()} (line {line}, byte {error.start + 1})")
-            text = raw.decode("latin-1")
-        yield _document(text, inside)
-    _note(strange, notes)
+            yield _document(*contents(name, raw, "latin-1"), inside)
+        except Unreadable as error:
+            unread.append(f"{inside} {error}")
+    _note(strange, "read as Latin-1", notes)
+    _note(unread, "left out", notes)
 
 
-def _note(strange: list[str], notes: list[str]) -> None:
+class _Extracted:
+    """Documents are read twice, and the texts of some take long to find: those are remembered, packed."""
+
+    def __init__(self) -> None:
+        self._known: dict[PurePosixPath, tuple[str, bytes]] = {}
+
+    def __call__(self, name: PurePosixPath, raw: bytes, encoding: str) -> tuple[str, str]:
+        """As :func:`app.ingest.document.contents`."""
+        if name.suffix.lower() not in office.READERS:
+            return contents(name, raw, encoding)
+        if name not in self._known:
+            title, text = contents(name, raw, encoding)
+            self._known[name] = title, zlib.compress(text.encode("utf-8", "replace"), 1)
+        title, packed = self._known[name]
+        return title, zlib.decompress(packed).decode()
+
+
+def _note(strange: list[str], therefore: str, notes: list[str]) -> None:
     if not strange:
         return
     more = f" and {len(strange) - _NOTED:,} more files" if len(strange) > _NOTED else ""
-    note = f"{'; '.join(strange[:_NOTED])}{more}: read as Latin-1"
+    note = f"{'; '.join(strange[:_NOTED])}{more}: {therefore}"
     if note not in notes:  # documents are read twice
         notes.append(note)
 
 
-def _document(text: str, inside: PurePosixPath) -> TextDocument:
-    """Title = first line, or that of a page; folders are the label, ``train`` and ``test`` above them the split."""
+def _document(title: str, text: str, inside: PurePosixPath) -> TextDocument:
+    """Its title or first line; folders are the label, ``train`` and ``test`` above them the split."""
     folders = list(inside.parts[:-1])
     part = fields.PARTS.get(folders[0].lower()) if folders else None
     if part == LEFT_OUT:
         part = None
     if part is not None:
         folders = folders[1:]
-    first = ""
-    if is_page(inside.suffix):
-        first, text = readable(text)
-    first = first or next((line.strip() for line in text.splitlines() if line.strip()), "")
+    first = title or next((line.strip() for line in text.splitlines() if line.strip()), "")
     title = first if len(first) <= _TITLE_LENGTH else first[: _TITLE_LENGTH - 1] + "…"
     return TextDocument(text, title or str(inside), "/".join(folders) or None, part, {"file": str(inside)})
 

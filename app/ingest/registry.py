@@ -11,6 +11,7 @@ from typing import Protocol, cast
 
 from app import ingest
 from app.ingest import files
+from app.ingest.document import KINDS
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Source
@@ -58,7 +59,7 @@ def choose(path: Path, name: str | None) -> Reader:
     fitting = [reader for reader in every if reader.recognises(path)]
     particular = [reader for reader in fitting if reader.NAME not in _CATCH_ALL] or fitting
     if not particular:
-        raise IngestError(path, f"{_unknown(path)}; save documents as .txt, or name a format with --format: {names}")
+        raise IngestError(path, f"{_unknown(path)}, or name a format with --format: {names}")
     if len(particular) > 1:
         choices = " or ".join(reader.NAME for reader in particular)
         raise IngestError(path, f"can be read as {choices}; say which with --format, or give one file of it")
@@ -66,6 +67,8 @@ def choose(path: Path, name: str | None) -> Reader:
 
 
 def _unknown(path: Path) -> str:
-    """That a path is of no format that is recognised, and what a folder holds."""
+    """That a path is of no format that is recognised, what a folder holds, and what one may do."""
+    if not path.is_dir() and path.suffix.lower() in KINDS:
+        return "is one document, and a corpus has many: import the folder it is in"
     held = files.kinds(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else ""
-    return "is not of a format that is recognised" + (f" (it holds {held})" if held else "")
+    return "is not of a format that is recognised" + (f" (it holds {held})" if held else "") + ": save texts as .txt"

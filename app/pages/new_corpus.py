@@ -15,8 +15,7 @@ from app.views.form import Field
 from store import corpora
 
 FIRST = ("name", "stop_words", "max_words")  # options that are not folded
-_LEFT = ("vocabulary",)  # a file of this machine: for the command line
-_LABELS = {
+_LABELS = {  # of all options but the vocabulary, which is a file beside the counts here
     "name": "Name",
     "stop_words": "Stop words",
     "max_words": "Words at most (max_words)",
@@ -60,13 +59,12 @@ class NewCorpusForm:
         self._sending = Sending()
         self._before = 0  # files that came before those on their way
         self._typed: dict[str, str] = {}
-        self._error = ""
         self._import: Import | None = None
         self._standing = Standing()
         self._corpus = ""
 
     def refresh(self) -> None:
-        """Draw; with a folder for files when there is none yet."""
+        """Draw, with a place for files to be sent to, and read again what is in the store."""
         if not self._token and self._import is None:
             self._token = self._context.actions.uploads.begin()
         self._draw()
@@ -123,19 +121,18 @@ class NewCorpusForm:
 
     def _again(self) -> None:
         self.close()
-        self._sending, self._before, self._error, self._import, self._corpus = Sending(), 0, "", None, ""
-        self._standing = Standing()
+        self._sending, self._before, self._import = Sending(), 0, None
+        self._standing, self._corpus = Standing(), ""
         self._typed.pop("name", None)
 
     def _remember(self, texts: dict[object, object]) -> None:
         self._typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in options.HELP}
-        self._error = ""
 
     # -------------------------------------------------------------- making
 
     def _make(self) -> None:
         wanted, errors = self._options()
-        if wanted is None or errors or not self._sending.sent or self._sending.busy or self._import is not None:
+        if wanted is None or errors or not self._sending.sent or self._sending.busy or not self._token:
             self._draw()
             return
         token, self._token = self._token, ""
@@ -185,7 +182,7 @@ class NewCorpusForm:
             self.board.html = page(making(Made(now.words, now.share, now.notes, now.error, self._corpus)))
             return
         _, errors = self._options()
-        fields = [self._field(name, errors.get(name, "")) for name in _LABELS if name not in _LEFT]
+        fields = [self._field(name, errors.get(name, "")) for name in _LABELS]
         wanted = corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,

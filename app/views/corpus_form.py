@@ -9,7 +9,7 @@ from app.views.icons import icon
 from app.views.markup import attributes, element
 
 FORMATS = (
-    ("a folder or .zip of .txt, .md, .html", "sub-folders become labels"),
+    ("a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt", "sub-folders become labels"),
     (".csv, .tsv, .jsonl", "also gzipped; one document a row"),
     ("UCI bag-of-words", "docword.*.txt with its vocabulary"),
     ("LDA-C, svmlight, MatrixMarket", "counts"),

@@ -21,7 +21,7 @@ def sent(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     inside = tmp_path / "sent" / "documents"
     inside.mkdir(parents=True)
-    for name, text in (("a.txt", "apple pear"), ("b.txt", "apple fig"), ("c.pdf", "?")):
+    for name, text in (("a.txt", "apple pear"), ("b.txt", "apple fig"), ("c.doc", "?")):
         (inside / name).write_text(text)
     return Sent(inside, tmp_path / "sent")
 
@@ -42,7 +42,7 @@ def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
     row = corpora.get(db, standing.corpus)
     assert (row.name, row.documents, row.words) == ("fruit", 2, 3)
     assert row.source == "documents"
-    assert standing.notes == ("left out what is not read as text: 1 .pdf; save such documents as .txt",)
+    assert standing.notes == ("left out what is not read as text: 1 .doc; save such documents as .txt",)
     assert any(said.startswith("Storing documents") for said in words)
     assert not sent.folder.exists()
     assert told == [True]
@@ -74,6 +74,7 @@ def test_an_import_goes_on_when_nobody_listens_any_more(db, sent, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(order)))
     monkeypatch.setattr("sys.stdout", Gone())
     monkeypatch.setenv("TOPIARY_STORE", db.url)
+    monkeypatch.chdir(sent.path.parent)
     assert importer.main() == 0
     assert [row.documents for row in corpora.every(db)] == [2]
     assert not sent.folder.exists()

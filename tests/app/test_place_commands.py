@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from office_samples import docx
 from placing_samples import NAMES, plain_model, plant
 
 from app import cli
@@ -42,6 +43,18 @@ def test_a_text_is_placed_by_its_words(store, tmp_path, capsys):
     assert [topic["id"] for topic in fact["paths"][0]["topics"]] == ["L2:1", "L1:1"]
     assert fact["labels"][0]["label"] == "gardens"
     assert sum(label["probability"] for label in fact["labels"]) == pytest.approx(1.0)
+
+
+def test_a_page_and_an_office_file_are_one_document_each(store, tmp_path, capsys):
+    """And none of the rose of the script counts."""
+    (tmp_path / "a.html").write_text("<p>rose rocket</p><script>rose</script>", encoding="utf-8")
+    (tmp_path / "a.docx").write_bytes(docx([["rose rocket"]]))
+    for name in ("a.html", "a.docx"):
+        (fact,) = told(capsys, "infer", "1", str(tmp_path / name), "--store", store)["documents"]
+        assert (fact["title"], fact["tokens"], fact["known"]) == (name, 2, 2)
+    (tmp_path / "b.docx").write_text("no zip", encoding="utf-8")
+    assert cli.main(["infer", "1", str(tmp_path / "b.docx"), "--store", store]) == 2
+    assert "b.docx: is damaged, or of another program" in capsys.readouterr().err
 
 
 def test_a_placed_text_names_its_topics_by_their_titles(store, tmp_path, capsys):

@@ -181,7 +181,7 @@ _WORDS = "a\nb\nc\n"
 _SIZES = "%%MatrixMarket matrix coordinate integer general\n"
 
 BROKEN = [
-    Broken("text", lambda folder: write(folder / "empty" / "readme.pdf", "no text").parent, None, "no texts"),
+    Broken("text", lambda folder: write(folder / "empty" / "readme.doc", "no text").parent, None, "no texts"),
     Broken("text", _file("bad.zip", b"PK\x03\x04 not a zip"), None, "zip"),
     Broken("text", lambda folder: write(folder / "blank" / "0.txt", "").parent, None, "no words"),
     Broken("csv", _file("a.csv", "id,text\n1,pear\n2,apple,3\n"), 3, "3 columns"),

@@ -150,12 +150,12 @@ def test_a_text_that_is_not_utf8_is_read_as_latin1_with_a_note(tmp_path: Path, d
 
 def test_texts_of_all_kinds_are_read_and_the_others_are_told(tmp_path: Path, db: Database) -> None:
     folder = tmp_path / "texts"
-    for name in ("a.TXT", "b.md", "c.html", ".hidden/d.txt", "old/e.pdf", "old/f.PDF", "LICENSE"):
+    for name in ("a.TXT", "b.md", "c.html", ".hidden/d.txt", "old/e.doc", "old/f.DOC", "LICENSE"):
         write(folder / name, "apple pear")
     for path in (folder, zipped_as(folder, tmp_path / "packed.zip")):
         row = import_path(db, path, ImportOptions(test_share=0, **ALL))
         assert row.documents == 3
-        notes = ["left out what is not read as text: 2 .pdf, 1 without ending; save such documents as .txt"]
+        notes = ["left out what is not read as text: 2 .doc, 1 without ending; save such documents as .txt"]
         assert row.meta["notes"] == notes
 
 
@@ -178,9 +178,9 @@ def test_of_a_page_the_title_and_what_one_reads_is_kept(tmp_path: Path, db: Data
 
 
 def test_a_folder_that_no_reader_knows_is_refused_with_what_it_holds(tmp_path: Path, db: Database) -> None:
-    for name in ("a.pdf", "b.pdf", "c.docx"):
+    for name in ("a.doc", "b.doc", "c.xls"):
         write(tmp_path / "office" / name, "?")
-    with pytest.raises(IngestError, match=r"\(it holds 2 \.pdf, 1 \.docx\); save documents as \.txt"):
+    with pytest.raises(IngestError, match=r"\(it holds 2 \.doc, 1 \.xls\): save texts as \.txt"):
         import_path(db, tmp_path / "office")
 
 

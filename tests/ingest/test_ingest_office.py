@@ -1,0 +1,78 @@
+"""PDF, Word and OpenDocument files: their titles and texts, and why one cannot be read."""
+
+from pathlib import Path
+
+import office_samples as made
+import pytest
+from ingest_samples import write
+
+from app.ingest import office
+from app.ingest.errors import IngestError
+from app.ingest.importing import import_path
+from app.ingest.options import ImportOptions
+from store import corpora
+from store.database import Database
+
+
+def test_a_pdf_gives_its_title_and_lines_and_whole_words() -> None:
+    title, text = office.pdf(made.pdf(["Rain and infor-", "mation fell on", "the well-known town."], "Weather  report"))
+    assert title == "Weather report"
+    assert text.split() == ["Rain", "and", "information", "fell", "on", "the", "well-known", "town."]
+
+
+@pytest.mark.parametrize(("title", "told"), [("Untitled", ""), ("", ""), ("Microsoft Word - rain.doc", "rain.doc")])
+def test_a_title_that_a_program_made_up_is_none(title: str, told: str) -> None:
+    assert office.pdf(made.pdf(["rain"], title))[0] == told
+
+
+def test_a_word_document_gives_a_line_for_each_paragraph() -> None:
+    raw = made.docx([["Rain ", "fell", "\t", "here."], [], ["All day &amp; night."]], "A  day")
+    assert office.docx(raw) == ("A day", "Rain fell\there.\n\nAll day & night.")
+    assert office.docx(made.docx([["rain"]])) == ("", "rain")
+
+
+def test_an_open_document_gives_headings_and_paragraphs() -> None:
+    assert office.odt(made.odt("Rain", "It <b>fell</b>.", "A day")) == ("A day", "Rain\nIt fell.")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "raw", "why"),
+    [
+        (".pdf", made.locked_pdf(), "is encrypted"),
+        (".pdf", made.pdf([]), "has no text, only pictures of it"),
+        (".pdf", made.pdf(["rain"])[:200], "is no sound PDF"),
+        (".pdf", b"", "is no sound PDF"),
+        (".docx", b"PK no zip", "is damaged, or of another program"),
+        (".docx", made.odt("a", "b", "c"), "is damaged, or of another program"),
+        (".docx", made.docx([["<b>"]]), "is damaged, or of another program"),
+        (".odt", made.docx([["rain"]]), "is damaged, or of another program"),
+    ],
+)
+def test_what_cannot_be_read_says_why(suffix: str, raw: bytes, why: str) -> None:
+    with pytest.raises(office.Unreadable, match=why):
+        office.READERS[suffix](raw)
+
+
+def test_a_document_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(office, "_LARGEST", 1000)
+    with pytest.raises(office.Unreadable, match="holds more than"):
+        office.docx(made.docx([["rain " * 1000]]))
+
+
+def test_a_folder_of_office_files_becomes_a_corpus_and_the_unreadable_are_told(tmp_path: Path, db: Database) -> None:
+    folder = tmp_path / "reports"
+    write(folder / "a.pdf", made.pdf(["rain storm"], "First"))
+    write(folder / "b.DOCX", made.docx([["rain sun"]], "Second"))
+    write(folder / "c.odt", made.odt("storm", "sun", "Third"))
+    write(folder / "d.txt", "sun storm")
+    write(folder / "e.pdf", made.locked_pdf())
+    row = import_path(db, folder, ImportOptions(test_share=0, min_df=1, max_df=1.0))
+    titles = {document.title for document in corpora.documents(db, row.number, range(4))}
+    assert titles == {"First", "Second", "Third", "sun storm"}
+    assert sorted(corpora.vocabulary(db, row.number)) == ["rain", "storm", "sun"]
+    assert row.meta["notes"] == ["e.pdf is encrypted: left out"]
+
+
+def test_one_document_alone_is_no_corpus(tmp_path: Path, db: Database) -> None:
+    with pytest.raises(IngestError, match="is one document, and a corpus has many: import the folder it is in"):
+        import_path(db, write(tmp_path / "a.pdf", made.pdf(["rain"])))

@@ -1,0 +1,64 @@
+"""Small PDF, Word and OpenDocument files, written by hand."""
+
+import io
+import zipfile
+from collections.abc import Sequence
+
+from pypdf import PdfReader, PdfWriter
+
+_W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+_T = 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+_DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
+
+
+def pdf(lines: Sequence[str], title: str = "") -> bytes:
+    """A PDF of one page."""
+    drawn = "BT /F1 12 Tf 72 720 Td 14 TL " + " ".join(f"({line}) Tj T*" for line in lines) + " ET"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        "/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream",
+        f"<< /Title ({title}) >>",
+    ]
+    made, places = "%PDF-1.4\n", []
+    for number, each in enumerate(objects, 1):
+        places.append(len(made))
+        made += f"{number} 0 obj\n{each}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    end = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R /Info 5 0 R >>\nstartxref\n{len(made)}\n%%EOF\n"
+    return f"{made}xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{end}".encode("latin-1")
+
+
+def locked_pdf() -> bytes:
+    """A PDF that wants a password."""
+    writer, out = PdfWriter(), io.BytesIO()
+    writer.append(PdfReader(io.BytesIO(pdf(["secret"]))))
+    writer.encrypt("password", algorithm="RC4-128")
+    writer.write(out)
+    return out.getvalue()
+
+
+def docx(paragraphs: Sequence[Sequence[str]], title: str | None = None) -> bytes:
+    """A Word document; a paragraph is its pieces, "\\t" among them a tab."""
+    piece = lambda text: "<w:tab/>" if text == "\t" else f"<w:t>{text}</w:t>"  # noqa: E731
+    body = "".join(f"<w:p><w:r>{''.join(map(piece, pieces))}</w:r></w:p>" for pieces in paragraphs)
+    parts = {"word/document.xml": f"<w:document {_W}><w:body>{body}</w:body></w:document>"}
+    if title is not None:
+        parts["docProps/core.xml"] = f"<about {_DC}><dc:title>{title}</dc:title></about>"
+    return _packed(parts)
+
+
+def odt(heading: str, paragraph: str, title: str) -> bytes:
+    """An OpenDocument text."""
+    body = f"<body {_T}><text:h>{heading}</text:h><text:p>{paragraph}</text:p></body>"
+    return _packed({"content.xml": body, "meta.xml": f"<about {_DC}><dc:title>{title}</dc:title></about>"})
+
+
+def _packed(parts: dict[str, str]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return out.getvalue()
