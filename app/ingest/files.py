@@ -101,7 +101,7 @@ def count_lines(path: Path) -> int:
     return total
 
 
-def stem(path: Path) -> str:
+def stem(path: PurePath) -> str:
     """The name of a file without its endings: ``docword.kos.txt.gz`` -> ``docword.kos``.
 
     >>> stem(Path("a/train.mtx.gz")), stem(Path("b/20.news"))

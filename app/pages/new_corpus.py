@@ -1,14 +1,15 @@
 """Add documents: files come from the browser, a process of its own makes a corpus of them."""
 
 from functools import partial
+from pathlib import PurePath
 from typing import Any
 
 from app.board import Board, Message
 from app.importer import Import, Standing
-from app.ingest import options, registry
+from app.ingest import files, options, registry
 from app.ingest.options import ImportOptions, OptionError
 from app.session import Context
-from app.uploads import ADDRESS
+from app.uploads import ADDRESS, SEVERAL
 from app.views.corpus_form import Made, Sending, corpus_form, making, page
 from app.views.corpus_list import CorpusFacts, corpus_list
 from app.views.form import Field
@@ -101,7 +102,7 @@ class NewCorpusForm:
             case {"do": "sent", "of": int(of), "name": str(name)}:
                 self._before += of
                 self._sending = Sending(self._before)
-                self._typed["name"] = self._typed.get("name") or name[:200]
+                self._typed["name"] = self._typed.get("name") or files.stem(PurePath(name or SEVERAL))[:200]
                 self._draw()
             case {"do": "not-sent", "value": str(said)}:
                 self._sending = Sending(self._before, error=said[:300])

@@ -81,7 +81,7 @@ def corpus_form(
 
 def making(made: Made) -> str:
     """The import on its way, and what came of it."""
-    notes = "".join(f"<li>{escape(note[:1].upper() + note[1:])}.</li>" for note in made.notes)
+    notes = "".join(f"<li>Note: {escape(note)}.</li>" for note in made.notes)
     told = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
     again = '<button class="tp-button" data-do="again">Add other documents</button>'
     if made.error:

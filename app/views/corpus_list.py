@@ -29,7 +29,7 @@ def corpus_list(rows: Sequence[CorpusFacts]) -> str:
 
 def _row(row: CorpusFacts) -> str:
     classes = f", {row.classes:,} classes" if row.classes else ""
-    notes = "".join(f'<div class="tp-dim">{escape(note[:1].upper() + note[1:])}.</div>' for note in row.notes)
+    notes = "".join(f'<div class="tp-dim">Note: {escape(note)}.</div>' for note in row.notes)
     delete = attributes(data_open=f"delete-{row.number}", title="Delete", aria_label=f"delete corpus {row.number}")
     return (
         f'<li{attributes(data_key=row.number)}><div><b>{escape(row.name)}</b> <span class="tp-dim">{row.documents:,} '

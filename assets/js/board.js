@@ -199,7 +199,8 @@ export function render({model, view}) {
     tell("sending", area, {sent: 0, of})
     try {
       await put(area.dataset.upload, files, (sent) => tell("sending", area, {sent, of}))
-      tell("sent", area, {of, name: files[0].path.split("/")[0].replace(/\.gz$/, "").replace(/\.[^.]*$/, "")})
+      const tops = new Set(files.map(({path}) => path.split("/")[0]))
+      tell("sent", area, {of, name: tops.size > 1 ? "" : [...tops][0]})
     } catch (error) { tell("not-sent", area, {value: String(error.message)}) }
   }
   const over = (event) => event.target.closest?.("[data-upload]")

@@ -31,7 +31,7 @@ def test_a_folder_chosen_in_an_empty_store_becomes_a_corpus_and_a_run_can_read_i
     assert page.get_by_label("Name", exact=True).input_value() == "letters"
     make.click()
     page.get_by_text("letters: 13 documents (12 to train on), 10 words").wait_for()
-    page.get_by_text("Left out what is not read as text: 1 .doc").wait_for()
+    page.get_by_text("Note: left out what is not read as text: 1 .doc").wait_for()
     page.get_by_role("button", name="New run on it").click()
     page.get_by_role("heading", name="New run").wait_for()
     chosen = page.get_by_label("Corpus").evaluate("choice => choice.selectedOptions[0].text")

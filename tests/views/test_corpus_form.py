@@ -96,13 +96,14 @@ def test_nothing_can_be_made_before_files_are_here() -> None:
     assert page.ready
 
 
-def test_the_name_is_that_of_the_folder_unless_somebody_gave_one() -> None:
-    first, second = Page(), Page()
-    first.send()
-    assert 'value="letters"' in first.html
-    second.hear("typed", form=second.fields() | {"name": "my letters"})
-    second.hear("sent", of=1, name="letters")
-    assert 'value="my letters"' in second.html
+@pytest.mark.parametrize(("top", "name"), [("letters", "letters"), ("reviews.csv.gz", "reviews"), ("", "documents")])
+def test_the_name_is_that_of_what_was_sent_unless_somebody_gave_one(top: str, name: str) -> None:
+    nameless, named = Page(), Page()
+    nameless.hear("sent", of=3, name=top)
+    assert f'value="{name}"' in nameless.html
+    named.hear("typed", form=named.fields() | {"name": "my letters"})
+    named.hear("sent", of=3, name=top)
+    assert 'value="my letters"' in named.html
 
 
 def test_what_cannot_be_read_is_said_beside_its_field_and_nothing_is_made() -> None:
