@@ -244,8 +244,8 @@ class Documents:
                 self._draft = text
             case {"do": "place", "form": {"text": str(text)}}:
                 self._take(text, "")
-            case {"do": "file", "value": str(text), "file": str(name)}:
-                self._take_file(text, name, message.get("size"))
+            case {"do": "file", "value": str(packed), "file": str(name)}:
+                self._take_file(packed, name, message.get("size"))
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._show(int(number))
             case {"do": "any"}:
@@ -283,13 +283,11 @@ class Documents:
         else:
             self._choose()
 
-    def _take_file(self, text: str, name: str, size: object) -> None:
-        if not text and isinstance(size, int) and size > 0:
-            self._context.tell(f"{excerpt(name, 60)} is larger than 2 MB; use topiary infer for such files.", "warning")
-        elif "\0" in text:
-            self._context.tell(f"{excerpt(name, 60)} is not a text file; save it as plain text first.", "warning")
+    def _take_file(self, packed: str, name: str, size: object) -> None:
+        if not packed and isinstance(size, int) and size > 0:
+            self._context.tell(f"{excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.", "warning")
         else:
-            self._take(text, name)
+            self._context.later(partial(reading.text_of, packed, name), partial(self._take, title=name))
 
     def _find(self, text: str) -> None:
         self._search = form.Search(text)

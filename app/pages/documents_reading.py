@@ -1,6 +1,8 @@
 """What the documents page computes off the session's thread: placing, searching, comparing."""
 
+import base64
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +10,7 @@ import numpy as np
 from app.feed import TROUBLE
 from app.frame import Frame
 from app.given import from_text
+from app.ingest.document import Unreadable, contents
 from app.neighbours import Neighbourhood
 from app.placing import Placed, Placer, find_snapshot, must_compile
 from app.session import Context
@@ -22,6 +25,25 @@ from store.corpora import Document
 PATHS = 8  # shown of a document
 FOUND = 8  # documents of a search
 NEAREST = 8
+
+
+def text_of(packed: str, name: str) -> str:
+    """The text of a file that came in base64.
+
+    Raises
+    ------
+    ValueError
+        When it is no text, or cannot be read.
+    """
+    raw, path, short = base64.b64decode(packed), PurePath(name), excerpt(name, 60)
+    try:
+        return contents(path, raw, "utf-8")[1]
+    except Unreadable as error:
+        raise ValueError(f"{short} {error}.") from None
+    except UnicodeDecodeError:
+        if 0 in raw:
+            raise ValueError(f"{short} is not a text file; save it as plain text first.") from None
+        return contents(path, raw, "latin-1")[1]
 
 
 class Wanted(NamedTuple):

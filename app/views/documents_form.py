@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from app.ingest.document import KINDS
 from app.views.icons import icon
 from app.views.markup import element
 from app.views.nearby import Act, Nearby, document_list
@@ -86,7 +87,7 @@ def _text(text: str) -> str:
         f'aria-describedby="dc-help">{escape(text)}</textarea>'
         f'<div class="dc-row"><button type="submit" class="tp-button tp-strong">{icon("page")}Place</button>'
         '<label class="tp-button tp-file">Choose a file<input type="file" data-file="file" '
-        'accept=".txt,.md,.rst,.log,.html,text/plain" aria-label="Choose a text file"></label>'
+        f'accept="{",".join(KINDS)},text/plain" aria-label="Choose a text file"></label>'
         '<span class="tp-dim" id="dc-help">Read as the corpus was; it stays on this machine.</span></div></form>'
     )
 

@@ -4,7 +4,7 @@
 //   data-change="name"  the same when an input changes; data-input="name" while typing
 //   data-edit="name"    double-click, F2 or Enter turns the text into an input; the server hears its value
 //   data-open="id", data-close   show and close a <dialog>
-//   data-file="name"    on an input for files: the server hears the text of the chosen file and its name
+//   data-file="name"    on an input for files: the server hears its bytes in base64, and its name
 //   data-upload="address"  files and folders that are dropped on it, or chosen by inputs in it, are put there, one by
 //                       one; the server hears {do: "sending", sent, of}, and {do: "sent", of, name} or "not-sent"
 //   data-copy           copies the address of the page
@@ -23,7 +23,7 @@ function same(a, b) {
     (a.dataset?.key ?? "") === (b.dataset?.key ?? "")
 }
 
-const LARGEST = 2_000_000 // bytes of a file handed over
+const LARGEST = 8_000_000 // bytes of a file handed over
 const OWN = new Set(["open"]) // attributes the visitor changes
 
 function merge_attributes(old, next) {
@@ -189,7 +189,9 @@ export function render({model, view}) {
     const file = input.files[0]
     if (!file) { return }
     const hand = (value) => tell(input.dataset.file, input, {value, file: file.name, size: file.size})
-    if (file.size > LARGEST) { hand("") } else { file.text().then(hand) }
+    const reader = new FileReader()
+    reader.onload = () => hand(reader.result.split(",")[1] ?? "")
+    if (file.size > LARGEST) { hand("") } else { reader.readAsDataURL(file) }
     input.value = "" // so that the same file can be chosen again
   }
   const upload = async (area, found) => {

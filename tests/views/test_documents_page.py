@@ -1,11 +1,13 @@
 """The documents page without a browser: what is given is placed, the link holds the view, the text stays here."""
 
+import base64
 import re
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from office_samples import pdf
 from page_sessions import PageSession
 from placing_samples import DOCUMENTS, NASTY, SUBJECTS, arrays, plain_model, plant
 
@@ -29,6 +31,9 @@ class Session(PageSession):
     def hear(self, do: str, **more: Any) -> "Session":
         self.page._hear({"do": do, **more})
         return self
+
+    def choose(self, name: str, raw: bytes) -> "Session":
+        return self.hear("file", value=base64.b64encode(raw).decode(), file=name, size=len(raw))
 
     def give(self, text: str) -> "Session":
         return self.hear("place", form={"text": text})
@@ -139,12 +144,24 @@ def test_any_document_is_one_of_the_corpus(session: Session) -> None:
 
 
 def test_a_file_is_placed_under_its_name_and_a_large_or_binary_one_is_refused(session: Session) -> None:
-    session.hear("file", value="goal and season", file="letter.txt", size=15).work()
+    session.choose("letter.txt", b"goal and season").work()
     assert "letter.txt" in session.answer
     session.hear("file", value="", file="large.txt", size=9_000_000)
-    session.hear("file", value="a\0b", file="picture.png", size=3)
-    assert ["larger than 2 MB" in session.told[0], "not a text file" in session.told[1]] == [True, True]
+    assert "large.txt is larger than 8 MB" in session.told[0]
+    with pytest.raises(ValueError, match=r"picture\.png is not a text file"):
+        session.choose("picture.png", b"\xff\0\xfe").work()
     assert session.marked() == {"goal", "season"}
+
+
+def test_an_office_file_a_page_and_an_old_text_are_placed_by_their_words(session: Session) -> None:
+    session.choose("report.pdf", pdf(["rose and hedge"])).work()
+    assert session.marked() == {"rose", "hedge"}
+    session.choose("page.html", b"<style>rose</style><p>goal").work()
+    assert session.marked() == {"goal"}
+    session.choose("old.txt", "caf\xe9 season".encode("latin-1")).work()
+    assert session.marked() == {"season"}
+    with pytest.raises(ValueError, match=r"cut\.pdf is no sound PDF"):
+        session.choose("cut.pdf", b"%PDF-1.4 cut").work()
 
 
 def test_a_document_that_does_not_exist_is_answered_with_a_sentence(db: Database) -> None:
