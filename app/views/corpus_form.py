@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from app.views.form import Field, rows
+from app.views.form import Field, asking, fields, fold, sheet, trouble
 from app.views.icons import icon
 from app.views.markup import attributes, element
 
@@ -43,7 +43,7 @@ class Made(NamedTuple):
 def corpus_form(
     address: str,
     sending: Sending,
-    fields: Sequence[Field],
+    first: Sequence[Field],
     more: Sequence[Field],
     error: str,
     *,
@@ -56,27 +56,16 @@ def corpus_form(
     address : str
         Where the browser puts the files.
     sending : Sending
-    fields, more : sequences of Field
+    first, more : sequences of Field
         How documents are read; those of ``more`` are folded.
     error : str
         A sentence, or empty.
     ready : bool
         Whether it may be sent.
     """
-    folded = (
-        f'<details class="tp-fold"{attributes(data_key="more", open=any(field.error for field in more))}>'
-        f'<summary>How files are read <span class="tp-dim">{len(more)} more; defaults are good ones</span></summary>'
-        f'<div class="tp-fields">{rows(more)}</div></details>'
-    )
-    add = element("button", "Make a corpus", type="submit", class_="tp-button tp-strong", disabled=not ready)
-    return (
-        f'<form class="tp-form" data-do="make" data-input="typed" data-change="typed" novalidate>'
-        f"<fieldset><legend>The documents</legend>{_zone(address, sending)}</fieldset>"
-        f'<fieldset><legend>The corpus</legend><div class="tp-fields">{rows(fields)}</div>{folded}</fieldset>'
-        f"{_trouble(error)}"
-        '<div class="tp-form-acts"><button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
-        f"{add}</div></form>"
-    )
+    read = fields(first) + fold("How files are read", "the defaults are good ones", more)
+    parts = (("The documents", _zone(address, sending)), ("The corpus", read))
+    return asking("make", parts, error, "Make a corpus", ready=ready)
 
 
 def making(made: Made) -> str:
@@ -85,7 +74,7 @@ def making(made: Made) -> str:
     told = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
     again = '<button class="tp-button" data-do="again">Add other documents</button>'
     if made.error:
-        inside = f"<h3>Nothing was stored</h3>{_trouble(made.error)}{told}"
+        inside = f"<h3>Nothing was stored</h3>{trouble(made.error)}{told}"
         acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
     elif made.corpus:
         inside = f"<h3>{escape(made.corpus)}</h3>{told or '<p>Ready to be read by a model.</p>'}"
@@ -106,10 +95,7 @@ def formats() -> str:
 
 def page(*parts: str) -> str:
     """The page that these are parts of."""
-    return (
-        '<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>Add documents</h1>'
-        f'<p class="tp-dim">They stay on this machine.</p></div></div>{"".join(parts)}</div>'
-    )
+    return sheet(("Add documents", "They stay on this machine."), *parts)
 
 
 def _zone(address: str, sending: Sending) -> str:
@@ -124,7 +110,7 @@ def _zone(address: str, sending: Sending) -> str:
         f'<div class="tp-zone{" tp-full" if sending.sent else ""}"{attributes(data_upload=address)}>'
         f'<p role="status">{said}</p><div class="tp-zone-acts">'
         f"{_choose('Choose files', 'multiple')}{_choose('Choose a folder', 'webkitdirectory')}"
-        f"{away if sending.sent and not sending.busy else ''}</div>{_trouble(sending.error)}"
+        f"{away if sending.sent and not sending.busy else ''}</div>{trouble(sending.error)}"
         f'<aside class="tp-zone-kinds">{formats()}</aside></div>'
     )
 
@@ -140,7 +126,3 @@ def _meter(share: float | None) -> str:
     now = {"aria_valuenow": round(100 * share), "aria_valuemin": 0, "aria_valuemax": 100}
     inside, label = f'<i style="width:{100 * share:.1f}%"></i>', "Progress of the import"
     return element("div", inside, class_="tp-meter tp-running", role="progressbar", aria_label=label, **now)
-
-
-def _trouble(error: str) -> str:
-    return f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from app.views.icons import icon
-from app.views.markup import attributes, delete_dialog
+from app.views.markup import attributes, delete_button, delete_dialog
 
 
 class CorpusFacts(NamedTuple):
@@ -30,10 +29,9 @@ def corpus_list(rows: Sequence[CorpusFacts]) -> str:
 def _row(row: CorpusFacts) -> str:
     classes = f", {row.classes:,} classes" if row.classes else ""
     notes = "".join(f'<div class="tp-dim">Note: {escape(note)}.</div>' for note in row.notes)
-    delete = attributes(data_open=f"delete-{row.number}", title="Delete", aria_label=f"delete corpus {row.number}")
     return (
         f'<li{attributes(data_key=row.number)}><div><b>{escape(row.name)}</b> <span class="tp-dim">{row.documents:,} '
         f"documents, {row.words:,} words{classes}</span>{notes}</div>"
-        f'<button class="tp-icon-button tp-danger"{delete}>{icon("trash")}</button>'
+        f"{delete_button('corpus', row.number)}"
         f"{delete_dialog('corpus', row.number, row.name, 'The files it was made of stay where they are.')}</li>"
     )

@@ -77,28 +77,60 @@ def form(
     title : (str, str)
         Heading, and a line under it.
     """
-    trouble = f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
-    wrong = any(field.error for field in advanced)
-    summary = f'All settings of the model <span class="tp-dim">{len(advanced)} more; the defaults are good ones</span>'
-    folded = (
-        f'<details class="tp-fold"{attributes(data_key="advanced", open=wrong)}><summary>{summary}</summary>'
-        f'<div class="tp-fields">{rows(advanced)}</div></details>'
-    )
-    start = element("button", "Start training", type="submit", class_="tp-button tp-strong", disabled=not ready)
+    more = fold("All settings of the model", "the defaults are good ones", advanced)
+    parts = (("What to read", fields(first)), ("The model", fields(simple) + more))
+    return sheet(title, asking("start", parts, error, "Start training", ready=ready))
+
+
+def sheet(title: tuple[str, str], *parts: str) -> str:
+    """A page of one column: its heading, a line under it, and what stands below."""
     return (
         f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
-        f'<p class="tp-dim">{escape(title[1])}</p></div></div>'
-        f'<form class="tp-form" data-do="start" data-input="typed" data-change="typed" novalidate>'
-        f'<fieldset><legend>What to read</legend><div class="tp-fields">{rows(first)}</div></fieldset>'
-        f'<fieldset><legend>The model</legend><div class="tp-fields">{rows(simple)}</div>{folded}</fieldset>{trouble}'
-        '<div class="tp-form-acts"><button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
-        f"{start}</div></form></div>"
+        f'<p class="tp-dim">{escape(title[1])}</p></div></div>{"".join(parts)}</div>'
     )
 
 
-def rows(fields: Sequence[Field]) -> str:
+def asking(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, *, ready: bool) -> str:
+    """A form that says ``do``.
+
+    Parameters
+    ----------
+    do : str
+    parts : sequence of (legend, markup)
+    error : str
+        A sentence about several fields at once, or empty.
+    word : str
+        On the button that sends it.
+    ready : bool
+        Whether it may be sent.
+    """
+    inside = "".join(f"<fieldset><legend>{legend}</legend>{markup}</fieldset>" for legend, markup in parts)
+    send = element("button", word, type="submit", class_="tp-button tp-strong", disabled=not ready)
+    return (
+        f'<form class="tp-form" data-do="{do}" data-input="typed" data-change="typed" novalidate>{inside}'
+        f'{trouble(error)}<div class="tp-form-acts">'
+        f'<button type="button" class="tp-button" data-do="cancel">Back to the runs</button>{send}</div></form>'
+    )
+
+
+def trouble(error: str) -> str:
+    """A sentence about what is wrong, or nothing."""
+    return f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
+
+
+def fold(name: str, note: str, inside: Sequence[Field]) -> str:
+    """Fields under a heading that opens them; open where one of them is wrong."""
+    wrong = any(field.error for field in inside)
+    summary = f'{name} <span class="tp-dim">{len(inside)} more; {note}</span>'
+    return (
+        f'<details class="tp-fold"{attributes(data_key="advanced", open=wrong)}><summary>{summary}</summary>'
+        f"{fields(inside)}</details>"
+    )
+
+
+def fields(inside: Sequence[Field]) -> str:
     """Fields, each with its label, help and error."""
-    return "".join(map(_row, fields))
+    return f'<div class="tp-fields">{"".join(map(_row, inside))}</div>'
 
 
 def _row(field: Field) -> str:

@@ -4,6 +4,7 @@ from html import escape
 
 from app.views import words
 from app.views.facts import RunFacts
+from app.views.icons import icon
 
 
 def attributes(**values: object) -> str:
@@ -31,6 +32,12 @@ def chip(state: str, wish: str = "run") -> str:
     if state == "running" and wish in ("pause", "stop"):
         word = {"pause": "pausing", "stop": "stopping"}[wish]
     return f'<span class="tp-chip tp-{escape(state)}"><i></i>{escape(word)}</span>'
+
+
+def delete_button(what: str, number: int) -> str:
+    """Open the dialog that deletes a "run" or "corpus"."""
+    about = attributes(data_open=f"delete-{number}", title="Delete", aria_label=f"delete {what} {number}")
+    return f'<button class="tp-icon-button tp-danger"{about}>{icon("trash")}</button>'
 
 
 def delete_dialog(what: str, number: int, name: str, loses: str) -> str:

@@ -8,7 +8,7 @@ from app.views import words
 from app.views.corpus_form import formats
 from app.views.facts import RunFacts
 from app.views.icons import icon
-from app.views.markup import attributes, chip, delete_dialog, element, run_title
+from app.views.markup import attributes, chip, delete_button, delete_dialog, element, run_title
 from app.views.sparkline import sparkline
 
 ACTIONS = {
@@ -164,11 +164,10 @@ def _acts(run: RunFacts, state: str, known: Collection[int]) -> str:
         for verb in ACTIONS.get(state, ())
     )
     fork = attributes(data_do="fork", data_run=run.number, title=FORK, aria_label=f"continue run {run.number} as ...")
-    delete = attributes(data_open=f"delete-{run.number}", title="Delete", aria_label=f"delete run {run.number}")
     return (
         f'<button class="tp-button"{attributes(data_do="watch", data_run=run.number)}>Watch</button>'
         f'<button class="tp-button"{attributes(data_do="explore", data_run=run.number)}>Explore</button>'
         f"{_compare(run, known)}"
         f'{verbs}<button class="tp-icon-button"{fork}>{icon("fork")}</button>'
-        f'<button class="tp-icon-button tp-danger"{delete}>{icon("trash")}</button>'
+        f"{delete_button('run', run.number)}"
     )
