@@ -234,6 +234,7 @@ export function render({model, view}) {
   })
   let typing = 0
   root.addEventListener("input", (event) => {
+    if (event.target.type === "file") { return } // files are told of by "change"; a form is not typed in meanwhile
     const gate = event.target.closest("dialog")?.querySelector("[data-needs]")
     if (gate) { gate.disabled = event.target.value !== gate.dataset.needs }
     const element = event.target.closest("[data-input]")
