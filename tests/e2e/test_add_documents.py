@@ -81,3 +81,17 @@ def delete(page, name):
     here.get_by_role("button", name="Delete", exact=True).click()
     page.wait_for_timeout(1500)
     return [row.locator("b").first.inner_text() for row in rows.all()]
+
+
+def test_choosing_files_is_not_typing(server, page):
+    """The form's values of a moment ago would otherwise come after the name of what was chosen, and take it away."""
+    frames = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: frames.append(str(frame))))
+    page.goto(f"{server.url}?page=runs&tab=add")
+    page.get_by_text("Drop files or a folder here").wait_for()
+    page.get_by_label("Choose a folder").dispatch_event("input")
+    page.wait_for_timeout(600)  # a pause in typing is told after 250
+    assert not any("typed" in frame for frame in frames)
+    page.get_by_label("Name", exact=True).press_sequentially("a")
+    page.wait_for_timeout(600)
+    assert any("typed" in frame for frame in frames)
