@@ -71,11 +71,6 @@ class NewCorpusForm:
         self._draw()
         self._context.later(self._read, self._take)
 
-    def close(self) -> None:
-        """Remove what was sent and not used."""
-        self._context.actions.uploads.forget(self._token)
-        self._token = ""
-
     def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
         """The formats, each with what it is, and the corpora that are there."""
         formats = tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
@@ -121,7 +116,8 @@ class NewCorpusForm:
             self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
 
     def _again(self) -> None:
-        self.close()
+        self._context.actions.uploads.forget(self._token)
+        self._token = ""
         self._sending, self._before, self._import = Sending(), 0, None
         self._standing, self._corpus = Standing(), ""
         self._typed.pop("name", None)

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import urllib.error
 import urllib.request
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from tornado.httpserver import HTTPServer
@@ -26,7 +26,7 @@ def uploads(tmp_path, monkeypatch):
 @pytest.fixture
 def address(uploads):
     """A server in a thread that takes files, and nothing else."""
-    ready, held = asyncio.Event(), {}
+    ready, held = Event(), {}
 
     async def serve():
         held["loop"], held["over"] = asyncio.get_running_loop(), asyncio.Event()
@@ -40,8 +40,7 @@ def address(uploads):
 
     thread = Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    while not ready.is_set():
-        pass
+    assert ready.wait(10)
     yield f"http://127.0.0.1:{held['port']}/{ADDRESS}"
     held["loop"].call_soon_threadsafe(held["over"].set)
     thread.join()
