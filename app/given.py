@@ -66,7 +66,7 @@ def _text(path: Path, encoding: str) -> str:
     try:
         return contents(Path(path.name.removesuffix(".gz")), raw, encoding)[1]
     except Unreadable as error:
-        raise IngestError(path, str(error)) from None
+        raise IngestError(path, f"{error}; save it as .txt first") from None
     except UnicodeDecodeError as error:
         cause = f"is not {encoding.upper()} at byte {error.start + 1:,}; name its encoding with --encoding"
         raise IngestError(path, cause) from None

@@ -39,7 +39,7 @@ def text_of(packed: str, name: str) -> str:
     try:
         return contents(path, raw, "utf-8")[1]
     except Unreadable as error:
-        raise ValueError(f"{short} {error}.") from None
+        raise ValueError(f"{short} {error}; save it as plain text first.") from None
     except UnicodeDecodeError:
         if 0 in raw:
             raise ValueError(f"{short} is not a text file; save it as plain text first.") from None

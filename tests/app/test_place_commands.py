@@ -54,7 +54,7 @@ def test_a_page_and_an_office_file_are_one_document_each(store, tmp_path, capsys
         assert (fact["title"], fact["tokens"], fact["known"]) == (name, 2, 2)
     (tmp_path / "b.docx").write_text("no zip", encoding="utf-8")
     assert cli.main(["infer", "1", str(tmp_path / "b.docx"), "--store", store]) == 2
-    assert "b.docx: is damaged, or of another program" in capsys.readouterr().err
+    assert "b.docx: is damaged, or of another program; save it as .txt first" in capsys.readouterr().err
 
 
 def test_a_placed_text_names_its_topics_by_their_titles(store, tmp_path, capsys):

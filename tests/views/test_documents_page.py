@@ -160,7 +160,7 @@ def test_an_office_file_a_page_and_an_old_text_are_placed_by_their_words(session
     assert session.marked() == {"goal"}
     session.choose("old.txt", "caf\xe9 season".encode("latin-1")).work()
     assert session.marked() == {"season"}
-    with pytest.raises(ValueError, match=r"cut\.pdf is no sound PDF"):
+    with pytest.raises(ValueError, match=r"cut\.pdf is no sound PDF; save it as plain text first"):
         session.choose("cut.pdf", b"%PDF-1.4 cut").work()
 
 
