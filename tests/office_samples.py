@@ -44,10 +44,22 @@ def docx(paragraphs: Sequence[Sequence[str]], title: str | None = None) -> bytes
     """A Word document; a paragraph is its pieces, "\\t" among them a tab."""
     piece = lambda text: "<w:tab/>" if text == "\t" else f"<w:t>{text}</w:t>"  # noqa: E731
     body = "".join(f"<w:p><w:r>{''.join(map(piece, pieces))}</w:r></w:p>" for pieces in paragraphs)
+    return docx_of(body, title=title)
+
+
+def docx_of(body: str, notes: str = "", title: str | None = None) -> bytes:
+    """A Word document of this XML."""
     parts = {"word/document.xml": f"<w:document {_W}><w:body>{body}</w:body></w:document>"}
+    if notes:
+        parts["word/footnotes.xml"] = f"<w:footnotes {_W}>{notes}</w:footnotes>"
     if title is not None:
         parts["docProps/core.xml"] = f"<about {_DC}><dc:title>{title}</dc:title></about>"
     return _packed(parts)
+
+
+def spoilt(raw: bytes) -> bytes:
+    """A packed document with bytes in the middle of its first member overwritten."""
+    return raw[:60] + b"\xff" * 20 + raw[80:]
 
 
 def odt(heading: str, paragraph: str, title: str) -> bytes:
@@ -58,7 +70,7 @@ def odt(heading: str, paragraph: str, title: str) -> bytes:
 
 def _packed(parts: dict[str, str]) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in parts.items():
             archive.writestr(name, text)
     return out.getvalue()

@@ -4,12 +4,18 @@ import io
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 _LARGEST = 1 << 28  # bytes of text unpacked; more is made to fill the memory
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _NO_TITLE = ("", "untitled")
+_PARAGRAPHS = ("p", "h")
+_MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "line-break": "\n", "s": " "} | dict.fromkeys(_PARAGRAPHS, "\n")
+# A second copy of a text box, where moved text was, how to pronounce it, what was deleted, remarks of readers.
+_LEFT_OUT = ("Fallback", "moveFrom", "rt", "tracked-changes", "annotation")
+_DAMAGED = "is damaged, or of another program"
 
 
 class Unreadable(Exception):  # noqa: N818 - said of a document
@@ -47,52 +53,80 @@ def pdf(raw: bytes) -> tuple[str, str]:
 
 
 def docx(raw: bytes) -> tuple[str, str]:
-    """Title and text of a Word document, a line for each paragraph; ``Unreadable`` when it is damaged."""
-    body, about = _members(raw, "word/document.xml", "docProps/core.xml")
-    lines = ("".join(_piece(each) for each in paragraph.iter()) for paragraph in _named(body, "p"))
-    return _title(about), "\n".join(lines)
+    """Title and text of a Word document and its notes, a line a paragraph; ``Unreadable`` when it is damaged."""
+    about, *parts = _members(raw, "docProps/core.xml", "word/document.xml", "word/footnotes.xml", "word/endnotes.xml")
+    return _title(about), _text(("t",), *parts)
 
 
 def odt(raw: bytes) -> tuple[str, str]:
     """Title and text of an OpenDocument text, a line for each paragraph; ``Unreadable`` when it is damaged."""
-    body, about = _members(raw, "content.xml", "meta.xml")
-    return _title(about), "\n".join("".join(each.itertext()) for each in _named(body, "p", "h"))
+    about, body = _members(raw, "meta.xml", "content.xml")
+    return _title(about), _text(_PARAGRAPHS, body)
 
 
 READERS: dict[str, Callable[[bytes], tuple[str, str]]] = {".pdf": pdf, ".docx": docx, ".odt": odt}
 
 
-def _name(element: ElementTree.Element) -> str:
-    """The name of an element without the vocabulary it is of."""
-    return element.tag.rpartition("}")[2]
+class _Said:
+    """Target of an XML parser: the text within elements of some names; paragraphs and breaks begin new lines."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names, self.within, self.left_out = names, 0, 0
+        self.pieces: list[str] = []
+
+    def start(self, tag: str, _attributes: dict[str, str]) -> None:
+        self._step(tag, 1)
+
+    def end(self, tag: str) -> None:
+        self._step(tag, -1)
+
+    def data(self, text: str) -> None:
+        if self.within and not self.left_out:
+            self.pieces.append(text)
+
+    def close(self) -> str:
+        lines = "".join(self.pieces).split("\n")
+        return "\n".join(line for line in lines if line.strip())
+
+    def _step(self, tag: str, way: int) -> None:
+        name = tag.rpartition("}")[2]  # without the vocabulary it is of
+        self.within += way * (name in self.names)
+        self.left_out += way * (name in _LEFT_OUT)
+        if not self.left_out and (way > 0 or name in _PARAGRAPHS):
+            self.pieces.append(_MARKS.get(name, ""))
 
 
-def _named(tree: ElementTree.Element, *names: str) -> Iterator[ElementTree.Element]:
-    return (each for each in tree.iter() if _name(each) in names)
+def _text(names: tuple[str, ...], *parts: bytes) -> str:
+    """Text within elements of these names, of all parts that are there."""
+    try:
+        parsed = [ElementTree.fromstring(part, _parser(names)) for part in parts if part]  # noqa: S314 - see below
+    except ElementTree.ParseError:
+        raise Unreadable(_DAMAGED) from None
+    return "\n".join(str(text) for text in parsed if text)
 
 
-def _piece(element: ElementTree.Element) -> str:
-    """What an element of a Word paragraph adds to its text."""
-    return {"t": element.text or "", "tab": "\t", "br": "\n"}.get(_name(element), "")
+def _parser(names: tuple[str, ...]) -> ElementTree.XMLParser:
+    """A parser for files of strangers: expat bounds what entities grow to, and nothing nests."""
+    return ElementTree.XMLParser(target=_Said(names))  # noqa: S314
 
 
-def _members(raw: bytes, *names: str) -> list[ElementTree.Element]:
-    """Parts of an archive as trees; an empty one for a part that is not the first and not there."""
-    found: list[ElementTree.Element] = []
+def _members(raw: bytes, about: str, body: str, *more: str) -> list[bytes]:
+    """Files of an archive; empty for one, beside the body, that is not there."""
+    found: list[bytes] = []
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            for name in names:
-                if found and name not in archive.namelist():
-                    found.append(ElementTree.Element("none"))
+            there = archive.namelist()
+            for name in (about, body, *more):
+                if name != body and name not in there:
+                    found.append(b"")
                     continue
                 if archive.getinfo(name).file_size > _LARGEST:
                     raise Unreadable(f"holds more than {_LARGEST >> 20} MB of text")
-                found.append(ElementTree.fromstring(archive.read(name)))  # noqa: S314 - expat bounds what entities do
-    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, RuntimeError, OSError, EOFError):
-        raise Unreadable("is damaged, or of another program") from None
+                found.append(archive.read(name))
+    except (zipfile.BadZipFile, KeyError, RuntimeError, OSError, EOFError, zlib.error):
+        raise Unreadable(_DAMAGED) from None
     return found
 
 
-def _title(about: ElementTree.Element) -> str:
-    said = next((each.text or "" for each in _named(about, "title")), "")
-    return " ".join(said.split())
+def _title(about: bytes) -> str:
+    return " ".join(_text(("title",), about).split())

@@ -27,8 +27,23 @@ def test_a_title_that_a_program_made_up_is_none(title: str, told: str) -> None:
 
 def test_a_word_document_gives_a_line_for_each_paragraph() -> None:
     raw = made.docx([["Rain ", "fell", "\t", "here."], [], ["All day &amp; night."]], "A  day")
-    assert office.docx(raw) == ("A day", "Rain fell\there.\n\nAll day & night.")
+    assert office.docx(raw) == ("A day", "Rain fell\there.\nAll day & night.")
     assert office.docx(made.docx([["rain"]])) == ("", "rain")
+
+
+def test_a_text_box_of_word_is_read_once_and_moved_text_where_it_is_now() -> None:
+    box = "<txbxContent><w:p><w:r><w:t>storm</w:t></w:r></w:p></txbxContent>"
+    told = f"<AlternateContent><Choice>{box}</Choice><Fallback>{box}</Fallback></AlternateContent>"
+    moved = "<moveFrom><w:t>gone</w:t></moveFrom><w:delText>deleted</w:delText>"
+    raw = made.docx_of(f"<w:p><w:t>Rain</w:t>{told}<w:t>fell</w:t>{moved}</w:p>", "<w:p><w:t>a note</w:t></w:p>")
+    assert office.docx(raw) == ("", "Rain\nstorm\nfell\na note")
+
+
+def test_tabs_spaces_and_notes_part_words_in_an_open_document_and_what_was_deleted_is_left_out() -> None:
+    deleted = "<tracked-changes><text:p>gone</text:p></tracked-changes>"
+    note = "<note><text:p>a note</text:p></note>"
+    body = f"It<text:tab/>fell<text:s/>on{note}<text:span>the</text:span><text:line-break/>town.{deleted}"
+    assert office.odt(made.odt("Rain", body, ""))[1] == "Rain\nIt\tfell on\na note\nthe\ntown."
 
 
 def test_an_open_document_gives_headings_and_paragraphs() -> None:
@@ -42,6 +57,7 @@ def test_an_open_document_gives_headings_and_paragraphs() -> None:
         (".pdf", made.pdf([]), "has no text, only pictures of it"),
         (".pdf", made.pdf(["rain"])[:200], "is no sound PDF"),
         (".pdf", b"", "is no sound PDF"),
+        (".docx", made.spoilt(made.docx([["rain " * 99]])), "is damaged, or of another program"),
         (".docx", b"PK no zip", "is damaged, or of another program"),
         (".docx", made.odt("a", "b", "c"), "is damaged, or of another program"),
         (".docx", made.docx([["<b>"]]), "is damaged, or of another program"),
