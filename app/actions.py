@@ -131,7 +131,7 @@ class Actions:
 
     def delete(self, run: int) -> None:
         """Delete a run with its points, snapshots and names; refused while its worker lives."""
-        runs.delete(self._writing(), run)
+        launcher.delete(self._writing(), run)
         self.feed.look()
 
     def rename_run(self, run: int, name: str) -> None:

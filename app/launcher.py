@@ -181,8 +181,11 @@ def delete(db: Database, run: int) -> None:
         While it trains.
     """
     row = runs.get(db, run)
-    if state_of(row) == "silent":
-        _end(db, row, "stopped")
+    match state_of(row):
+        case "running":
+            raise Conflict(f"run {run} is training; stop it before deleting it")
+        case "silent":
+            _end(db, row, "stopped")
     runs.delete(db, run)
 
 
@@ -192,7 +195,6 @@ def reap() -> None:
 
 
 def _end(db: Database, row: RunRow, state: str) -> None:
-    """End a run that nobody trains, as the attempt after that of its lost worker."""
+    """End a run that nobody trains; its results stay."""
     proved_dead = row.state == "running" and process.life(row.process) == "dead"
-    claimed = runs.claim(db, row.number, process.identity(), force=proved_dead)
-    runs.finish(db, row.number, claimed.attempt, state, f"{state} while no worker was training it")
+    runs.abandon(db, row.number, state, f"{state} while no worker was training it", force=proved_dead)

@@ -361,6 +361,38 @@ def finish(db: Database, n: int, attempt: int, state: str, message: str = "", tr
     return db.transact(work)
 
 
+def abandon(db: Database, n: int, state: str, message: str, *, force: bool = False) -> RunRow:
+    """End a run that nobody trains, as the attempt after that of its lost worker; an event tells of it.
+
+    Everything written stays: only a worker that goes on with the run takes back what is later than its checkpoint.
+
+    Parameters
+    ----------
+    force : bool
+        The caller knows that the process of a running run is dead.
+
+    Raises
+    ------
+    Conflict
+        When somebody is training it, or it has ended already.
+    """
+    if state not in ENDED:
+        raise StoreError(f"a run ends as {', '.join(ENDED)}, not as {state!r}")
+
+    def work(connection: Connection) -> RunRow:
+        row = _held(connection, n)
+        if row.state in ENDED:
+            raise Conflict(f"run {n} has ended already, as {row.state}")
+        if row.alive and not force:
+            raise Conflict(f"run {n} is being trained by {_worker(row.process)}; ask it to stop")
+        attempt = row.attempt + 1
+        _set(connection, n, if_attempt=row.attempt, state=state, attempt=attempt, message=message, ended=now())
+        events.tell(connection, n, attempt, row.minibatch, state, message)
+        return _get(connection, n)
+
+    return db.transact(work)
+
+
 def rename(db: Database, n: int, name: str) -> RunRow:
     """Give a run another name."""
 

@@ -110,9 +110,8 @@ def kill_after(db: Database, run: int, writes: int) -> bool:
 def bury(db: Database, run: int) -> int:
     """The run of a worker that died without a word, ended by the next attempt as a resume would."""
     row = runs.get(db, run)
-    claimed = runs.claim(db, run, process.identity(), force=True)
-    runs.finish(db, run, claimed.attempt, "paused")
     assert row.state == "running"
+    runs.abandon(db, run, "paused", "buried", force=True)
     return run
 
 

@@ -10,10 +10,12 @@ import numpy as np
 import psutil
 import pytest
 from process_samples import ended, order, small_corpus, wait_for, written
+from sqlalchemy import update
 
 from app import launcher, process, worker
-from store import runs
+from store import points, runs, snapshots, tables
 from store.errors import Conflict, LostClaim
+from store.points import Point
 
 LONG = 400
 POSIX = sys.platform != "win32"
@@ -212,6 +214,34 @@ def test_deleting_a_silent_run_works_and_deleting_a_training_one_does_not(db):
     kill(row)
     launcher.delete(db, run)
     assert run not in [each.number for each in runs.every(db)]
+
+
+def test_a_living_worker_that_has_not_written_for_a_while_keeps_its_run(db):
+    run = order(db).number
+    runs.claim(db, run, process.identity())
+    with db.write() as connection:
+        connection.execute(update(tables.runs).values(heartbeat=tables.runs.c.heartbeat - 2 * runs.STALE_SECONDS))
+    assert not runs.get(db, run).alive
+    assert launcher.state_of(runs.get(db, run)) == "running"
+    with pytest.raises(Conflict, match="stop it"):
+        launcher.delete(db, run)
+    assert runs.get(db, run).state == "running"
+
+
+@pytest.mark.parametrize("end", [launcher.stop, launcher.pause])
+def test_a_run_whose_worker_died_keeps_its_results_when_it_is_ended(db, end):
+    run = order(db).number
+    attempt = runs.claim(db, run, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}).attempt
+    runs.beat(db, run, attempt, minibatch=7, seconds=1.0, points=[Point(7, 0, 1.0, "point_perplexity", 0, 800.0)])
+    snapshots.append(db, run, attempt, 7, 1.0, {"phi.0": np.ones((2, 1))})
+    assert launcher.state_of(runs.get(db, run)) == "silent"
+    end(db, run)
+    assert ended(runs.get(db, run))
+    assert [each.minibatch for each in snapshots.every(db, run)] == [7]
+    assert [point.minibatch for point in points.table(db, run)] == [7]
+    assert runs.get(db, run).minibatch == 7
+    with pytest.raises(LostClaim):  # and the lost worker cannot come back
+        runs.beat(db, run, attempt, minibatch=8, seconds=1.0)
 
 
 def test_deleting_a_run_under_its_worker_ends_the_worker(db):

@@ -122,6 +122,20 @@ def test_a_living_run_is_not_claimed_a_silent_one_is(db):
     assert runs.claim(db, row.number, {"pid": 3}).attempt == 3
 
 
+def test_a_run_is_given_up_only_when_nobody_trains_it_and_once(db):
+    row = claimed_run(db)
+    with pytest.raises(Conflict, match="being trained by process 1 on here"):
+        runs.abandon(db, row.number, "stopped", "")
+    with pytest.raises(StoreError, match="ends as"):
+        runs.abandon(db, row.number, "running", "", force=True)
+    age(db, row.number, runs.STALE_SECONDS + 1)
+    given_up = runs.abandon(db, row.number, "paused", "lost")
+    assert (given_up.state, given_up.attempt, given_up.message) == ("paused", 2, "lost")
+    assert given_up.ended is not None
+    with pytest.raises(Conflict, match="ended already, as paused"):
+        runs.abandon(db, row.number, "stopped", "")
+
+
 def test_a_silent_run_queued_again_refuses_its_old_worker(db):
     row = claimed_run(db)
     age(db, row.number, runs.STALE_SECONDS + 1)
