@@ -33,6 +33,8 @@ class RunFacts(Protocol):
     def seed(self) -> int: ...  # noqa: D102
     @property
     def corpus_name(self) -> str: ...  # noqa: D102
+    @property
+    def parent(self) -> int | None: ...  # noqa: D102
 
 
 class SnapshotFacts(Protocol):
@@ -104,6 +106,8 @@ class Frame:
         Names of the classes that ``class_weights`` are about; empty when the model has no such weights.
     class_weights : tuple of (C, K_l) float64 arrays
         How much each topic speaks for each class, less the mean over classes; empty likewise.
+    parent : int or None
+        The run that this one was forked from.
     """
 
     run: int
@@ -131,6 +135,7 @@ class Frame:
     names: tuple[NDArray[Any], ...] = ()
     classes: tuple[str, ...] = ()
     class_weights: tuple[NDArray[np.float64], ...] = ()
+    parent: int | None = None
 
     @property
     def n_layers(self) -> int:
@@ -349,6 +354,7 @@ def build_frame(
         names=_numbered(arrays, "names"),
         classes=tuple(classes) if speaking else (),
         class_weights=speaking,
+        parent=run.parent,
     )
 
 

@@ -13,7 +13,12 @@ above.  The top layer has words only.  Hellinger rather than Jensen-Shannon beca
 A layer is solved as a whole (Jonker-Volgenant, through scipy), from the top down, so that parents are
 known when their children are matched.  Leaving two topics without a partner costs ``threshold``, or the
 median cost of all pairs of the layer where that is lower: topics no more alike than two picked at random
-are no pair, and "unmatched" is an answer like any other.
+are no pair, and "unmatched" is an answer like any other.  But it never costs less than `ALIKE`: high up in a
+narrow model all topics are alike, so the median is tiny, and half of all topics would seem to be missing that
+have a partner which nobody could tell from them.
+
+Pairs that are ``known`` to have been one topic once, those of a run and of its fork, cost `TIE` less when a
+layer is solved: among topics that are nearly the same, each keeps its own.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,6 +33,8 @@ from engine.contract import Array, FloatArray, Topics
 
 KIN = 0.25
 THRESHOLD = 0.7
+ALIKE = 0.2  # topics as close as this have 96 % in common (1 - 0.2**2), and are never said to be missing
+TIE = 0.05  # what it is worth to be the same topic already
 NONE = -1
 _ENOUGH = 8  # topics on either side before their median cost says what is alike by chance
 _SAME = 1e-6  # a squared distance this small is the rounding of single precision
@@ -57,7 +64,7 @@ class Match(NamedTuple):
     margin : float
         Cost of the second best answer for either topic (another partner, or none) minus the cost of this
         one.  Near 0 the pair is a matter of taste; below 0 another would suit one of them better, but is
-        taken by a topic it suits better still, or the pair was fixed.
+        taken by a topic it suits better still, or the pair was fixed or known.
     fixed : bool
         Whether somebody decided it.
     """
@@ -100,6 +107,7 @@ def align(
     *,
     projected: tuple[Sequence[Array], Sequence[Array]] | None = None,
     fixed: Collection[Fixed] = (),
+    known: Collection[Fixed] = (),
     kin: float = KIN,
     threshold: float = THRESHOLD,
 ) -> Alignment:
@@ -114,6 +122,8 @@ def align(
         words that two corpora share are kept.
     fixed : collection of Fixed
         Decisions that stand; those about topics that do not exist are passed over.
+    known : collection of Fixed
+        Pairs that were one topic once: the answer where others are no better by more than `TIE`.
     kin : float
         Part of the parents in the cost, 0 to 1.
     threshold : float
@@ -138,8 +148,9 @@ def align(
             origins = _origins(first.phi[layer], popular[0][layer]), _origins(second.phi[layer], popular[1][layer])
             terms = [terms[0]._replace(part=1.0 - kin), _parents(origins, solved[layer + 1], kin)]
         cost = np.asarray(sum(term.part * _distances(term) for term in terms), dtype=np.float32)
-        decided = [each for each in fixed if each.layer == layer]
-        solved[layer] = _solve(layer, cost, terms, decided, min(threshold, _chance(cost)))
+        decided, before = _of(layer, fixed, cost.shape), _of(layer, known, cost.shape)
+        alone = min(threshold, max(ALIKE, _chance(cost)))
+        solved[layer] = _told(layer, cost, terms, _pairs(cost, decided, before, alone), decided, alone)
         costs.append(cost)
     for layer in range(common + 1, max(len(first.phi), len(second.phi)) + 1):
         solved[layer] = _alone(layer, _width(first, layer), _width(second, layer))
@@ -152,6 +163,15 @@ class _Term(NamedTuple):
     part: float
     first: Array
     second: Array
+
+
+def _of(layer: int, decisions: Collection[Fixed], shape: tuple[int, ...]) -> list[Fixed]:
+    """Those about topics of a layer that exist."""
+    return [
+        each
+        for each in decisions
+        if each.layer == layer and NONE <= each.first < shape[0] and NONE <= each.second < shape[1]
+    ]
 
 
 def _width(side: Topics, layer: int) -> int:
@@ -198,9 +218,10 @@ def _chance(cost: Costs) -> float:
     return float(np.median(cost)) if min(cost.shape) >= _ENOUGH else 1.0
 
 
-def _solve(layer: int, cost: Costs, terms: list[_Term], decided: list[Fixed], threshold: float) -> list[Match]:
-    """Find the pairs of a layer that cost least together, decisions honoured."""
-    pairs = _pairs(cost, decided, threshold)
+def _told(
+    layer: int, cost: Costs, terms: list[_Term], pairs: dict[int, int], decided: list[Fixed], threshold: float
+) -> list[Match]:
+    """Say of every topic of a layer what was found, with score and margin."""
     rows, columns = np.array(list(pairs), dtype=np.intp), np.array(list(pairs.values()), dtype=np.intp)
     own = sum((term.part * _distances_of(term, rows, columns) for term in terms), np.zeros(len(rows)))
     margins = _margins(cost, rows, columns, threshold) - own
@@ -215,18 +236,20 @@ def _solve(layer: int, cost: Costs, terms: list[_Term], decided: list[Fixed], th
     ]
 
 
-def _pairs(cost: Costs, decided: list[Fixed], threshold: float) -> dict[int, int]:
-    """Rows to columns of the cheapest assignment.
+def _pairs(cost: Costs, decided: list[Fixed], known: list[Fixed], threshold: float) -> dict[int, int]:
+    """Rows to columns of the cheapest assignment, decisions honoured.
 
     ``min(cost - threshold, 0)`` is what a pair saves over two topics left alone, so the rectangular problem
     needs no dummy partners; pairs that save nothing fall apart again.
     """
     height, width = cost.shape
-    fixed = {each.first: each.second for each in decided if 0 <= each.first < height and 0 <= each.second < width}
+    fixed = {each.first: each.second for each in decided if NONE not in (each.first, each.second)}
     barred = {each.first for each in decided}, {each.second for each in decided}
     rows = np.array([i for i in range(height) if i not in barred[0]], dtype=np.intp)
     columns = np.array([j for j in range(width) if j not in barred[1]], dtype=np.intp)
-    saved = np.minimum(cost[np.ix_(rows, columns)] - threshold, 0.0)
+    price = cost.copy()
+    price[[each.first for each in known], [each.second for each in known]] -= TIE
+    saved = np.minimum(price[np.ix_(rows, columns)] - threshold, 0.0)
     some, others = linear_sum_assignment(saved)
     worth = saved[some, others] < 0
     return fixed | dict(zip(rows[some[worth]].tolist(), columns[others[worth]].tolist(), strict=True))

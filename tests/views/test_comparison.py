@@ -264,3 +264,17 @@ def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytes
     known.get(b, a)
     known.get(a, b)
     assert len(asked) == 4  # only two are kept
+
+
+def test_a_fork_keeps_the_numbers_of_topics_that_are_nearly_the_same() -> None:
+    made = arrays((8,))
+    common = made["phi.0"].mean(axis=1, keepdims=True)
+    near = {"phi.0": 0.97 * common + 0.03 * made["phi.0"], "r": made["r"]}
+    swapped = near | {"phi.0": near["phi.0"][:, [1, 0, *range(2, 8)]]}
+    parent = frame_of(near, 7)
+
+    def partners(frame: Frame) -> dict[int, int]:
+        return compare(parent, frame).alignment.partners(1)
+
+    assert partners(frame_of(swapped, 8))[0] == 1
+    assert partners(frame_of(swapped, 8, parent=7)) == {column: column for column in range(8)}

@@ -24,7 +24,9 @@ def frame(minibatch: int, children: list[list[int]], run: int = 7) -> Frame:
         above[chosen, k] = 1 / len(chosen)
     made["phi.1"] = above / above.sum(axis=0)
     snapshot = SimpleNamespace(number=minibatch, minibatch=minibatch)
-    return build_frame(made, vocabulary(60), {}, SimpleNamespace(number=run, seed=5, corpus_name="news"), snapshot)
+    return build_frame(
+        made, vocabulary(60), {}, SimpleNamespace(number=run, seed=5, corpus_name="news", parent=None), snapshot
+    )
 
 
 @pytest.fixture
