@@ -10,6 +10,9 @@ const NS = "http://www.w3.org/2000/svg"
 const FAR = 0.66 // below this scale the words are too small: the boxes show their gist instead
 const cameras = new Map() // by model: coming back from another page finds the same zoom
 const still = matchMedia("(prefers-reduced-motion: reduce)")
+const COMMAND = /Mac|iP(hone|ad)/.test(navigator.platform) ? "⌘" : "Ctrl"
+const NOTCH = 25 // most of one turn of a wheel that counts; a pinch on a touch pad comes in smaller steps
+let taught = false // the hint how to zoom is shown once a visit
 
 function element(name, className, more = {}) {
   const made = document.createElement(name)
@@ -32,10 +35,11 @@ export function render({model, view}) {
   const tip = element("div", "tp-tip", {hidden: true})
   const note = element("p", "tp-note")
   const tools = element("div", "tp-tools")
+  const hint = element("p", "tp-how", {hidden: true})
   canvas.setAttribute("class", "tp-canvas")
   world.setAttribute("class", "tp-world")
   canvas.append(world)
-  stage.append(canvas, note, tip, tools)
+  stage.append(canvas, note, tip, hint, tools)
 
   const camera = cameras.get(model.id) ?? {x: 0, y: 0, k: 1, size: [1, 1], fitted: true}
   cameras.set(model.id, camera)
@@ -73,8 +77,13 @@ export function render({model, view}) {
     settle(moving)
   }
   const middle = (factor) => zoom(factor, stage.clientWidth / 2, stage.clientHeight / 2, true)
-  for (const [text, label, act] of [["+", "Zoom in", () => middle(1.3)], ["−", "Zoom out", () => middle(1 / 1.3)], ["⤢", "Fit the whole tree", () => fit()]]) {
-    const button = element("button", "tp-tool", {type: "button", textContent: text, title: label, onclick: act})
+  const buttons = [
+    ["+", "Zoom in", `${COMMAND} + wheel, or +`, () => middle(1.3)],
+    ["−", "Zoom out", `${COMMAND} + wheel, or −`, () => middle(1 / 1.3)],
+    ["⤢", "Fit the whole tree", "0", () => fit()],
+  ]
+  for (const [text, label, keys, act] of buttons) {
+    const button = element("button", "tp-tool", {type: "button", textContent: text, title: `${label} (${keys})`, onclick: act})
     button.setAttribute("aria-label", label)
     tools.append(button)
   }
@@ -226,8 +235,23 @@ export function render({model, view}) {
 
   // -------------------------------------------------------------- pointers
 
+  // The page scrolls over a tree as anywhere else: by the wheel, or by one finger.
+
+  const teach = (how) => {
+    if (taught) { return }
+    taught = true
+    hint.textContent = how
+    hint.hidden = false
+    setTimeout(() => { hint.hidden = true }, 4000)
+  }
   const touching = new Map()
   let dragged = false
+  const pinch = (id, before, now) => { // the middle of the two fingers holds what is beneath it
+    const other = [...touching].find(([each]) => each !== id)[1]
+    const spread = (point) => Math.hypot(point[0] - other[0], point[1] - other[1])
+    Object.assign(camera, {x: camera.x + (now[0] - before[0]) / 2, y: camera.y + (now[1] - before[1]) / 2})
+    zoom(spread(now) / Math.max(1, spread(before)), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2)
+  }
   canvas.addEventListener("pointerdown", (event) => {
     touching.set(event.pointerId, at(event))
     dragged = touching.size > 1
@@ -241,12 +265,11 @@ export function render({model, view}) {
       return
     }
     if (touching.size === 2) {
-      const other = [...touching].find(([id]) => id !== event.pointerId)[1]
-      const spread = (point) => Math.hypot(point[0] - other[0], point[1] - other[1])
-      zoom(spread([x, y]) / Math.max(1, spread(before)), (x + other[0]) / 2, (y + other[1]) / 2)
+      pinch(event.pointerId, before, [x, y])
       touching.set(event.pointerId, [x, y])
       return
     }
+    if (event.pointerType === "touch") { return }
     if (!dragged && Math.hypot(x - before[0], y - before[1]) < 5) { return }
     if (!dragged) { dragged = true; canvas.setPointerCapture(event.pointerId); hide(); stage.classList.add("tp-drag") }
     Object.assign(camera, {x: camera.x + x - before[0], y: camera.y + y - before[1], fitted: false})
@@ -258,7 +281,10 @@ export function render({model, view}) {
     stage.classList.remove("tp-drag")
   }
   canvas.addEventListener("pointerup", release)
-  canvas.addEventListener("pointercancel", release)
+  canvas.addEventListener("pointercancel", (event) => { // the browser took the finger to scroll the page
+    release(event)
+    teach("Two fingers move and zoom")
+  })
   canvas.addEventListener("pointerleave", hide)
   canvas.addEventListener("click", (event) => {
     if (dragged) { dragged = false; return }
@@ -282,9 +308,10 @@ export function render({model, view}) {
     say(folds ? "toggle" : "select", target.dataset.id)
   }
   canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) { teach(`${COMMAND} + wheel zooms`); return }
     event.preventDefault()
-    const unit = event.deltaMode === 1 ? 18 : 1
-    zoom(Math.exp(-event.deltaY * unit * (event.ctrlKey ? 0.01 : 0.0016)), ...at(event))
+    const turned = event.deltaY * (event.deltaMode === 1 ? 18 : 1)
+    zoom(Math.exp(-0.01 * Math.max(-NOTCH, Math.min(NOTCH, turned))), ...at(event))
   }, {passive: false})
 
   // ------------------------------------------------------------------ keys

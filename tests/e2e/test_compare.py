@@ -52,6 +52,21 @@ def node(page, side, key):
     return page.locator(f'.cm-tree-{side} .tp-node[data-id="{key}"]')
 
 
+def turn(page, down, held=None):
+    """Turn the wheel where the mouse is."""
+    if held:
+        page.keyboard.down(held)
+    page.mouse.wheel(0, down)
+    if held:
+        page.keyboard.up(held)
+    page.wait_for_timeout(500)
+
+
+def height_of(page, selector):
+    """How far down the window something stands."""
+    return page.locator(selector).bounding_box()["y"]
+
+
 def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, server):
     a, b = twins(opened)
     node(opened, "a", a).hover()
@@ -77,7 +92,7 @@ def test_both_trees_zoom_and_move_together_and_partners_stay_in_the_same_place(o
     opened.locator(".cm-tree-a").get_by_role("button", name="Zoom in").click()
     opened.wait_for_timeout(600)
     stages[0].hover(position={"x": 60, "y": 300})
-    opened.mouse.wheel(0, -300)
+    turn(opened, -300, held="Control")
     opened.mouse.down()
     opened.mouse.move(300, 300, steps=4)
     opened.mouse.up()
@@ -90,6 +105,62 @@ def test_both_trees_zoom_and_move_together_and_partners_stay_in_the_same_place(o
         frame = opened.locator(f".cm-tree-{side}").bounding_box()
         places.append((box["x"] - frame["x"], box["y"] - frame["y"], box["width"], box["height"]))
     assert places[0] == pytest.approx(places[1], abs=1.0)
+
+
+def test_over_a_tree_the_wheel_scrolls_the_page_and_only_with_ctrl_it_zooms(opened):
+    stage = opened.locator(".cm-tree-a .tp-stage")
+    stage.hover(position={"x": 60, "y": 200})
+    scale, top = stage.get_attribute("data-scale"), height_of(opened, ".cm-tree-a")
+    turn(opened, 120)
+    assert height_of(opened, ".cm-tree-a") == pytest.approx(top - 120, abs=2)
+    assert stage.get_attribute("data-scale") == scale
+    how = opened.locator(".tp-how:visible")
+    expect(how).to_contain_text("+ wheel zooms")
+    turn(opened, -100, held="Control")
+    assert height_of(opened, ".cm-tree-a") == pytest.approx(top - 120, abs=2)
+    assert 1.2 < float(stage.get_attribute("data-scale")) / float(scale) < 1.4  # one notch is one step
+    how.wait_for(state="hidden")
+    turn(opened, -120)
+    assert how.count() == 0  # said once
+
+
+def test_one_finger_scrolls_the_page_and_two_move_and_zoom_the_tree(server, chromium, guard):
+    context = chromium.new_context(viewport={"width": 420, "height": 850}, has_touch=True)
+    page = guard.watch(context.new_page())
+    page.goto(f"{server.url}?page=compare&run=2&threshold=1")
+    page.locator(".cm-tree-a .tp-node").first.wait_for()
+    page.wait_for_timeout(1500)
+    fingers = context.new_cdp_session(page)
+
+    def touch(kind, *points):
+        found = [{"x": x, "y": y, "id": place} for place, (x, y) in enumerate(points)]
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": found})
+
+    stage = page.locator(".cm-tree-a .tp-stage")
+    scale, top = stage.get_attribute("data-scale"), height_of(page, ".cm-tree-a")
+    y = min(top + 200, 760)
+    touch("touchStart", (200, y))
+    for step in range(1, 16):
+        touch("touchMove", (200, y - 10 * step))
+    touch("touchEnd")
+    page.wait_for_timeout(600)
+    expect(page.locator(".tp-how:visible")).to_have_text("Two fingers move and zoom")
+    assert height_of(page, ".cm-tree-a") < top - 80
+    assert stage.get_attribute("data-scale") == scale
+    top = height_of(page, ".cm-tree-a")
+    y = top + 200
+    place = stage.locator(".tp-world").evaluate("world => new DOMMatrix(world.style.transform).f")
+    touch("touchStart", (170, y), (230, y))
+    for step in range(1, 11):
+        touch("touchMove", (170, y + 4 * step), (230, y + 4 * step))
+    touch("touchMove", (140, y + 40), (260, y + 40))
+    touch("touchEnd")
+    page.wait_for_timeout(600)
+    assert height_of(page, ".cm-tree-a") == top
+    assert float(stage.get_attribute("data-scale")) == pytest.approx(2 * float(scale), rel=0.02)
+    moved = stage.locator(".tp-world").evaluate("world => new DOMMatrix(world.style.transform).f")
+    assert moved == pytest.approx(240 - 2 * (200 - place), abs=3)  # what was between the fingers still is
+    context.close()
 
 
 def test_a_topic_chosen_in_one_tree_is_chosen_everywhere_and_reload_and_back_restore_the_view(opened):
