@@ -2,17 +2,24 @@
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from threading import Lock
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from app.comparison import Comparison, compare
 from app.frame import Frame
-from engine.align import Fixed
+from engine.align import Alignment, Fixed
 from store.runs import RunRow
 
 MOST = 24  # comparisons kept
+NEAR = 1.5  # times the mini-batches of the other that a run may have to be like it but for the seed
 Key: TypeAlias = tuple[int, int, int, int, frozenset[Fixed]]
+
+
+class _Known(NamedTuple):
+    """What is kept of a comparison: all but its frames, which are large and have a cache of their own."""
+
+    alignment: Alignment
+    shared_words: int
 
 
 class Comparisons:
@@ -27,7 +34,7 @@ class Comparisons:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._lock = Lock()
-        self._known: OrderedDict[Key, Comparison] = OrderedDict()
+        self._known: OrderedDict[Key, _Known] = OrderedDict()
         self._working: dict[Key, Lock] = {}
 
     def get(self, a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison:
@@ -44,18 +51,17 @@ class Comparisons:
         with turn:
             known = self._find(key)
             if known is None:
-                known = compare(a, b, decisions)
-            elif known.a is not a or known.b is not b:  # topics were renamed meanwhile
-                known = replace(known, a=a, b=b)
+                found = compare(a, b, decisions)
+                known = _Known(found.alignment, found.shared_words)
             with self._lock:
                 self._known[key] = known
                 self._known.move_to_end(key)
                 self._working.pop(key, None)
                 while len(self._known) > self._most:
                     self._known.popitem(last=False)
-        return known
+        return Comparison(a, b, *known)
 
-    def _find(self, key: Key) -> Comparison | None:
+    def _find(self, key: Key) -> _Known | None:
         with self._lock:
             return self._known.get(key)
 
@@ -70,14 +76,22 @@ def usual_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
 
 
 def same_but_seed(one: RunRow, two: RunRow) -> bool:
-    """Whether two runs differ in nothing but their seed, and neither was forked from the other or with it."""
+    """Whether two runs differ in nothing but their seed, and neither was forked from the other or with it.
+
+    Their widths may differ where they are learnt; how long they have trained does not count, see `as_far`.
+    """
     kin = {one.number, one.parent} & {two.number, two.parent} - {None}
     return (
         one.seed != two.seed
         and not kin
-        and (one.corpus, one.model, one.inference, one.layers) == (two.corpus, two.model, two.inference, two.layers)
+        and (one.corpus, one.model, one.inference) == (two.corpus, two.model, two.inference)
         and one.settings == two.settings
     )
+
+
+def as_far(minibatch: int, other: int) -> bool:
+    """Whether topics after so many mini-batches of either run may be held against each other as a baseline."""
+    return max(minibatch, other) <= NEAR * max(1, min(minibatch, other))
 
 
 def other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:

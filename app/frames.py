@@ -71,5 +71,5 @@ class Frames:
 
 
 def _size(frame: Frame) -> int:
-    arrays = (*frame.phi, *frame.projections)
-    return sum(int(array.nbytes) for array in arrays)
+    arrays = {id(array): array for array in (*frame.phi, *frame.projections)}  # the lowest is in both
+    return sum(int(array.nbytes) for array in arrays.values())

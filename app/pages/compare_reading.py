@@ -4,7 +4,7 @@ from functools import partial
 from typing import NamedTuple
 
 from app.comparison import Comparison
-from app.comparisons import other_seeds, same_but_seed, usual_partner
+from app.comparisons import as_far, other_seeds, same_but_seed, usual_partner
 from app.decisions import decisions
 from app.frame import Frame
 from app.session import Context
@@ -74,7 +74,7 @@ def baseline(context: Context, shown: Comparison) -> Baseline:
     one, two = rows.get(shown.a.run), rows.get(shown.b.run)
     if one is None or two is None:
         return Baseline(None, "")
-    if same_but_seed(one, two):
+    if same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch):
         return Baseline(None, "These two runs differ in their seed only: what you see is the baseline itself.")
     for own, frame in ((two, shown.b), (one, shown.a)):
         for twin in other_seeds(own, rows.values()):
@@ -84,16 +84,18 @@ def baseline(context: Context, shown: Comparison) -> Baseline:
                 mark = f"mini-batches {frame.minibatch:,} and {there.minibatch:,}"
                 return Baseline(compared(context, frame, there), f"{said} ({mark}).")
     return Baseline(
-        None, f"For a baseline, train run {two.number} once more with another seed: the same settings and corpus."
+        None,
+        f"For a baseline, train run {two.number} once more with another seed: the same settings, corpus and "
+        "number of mini-batches.",
     )
 
 
 def _nearest(context: Context, run: RunRow, minibatch: int) -> Frame | None:
-    """The frame of the snapshot nearest to a mini-batch."""
+    """The frame of the snapshot nearest to a mini-batch, None where none is near."""
     found = snapshots.every(context.db, run.number)
-    if not found:
+    row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
+    if row is None or not as_far(row.minibatch, minibatch):
         return None
-    row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch))
     return context.feed.frame(run.number, row.number)
 
 

@@ -97,23 +97,36 @@ def test_two_seeds_are_their_own_baseline(db, feed):
     assert "the baseline itself" in found.sentence
 
 
+def test_a_run_that_was_trained_much_longer_is_no_baseline(db, feed):
+    short, long = trained(db, 1, 0), trained(db, 2, 500, minibatches=(300, 900))
+    here = context(db, feed)
+    found = reading.baseline(here, reading.fetch(here, reading.Wanted(short.number, 0, long.number, 0)).comparison)
+    assert found.comparison is None
+    assert "number of mini-batches" in found.sentence
+    trained(db, 3, 600, minibatches=(30, 60))
+    here = context(db, feed)
+    found = reading.baseline(here, reading.fetch(here, reading.Wanted(short.number, 0, long.number, 0)).comparison)
+    assert (found.comparison.a.run, found.comparison.a.minibatch) == (short.number, 40)
+    assert found.comparison.b.minibatch == 30
+
+
 def test_only_runs_that_differ_in_nothing_but_the_seed_are_a_baseline():
     base = {
         "number": 1,
         "corpus": 1,
         "model": "dlda",
         "inference": "tlasgr",
-        "layers": (4, 2),
-        "settings": {},
+        "settings": {"layers": [4, 2]},
         "parent": None,
         "seed": 1,
     }
-    one = SimpleNamespace(**base)
+    one = SimpleNamespace(**base, layers=(4, 2))  # the widths learnt: the settings have what was ordered
     others = [
-        SimpleNamespace(**(base | {"number": place} | change))
+        SimpleNamespace(**(base | {"number": place} | change), layers=(3, 2))
         for place, change in enumerate(
-            ({"seed": 2}, {"seed": 1}, {"seed": 2, "model": "datm"}, {"seed": 2, "layers": (4, 3)},
-             {"seed": 2, "corpus": 2}, {"seed": 2, "settings": {"eta": 1}}, {"seed": 2, "parent": 1}, {"seed": 3}), 2
+            ({"seed": 2}, {"seed": 1}, {"seed": 2, "model": "datm"}, {"seed": 2, "settings": {"layers": [4, 3]}},
+             {"seed": 2, "corpus": 2}, {"seed": 2, "settings": {"layers": [4, 2], "eta": 1}},
+             {"seed": 2, "parent": 1}, {"seed": 3}), 2
         )
     ]  # fmt: skip
     assert [row.number for row in other_seeds(one, [one, *others])] == [9, 2]

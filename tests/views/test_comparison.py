@@ -1,9 +1,12 @@
 """Two frames compared: pairs, words, edges, agreement."""
 
+import gc
 import html
 import math
 import re
+import weakref
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from app.comparison import compare
 from app.comparisons import Comparisons
 from app.export.comparison import topic_rows
 from app.frame import Frame
+from app.frames import Frames
 from app.views.compare_short import in_short
 from app.views.compare_trees import Cut, draw_trees
 from engine.align import Fixed
@@ -254,7 +258,7 @@ def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytes
     a, b = frame_of(arrays(WIDTHS), 7), frame_of(arrays(WIDTHS, seed=2), 8)
     known = Comparisons(most=2)
     first = known.get(a, b)
-    assert known.get(a, b) is first
+    assert known.get(a, b).alignment is first.alignment
     renamed = replace(b, labels={Node(1, 0): "herbs"})
     again = known.get(a, renamed)
     assert (again.b, again.alignment) == (renamed, first.alignment)
@@ -264,6 +268,25 @@ def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytes
     known.get(b, a)
     known.get(a, b)
     assert len(asked) == 4  # only two are kept
+
+
+def test_the_cache_of_comparisons_keeps_no_frame_alive() -> None:
+    frames = [frame_of(arrays(WIDTHS, seed=seed), 7 + seed) for seed in (1, 2)]
+    known, alive = Comparisons(), [weakref.ref(frame) for frame in frames]
+    known.get(*frames)
+    frames.clear()
+    gc.collect()
+    assert [ref() for ref in alive] == [None, None]
+
+
+def test_the_cache_of_frames_counts_what_they_take() -> None:
+    frame = make_frame((24, 12))
+    one = sum(array.nbytes for array in (frame.phi[0], frame.phi[1], frame.projections[1]))
+    for most, kept in ((4 * one, 4), (4 * one - 1, 3)):
+        frames = Frames(most_bytes=most)
+        for snapshot in range(4):
+            frames.fetch(7, snapshot, partial(replace, frame, snapshot=snapshot))
+        assert sum(frames.get(7, snapshot) is not None for snapshot in range(4)) == kept
 
 
 def test_a_fork_keeps_the_numbers_of_topics_that_are_nearly_the_same() -> None:
