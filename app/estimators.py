@@ -9,8 +9,8 @@ They stand on the engine alone: no store, no worker, nothing written anywhere.
 """
 
 import os
-import zlib
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from engine import models, paths, topics
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel
-from engine.corpus import Counts, minibatch, take
+from engine.corpus import Counts, minibatch, own_number, take
 from engine.settings import SettingError
 
 LARGEST_SEED = 2**31 - 1
@@ -198,7 +198,8 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _batch(self, counts: Counts) -> Batch:
         """Documents to be placed, each numbered after its own words."""
-        numbers = np.array([_number(counts, row) for row in range(counts.n_documents)], dtype=np.int64)
+        cells = [slice(*edges) for edges in pairwise(counts.starts.tolist())]
+        numbers = np.array([own_number(counts.words[own], counts.values[own]) for own in cells], dtype=np.int64)
         labels = np.full(counts.n_documents, -1, dtype=np.int32)
         return Batch(counts.words, counts.values, counts.starts, labels, numbers)
 
@@ -356,14 +357,6 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
     def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
         """Let labels come in before a short training is over."""
         return {"label_start": min(500, self.n_iter // 4), "label_ramp": min(200, self.n_iter // 8)} | given
-
-
-def _number(counts: Counts, row: int) -> int:
-    """A number that a document has from its words and their counts: it keys what is drawn for it."""
-    cells = slice(int(counts.starts[row]), int(counts.starts[row + 1]))
-    order = np.argsort(counts.words[cells], kind="stable")
-    first = zlib.crc32(np.ascontiguousarray(counts.words[cells][order]).tobytes())
-    return zlib.crc32(np.ascontiguousarray(counts.values[cells][order]).tobytes(), first)
 
 
 def _threads(n_jobs: int | None) -> int:

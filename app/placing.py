@@ -15,6 +15,7 @@ from app import kernels, launcher, measure
 from app.ingest.recount import Recount, Rules, rules_of
 from engine import models, settings
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Topics
+from engine.corpus import own_number
 from store import corpora, snapshots
 from store.corpora import CorpusRow
 from store.database import Database
@@ -71,10 +72,9 @@ class Placer:
     lock: Lock
 
     def texts(self, recounts: Sequence[Recount]) -> list[Placed]:
-        """Place texts that the rules have counted."""
+        """Place texts that the rules have counted; each has the same place in whatever company it comes."""
         cells = [(counted.words, counted.counts) for counted in recounts]
-        first = self.corpus.documents  # no document of the corpus has these numbers
-        return self._place(cells, np.arange(first, first + len(cells), dtype=np.int64))
+        return self._place(cells, np.array([own_number(*pair) for pair in cells], dtype=np.int64))
 
     def documents(self, counts: corpora.DocumentCounts, numbers: Sequence[int]) -> list[Placed]:
         """Place documents of the corpus, given their counts and numbers."""

@@ -1,5 +1,6 @@
 """A corpus: documents as sparse counts over a vocabulary, how they are split, and its mini-batches."""
 
+import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -112,6 +113,15 @@ def take(counts: Counts, documents: Array, labels: Array) -> Batch:
     values = np.empty(starts[-1], dtype=counts.values.dtype)
     _gather(counts.starts, counts.words, counts.values, documents, starts, words, values)
     return Batch(words, values, starts, labels[documents], documents)
+
+
+def own_number(words: Array, values: Array) -> int:
+    """The number that a document has from its words and their counts, in whatever order and company they come.
+
+    It keys what is drawn for a document that is none of the corpus, so that the same one always has the same place.
+    """
+    order = np.argsort(words, kind="stable")
+    return zlib.crc32(values[order].tobytes(), zlib.crc32(words[order].tobytes()))
 
 
 def rows(batch: Batch, first: int, last: int) -> Batch:
