@@ -5,16 +5,20 @@ import importlib
 import os
 import sys
 from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
 
 from app.ingest import options
-from app.parser import MISTAKE, Parser
+from app.parser import MISTAKE, Parser, whole
 
 SHARED_ROOMS = ("engine", "store")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 when a run failed, 2 for a mistake of the user."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a console that lacks a character shows a question mark, not an error
+            stream.reconfigure(errors="replace")
     complaint = shadowed()
     if complaint:
         print(complaint, file=sys.stderr)
@@ -166,7 +170,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         commands, "topics", "read_commands.topics", "list the topics of a run, most popular first", reads=True
     )
     topics.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
-    topics.add_argument("--words", type=int, default=12, help="words of a topic (default 12, at most 30)")
+    topics.add_argument("--words", type=whole(1), default=12, help="words of a topic (default 12, at most 30)")
     tree = _command(commands, "tree", "read_commands.tree", "write the tree under a topic")
     tree.add_argument("--layer", type=int, help="layer of the root (default: the top)")
     tree.add_argument(
@@ -192,10 +196,10 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     compare.add_argument(
         "--node", type=int, action="append", help="of compare.svg: rank of the root in B; may be repeated"
     )
-    compare.add_argument("--most", type=int, default=12, help="changed topics to list (default 12)")
+    compare.add_argument("--most", type=whole(0), default=12, help="changed topics to list (default 12)")
     for side in ("a", "b"):
         text = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
-        compare.add_argument(f"--minibatch-{side}", type=int, help=text)
+        compare.add_argument(f"--minibatch-{side}", type=whole(0), help=text)
     points = _command(commands, "points", "read_commands.points", "print every point of a run as CSV")
     for parser in (show, topics, tree, points):
         _run_argument(parser)
@@ -203,7 +207,9 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         tints = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
         parser.add_argument("--class", dest="label", default="", metavar="NAME", help=tints)
     for parser in (topics, tree):
-        parser.add_argument("--minibatch", type=int, help="the snapshot at or before this one (default: the latest)")
+        parser.add_argument(
+            "--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)"
+        )
 
 
 def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -214,8 +220,10 @@ def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
     infer.add_argument(
         "file", metavar="FILE", help="a text, or a table, folder or zip of documents; - reads standard input"
     )
-    infer.add_argument("--paths", type=int, default=5, help="root-to-leaf paths of a document (default 5)")
-    infer.add_argument("--nearest", type=int, default=5, help="nearest documents of the corpus (default 5; 0 = none)")
+    infer.add_argument("--paths", type=whole(1), default=5, help="root-to-leaf paths of a document (default 5)")
+    infer.add_argument(
+        "--nearest", type=whole(0), default=5, help="nearest documents of the corpus (default 5; 0 = none)"
+    )
     for name in ("format", "text_column", "title_column", "header", "encoding"):
         shown = name.split("_")[-1].upper()
         infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=options.HELP[name])
@@ -223,7 +231,7 @@ def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
         commands, "classify", "class_commands.classify", "say how well a run predicts the classes", reads=True
     )
     _run_argument(judge)
-    judge.add_argument("--minibatch", type=int, help="the snapshot at or before this one (default: the latest)")
+    judge.add_argument("--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)")
     between = _command(
         commands, "interpolate", "place_commands.interpolate", "show what lies between two documents", reads=True
     )
@@ -232,9 +240,9 @@ def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
     between.add_argument("other", metavar="DOC", help="the other one")
     between.add_argument("--steps", type=int, default=9, help="points of the line, both ends included (default 9)")
     between.add_argument("--layer", type=int, help="layer whose activations are mixed (default: the top)")
-    between.add_argument("--words", type=int, default=10, help="words of a step (default 10)")
+    between.add_argument("--words", type=whole(1), default=10, help="words of a step (default 10)")
     for parser in (infer, between):
-        parser.add_argument("--snapshot", type=int, default=0, help="number of a snapshot (default: the newest)")
+        parser.add_argument("--snapshot", type=whole(0), default=0, help="number of a snapshot (default: the newest)")
 
 
 def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:

@@ -1,6 +1,7 @@
 """How every command refuses words it does not know."""
 
 import argparse
+from collections.abc import Callable
 from typing import NoReturn
 
 MISTAKE = 2  # exit status of everything the user can put right
@@ -12,3 +13,18 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line and leave with status 2."""
         self.exit(MISTAKE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def whole(low: int) -> Callable[[str], int]:
+    """What reads a whole number of at least ``low``, and refuses every other text."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if value < low:
+            raise argparse.ArgumentTypeError(f"must be a whole number of at least {low}; got {text!r}")
+        return value
+
+    return read

@@ -105,6 +105,18 @@ def read(capsys, *words):
     return json.loads(out)
 
 
+def test_a_console_that_lacks_a_character_shows_a_question_mark_in_its_place(filled):
+    db = open_database(filled)
+    runs.rename(db, 1, "погода")
+    db.close()
+    words = [sys.executable, "-m", "app.cli", "show", "1", "--store", filled]
+    told = subprocess.run(
+        words, cwd=REPOSITORY, env=os.environ | {"PYTHONIOENCODING": "cp1252"}, capture_output=True, check=False
+    )
+    assert (told.returncode, told.stderr) == (0, b"")
+    assert b"??????" in told.stdout
+
+
 def test_show_has_the_promised_keys(capsys, filled):
     facts = read(capsys, "show", "1", "--store", filled)
     promised = (
