@@ -1,7 +1,7 @@
 """Documents somebody brings along: a text, standard input, or any file the importers can read."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,9 @@ from app.ingest.recount import Recount, Rules
 from app.ingest.source import Array, CountSource
 
 WHOLE = ("", *KINDS)  # a file of these endings is one text, not one document a line
+STDIN = Path("standard input")
 _TITLE = 80
+_NAMED = 8  # unknown words
 MOST = 20_000  # documents placed in one go
 
 
@@ -36,6 +38,17 @@ def from_text(text: str, rules: Rules, title: str = "") -> Given:
     )
 
 
+def untold(unknown: Sequence[str]) -> str:
+    """Say why nothing can be told of a document without a known word, and what to do; its unknown words are named."""
+    if not unknown:
+        return "There is nothing in it that the corpus counts, so nothing can be told of it: give one with more words."
+    listed = ", ".join(unknown[:_NAMED]) + (" …" if len(unknown) > _NAMED else "")
+    return (
+        f"The corpus knows none of its words ({listed}), so nothing can be told of it: give a document in the language "
+        "of the corpus and about its subjects."
+    )
+
+
 def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
     """The documents of a file or folder, ``-`` for standard input; a text, page or office file is one document.
 
@@ -45,10 +58,11 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
         When it cannot be read; one sentence with file, line and cause.
     """
     if name == "-":
-        return [from_text(sys.stdin.read(), rules, "standard input")]
+        return [from_text(_text(STDIN, sys.stdin.buffer.read(), options.encoding), rules, STDIN.name)]
     path = Path(name)
     if options.format is None and path.is_file() and files.suffix(path) in WHOLE:
-        return [from_text(_text(path, options.encoding), rules, path.name)]
+        with files.opened(path) as stream:
+            return [from_text(_text(path, stream.read(), options.encoding), rules, path.name)]
     source = read(path, options)
     if isinstance(source, CountSource):
         return list(_counted(source, rules))
@@ -60,9 +74,7 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
     return found
 
 
-def _text(path: Path, encoding: str) -> str:
-    with files.opened(path) as stream:
-        raw = stream.read()
+def _text(path: Path, raw: bytes, encoding: str) -> str:
     try:
         return contents(Path(path.name.removesuffix(".gz")), raw, encoding)[1]
     except Unreadable as error:

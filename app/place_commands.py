@@ -8,7 +8,7 @@ import numpy as np
 
 from app.console import Mistake, find_run, print_json, say, tell
 from app.frame import Frame, identity
-from app.given import Given, from_path
+from app.given import Given, from_path, untold
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions, OptionError
 from app.mixing import Step, mix
@@ -36,7 +36,8 @@ def infer(wanted: argparse.Namespace) -> int:
     except (IngestError, OptionError) as error:
         raise Mistake(str(error)) from error
     placed = placer.texts([document.counted for document in documents])
-    near = _neighbourhood(db, placer) if wanted.nearest > 0 else None
+    told = any(not document.counted.blank for document in documents)
+    near = _neighbourhood(db, placer) if wanted.nearest > 0 and told else None
     facts = [_facts(db, frame, placer, *pair, near, wanted) for pair in zip(documents, placed, strict=True)]
     if wanted.json:
         print_json({**_where(frame), "documents": facts})
@@ -121,12 +122,17 @@ def _facts(
     wanted: argparse.Namespace,
 ) -> dict[str, Any]:
     counted = given.counted
-    found = paths.best_paths(placer.topics.phi, placed.theta, wanted.paths)
     told: dict[str, Any] = {
         "title": given.title,
         "tokens": counted.tokens,
         "known": counted.known,
         "unknown": list(counted.unknown[:UNKNOWN]),
+        "placed": not counted.blank,
+    }
+    if counted.blank:
+        return told
+    found = paths.best_paths(placer.topics.phi, placed.theta, wanted.paths)
+    told |= {
         "theta": [[float(value) for value in layer] for layer in placed.theta],
         "from_above": list(placed.above),
         "topics": [_topics(frame, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
@@ -182,6 +188,9 @@ def _step_facts(frame: Frame, step: Step) -> dict[str, Any]:
 
 
 def _print(fact: dict[str, Any]) -> None:
+    if not fact["placed"]:
+        say(f"\n{fact['title']}\n  {untold(fact['unknown'])}")
+        return
     unknown = f"; not known: {' '.join(fact['unknown'])}" if fact["unknown"] else ""
     say(f"\n{fact['title']}\n  {fact['known']:,} of {fact['tokens']:,} words known{unknown}")
     for label in fact.get("labels", [])[:3]:

@@ -60,6 +60,11 @@ class Recount(NamedTuple):
     unknown: tuple[str, ...]
     spans: tuple[Span, ...]
 
+    @property
+    def blank(self) -> bool:
+        """Whether no word of it is known, so that nothing can be told of it."""
+        return not self.counts.any()
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rules:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.frame import Frame, identity
+from app.given import untold
 from app.views.atoms import atom_uri, has_pictures, picture_uri
 from app.views.palette import hue
 from app.views.text import broken, escape, percent, shorten
@@ -76,9 +77,14 @@ class Answer(NamedTuple):
     classes: Sequence[tuple[str, float]] | None
     above: Sequence[float] = ()
 
+    @property
+    def blank(self) -> bool:
+        """Whether it has no word of the corpus, so that nothing can be told of it."""
+        return not self.counts.any()
+
 
 def answer(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = "") -> str:
-    """Write the whole answer.
+    """Write the whole answer, or why there is none.
 
     Parameters
     ----------
@@ -91,6 +97,8 @@ def answer(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[in
     beneath : str
         HTML that stands below the document.
     """
+    if found.blank:
+        return f'<div class="dc-answer"><div class="dc-side">{_blank(frame, found)}</div></div>'
     side = f"{_classes(found)}{_paths(frame, found, trail)}{_layers(frame, found, trail)}"
     main = f"{_document(frame, found, trail, parts)}{beneath}"
     return f'<div class="dc-answer"><div class="dc-side">{main}</div><div class="dc-side">{side}</div></div>'
@@ -119,27 +127,40 @@ def _mark(word: str, part: float, more: str = "") -> str:
     return f'<mark style="--part:{part:.2f}" title="{told}">{escape(word)}{more}</mark>'
 
 
-def _document(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
-    label = f'<em class="dc-label" title="Its label in the corpus">{escape(found.label)}</em>' if found.label else ""
-    title = escape(shorten(found.title, 120) or "untitled")
-    if has_pictures(frame):
-        body = _pictures(frame, found, trail, parts)
-    elif found.text.strip():
-        body = f'<div class="dc-text" tabindex="0" role="document">{marked(found.text, found.spots, parts)}</div>'
-    else:
-        body = f'<div class="dc-text dc-bag">{_bag(frame, found, parts)}</div>'
+def _blank(frame: Frame, found: Answer) -> str:
+    unknown = found.reading.unknown if found.reading is not None else ()
+    sentence = escape(untold([shorten(word, 24) for word in unknown]))
     return (
-        f'<article class="dc-card dc-document"><h3>{title}{label}</h3>{_read(found)}{body}'
+        f'<article class="dc-card dc-document">{_title(found)}<p class="dc-read" role="status">{sentence}</p>'
+        f"{_body(frame, found, (), {})}</article>"
+    )
+
+
+def _document(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+    return (
+        f'<article class="dc-card dc-document">{_title(found)}{_read(found)}{_body(frame, found, trail, parts)}'
         f"{_legend(frame, trail)}</article>"
     )
+
+
+def _title(found: Answer) -> str:
+    label = f'<em class="dc-label" title="Its label in the corpus">{escape(found.label)}</em>' if found.label else ""
+    return f"<h3>{escape(shorten(found.title, 120) or 'untitled')}{label}</h3>"
+
+
+def _body(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+    """The document itself: a picture, its text, or its words."""
+    if has_pictures(frame):
+        return _pictures(frame, found, trail, parts)
+    if found.text.strip():
+        return f'<div class="dc-text" tabindex="0" role="document">{marked(found.text, found.spots, parts)}</div>'
+    return f'<div class="dc-text dc-bag">{_bag(frame, found, parts)}</div>'
 
 
 def _read(found: Answer) -> str:
     reading = found.reading
     if reading is None:
         return ""
-    if not reading.tokens:
-        return '<p class="dc-read">There is no word in it, so it lies where the model expects any document.</p>'
     known = f"<b>{reading.known:,} of {reading.tokens:,}</b> words are known to the corpus"
     rules = "" if reading.own else "; the corpus came as counts, so words were found by the usual rules"
     listed = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
@@ -165,7 +186,7 @@ def _pictures(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping
     explained = np.zeros_like(pixels)
     explained[found.words] = found.counts * [parts.get(word, 0.0) for word in found.words.tolist()]
     shown = [("the document", pixels, 0.0)]
-    if found.rates is not None:
+    if found.rates is not None and not found.blank:
         shown.append(("what its topics make of it", found.rates, 0.0))
     if trail:
         shown.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))

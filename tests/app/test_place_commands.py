@@ -4,13 +4,16 @@ import io
 import json
 import re
 import sys
+from dataclasses import replace
 
-import numpy as np
 import pytest
 from office_samples import docx
 from placing_samples import NAMES, plain_model, plant
 
 from app import cli
+from app.given import untold
+from app.placing import find_snapshot, open_placer
+from store import runs
 from store.database import open_database
 
 __all__ = ["plain_model"]
@@ -24,6 +27,11 @@ def store(tmp_path, plain_model):
     plant(db, classes=True)
     db.close()
     return path
+
+
+def typed(raw):
+    """Standard input that holds these bytes."""
+    return io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8")
 
 
 def told(capsys, *words):
@@ -86,9 +94,15 @@ def test_the_nearest_documents_are_about_the_same_subject(store, tmp_path, capsy
 
 
 def test_standard_input_is_one_document(store, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("goal\nand another goal"))
+    monkeypatch.setattr(sys, "stdin", typed(b"goal\nand another goal"))
     (fact,) = told(capsys, "infer", "1", "-", "--store", store)["documents"]
     assert (fact["title"], fact["known"]) == ("standard input", 2)
+
+
+def test_standard_input_may_be_of_another_encoding(store, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", typed("goal café".encode("latin-1")))
+    (fact,) = told(capsys, "infer", "1", "-", "--encoding", "latin-1", "--store", store)["documents"]
+    assert (fact["known"], fact["unknown"]) == (1, ["café"])
 
 
 def test_the_rows_of_a_table_are_documents_with_their_titles(store, tmp_path, capsys):
@@ -107,11 +121,42 @@ def test_counts_over_another_vocabulary_are_matched_by_word(store, tmp_path, cap
     assert (fact["tokens"], fact["known"], fact["unknown"]) == (7, 5, ["zebra"])
 
 
-def test_a_text_without_a_known_word_is_still_answered(store, tmp_path, capsys):
-    (tmp_path / "blank.txt").write_text("", encoding="utf-8")
-    (fact,) = told(capsys, "infer", "1", str(tmp_path / "blank.txt"), "--store", store)["documents"]
-    assert fact["known"] == 0
-    assert np.isfinite([path["share"] for path in fact["paths"]]).all()
+@pytest.mark.parametrize(("text", "unknown"), [("", []), ("zzz qqq", ["zzz", "qqq"])])
+def test_of_a_text_without_a_known_word_nothing_is_told_but_why(store, tmp_path, capsys, text, unknown):
+    (tmp_path / "strange.txt").write_text(text, encoding="utf-8")
+    words = ("infer", "1", str(tmp_path / "strange.txt"), "--store", store)
+    (fact,) = told(capsys, *words)["documents"]
+    tokens = len(unknown)
+    assert fact == {"title": "strange.txt", "tokens": tokens, "known": 0, "unknown": unknown, "placed": False}
+    assert cli.main(list(words)) == 0
+    said = capsys.readouterr().out
+    assert untold(unknown) in said
+    assert all(word in said for word in unknown)
+    assert not re.search(r"path|near |label|%", said)
+
+
+def test_a_table_tells_which_of_its_rows_could_be_placed(store, tmp_path, capsys):
+    (tmp_path / "mail.csv").write_text("title,text\nrose,a hedge\nnews,zzz\n", encoding="utf-8")
+    found = told(capsys, "infer", "1", str(tmp_path / "mail.csv"), "--store", store)["documents"]
+    assert [fact["placed"] for fact in found] == [True, False]
+    assert ("paths" in found[0], "paths" in found[1]) == (True, False)
+
+
+def test_the_same_text_has_the_same_place_in_every_row_of_a_file(store):
+    """What is drawn for it is keyed by its words."""
+    db = open_database(store)
+    placer = open_placer(db, runs.get(db, 1), find_snapshot(db, 1))
+    db.close()
+    numbers = []
+
+    def infer(seed, state, batch, sweeps=None):
+        numbers.extend(batch.documents.tolist())
+        return placer.kernel.infer(seed, state, batch, sweeps)
+
+    listening = replace(placer, kernel=placer.kernel._replace(infer=infer))
+    listening.texts([placer.rules.count(text) for text in ("rose hedge", "goal", "hedge, rose", "rose hedge hedge")])
+    assert numbers[0] == numbers[2]
+    assert len(set(numbers)) == 3
 
 
 def test_people_get_sentences_and_ranks(store, tmp_path, capsys):
@@ -133,18 +178,25 @@ def test_people_get_sentences_and_ranks(store, tmp_path, capsys):
         (("interpolate", "1", "0", "zebra"), "no document with 'zebra' in it"),
         (("interpolate", "1", "0", "1", "--layer", "3"), "layers 1 to 2; got 3"),
         (("interpolate", "1", "0", "1", "--steps", "1"), "steps must be from 2"),
+        (("interpolate", "1", "0", "1", "--words", "-1"), "--words: must be a whole number of at least 1; got '-1'"),
+        (("infer", "1", "-", "--paths", "0"), "--paths: must be a whole number of at least 1; got '0'"),
+        (("infer", "1", "-", "--nearest", "some"), "--nearest: must be a whole number of at least 0; got 'some'"),
+        (("infer", "1", "-"), "standard input: is not UTF-8 at byte 6; name its encoding with --encoding"),
     ],
 )
-def test_a_mistake_is_answered_with_one_sentence(store, capsys, words, sentence):
-    assert cli.main([*words, "--store", store]) == 2
+def test_a_mistake_is_answered_with_one_sentence(store, capsys, monkeypatch, words, sentence):
+    monkeypatch.setattr(sys, "stdin", typed(b"goal \xff"))
+    try:
+        status = cli.main([*words, "--store", store])
+    except SystemExit as end:
+        status = end.code
+    assert status == 2
     err = capsys.readouterr().err
     assert sentence in err
     assert err.count("\n") == 1
 
 
 def test_a_run_without_a_snapshot_says_so(tmp_path, capsys, plain_model):
-    from store import runs
-
     db = open_database(str(tmp_path / "store.db"))
     row = plant(db)
     fresh = runs.create(db, corpus=row.corpus, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1)
