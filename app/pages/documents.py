@@ -46,6 +46,7 @@ class Documents:
         self._context = context
         self._view = context.view
         self._text = self._draft = self._title = ""
+        self._refused = ""  # why the file that was chosen last is not shown
         self._search = form.Search()
         self._images = False
         self._kind_of = 0  # the run of which that is known
@@ -159,7 +160,7 @@ class Documents:
         """Place the documents to compare with, a block at a time, as long as somebody looks."""
         placing = self._placing
         known = self._around is not None and self._around.nearest is not None
-        if placing is None or known or self._looking is not None:
+        if placing is None or placing.answer.blank or known or self._looking is not None:
             return
         self._looking = placing
         self._context.later(
@@ -181,7 +182,7 @@ class Documents:
     # --------------------------------------------------------------- drawing
 
     def _say(self, sentence: str) -> None:
-        self._answer.html = f'<section class="dc-card"><p class="dc-read" role="status">{sentence}</p></section>'
+        self._answer.html = _card(sentence)
 
     def _nothing(self) -> str:
         if self._context.feed.run(self._view.run) is None:
@@ -190,7 +191,7 @@ class Documents:
             return (
                 '<p class="ex-none">This run has no topics yet; documents can be placed after its first snapshot.</p>'
             )
-        return ""
+        return _card(self._refused) if self._refused else ""
 
     def _draw_head(self) -> None:
         view, feed = self._view, self._context.feed
@@ -276,8 +277,12 @@ class Documents:
         if not text.strip():
             self._context.tell("Paste a text first, or choose a file or a document of the corpus.", "info")
             return
-        self._text = self._draft = text
-        self._title = title
+        self._draft = text
+        self._put(text, title)
+
+    def _put(self, text: str, title: str, refused: str = "") -> None:
+        """Show a text under its title, or why there is none, in place of what was there."""
+        self._text, self._title, self._refused = text, title, refused
         if self._view.documents or self._view.trail:
             self._view.param.update(documents=(), trail=())
         else:
@@ -285,9 +290,21 @@ class Documents:
 
     def _take_file(self, packed: str, name: str, size: object) -> None:
         if not packed and isinstance(size, int) and size > 0:
-            self._context.tell(f"{excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.", "warning")
+            self._refuse(f"{excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.")
+            return
+        work = partial(reading.tried, reading.text_of, packed, name)
+        self._context.later(work, partial(self._take_read, name))
+
+    def _take_read(self, name: str, text: str | reading.Failed) -> None:
+        if isinstance(text, reading.Failed):
+            self._refuse(text.sentence)
         else:
-            self._context.later(partial(reading.text_of, packed, name), partial(self._take, title=name))
+            self._take(text, name)
+
+    def _refuse(self, sentence: str) -> None:
+        """Say why a file is not placed, and show nothing of another document meanwhile."""
+        self._put("", "", escape(sentence))
+        self._context.tell(sentence, "warning")
 
     def _find(self, text: str) -> None:
         self._search = form.Search(text)
@@ -300,3 +317,7 @@ class Documents:
         if text == self._search.text:
             self._search = form.Search(text, *found)
             self._draw_ask()
+
+
+def _card(sentence: str) -> str:
+    return f'<section class="dc-card"><p class="dc-read" role="status">{sentence}</p></section>'

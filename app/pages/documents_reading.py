@@ -33,9 +33,16 @@ def text_of(packed: str, name: str) -> str:
     Raises
     ------
     ValueError
-        When it is no text, or cannot be read.
+        When it is no text, there is none in it, or it cannot be read.
     """
-    raw, path, short = base64.b64decode(packed), PurePath(name), excerpt(name, 60)
+    text = _text_of(base64.b64decode(packed), PurePath(name))
+    if not text.strip():
+        raise ValueError(f"There is no text in {excerpt(name, 60)}; choose another file.")
+    return text
+
+
+def _text_of(raw: bytes, path: PurePath) -> str:
+    short = excerpt(path.name, 60)
     try:
         return contents(path, raw, "utf-8")[1]
     except Unreadable as error:
