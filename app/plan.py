@@ -4,8 +4,9 @@ Everything here is a pure function of counts (mini-batches, documents, sweeps, s
 clock, so a run that was killed and resumed writes the same points and snapshots as one that was not.
 
 Costs are counted in *token draws*: one topic drawn for one token.  Watching a run is kept to a fixed
-share of the draws of training: the live curve 6 % (or half a second, if that is more), the last evaluation
-2 %, documents placed for the topics' examples 1 %, snapshots 3 %, checkpoints 1 %.
+share of the draws of training: the live curve 6 %, snapshots 6 %, checkpoints 2 % (or a second each, if that is
+more), documents placed for the topics' examples 1 %.  Which documents are evaluated, and how long, depends on the
+corpus alone: so the figures of its runs compare.  The last evaluation takes two or three seconds.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -13,15 +14,16 @@ from typing import Any, NamedTuple, Self
 
 from engine.contract import Sweeps
 
-CURVE_SHARE, FINAL_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE = 0.06, 0.02, 0.01, 0.03, 0.01
+CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE = 0.06, 0.01, 0.06, 0.02
 CURVE_SWEEPS = Sweeps(60, 60, 2)
 PAPER_SWEEPS = Sweeps(200, 400, 2)  # point perplexity as in Figure 1 of DLDA
 PLACE_SWEEPS = Sweeps(20, 20, 1)
 # Packing and writing one number takes about the time of this many token draws (at 20 million draws per second).
 SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
-LEAST_CURVE_DRAWS = 10_000_000  # half a second: a short run has a curve too, though it takes more than its share
-MOST_CURVE, ENOUGH_CURVE, LEAST_CURVE = 2000, 64, 16
-MOST_FINAL = 20_000
+MOVE_DRAWS = 0.4  # so has the step of one weight of a topic
+LEAST_DRAWS = 20_000_000  # a second: a short run is watched too, though it takes more than its share
+CURVE_TOKENS, FINAL_TOKENS = 6_000, 400_000  # of the documents behind a point of the curve, and the last evaluation
+LEAST_SCORED = 16
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
 
 
@@ -86,6 +88,8 @@ class Effort(NamedTuple):
         Numbers in a snapshot and in a checkpoint.
     widths : int
         Topics of all layers together.
+    others : float
+        What a mini-batch costs beside its draws, in draws: the steps of the topics, and an encoder's work.
     """
 
     documents: int
@@ -94,11 +98,12 @@ class Effort(NamedTuple):
     snapshot_numbers: int
     checkpoint_numbers: int
     widths: int
+    others: float = 0.0
 
     @property
     def draws(self) -> float:
-        """Token draws of one mini-batch."""
-        return max(1.0, self.documents * self.sweeps * self.tokens_per_document)
+        """Token draws of one mini-batch, and what else it costs."""
+        return max(1.0, self.documents * self.sweeps * self.tokens_per_document + self.others)
 
 
 class Averaging(NamedTuple):
@@ -156,22 +161,24 @@ def make(order: Order, effort: Effort, *, train_documents: int, test_documents: 
     """The plan of a run (a pure function of its arguments)."""
     last = order.minibatches
     draws = effort.draws * last
-    watching = max(draws * CURVE_SHARE, LEAST_CURVE_DRAWS)
-    evaluations, curve_documents = _curve(last, watching / effort.tokens_per_document, test_documents)
-    final_documents, final_sweeps = _final(order, draws * FINAL_SHARE / effort.tokens_per_document, test_documents)
-    snapshots = _fit(last, draws * SNAPSHOT_SHARE, SNAPSHOT_DRAWS * effort.snapshot_numbers)
-    checkpoints = _even(last, draws * CHECKPOINT_SHARE, CHECKPOINT_DRAWS * effort.checkpoint_numbers)
+    curve_documents = _scored(CURVE_TOKENS, effort, test_documents)
+    final_documents = test_documents if order.paper_point else _scored(FINAL_TOKENS, effort, test_documents)
+    point = curve_documents * effort.tokens_per_document * (CURVE_SWEEPS.burn_in + CURVE_SWEEPS.collect)
+    evaluations = _fit(last, max(draws * CURVE_SHARE, LEAST_DRAWS), point, most=70)
+    snapshots = _fit(last, max(draws * SNAPSHOT_SHARE, LEAST_DRAWS), SNAPSHOT_DRAWS * effort.snapshot_numbers)
+    saving = max(draws * CHECKPOINT_SHARE, LEAST_DRAWS)
+    checkpoints = _even(last, saving, CHECKPOINT_DRAWS * effort.checkpoint_numbers)
     placed, each = _placed(draws * PLACED_SHARE / effort.tokens_per_document, len(snapshots), effort, train_documents)
     return Plan(
         minibatches=last,
         reports=ladder(last, 400),
-        evaluations=evaluations,
+        evaluations=evaluations if test_documents else frozenset(),
         snapshots=snapshots,
         checkpoints=checkpoints,
         curve_documents=curve_documents,
         curve_sweeps=CURVE_SWEEPS,
         final_documents=final_documents,
-        final_sweeps=final_sweeps,
+        final_sweeps=PAPER_SWEEPS if order.paper_point else CURVE_SWEEPS,
         placed_documents=placed,
         placed_each=each,
         averaging=averaging(last, order.burn_in, order.samples) if order.averaged and test_documents else None,
@@ -190,30 +197,9 @@ def spread(last: int, steps: int) -> frozenset[int]:
     return frozenset({1, *range(every, last + 1, every), last})
 
 
-def _curve(last: int, document_sweeps: float, test_documents: int) -> tuple[frozenset[int], int]:
-    """When to evaluate, and on how many documents: fewer points before too few documents."""
-    if test_documents == 0:
-        return frozenset(), 0
-    enough = min(test_documents, ENOUGH_CURVE)
-    sweeps = CURVE_SWEEPS.burn_in + CURVE_SWEEPS.collect
-    times, documents = spread(last, 1), 0
-    for times in _candidates(last, 70):
-        documents = int(document_sweeps / (len(times) * sweeps))
-        if documents >= enough:
-            break
-    return times, min(test_documents, MOST_CURVE, max(LEAST_CURVE, documents))
-
-
-def _final(order: Order, document_sweeps: float, test_documents: int) -> tuple[int, Sweeps]:
-    """Documents and sweeps of the last evaluation: all documents first, then longer chains."""
-    if order.paper_point:
-        return test_documents, PAPER_SWEEPS
-    most = min(test_documents, MOST_FINAL)
-    for sweeps in (PAPER_SWEEPS, Sweeps(100, 200, 2), CURVE_SWEEPS):
-        documents = int(document_sweeps / (sweeps.burn_in + sweeps.collect))
-        if documents >= most:
-            return most, sweeps
-    return min(most, max(LEAST_CURVE, documents)), CURVE_SWEEPS
+def _scored(tokens: int, effort: Effort, test_documents: int) -> int:
+    """How many test documents have about so many tokens together; at least ``LEAST_SCORED``."""
+    return min(test_documents, max(LEAST_SCORED, int(tokens / effort.tokens_per_document)))
 
 
 def _candidates(last: int, most: int) -> list[frozenset[int]]:
@@ -222,9 +208,9 @@ def _candidates(last: int, most: int) -> list[frozenset[int]]:
     return [*dense, *(spread(last, steps) for steps in (10, 5, 3, 1))]
 
 
-def _fit(last: int, draws: float, each: float) -> frozenset[int]:
+def _fit(last: int, draws: float, each: float, most: int = 150) -> frozenset[int]:
     """The densest way that ``draws`` pay for; at least the first and last mini-batch."""
-    affordable = (times for times in _candidates(last, 150) if len(times) * each <= draws)
+    affordable = (times for times in _candidates(last, most) if len(times) * each <= draws)
     return next(affordable, spread(last, 1))
 
 
@@ -239,7 +225,7 @@ def _placed(document_sweeps: float, snapshots: int, effort: Effort, train_docume
     sweeps = PLACE_SWEEPS.burn_in + PLACE_SWEEPS.collect
     affordable = int(document_sweeps / sweeps)
     placed = min(
-        train_documents, MOST_PLACED, max(1, PLACED_NUMBERS // effort.widths), max(LEAST_CURVE, affordable // 2)
+        train_documents, MOST_PLACED, max(1, PLACED_NUMBERS // effort.widths), max(LEAST_SCORED, affordable // 2)
     )
     each = (affordable - placed) // max(1, snapshots - 1)
     return placed, min(placed, max(4, each))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.measure import from_snapshot
-from app.plan import PLACE_SWEEPS, Effort, Plan
+from app.plan import MOVE_DRAWS, PLACE_SWEEPS, Effort, Plan
 from engine import evaluate, streams
 from engine.contract import Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
 from engine.corpus import TEST, TRAIN, Corpus, minibatch
@@ -251,7 +251,8 @@ def effort(training: Training, state: Any, sweeps: float, tokens_per_document: f
     shown = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
     shown += sum(array.size for array in training.kernel.keep(state).values())
     kept = sum(array.size for array in flatten(state).values())
-    return Effort(training.batch_documents, sweeps, tokens_per_document, shown, kept, widths)
+    others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
+    return Effort(training.batch_documents, sweeps, tokens_per_document, shown, kept, widths, others)
 
 
 def best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:

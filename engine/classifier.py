@@ -16,7 +16,7 @@ from engine.contract import Array, Batch, FloatArray
 from engine.corpus import thinned
 from engine.encoder import LeftOut, slope, softplus
 from engine.jit import compiled
-from engine.streams import DROPPED, LABELS, generator, stream, uniform
+from engine.streams import DROPPED, LABELS, TOLD, generator, stream, uniform
 
 LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
@@ -155,7 +155,10 @@ class Classifier(NamedTuple):
         return LeftOut([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
 
     def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
-        """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), at the weight of the labels."""
+        """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.
+
+        It stands once, whatever a label weighs: ``weight`` labels a document are ``weight`` times the evidence.
+        """
         share = float(self.share(t) > 0.0) / max(1, self.n_documents)
         mean, raw = weights[-LAST], weights[-LAST + 1]
         deviation = softplus(raw)
@@ -168,7 +171,7 @@ class Classifier(NamedTuple):
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, documents: Array, draw: int
     ) -> FloatArray:
         """Probability of every class under one draw of the weights, (documents, C)."""
-        noise = normals(self.seed, LABELS, -1 - draw, documents, self.n_classes)
+        noise = normals(self.seed, TOLD, draw, documents, self.n_classes)
         return softmax(_logits(weights, _forward(weights, features(theta, sizes)).read, noise)[0])
 
     def class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:

@@ -180,6 +180,8 @@ class Kernel(NamedTuple):
         Snapshots are single precision, so it is close to the state of then, not equal to it.
     predict : (seed, state, Batch) -> (documents, C) float64, or None
         Probability of every class for every document; ``None`` where the model knows no labels.
+    work : float
+        What a document of a mini-batch costs beside its draws of topics, in such draws (about 50 ns).
     """
 
     batch_size: int
@@ -194,6 +196,7 @@ class Kernel(NamedTuple):
     keep: Callable[..., dict[str, Array]]
     restore: Callable[..., Any]
     predict: Callable[..., FloatArray] | None = None
+    work: float = 0.0
 
 
 def flatten(state: tuple[Any, ...]) -> dict[str, Array]:

@@ -140,7 +140,8 @@ class State(NamedTuple):
     classifier, with Adam's ``first`` and ``second`` moments and the steps that these have ``moved`` () int64;
     ``topic_first``, ``topic_second`` Adam's moments of
     ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights`` while labels
-    are learned, else none.
+    are learned, else none; ``since`` () int64 each, in a run that goes on from another one: after which step the
+    encoder, and after which labels, begin there.
     """
 
     t: Array
@@ -159,6 +160,12 @@ class State(NamedTuple):
     topic_first: tuple[FloatArray, ...]
     topic_second: tuple[FloatArray, ...]
     steady: tuple[FloatArray, ...] = ()
+    since: tuple[Array, ...] = ()
+
+    @property
+    def encoder_age(self) -> int:
+        """Steps that the encoder has made."""
+        return int(self.t) - (int(self.since[0]) if self.since else 0)
 
 
 class Chain(NamedTuple):
@@ -179,6 +186,16 @@ def house(config: Any, facts: Facts, n_threads: int) -> House:
     """Gather what a kernel is made of."""
     hyper = Hyper(0.01, 0.01, 1.0, 1.0)
     return House(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
+
+
+def work(layers: tuple[int, ...]) -> float:
+    """What the encoder costs a document beside the draws of topics, in such draws (see ``Kernel.work``).
+
+    Its dense products there and back, and the special functions of every activation; measured with 128-64-32 and
+    with 512-256-128-64.
+    """
+    dense = sum(below * width for below, width in itertools.pairwise(layers)) + 2 * sum(k * k for k in layers)
+    return dense / 80.0 + 6.0 * sum(layers)
 
 
 def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
@@ -245,19 +262,21 @@ def keep(state: State) -> dict[str, Array]:
     """What a snapshot keeps beside the topics: the weights, the running averages M and the schedule's place."""
     kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.kept(state.names, state.born)
     kept |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
+    kept |= {"encoder_since": state.since[0]} if state.since else {}
     kept |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
     return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
 
 
 def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
-    """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`."""
+    """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`.
+
+    So do ``extra`` ones, all of them, when a single one has another shape there: half a classifier knows nothing.
+    """
     phi, r = topics.restored(arrays)
     layers = tuple(layer.shape[1] for layer in phi)
     rng = streams.generator(seed, streams.ENCODER)
     fresh = encoder.initial(rng, at.facts.n_words, layers, at.config.head_gain)
-    weights = tuple(
-        np.asarray(arrays.get(f"weights.{i}", weight), dtype=np.float64) for i, weight in enumerate((*fresh, *extra))
-    )
+    head = _restored(arrays, extra, len(fresh))
     ours = "scale.0" in arrays
     t = int(arrays["t"]) if ours else 0
     zeros, unmet = tuple(np.zeros(width) for width in layers), _unmet(at)
@@ -273,14 +292,35 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
         top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
         spread=np.asarray(arrays["spread"], dtype=np.float64) if len(unmet) and "spread" in arrays else unmet,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
-        weights=weights,
+        weights=(*_restored(arrays, fresh, 0), *head),
         moved=np.array(0, dtype=np.int64),
         first=(),
         second=(),
         topic_first=(),
         topic_second=(),
+        since=_since(at, arrays, t, told=head is not extra),
     )
     return _with_moments(at, state)
+
+
+def _restored(arrays: dict[str, Array], weights: tuple[FloatArray, ...], first: int) -> tuple[FloatArray, ...]:
+    """Weights of a snapshot from number ``first`` on, or those given where one of them has another shape there."""
+    names = [f"weights.{first + i}" for i in range(len(weights))]
+    found = tuple(np.asarray(arrays.get(name, 0.0), dtype=np.float64) for name in names)
+    return found if [mine.shape for mine in found] == [weight.shape for weight in weights] else weights
+
+
+def _since(at: House, arrays: dict[str, Array], t: int, *, told: bool) -> tuple[Array, ...]:
+    """The ``since`` of a state that goes on from a snapshot at step ``t``.
+
+    An encoder that begins here begins its schedules here, and waits for labels as in a new run.  One that is there
+    has learned without labels already: they count at once, and go on where they counted before (``told``).
+    """
+    if "weights.0" not in arrays:
+        return np.array(t), np.array(t + getattr(at.config, "label_start", 0))
+    encoder = np.array(int(arrays.get("encoder_since", 0)))
+    before = int(arrays.get("labels_since", t)) if told else t
+    return encoder, np.array(min(before, t))
 
 
 def grown(at: House, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:

@@ -26,8 +26,8 @@ class Learned(NamedTuple):
     """A mini-batch under the encoder.
 
     ``theta`` (documents, K_l) a layer; ``gradient`` of the objective in every weight, a document's mean; ``elbo``
-    the evidence lower bound of a document; ``topics`` the derivative in Phi^(1), Phi^(2) ... and ``shapes`` in r,
-    both only where its own gradients move them (WAI with ``counts=encoder``).
+    the evidence lower bound of what was read of a document; ``topics`` the derivative in Phi^(1), Phi^(2) ... and
+    ``shapes`` in r, both only where its own gradients move them (WAI with ``counts=encoder``).
     """
 
     theta: list[FloatArray]
@@ -45,7 +45,7 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     read = head.reads(docs, t) if head else docs
     learned = learn(at, seed, state, read, head)
     moments = Moments(state.first, state.second)
-    slower = 1.0 / math.sqrt(1.0 + t / DECAY)
+    slower = 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
     rate = config.learning_rate * slower
     own = PER_LAYER * len(state.phi)
     rates = [rate] * own + (head.rates(len(state.weights) - own, config.learning_rate, slower) if head else [])
@@ -59,15 +59,16 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     tokens = int(docs.counts.sum())
     topic_rate = config.topic_rate * slower
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
+    elbo = learned.elbo if head is None or head.share(t) == 0.0 else bound(at, seed, state, docs)
     if _own_slopes(at):
         slopes = [*learned.topics, learned.shapes]
-        return _climb(at, moved, slopes, topic_rate), Info(sizes, learned.elbo, tokens, tokens, events)
+        return _climb(at, moved, slopes, topic_rate), Info(sizes, elbo, tokens, tokens, events)
     got, draws = _counts(at, seed, state, (docs, read), learned.theta, t)
     if config.inference == "wai":
         state = _climb(at, moved, slopes_of(state, got, at.facts.n_documents), topic_rate)
     else:
         state, sizes = _diffuse(at, seed, moved, got, t)
-    return state, Info(sizes, learned.elbo, tokens, tokens * draws, events)
+    return state, Info(sizes, elbo, tokens, tokens * draws, events)
 
 
 def _steadied(
@@ -82,7 +83,7 @@ def _steadied(
 def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | None) -> Learned:
     """Draw the activations of a mini-batch and differentiate its objective (eq. 15, 32)."""
     n, t = len(docs.documents), int(state.t) + 1
-    weight = at.config.kl_weight * min(1.0, t / max(1, at.config.kl_warm_up))
+    weight = at.config.kl_weight * min(1.0, (state.encoder_age + 1) / max(1, at.config.kl_warm_up))
     present = np.unique(docs.words)
     places = np.zeros(state.weights[0].shape[0], dtype=np.int64)
     places[present] = np.arange(len(present))
@@ -94,13 +95,14 @@ def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | No
     d_shapes = np.zeros_like(state.r)
     for first, last, part in amortised.tables(docs, ROWS):
         prior = amortised.prior_of(at, state, part)
-        noise = amortised.noise_of(at, state, Address(seed, streams.ENCODER, t), part)
+        noise = amortised.noise_of(at, state, _encoding(seed, state), part)
         left_out = head.leaves_out(part.documents, [phi.shape[1] for phi in state.phi], t) if head else None
         tape = amortised.place(at, state, part, prior, noise, left_out)
         likely = encoder.likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
         lesson = head.learn(state.weights[PER_LAYER * len(theta) :], tape.theta, prior.sizes, part, t) if head else None
-        gradient, bound = _differentiate(at, state, tape, prior, likely, lesson, weight)
-        elbo += bound - float(gammaln(part.counts + 1.0).sum())
+        lost = encoder.divergences(at.config.shape, tape, prior)
+        gradient = _differentiate(at, state, tape, prior, likely, lost, lesson, weight)
+        elbo += _worth(likely, lost, part)
         values = encoder.inputs(part, state.spread, int(state.met))
         encoder.scatter(gradient.words, part.words, values, part.starts, places, words)
         own = [*gradient.weights, *(lesson.gradient if lesson else [])]
@@ -119,18 +121,40 @@ def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | No
     return Learned(theta, means, elbo / n, [each / n for each in d_topics], d_shapes / n)
 
 
+def bound(at: House, seed: int, state: State, docs: Batch) -> float:
+    """The evidence lower bound of a document (eq. 15), from the first table of a mini-batch.
+
+    Of whole documents and with all units of the encoder, also while labels are learned from less.
+    """
+    _, last, part = next(amortised.tables(docs, ROWS))
+    prior = amortised.prior_of(at, state, part)
+    tape = amortised.place(at, state, part, prior, amortised.noise_of(at, state, _encoding(seed, state), part))
+    likely = encoder.likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
+    return _worth(likely, encoder.divergences(at.config.shape, tape, prior), part) / last
+
+
+def _encoding(seed: int, state: State) -> Address:
+    """Where the next step's random numbers for the encoder are."""
+    return Address(seed, streams.ENCODER, int(state.t) + 1)
+
+
+def _worth(likely: encoder.Likelihood, lost: list[FloatArray], docs: Batch) -> float:
+    """The sum of the bounds of documents."""
+    return float(likely.value.sum() - sum(each.sum() for each in lost) - gammaln(docs.counts + 1.0).sum())
+
+
 def _differentiate(
     at: House,
     state: State,
     tape: Tape,
     prior: Prior,
     likely: encoder.Likelihood,
+    lost: list[FloatArray],
     lesson: Lesson | None,
     weight: float,
-) -> tuple[encoder.Gradient, float]:
-    """Gradient of one table, and the sum over its documents of the bound (without ln x!)."""
+) -> encoder.Gradient:
+    """Gradient of one table, given its divergences."""
     kind = at.config.shape
-    lost = encoder.divergences(kind, tape, prior)
     outer = [likely.slope, *(np.zeros_like(layer) for layer in tape.theta[1:])]
     reward = likely.value
     if lesson is not None:
@@ -141,8 +165,7 @@ def _differentiate(
         rewards.append(reward)
         reward = reward - weight * lost[layer]
     own = state.weights[: PER_LAYER * len(lost)]
-    gradient = encoder.backward(kind, own, tape, prior, outer, weight, rewards)
-    return gradient, float(likely.value.sum() - sum(each.sum() for each in lost))
+    return encoder.backward(kind, own, tape, prior, outer, weight, rewards)
 
 
 def _add_topic_slopes(

@@ -21,7 +21,7 @@ WIDE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "str
 
 
 class WatchCurves:
-    """Point perplexity of the chosen runs; step sizes, speed and averaged perplexity of the run itself.
+    """Point perplexity of the chosen runs; step sizes, speed and the rarer measures of the run itself.
 
     Parameters
     ----------
@@ -40,8 +40,7 @@ class WatchCurves:
         self._steps = curves.step_chart(axis)
         shared = self._steps.figure.x_range
         self._rate = curves.rate_chart(axis, shared)
-        self._averaged: curves.Chart | None = None  # most runs have none
-        self._average_card: pn.Column | None = None
+        self._rare: dict[str, tuple[curves.Chart, pn.Column]] = {}  # most runs have none of them
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
         self._runs: tuple[int, ...] = ()
         self._layers = -1
@@ -62,9 +61,8 @@ class WatchCurves:
     def choose(self) -> None:
         """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
         view, feed = self._context.view, self._context.feed
-        for chart in (self._perplexity, self._steps, self._rate, self._averaged):
-            if chart is not None:
-                chart.use_axis(view.axis)
+        for chart in (self._perplexity, self._steps, self._rate, *(chart for chart, _ in self._rare.values())):
+            chart.use_axis(view.axis)
         if self._runs[:1] != (view.run,):
             self._changes = ()
         wanted = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
@@ -95,17 +93,18 @@ class WatchCurves:
         self._head.html = kpis.card_head("Point perplexity", kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")) + (
             kpis.overlay_chooser(run, others, overlay, looks) if others else ""
         )
-        self._show_averaged(wanted=run.averaged_perplexity is not None)
 
-    def _show_averaged(self, *, wanted: bool) -> None:
-        """Have a card for the averaged perplexity as soon as there is a run that has one."""
-        if self._averaged is None and wanted:
-            self._averaged = curves.averaged_chart(self._context.view.axis, self._steps.figure.x_range)
-            self._average_card = _card(_title("Averaged perplexity"), self._averaged.figure)
-            self.page.append(self._average_card)
-            self.stream()
-        if self._average_card is not None:
-            self._average_card.visible = wanted
+    def _show_rare(self, name: str, history: History | None) -> None:
+        """Have a card for a measure as soon as there is a run that has it, and hide it for runs without."""
+        wanted = history is not None and history.length(name, 0) > 0
+        if wanted and name not in self._rare:
+            chart = curves.rare_chart(name, self._context.view.axis, self._steps.figure.x_range)
+            self._rare[name] = chart, _card(_title(curves.RARE[name].title), chart.figure)
+            self.page.append(self._rare[name][1])
+        if name in self._rare:
+            chart, card = self._rare[name]
+            card.visible = wanted
+            self._bring((name,), chart.sources[0], history, name, 0)
 
     def tell_heldout(self, documents: int) -> None:
         """How many held-out documents the corpus has, for the label until the run has said it itself."""
@@ -136,8 +135,8 @@ class WatchCurves:
             self._bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity", 0)
         history = self._own_history()
         self._bring(("rate",), self._rate.sources[0], history, "tokens_per_second", 0)
-        if self._averaged is not None:
-            self._bring(("averaged",), self._averaged.sources[0], history, "averaged_perplexity", 0)
+        for name in curves.RARE:
+            self._show_rare(name, history)
         self._stream_steps(history)
         self._mark()
         self._label(history)

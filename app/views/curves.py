@@ -59,6 +59,21 @@ class Chart:
         self.figure.xaxis.axis_label = AXES[name]
 
 
+class Rare(NamedTuple):
+    """A measure that only some runs have: what it is called, on its axis and at the pointer, and its colour."""
+
+    title: str
+    label: str
+    short: str
+    colour: int
+
+
+RARE = {
+    "averaged_perplexity": Rare("Averaged perplexity", "averaged perplexity", "averaged", 3),
+    "elbo": Rare("Evidence lower bound", "nats per document", "bound", 4),
+}
+
+
 class Mark(NamedTuple):
     """A moment of a run and what happened then."""
 
@@ -135,11 +150,12 @@ def rate_chart(axis: str, x_range: Any) -> Chart:
     return _chart(plot, axis, partial(_add_one, SERIES[2]), ("tokens/s", "@value{0,0}"))
 
 
-def averaged_chart(axis: str, x_range: Any) -> Chart:
-    """Averaged perplexity, on an axis of its own."""
-    plot = _figure(axis, "averaged perplexity", 190, x_range=x_range)
+def rare_chart(name: str, axis: str, x_range: Any) -> Chart:
+    """A measure that not every run has, a key of ``RARE``, on an axis of its own."""
+    about = RARE[name]
+    plot = _figure(axis, about.label, 190, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
-    return _chart(plot, axis, partial(_add_one, SERIES[3]), ("averaged", "@value{0,0.0}"))
+    return _chart(plot, axis, partial(_add_one, SERIES[about.colour]), (about.short, "@value{0,0.0}"))
 
 
 def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:

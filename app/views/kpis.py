@@ -212,6 +212,8 @@ def _change(about: Health, *, measured: bool) -> str:
     if about.change is None:
         missing = "first one is on its way" if about.state == "running" else "not measured"
         return "" if measured else missing
+    if about.state == "finished":
+        return "last evaluation, on more documents than the curve"
     sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
     return f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
 

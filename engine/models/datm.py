@@ -47,4 +47,5 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         advance_chain=lambda *arguments: hybrid_step.advance(at, *arguments),
         keep=hybrid.keep,
         restore=lambda seed, arrays: hybrid.restore(at, seed, arrays),
+        work=hybrid.work(config.layers),
     )

@@ -47,7 +47,11 @@ class Config(Settings):
         high=1e6,
     )
     label_start: int = setting(
-        500, label="Labels from mini-batch", help="Mini-batches without labels at first.", low=0, high=10**7
+        500,
+        label="Labels from mini-batch",
+        help="Mini-batches without labels at first; none in a fork of a run of DATM, which has had them.",
+        low=0,
+        high=10**7,
     )
     label_ramp: int = setting(
         200, label="Label warm-up", help="Mini-batches over which the weight of labels rises.", low=0, high=10**7
@@ -94,7 +98,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         measure="perplexity",
         init=lambda seed: hybrid.init(at, seed, _head(at, seed).initial(seed, config.layers)),
         prepare=lambda _seed, state, _docs: state,
-        step=lambda seed, state, docs: hybrid_step.step(at, seed, state, docs, _head(at, seed)),
+        step=lambda seed, state, docs: hybrid_step.step(at, seed, state, docs, _head(at, seed, state)),
         infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, _settled(state), docs),
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
@@ -102,14 +106,20 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         keep=lambda state: _keep(at, _settled(state)),
         restore=lambda seed, arrays: _restore(at, seed, arrays),
         predict=lambda seed, state, docs: _predict(at, seed, _settled(state), docs),
+        work=hybrid.work(config.layers),
     )
 
 
-def _head(at: House, seed: int) -> Classifier:
+def _head(at: House, seed: int, state: State | None = None) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
-    labels = (config.label_weight, config.label_start, config.label_ramp, config.label_rate)
+    labels = (config.label_weight, _labels_since(at, state), config.label_ramp, config.label_rate)
     own = (config.read_share, seed, config.shortcut, config.dropout)
     return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, *own)
+
+
+def _labels_since(at: House, state: State | None) -> int:
+    """The mini-batch after which labels count: as set in a new run, soon where an encoder was there (a fork)."""
+    return int(state.since[1]) if state is not None and state.since else at.config.label_start
 
 
 def _settled(state: State) -> State:
@@ -122,7 +132,8 @@ def _keep(at: House, state: State) -> dict[str, Array]:
     widths = tuple(phi.shape[1] for phi in state.phi)
     own = state.weights[PER_LAYER * len(widths) :]
     shown = _head(at, 0).class_weights(own, widths)
-    return hybrid.keep(state) | {f"class_weights.{layer}": table for layer, table in enumerate(shown)}
+    kept = hybrid.keep(state) | {"labels_since": np.array(_labels_since(at, state))}
+    return kept | {f"class_weights.{layer}": table for layer, table in enumerate(shown)}
 
 
 def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:

@@ -82,7 +82,7 @@ def test_step_sizes_have_a_log_axis_a_band_per_layer_and_r_as_the_last_line():
 
 def test_the_two_perplexities_never_share_an_axis():
     point = curves.perplexity_chart("minibatches")
-    averaged = curves.averaged_chart("minibatches", point.figure.x_range)
+    averaged = curves.rare_chart("averaged_perplexity", "minibatches", point.figure.x_range)
     assert averaged.figure is not point.figure
     assert averaged.figure.y_range is not point.figure.y_range
     assert "averaged" in averaged.figure.yaxis.axis_label

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine import classifier, models
+from engine import classifier, hybrid, hybrid_step, models
 from engine.classifier import START_SPREAD, Classifier, softmax
 from engine.contract import Batch, Facts, flatten
 
@@ -223,6 +223,58 @@ def test_documents_are_read_and_predicted_with_steady_weights_which_a_snapshot_k
         np.testing.assert_array_equal(kept[f"weights.{i}"], weight)
     for name, table in kernel.keep(steady).items():
         np.testing.assert_array_equal(kept[name], table)
+
+
+def snapshot(kernel, state):
+    topics = kernel.topics(state)
+    return {f"phi.{i}": phi for i, phi in enumerate(topics.phi)} | {"r": topics.r} | kernel.keep(state)
+
+
+def test_labels_count_at_once_in_a_fork_of_datm_and_by_degrees():
+    batch, _ = labelled()
+    kernel, state = trained("datm", 5, batch)
+    config = models.load("sdatm").Config(**SMALL, label_start=500, label_ramp=10)
+    child = models.load("sdatm").build(config, Facts(32, len(batch.documents), CLASSES))
+    begun = child.restore(4, snapshot(kernel, state))
+    assert [int(each) for each in begun.since] == [0, 5]
+    after, _ = child.step(4, begun, batch)
+    assert after.steady, "labels count"
+    again = child.restore(4, snapshot(child, after))
+    assert [int(each) for each in again.since] == [0, 5], "and go on where they were in a fork of the fork"
+    fresh = child.restore(4, {name: array for name, array in snapshot(kernel, state).items() if "weights" not in name})
+    assert [int(each) for each in fresh.since] == [5, 505], "a new encoder first learns without labels"
+
+
+@pytest.mark.parametrize(
+    "other", [{"classifier": "linear"}, {"hidden": (9, 6)}, {"shortcut": False}], ids=["linear", "wider", "no shortcut"]
+)
+def test_a_fork_to_another_classifier_begins_with_a_new_one_and_the_old_encoder(other):
+    batch, _ = labelled()
+    own = {"label_start": 0, "label_ramp": 1, "hidden": (8, 6), "predict_samples": 2}
+    kernel, state = trained("sdatm", 4, batch, **own)
+    config = models.load("sdatm").Config(**SMALL, **(own | other))
+    child = models.load("sdatm").build(config, Facts(32, len(batch.documents), CLASSES))
+    begun, fresh = child.restore(4, snapshot(kernel, state)), child.init(4)
+    n = 6 * len(WIDTHS)
+    for i, (weight, new) in enumerate(zip(begun.weights, fresh.weights, strict=True)):
+        np.testing.assert_array_equal(weight, new if i >= n else state.steady[i])
+    assert int(begun.since[1]) == 4
+    child.predict(4, child.step(4, begun, batch)[0], batch)
+    same = kernel.restore(4, snapshot(kernel, state))
+    np.testing.assert_array_equal(same.weights[-3], state.steady[-3])
+    assert int(same.since[1]) == 0
+
+
+def test_the_bound_is_that_of_whole_documents_also_while_labels_are_learned_from_less():
+    batch, _ = labelled(n=90)
+    own = {"label_start": 3, "label_ramp": 1}
+    kernel, state = trained("sdatm", 4, batch, layers=WIDE, read_share=0.3, dropout=0.5, **own)
+    all_of_it = models.load("sdatm").Config(**(SMALL | {"layers": WIDE}), read_share=1.0, dropout=0.0, **own)
+    whole = models.load("sdatm").build(all_of_it, Facts(32, len(batch.documents), CLASSES))
+    assert kernel.step(4, state, batch)[1].elbo == pytest.approx(whole.step(4, state, batch)[1].elbo, rel=1e-12)
+    house, bare = hybrid.house(all_of_it, Facts(32, 90, CLASSES), 1), state._replace(weights=state.weights[:12])
+    learned = hybrid_step.learn(house, 4, bare, batch, None)
+    assert hybrid_step.bound(house, 4, bare, batch) == pytest.approx(learned.elbo, rel=1e-12)
 
 
 def test_where_labels_no_longer_count_weights_are_not_averaged():

@@ -7,7 +7,8 @@ from plain_datm import PER_LAYER, case, dense, rows, softplus
 from scipy import special, stats
 from test_gibbs_oracles import bars, mismatch
 
-from engine import amortised, encoder, hybrid_step, models, schedule
+from engine import amortised, encoder, hybrid, hybrid_step, models, schedule
+from engine.classifier import FASTER
 from engine.contract import Batch, Facts
 from engine.corpus import thinned
 from engine.local import Collected
@@ -177,8 +178,27 @@ def test_adam_begins_anew_after_a_fork_so_that_its_first_steps_are_no_longer_tha
     kept = {f"phi.{i}": phi for i, phi in enumerate(topics.phi)} | {"r": topics.r} | kernel.keep(state)
     begun = kernel.restore(1, kept)
     after, _ = kernel.step(1, begun, batch)
-    longest = max(np.abs(new - old).max() for new, old in zip(after.weights, begun.weights, strict=True))
-    assert longest <= config.learning_rate * 1.001
+    own = PER_LAYER * 2
+    steps = [np.abs(new - old).max() for new, old in zip(after.weights, begun.weights, strict=True)]
+    assert max(steps[:own]) <= config.learning_rate * 1.001
+    if model == "sdatm":  # its labels count from the fork on
+        assert 0 < max(steps[own:]) <= FASTER * config.learning_rate * 1.001
+
+
+def test_an_encoder_that_begins_in_a_fork_has_the_schedules_of_a_new_one():
+    this = case(layers=(5, 4), learning_rate=0.01, kl_warm_up=100)
+    arrays = {f"phi.{i}": phi for i, phi in enumerate(this.state.phi)} | {"r": this.state.r}
+    arrays |= {"t": np.array(3500), "top_scale": np.array(1.0)}
+    arrays |= {f"scale.{i}": np.ones(width) for i, width in enumerate((5, 4))}
+    begun = hybrid.restore(this.at, 7, arrays)
+    assert (int(begun.t), begun.encoder_age) == (3500, 0)
+    after, _ = hybrid_step.step(this.at, 7, begun, this.docs)
+    steps = [np.abs(new - old).max() for new, old in zip(after.weights, begun.weights, strict=True)]
+    assert max(steps) == pytest.approx(0.01 / np.sqrt(1.0 + 1 / hybrid_step.DECAY), rel=1e-3)
+    kept = arrays | hybrid.keep(after)
+    assert hybrid.restore(this.at, 7, kept).encoder_age == 1  # and a fork of the fork knows when it began
+    old = hybrid.restore(this.at, 7, {name: array for name, array in kept.items() if name != "encoder_since"})
+    assert old.encoder_age == 3501
 
 
 # ------------------------------------------------------------------ topics by gradients, from counts

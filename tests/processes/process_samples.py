@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app import claim, launcher, orders, process, worker
+from app import claim, launcher, orders, worker
 from store import corpora, points, runs, snapshots
 from store.blocks import DocumentBlock
 from store.database import Database
