@@ -56,11 +56,21 @@ def _side(name: str) -> dict[str, Any]:
         "components": {
             "MuiAppBar": {"styleOverrides": {"root": {"background": bar, "color": "#F2F7F4", "boxShadow": "none"}}},
             "MuiToolbar": {
-                "styleOverrides": {"root": {"minHeight": "56px !important", "padding": "0 16px !important"}}
+                "styleOverrides": {
+                    "root": {
+                        "minHeight": "56px !important",
+                        "padding": "0 16px !important",
+                        "& > .MuiBox-root": {"minWidth": 0},  # a long name is cut, and pushes nothing off the bar
+                        "@media (max-width: 760px)": _TWO_LINES,
+                    }
+                }
             },
         },
     }
 
+
+# On a phone the bar's second line says how the run is.  The toolbar beneath the fixed bar is as high.
+_TWO_LINES = {"minHeight": "90px !important", "padding": "8px 12px 0 !important", "alignItems": "flex-start"}
 
 CARD = """:host(.tp-card) { background: var(--tp-card); border: 1px solid var(--tp-line); border-radius: 16px;
   padding: 16px 18px 8px; box-shadow: var(--tp-shadow); box-sizing: border-box; }"""

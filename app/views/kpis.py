@@ -103,11 +103,11 @@ def overlay_chooser(
     ``strokes[0]`` is that of the run itself, the others follow in the order of ``chosen``.
     """
     known = {other.number: other for other in others}
-    own = f'<span class="tp-over tp-own">{stroke(*strokes[0])}{_named(run)}</span>'
+    own = element("span", f"{stroke(*strokes[0])}{_clipped(run)}", class_="tp-over tp-own", title=run_title(run))
     laid = "".join(
         element(
             "button",
-            f"{stroke(*strokes[place])}{_named(known[number])}{icon('close')}",
+            f"{stroke(*strokes[place])}{_clipped(known[number])}{icon('close')}",
             class_="tp-over",
             data_do="overlay",
             data_run=number,
@@ -196,6 +196,10 @@ def _layers(run: RunFacts) -> str:
 
 def _named(run: RunFacts) -> str:
     return f"{run.number} · {escape(run_title(run))}"
+
+
+def _clipped(run: RunFacts) -> str:
+    return f'<span class="tp-clip">{_named(run)}</span>'
 
 
 def _plain(value: Any) -> str:

@@ -84,8 +84,8 @@ def measured(minibatch: int) -> Iterator[Point]:
             yield Point(*at, f"step_size_{name}", layer, middle * factor)
 
 
-def begin(db: Database, corpus_number: int, name: str = "", planned: int = 400) -> RunRow:
-    """A run claimed by this process."""
+def begin(db: Database, corpus_number: int, name: str = "", planned: int = 400, **more: Any) -> RunRow:
+    """A run claimed by this process; ``more`` goes to `store.runs.create`."""
     row = runs.create(
         db,
         corpus=corpus_number,
@@ -96,6 +96,7 @@ def begin(db: Database, corpus_number: int, name: str = "", planned: int = 400) 
         plan={"minibatches": planned},
         seed=1,
         name=name,
+        **more,
     )
     return runs.claim(db, row.number, process.identity())
 

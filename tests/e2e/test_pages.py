@@ -34,6 +34,39 @@ def test_a_page_of_a_phone_is_not_wider_than_the_phone(server, new_page):
         assert page.evaluate("document.documentElement.scrollWidth") <= 420, name
 
 
+def test_on_a_phone_a_long_name_pushes_nothing_away_and_a_run_can_be_stopped(start_server, planted, new_page):
+    db = open_database(planted)
+    row = garden.begin(db, 1, "a name as long as the winter before the first spring " * 2, fork=2)
+    garden.advance(db, row, 10)
+    runs.finish(db, row.number, row.attempt, "paused")
+    db.close()
+    server, page = start_server(planted), new_page(width=420, height=900)
+    for name in ("runs", "explore", "guide"):
+        page.goto(f"{server.url}?page={name}&run=2")
+        bar = page.get_by_role("banner").first
+        bar.get_by_text("paused").wait_for()
+        for what in ("Copy link", "resume run 2", "stop run 2"):
+            assert inside(bar.get_by_role("button", name=what), bar), f"{what} on {name}"
+        assert inside(page.get_by_role("combobox", name="Run", exact=True), bar)
+        assert inside(bar.locator(".MuiIconButton-root"), bar)  # light and dark
+        assert bar.bounding_box()["height"] == page.locator("main > div > .MuiToolbar-root").bounding_box()["height"]
+    page.goto(f"{server.url}?page=runs&run=2")
+    card = page.locator(".tp-run").first
+    assert inside(card.get_by_role("button", name="delete run 2"), card)
+    page.goto(f"{server.url}?page=watch&run=2")
+    name = page.locator(".tp-own .tp-clip")
+    assert name.evaluate("it => it.scrollWidth > it.clientWidth && getComputedStyle(it).textOverflow") == "ellipsis"
+
+
+def inside(inner, outer):
+    """Whether something that can be seen stands within something else."""
+    small, large = inner.bounding_box(), outer.bounding_box()
+    return small is not None and all(
+        large[at] <= small[at] and small[at] + small[size] <= large[at] + large[size]
+        for at, size in (("x", "width"), ("y", "height"))
+    )
+
+
 def test_the_address_holds_the_whole_view_and_back_goes_back(server, page):
     page.goto(f"{server.url}?page=watch&run=1")
     page.get_by_role("link", name="Runs").click()
