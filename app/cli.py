@@ -239,7 +239,8 @@ def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
     between.add_argument("one", metavar="DOC", help="number of a document of the corpus, or words in it")
     between.add_argument("other", metavar="DOC", help="the other one")
     between.add_argument("--steps", type=int, default=9, help="points of the line, both ends included (default 9)")
-    between.add_argument("--layer", type=int, help="layer whose activations are mixed (default: the top)")
+    highest = "layer whose activations are mixed (default: the highest that tells the two apart)"
+    between.add_argument("--layer", type=int, help=highest)
     between.add_argument("--words", type=whole(1), default=10, help="words of a step (default 10)")
     for parser in (infer, between):
         parser.add_argument("--snapshot", type=whole(0), default=0, help="number of a snapshot (default: the newest)")

@@ -8,6 +8,8 @@ import numpy as np
 from engine import paths
 from engine.contract import Array, FloatArray
 
+ALIKE = 0.15  # ends nearer to each other than this are as good as the same
+
 
 class Step(NamedTuple):
     """One point of the line between two documents.
@@ -59,3 +61,18 @@ def mix(
         new = tuple(word not in before for word in words)
         found.append(Step(place / (steps - 1), tuple(words), tuple(row[words].tolist()), new, row))
     return found
+
+
+def apart(one: FloatArray, other: FloatArray) -> float:
+    """Total variation between the rates of two steps: 0 is the same, 1 has nothing in common."""
+    return float(np.abs(one - other).sum()) / 2
+
+
+def telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
+    """Find the highest layer that tells two documents apart; where none does, the one that comes nearest to it."""
+    distances = {
+        layer: apart(*paths.between(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, 2))
+        for layer in range(len(phi), 0, -1)
+    }
+    telling = (layer for layer, distance in distances.items() if distance >= ALIKE)
+    return next(telling, max(distances, key=distances.__getitem__))

@@ -11,7 +11,7 @@ from app.frame import Frame, identity
 from app.given import Given, from_path, untold
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions, OptionError
-from app.mixing import Step, mix
+from app.mixing import Step, mix, telling_layer
 from app.neighbours import Neighbourhood
 from app.placing import Placed, Placer, find_snapshot, must_compile, open_placer
 from app.progress import Progress
@@ -52,14 +52,14 @@ def interpolate(wanted: argparse.Namespace) -> int:
     """Show what lies between two documents of the corpus of a run."""
     db = open_database(wanted.store)
     placer, frame = _open(db, wanted)
-    layer = wanted.layer or frame.n_layers
-    if not 1 <= layer <= frame.n_layers:
-        raise Mistake(f"run {frame.run} has layers 1 to {frame.n_layers}; got {layer}")
+    if wanted.layer is not None and not 1 <= wanted.layer <= frame.n_layers:
+        raise Mistake(f"run {frame.run} has layers 1 to {frame.n_layers}; got {wanted.layer}")
     if not 2 <= wanted.steps <= 100:
         raise Mistake(f"steps must be from 2 to 100; got {wanted.steps}")
     ends = [_document(db, placer, text) for text in (wanted.one, wanted.other)]
     numbers = [document.number for document in ends]
     one, other = placer.documents(corpora.counts(db, placer.corpus.number, numbers), numbers)
+    layer = wanted.layer or telling_layer(placer.topics.phi, (one.theta, other.theta))
     steps = mix(placer.topics.phi, (one.theta, other.theta), layer, wanted.steps, wanted.words)
     if wanted.json:
         told = [_step_facts(frame, step) for step in steps]

@@ -47,7 +47,7 @@ class View(param.Parameterized):
 
     On the documents page ``documents`` are the documents of the corpus chosen (one, or the two ends of a line),
     ``trail`` is the topic or path whose words are marked, ``steps`` the points of the line and ``mixed`` its layer
-    (0 = the top).
+    (0 = the highest that tells the two apart).
     ``label`` is the class looked at, from 1, 0 = none.
     """
 

@@ -80,16 +80,17 @@ class Between:
 
     def _draw(self) -> None:
         ends = self._ends if self._ends is not None and self._ends.wanted == self._asked else None
-        layers = (ends.frame.n_layers, self._layer(ends.frame)) if ends else (0, 0)
-        self._form.html = form.ends(self._chosen(ends), self._search, self._view.steps, layers)
-        if ends is not None:
+        mixed = self._mixed(ends) if ends is not None else None
+        self._form.html = form.ends(self._chosen(ends), self._search, self._view.steps, mixed)
+        if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
-            steps = mix(ends.placer.topics.phi, thetas, layers[1], self._view.steps, WORDS)
+            steps = mix(ends.placer.topics.phi, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
             self._steps.html = line(ends.frame, steps)
 
-    def _layer(self, frame: Frame) -> int:
-        """The layer that is mixed: the chosen one, else the top."""
-        return min(self._view.mixed, frame.n_layers) or frame.n_layers
+    def _mixed(self, ends: reading.Ends) -> form.Mixed:
+        """The layer that is mixed: the chosen one, else the highest that tells the two apart."""
+        layers = ends.frame.n_layers
+        return form.Mixed(layers, min(self._view.mixed, layers), ends.telling)
 
     def _chosen(self, ends: reading.Ends | None) -> list[form.End]:
         if ends is None:
@@ -107,7 +108,7 @@ class Between:
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._view.param.update(documents=(int(number),), tab="", trail=())
             case {"do": "any-two"}:
-                work = partial(reading.any_documents, self._context, self._view.run, 2)
+                work = partial(reading.any_two, self._context, self._view.run)
                 self._context.later(work, self._take_any)
             case {"do": "turn"}:
                 self._view.documents = self._view.documents[::-1]

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from app.feed import TROUBLE
 from app.frame import Frame
 from app.given import from_text
 from app.ingest.document import Unreadable, contents
+from app.mixing import telling_layer
 from app.neighbours import Neighbourhood
 from app.placing import Placed, Placer, find_snapshot, must_compile
 from app.session import Context
@@ -25,6 +27,7 @@ from store.corpora import Document
 PATHS = 8  # shown of a document
 FOUND = 8  # documents of a search
 NEAREST = 8
+DRAWN = 24  # documents among which two of different classes are looked for
 
 
 def text_of(packed: str, name: str) -> str:
@@ -86,6 +89,7 @@ class Ends(NamedTuple):
     placer: Placer
     placed: tuple[Placed, Placed]
     documents: tuple[Document, Document]
+    telling: int  # the highest layer that tells them apart
 
 
 class Around(NamedTuple):
@@ -131,7 +135,8 @@ def ends(context: Context, wanted: tuple[int, int, int, int]) -> Ends:
     frame, placer = _open(context, run, snapshot)
     one, other = placer.documents(corpora.counts(context.db, placer.corpus.number, numbers), numbers)
     first, last = corpora.documents(context.db, placer.corpus.number, numbers)
-    return Ends(wanted, frame, placer, (one, other), (first, last))
+    telling = telling_layer(placer.topics.phi, (one.theta, other.theta))
+    return Ends(wanted, frame, placer, (one, other), (first, last), telling)
 
 
 def around(context: Context, placing: Placing) -> Around:
@@ -151,9 +156,21 @@ def search(context: Context, run: int, text: str) -> tuple[int, list[Nearby]]:
 
 
 def any_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
-    """Choose ``n`` documents of the corpus of a run by chance."""
+    """Choose ``n`` documents (or all) of the corpus of a run by chance."""
     row = corpora.get(context.db, runs.get(context.db, run).corpus)
-    return tuple(np.random.default_rng().choice(row.documents, n, replace=row.documents < n).tolist())
+    return tuple(np.random.default_rng().choice(row.documents, min(n, row.documents), replace=False).tolist())
+
+
+def any_two(context: Context, run: int) -> tuple[int, ...]:
+    """Choose two documents of the corpus of a run by chance, of different classes where that can be had."""
+    drawn = any_documents(context, run, DRAWN)
+    documents = corpora.documents(context.db, runs.get(context.db, run).corpus, drawn)
+    different = (
+        (one.number, other.number)
+        for one, other in combinations(documents, 2)
+        if one.label and other.label and one.label != other.label
+    )
+    return next(different, drawn[:2])
 
 
 def _open(context: Context, run: int, snapshot: int) -> tuple[Frame, Placer]:

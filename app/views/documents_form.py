@@ -21,6 +21,14 @@ class Search(NamedTuple):
     found: Sequence[Nearby] = ()
 
 
+class Mixed(NamedTuple):
+    """How many layers there are, the one chosen to be mixed (0 = none), and the highest that tells the ends apart."""
+
+    layers: int
+    chosen: int
+    telling: int
+
+
 class End(NamedTuple):
     """One end of a line: a document of the corpus and its picture, if it is one."""
 
@@ -60,7 +68,7 @@ def ask(text: str, search: Search, *, images: bool) -> str:
     return f'<div class="dc-ask{" dc-one" if images else ""}">{given}{corpus}</div>'
 
 
-def ends(chosen: Sequence[End], search: Search, steps: int, layers: tuple[int, int]) -> str:
+def ends(chosen: Sequence[End], search: Search, steps: int, mixed: Mixed | None) -> str:
     """Write the two ends of a line, how it is cut, and the search for other ends.
 
     Parameters
@@ -69,14 +77,14 @@ def ends(chosen: Sequence[End], search: Search, steps: int, layers: tuple[int, i
         None, one or two.
     search : Search
     steps : int
-    layers : (int, int)
-        How many layers there are, and the one that is mixed.
+    mixed : Mixed or None
+        None while there is no line.
     """
     cards = "".join(_end(place, chosen[place] if place < len(chosen) else None) for place in (0, 1))
     acts = (Act("end", "From", "0"), Act("end", "To", "1")) if chosen else (Act("end", "From", "0"),)
     return (
         f'<div class="dc-ask"><section class="dc-card"><h3>The two documents</h3><div class="dc-ends">{cards}</div>'
-        f"{_cut(steps, layers)}</section>{_corpus(search, acts, 'any-two', 'Any two documents')}</div>"
+        f"{_cut(steps, mixed)}</section>{_corpus(search, acts, 'any-two', 'Any two documents')}</div>"
     )
 
 
@@ -132,20 +140,23 @@ def _end(place: int, end: End | None) -> str:
     )
 
 
-def _cut(steps: int, layers: tuple[int, int]) -> str:
+def _cut(steps: int, mixed: Mixed | None) -> str:
     counts = sorted({*STEPS, steps})
     numbers = "".join(element("option", str(n), value=n, selected=n == steps) for n in counts)
-    count, chosen = layers
-    names = "".join(
-        element("option", f"layer {layer}{' (top)' if layer == count else ''}", value=layer, selected=layer == chosen)
-        for layer in range(count, 0, -1)
-    )
-    layer = (
-        f'<label title="Whose activations are mixed; DATM\'s figure mixes the top layer">Mixed at '
-        f'<select class="ex-select" data-change="mixed">{names}</select></label>'
-    )
     return (
         '<div class="dc-row"><label title="Points of the line, both ends included">Steps '
-        f'<select class="ex-select" data-change="steps">{numbers}</select></label>{layer if count else ""}'
+        f'<select class="ex-select" data-change="steps">{numbers}</select></label>{_layers(mixed) if mixed else ""}'
         f"{element('button', 'Turn round', class_='ex-soft', data_do='turn', title='From and To change places')}</div>"
+    )
+
+
+def _layers(mixed: Mixed) -> str:
+    best = f"layer {mixed.telling}, the highest that tells them apart"
+    names = [(0, best)] + [
+        (layer, f"layer {layer}{' (top)' if layer == mixed.layers else ''}") for layer in range(mixed.layers, 0, -1)
+    ]
+    options = "".join(element("option", name, value=layer, selected=layer == mixed.chosen) for layer, name in names)
+    return (
+        '<label title="Whose activations are mixed; DATM\'s figure mixes the top layer">Mixed at '
+        f'<select class="ex-select" data-change="mixed">{options}</select></label>'
     )

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.frame import Frame
+from app.mixing import ALIKE, apart
 from app.views.atoms import has_pictures, picture_uri
 from app.views.text import escape, percent, shorten
 
@@ -26,7 +27,6 @@ class StepFacts(Protocol):
     def rates(self) -> NDArray[np.float64]: ...  # noqa: D102
 
 
-_ALIKE = 0.15
 _LEGEND = (
     '<b class="dc-new">+ word</b> has come in since the step before, <span class="dc-stay">word</span> is in every step'
 )
@@ -44,14 +44,13 @@ def line(frame: Frame, steps: Sequence[StepFacts]) -> str:
 
 def _alike(steps: Sequence[StepFacts]) -> str:
     """Say so where the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
-    first, last = (np.asarray(step.rates, dtype=np.float64) for step in (steps[0], steps[-1]))
-    apart = float(np.abs(first - last).sum()) / 2  # total variation: 0 is the same, 1 has nothing in common
-    if apart >= _ALIKE:
+    distance = apart(steps[0].rates, steps[-1].rates)
+    if distance >= ALIKE:
         return ""
-    common = percent(1 - apart)
+    common = percent(1 - distance)
     return (
         f'<p class="dc-legend" role="status">Both ends are decoded to nearly the same ({common} in common): this layer '
-        "hardly tells the two apart. Mix at a lower layer, or choose documents that differ more.</p>"
+        "hardly tells the two apart. Mix at another layer, or choose documents that differ more.</p>"
     )
 
 

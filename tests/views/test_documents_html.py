@@ -8,7 +8,7 @@ import pytest
 from topic_frames import NASTY, make_frame
 
 from app.frame import Frame, identity
-from app.mixing import mix
+from app.mixing import mix, telling_layer
 from app.views import documents_form as form
 from app.views.line import line
 from app.views.nearby import Act, Nearby, neighbours
@@ -132,6 +132,19 @@ def test_a_line_marks_what_comes_in_and_what_never_leaves(frame):
     assert "+ nan" not in html.split("50 %")[0]
 
 
+@pytest.mark.parametrize(("top", "layer"), [([[0.9, 0.1], [0.1, 0.9]], 2), ([[0.5, 0.5], [0.5, 0.5]], 1)])
+def test_a_line_is_mixed_at_the_highest_layer_that_tells_its_ends_apart(top, layer):
+    phi = [np.eye(2), np.array(top)]
+    ends = ([np.array([4.0, 1.0]), np.array([9.0, 1.0])], [np.array([1.0, 4.0]), np.array([1.0, 9.0])])
+    assert telling_layer(phi, ends) == layer
+
+
+def test_a_line_between_two_that_no_layer_tells_apart_is_mixed_where_they_differ_most():
+    phi = [np.eye(2), np.array([[0.5, 0.5], [0.5, 0.5]])]
+    ends = ([np.array([0.51, 0.49]), np.array([9.0, 1.0])], [np.array([0.49, 0.51]), np.array([1.0, 9.0])])
+    assert telling_layer(phi, ends) == 1
+
+
 def test_a_line_whose_ends_are_decoded_to_the_same_says_so(frame):
     def step(weight: float, place: int) -> SimpleNamespace:
         rates = np.full(60, 0.1 / 59)
@@ -164,10 +177,11 @@ def test_the_form_keeps_the_text_as_text_and_asks_for_none_where_documents_are_i
 
 def test_the_second_end_can_be_chosen_when_the_first_is():
     search = form.Search("x", 1, [Nearby(4, "four", "", "")])
-    assert ">To</button>" not in form.ends([], search, 9, (0, 0))
+    assert ">To</button>" not in form.ends([], search, 9, None)
     chosen = [form.End(4, SCRIPT, "", "")]
-    html = form.ends(chosen, search, 8, (3, 2))
+    html = form.ends(chosen, search, 8, form.Mixed(3, 2, 1))
     assert ">To</button>" in html
     assert "<script" not in html
     assert '<option value="8" selected>' in html
     assert '<option value="2" selected>layer 2</option>' in html
+    assert '<option value="0">layer 1, the highest that tells them apart</option>' in html
