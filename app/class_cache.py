@@ -159,6 +159,10 @@ class ClassCache:
             self._predicts[run] = len(corpus.label_names) > 1 and _asked(row, corpus)
         return self._predicts[run]
 
+    def recall(self, run: int, snapshot: int) -> Classified | None:
+        """The predictions under a snapshot (0 = the newest) where somebody has computed them already."""
+        return self._found(runs.get(self._db, run), snapshot or self._newest(run))
+
     def fetch(self, run: int, snapshot: int) -> Classified:
         """The predictions under a snapshot (0 = the newest), computed where nobody has yet."""
         number = snapshot or self._newest(run)

@@ -129,6 +129,7 @@ class Feed:
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")
+        self._turns = ThreadPoolExecutor(max_workers=1, thread_name_prefix="topiary-turns")
         self._stop = Event()
         self._lock = Lock()
         self._polling = Lock()
@@ -157,7 +158,8 @@ class Feed:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._turns):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def subscribe(
         self, ring: Callable[[Callable[[], None]], None], callback: Callable[[Tick], None]
@@ -188,6 +190,10 @@ class Feed:
     def submit(self, work: Callable[[], Any]) -> "Future[Any]":
         """Run ``work`` in one of the feed's threads."""
         return self._pool.submit(work)
+
+    def submit_in_turn(self, work: Callable[[], Any]) -> "Future[Any]":
+        """Run ``work`` when everything given here before is done: what takes every processor, and minutes."""
+        return self._turns.submit(work)
 
     # ------------------------------------------------- what is in memory now
 

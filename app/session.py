@@ -104,6 +104,9 @@ class Context:
     later : (work, then) -> None
         ``work()`` runs in a thread, ``then(its result)`` on this session's document; an error is
         shown as a message.
+    in_turn : (work, then) -> None
+        As ``later``, but one at a time for all visitors: for what takes every processor, so that whoever waits
+        for it holds up nobody else.
     soon : (work) -> None
         ``work()`` runs on this session's document while the browser still loads its scripts: for what is
         too slow to make before the answer, and wanted as soon as the page stands.
@@ -117,6 +120,7 @@ class Context:
     actions: "Actions"
     on_tick: Callable[[Callable[["Tick"], None]], None]
     later: Callable[[Callable[[], Any], Callable[[Any], None]], None]
+    in_turn: Callable[[Callable[[], Any], Callable[[Any], None]], None]
     soon: Callable[[Callable[[], None]], None]
     tell: Callable[[str, str], None]
 

@@ -106,7 +106,15 @@ class Shell:
         self._built: dict[str, Viewable] = {}
         self.view = session.View(**self._start(query))
         self.context = session.Context(
-            self.view, site.feed, site.db, site.actions, self._listeners.append, self.later, self.soon, self.tell
+            view=self.view,
+            feed=site.feed,
+            db=site.db,
+            actions=site.actions,
+            on_tick=self._listeners.append,
+            later=self.later,
+            in_turn=self.in_turn,
+            soon=self.soon,
+            tell=self.tell,
         )
         self._bar = Board(heard=self._on_bar)
         self._router = Router(self._on_address, query=session.to_query(self.view))
@@ -128,6 +136,10 @@ class Shell:
     def later(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
         """Run ``work()`` in a thread and ``then(result)`` here; an error is shown as a message."""
         self._site.feed.submit(work).add_done_callback(partial(self._deliver, then))
+
+    def in_turn(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """As :meth:`later`, when nobody's work of this kind is left to be done before."""
+        self._site.feed.submit_in_turn(work).add_done_callback(partial(self._deliver, then))
 
     def soon(self, work: Callable[[], None]) -> None:
         """Run ``work()`` here while the browser loads its scripts, so that what it makes comes with the document.

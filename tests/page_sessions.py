@@ -28,6 +28,7 @@ class PageSession:
             actions=None,  # type: ignore[arg-type]
             on_tick=self.ticks.append,
             later=lambda work, then: self.tasks.append((work, then)),
+            in_turn=lambda work, then: self.tasks.append((work, then)),
             soon=lambda work: work(),
             tell=lambda message, kind: self.told.append(message),
         )

@@ -1,5 +1,6 @@
 """Classes: how good a run's predictions are, of which classes, by which topics, and what misled them."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -77,25 +78,35 @@ class Classes:
         elif self._asked != key:
             self._asked = key
             self._wait()
-            self._context.later(partial(self._work, *key), self._take)
+            known = partial(self._work, self._context.feed.classes.recall, *key)
+            self._context.later(known, partial(self._take_known, key))
 
     def _wait(self) -> None:
         view, doing = self._context.view, self._context.feed.classes.doing
         mine = doing is not None and doing.run == view.run and view.snapshot in (0, doing.snapshot)
         self.board.html = predicting(doing, mine=mine)
 
-    def _work(self, run: int, snapshot: int) -> _Read:
+    def _work(self, get: Callable[[int, int], Classified | None], run: int, snapshot: int) -> _Read | None:
         feed = self._context.feed
         try:
-            found = feed.classes.fetch(run, snapshot)
+            found = get(run, snapshot)
         except (ClassError, NotFound) as error:
             text = str(error)
             return _Read(run, snapshot, sentence=f"{text[0].upper()}{text[1:]}.")
+        if found is None:
+            return None
         row = feed.run(run)
         numbers = [each.document for each in found.misled]
         documents = corpora.documents(self._context.db, row.corpus, numbers) if row is not None else []
         titles = {document.number: document.title for document in documents}
         return _Read(run, snapshot, found, feed.frame(run, found.snapshot), titles)
+
+    def _take_known(self, key: tuple[int, int], read: _Read | None) -> None:
+        """Show what was known already, else let it be computed when it is its turn."""
+        if read is not None:
+            self._take(read)
+        elif key == self._asked:
+            self._context.in_turn(partial(self._work, self._context.feed.classes.fetch, *key), self._take)
 
     def _take(self, read: _Read) -> None:
         self._asked = None

@@ -62,6 +62,7 @@ class Session:
             actions=None,
             on_tick=self.ticks.append,
             later=lambda work, then: then(work()),
+            in_turn=lambda work, then: then(work()),
             soon=lambda work: work(),
             tell=lambda *_: None,
         )

@@ -81,6 +81,7 @@ class Session:
             actions=actions,  # type: ignore[arg-type]
             on_tick=self.ticks.append,
             later=self._later,
+            in_turn=self._later,
             soon=lambda work: work(),
             tell=lambda *_: None,
         )

@@ -45,6 +45,7 @@ class Session:
             actions=None,  # type: ignore[arg-type]
             on_tick=self.ticks.append,
             later=lambda work, _: self.tasks.append(work),
+            in_turn=lambda work, _: self.tasks.append(work),
             soon=lambda work: work(),
             tell=lambda *_: None,
         )

@@ -24,6 +24,7 @@ class Page:
             SimpleNamespace(  # type: ignore[arg-type]
                 db=db,
                 later=lambda work, then: then(work()),
+                in_turn=lambda work, then: then(work()),
                 actions=SimpleNamespace(create=self._create),
                 tell=lambda *_: None,
                 view=SimpleNamespace(param=SimpleNamespace(update=lambda **_: None)),

@@ -1,7 +1,9 @@
 """While predictions are on their way, the classes page says what it waits for and counts the documents."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+from threading import Event, Semaphore
 from typing import Any
 
 import pytest
@@ -10,8 +12,8 @@ from page_sessions import PageSession
 from placing_samples import plain_model
 
 from app import class_store, classes
-from app.class_cache import Doing
-from app.feed import Tick
+from app.class_cache import ClassCache, ClassError, Doing
+from app.feed import Feed, Tick
 from app.pages.classes import Classes
 from app.views.predicting import predicting
 from store.database import Database, open_database
@@ -109,3 +111,40 @@ def test_a_screen_reader_hears_the_sentence_once_and_finds_the_number_at_the_bar
 def test_before_anything_is_known_there_is_no_bar() -> None:
     for doing in (None, Doing(2, 9)):
         assert "progressbar" not in predicting(doing, mine=True)
+
+
+def test_whoever_waits_for_a_prediction_holds_up_nobody_else(db: Database) -> None:
+    feed, gate = Feed(db), Event()
+    feed.look_now()
+
+    def predict(*_: Any) -> Any:
+        assert gate.wait(60)
+        raise ClassError("it was only waited for")
+
+    feed.classes = ClassCache(db, predict)
+    waiting = [Session(db) for _ in range(4)]
+    answers: list[str] = []
+    asked = Semaphore(0)
+
+    def in_turn(work: Any, then: Any) -> None:
+        _elsewhere(feed.submit_in_turn, work, then)
+        asked.release()
+
+    for session in waiting:
+        page = Classes(replace(session.context, feed=feed, later=partial(_elsewhere, feed.submit), in_turn=in_turn))
+        page._draw = lambda page=page: answers.append(page._read.sentence)
+    try:
+        assert all(asked.acquire(timeout=20) for _ in waiting)
+        assert feed.submit(lambda: "at once").result(timeout=20) == "at once"
+        assert not answers
+    finally:
+        gate.set()
+    feed.submit_in_turn(lambda: None).result(timeout=20)
+    feed.stop()
+    for session in waiting:
+        session.feed.stop()
+    assert answers == ["It was only waited for."] * 4
+
+
+def _elsewhere(submit: Any, work: Any, then: Any) -> None:
+    submit(work).add_done_callback(lambda done: then(done.result()))
