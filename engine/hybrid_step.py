@@ -63,7 +63,7 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     if _own_slopes(at):
         slopes = [*learned.topics, learned.shapes]
         return _climb(at, moved, slopes, topic_rate), Info(sizes, elbo, tokens, tokens, events)
-    got, draws = _counts(at, seed, state, (docs, read), learned.theta, t)
+    got, draws = _counts(at, seed, state, docs, learned.theta, t)
     if config.inference == "wai":
         state = _climb(at, moved, slopes_of(state, got, at.facts.n_documents), topic_rate)
     else:
@@ -226,14 +226,12 @@ def advance(
     return amortised.advance(at, glob, seed, state, chain, observed, scored, sweeps)
 
 
-def _counts(
-    at: House, seed: int, state: State, batch: tuple[Batch, Batch], theta: list[FloatArray], t: int
-) -> tuple[Collected, int]:
+def _counts(at: House, seed: int, state: State, docs: Batch, theta: list[FloatArray], t: int) -> tuple[Collected, int]:
     """Counts that move Phi and r, times rho, and how often each token was drawn for them.
 
-    ``batch`` is the mini-batch, and what the encoder read of it to draw ``theta``.
+    All words count, also where the encoder drew ``theta`` from a part of them: a word's topic is drawn by their
+    proportions, and tables of half a document are not half of its tables.
     """
-    docs, read = batch
     glob = globals_of(at, state, docs)
     rho = at.facts.n_documents / len(docs.documents)
     parts, draws = [], 0
@@ -243,9 +241,8 @@ def _counts(
         parts.append(at.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho))
         draws += plan.burn_in + plan.collect
     if at.config.counts != "gibbs":
-        local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), read, theta)
-        unread = docs.counts.sum() / max(1, read.counts.sum())
-        parts.append(at.sampler.lift(glob, Address(seed, streams.REDRAW, t), read, local, rho * unread))
+        local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
+        parts.append(at.sampler.lift(glob, Address(seed, streams.REDRAW, t), docs, local, rho))
         draws += 1
     return (parts[0] if len(parts) == 1 else _mixed(*parts)), draws
 
