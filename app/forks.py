@@ -85,6 +85,13 @@ def wrong_layers(begin: Origin, config: Any) -> str:
     return "" if asked == has else f"layers must be those of the snapshot, {wanted}; got {got}"
 
 
+def learns_without_labels(begin: Origin) -> bool:
+    """Whether the parent has an encoder, so that labels count at once in a fork that learns from them."""
+    from engine.hybrid import Settings  # takes the compiler along
+
+    return issubclass(models.load(begin.run.model).Config, Settings)
+
+
 def _fits(mine: Setting, theirs: Setting, values: dict[str, Any]) -> bool:
     """Whether a setting means the same to both models, and takes the parent's value."""
     if mine.name not in values or mine.kind != theirs.kind:

@@ -11,11 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition, Thread
-from typing import Any
+from typing import Any, TextIO
 
 from app import launcher
 from app.ingest.errors import IngestError
@@ -129,8 +129,8 @@ class Import:
 class _Listener:
     """Tells as long as somebody listens."""
 
-    def __init__(self) -> None:
-        self._tell: Teller | None = Teller(sys.stdout)
+    def __init__(self, out: TextIO) -> None:
+        self._tell: Teller | None = Teller(out)
 
     def __call__(self, words: str, about: Any) -> None:
         try:
@@ -142,9 +142,10 @@ class _Listener:
 
 def main() -> int:
     """Make the corpus that the order on standard input asks for, in the store of TOPIARY_STORE."""
-    order, tell = json.load(sys.stdin), _Listener()
+    order, tell = json.load(sys.stdin), _Listener(sys.stdout)
     try:
-        row: CorpusRow = import_path(open_database(), Path(order["path"]), ImportOptions(**order["options"]), tell)
+        with redirect_stdout(sys.stderr):  # what a library prints is no news of the import
+            row: CorpusRow = import_path(open_database(), Path(order["path"]), ImportOptions(**order["options"]), tell)
     except (IngestError, OptionError, StoreError) as error:
         tell(_END, {"error": str(error)})
     else:

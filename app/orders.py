@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.forks import Origin, inherited, wrong_layers
+from app.forks import Origin, inherited, learns_without_labels, wrong_layers
 from app.plan import Order, averaging
 from engine import models, settings
 from store import corpora, runs
@@ -67,22 +67,14 @@ def place(
     """
     about = corpora.find(db, corpus)
     try:
-        if fork is not None:
-            texts = inherited(fork, model, texts) | dict(texts)
-        config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
-        _check_corpus(about, model)
-        if fork is not None and (wrong := wrong_layers(fork, config)):
-            raise OrderError(wrong)
-        inference = str(getattr(config, "inference", ""))
-        if minibatches is None:
-            minibatches = SWEEPS if inference == "gibbs" else STEPS
-        if fork is None:
-            _check_length(config, minibatches)
+        config = _configured(about, model, texts, fork)
+        steps = minibatches if minibatches is not None else _usual(config)
+        _check_length(config, steps, fork)
         order = Order(
-            minibatches=minibatches,
+            minibatches=steps,
             threads=threads,
             averaged=averaged,
-            burn_in=burn_in if not averaged else _burn_in(config, minibatches, burn_in),
+            burn_in=burn_in if not averaged else _burn_in(config, steps, burn_in),
             samples=samples,
             paper_point=paper_point,
         )
@@ -90,17 +82,12 @@ def place(
         raise
     except (LookupError, ValueError) as error:
         raise OrderError(str(error.args[0])) from error
-    if not 0 <= seed <= LARGEST_SEED:
-        raise OrderError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}")
-    if about.train_documents == 0:
-        raise OrderError(f"corpus {about.name!r} has no training documents; import it with another split")
-    if averaged and about.train_documents == about.documents:
-        raise OrderError(f"corpus {about.name!r} has no test documents, which the averaged protocol needs")
+    _check_numbers(about, seed, averaged=averaged)
     return runs.create(
         db,
         corpus=about.number,
         model=model,
-        inference=inference,
+        inference=str(getattr(config, "inference", "")),
         layers=tuple(config.layers),
         settings=settings.to_json(config),
         plan=order.to_json(),
@@ -148,6 +135,32 @@ def fork(
     )
 
 
+def _configured(about: CorpusRow, model: str, texts: Mapping[str, str], fork: Origin | None) -> Any:
+    """The settings of a run on a corpus, those of its parent among them."""
+    if fork is not None:
+        texts = inherited(fork, model, texts) | dict(texts)
+    config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
+    _check_corpus(about, model)
+    if fork is not None and (wrong := wrong_layers(fork, config)):
+        raise OrderError(wrong)
+    return config
+
+
+def _usual(config: Any) -> int:
+    """Steps of a run whose length nobody gave."""
+    return SWEEPS if getattr(config, "inference", "") == "gibbs" else STEPS
+
+
+def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
+    """Refuse what no model can do with a corpus."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise OrderError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}")
+    if about.train_documents == 0:
+        raise OrderError(f"corpus {about.name!r} has no training documents; import it with another split")
+    if averaged and about.train_documents == about.documents:
+        raise OrderError(f"corpus {about.name!r} has no test documents, which the averaged protocol needs")
+
+
 def _check_corpus(about: CorpusRow, model: str) -> None:
     """Refuse a corpus that the model cannot read."""
     module = models.load(model)
@@ -163,12 +176,19 @@ def _learnt(config: Any) -> int:
     return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
 
 
-def _check_length(config: Any, minibatches: int) -> None:
-    """Refuse a run that would end before all its layers are there and pruned."""
-    if 0 < minibatches <= _learnt(config):
+def _check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
+    """Refuse a run that would end before all its layers are there and pruned, or before labels count."""
+    if fork is None and 0 < minibatches <= _learnt(config):
         raise OrderError(
             f"learning the widths of {len(config.layers)} layers takes more than {_learnt(config):,} mini-batches "
             f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}"
+        )
+    unlabelled = getattr(config, "label_start", 0)
+    has_learned = fork is not None and learns_without_labels(fork)
+    if getattr(config, "label_weight", 0.0) and not has_learned and 0 < minibatches <= unlabelled:
+        raise OrderError(
+            f"labels count after {unlabelled:,} mini-batches (label_start), and the run has {minibatches:,}; "
+            "let it be longer, or labels begin earlier"
         )
 
 

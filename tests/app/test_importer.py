@@ -8,6 +8,7 @@ import pytest
 
 from app import importer
 from app.importer import Import, Standing
+from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.uploads import Sent
 from store import corpora
@@ -78,3 +79,19 @@ def test_an_import_goes_on_when_nobody_listens_any_more(db, sent, monkeypatch):
     assert importer.main() == 0
     assert [row.documents for row in corpora.every(db)] == [2]
     assert not sent.folder.exists()
+
+
+def test_what_a_library_prints_is_no_news_of_the_import(db, sent, monkeypatch, capsys):
+    def noisy(*_):
+        print("deprecated")  # noqa: T201
+        raise IngestError(sent.path, "is empty")
+
+    order = {"path": str(sent.path), "folder": str(sent.folder), "options": ImportOptions().told()}
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(order)))
+    monkeypatch.chdir(sent.path.parent)
+    monkeypatch.setattr(importer, "import_path", noisy)
+    monkeypatch.setattr(importer, "open_database", lambda: db)
+    importer.main()
+    said = capsys.readouterr()
+    assert [json.loads(line)[1] for line in said.out.splitlines()] == [{"error": f"{sent.path}: is empty"}]
+    assert "deprecated" in said.err

@@ -1,5 +1,6 @@
 """Runs that go on from a snapshot of another one."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -136,4 +137,20 @@ def test_a_datm_run_goes_on_as_sdatm_with_its_topics_and_encoder_and_is_resumed_
     assert encoder, "the snapshot of DATM holds weights of its encoder"
     for name in encoder:
         assert np.abs(first[name] - last[name]).mean() < 0.5 * np.abs(last[name]).mean() + 1e-3, name
+    db.close()
+
+
+def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that_has_learned_without(tmp_path):
+    db = open_database(tmp_path / "store.db")
+    small_corpus(db, labelled=True)
+    texts = {"layers": "6-3"}
+    with pytest.raises(OrderError, match=r"labels count after 500 mini-batches .* and the run has 6"):
+        place(db, "small", model="sdatm", texts=texts, minibatches=6)
+    assert place(db, "small", model="sdatm", texts=texts | {"label_start": "5"}, minibatches=6).planned == 6
+    for model, waits in (("dlda", True), ("datm", False)):
+        parent = place(db, "small", model=model, texts=texts, minibatches=1)
+        worker.train(db, parent.number)
+        begin = origin(db, parent.number)
+        with pytest.raises(OrderError, match="labels count after") if waits else nullcontext():
+            fork(db, begin, model="sdatm", texts={}, minibatches=6)
     db.close()
