@@ -362,21 +362,3 @@ def digamma(x: float) -> Any:
     tail = 1.0 / 240.0 - y * (1.0 / 132.0 - y * (691.0 / 32760.0 - y / 12.0))
     tail = y * (1.0 / 12.0 - y * (1.0 / 120.0 - y * (1.0 / 252.0 - y * tail)))
     return log(x) - 0.5 / x - tail - shift
-
-
-@compiled
-def categorical(rng: Stream, weights: FloatArray) -> Draw:
-    """Draw a place in ``weights`` (n,) with probability proportional to its weight; one of weight 0 never."""
-    total = 0.0
-    for weight in weights:
-        total += weight
-    u, rng = uniform(rng)
-    u *= total
-    last = 0
-    for i in range(weights.size):
-        if weights[i] > 0.0:
-            last = i
-            if u < weights[i]:
-                return i, rng
-            u -= weights[i]
-    return last, rng

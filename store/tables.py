@@ -24,7 +24,7 @@ VERSION = 4
 
 
 class Plain(TypeDecorator[str]):
-    """Text that both databases take: NUL and lone surrogates become the replacement character."""
+    """Text that both databases take: NUL becomes the replacement character, a lone surrogate a question mark."""
 
     impl = Text
     cache_ok = True

@@ -152,16 +152,6 @@ def gamma(rng, shape):
     return 0.0 if shape == 0.0 else max(math.exp(log_x), TINY)
 
 
-def categorical(rng, weights):
-    """Inverse cumulative search."""
-    u = rng.uniform() * sum(weights)
-    for i, weight in enumerate(weights):
-        if u < weight:
-            return i
-        u -= weight
-    return max(i for i, weight in enumerate(weights) if weight > 0.0)
-
-
 # Exact laws: probabilities of 0, 1, 2 ...
 
 

@@ -53,13 +53,6 @@ def test_gammas_of_whole_roots_are_those_of_the_plain_twin_and_have_its_logarith
     np.testing.assert_allclose(np.log(values[seen]), logs[seen], rtol=1e-9, atol=1e-9)
 
 
-def test_categorical_draws_are_those_of_the_plain_twin():
-    weights = np.array([0.2, 0.0, 1e-310, 3.0, 0.5, 0.0])
-    compiled = many(augment.categorical, weights, seed=6, n=3_000)
-    plain = naive.Stream(*stream(6, 99, 0, 0))
-    assert compiled.tolist() == [naive.categorical(plain, weights) for _ in range(3_000)]
-
-
 # continuous laws
 
 
@@ -228,8 +221,3 @@ def test_digamma_agrees_with_scipy():
     x = np.concatenate([np.geomspace(1e-8, 1e8, 400), np.linspace(0.01, 20.0, 400)])
     got = np.array([augment.digamma(value) for value in x])
     np.testing.assert_allclose(got, special.digamma(x), rtol=1e-12, atol=1e-12)
-
-
-def test_categorical_follows_its_weights_and_never_takes_a_weight_of_zero():
-    weights = np.array([0.0, 2.0, 0.5, 0.0, 7.5, 0.0])
-    assert chi_square(many(augment.categorical, weights), weights / weights.sum()) > RARE

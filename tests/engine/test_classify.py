@@ -100,6 +100,8 @@ def test_the_layer_whose_topics_tell_the_classes_apart_carries_the_prediction() 
     probabilities = np.array([[0.9, 0.1], [0.1, 0.9]])
     np.testing.assert_allclose(classify.carried([telling, silent], theta, probabilities), [1.0, 0.0])
     np.testing.assert_allclose(classify.carried([silent, silent], [theta[1]] * 2, probabilities), [0.0, 0.0])
+    against = -0.5 * telling  # leans to what is not predicted: carries nothing, not half as much
+    np.testing.assert_allclose(classify.carried([telling, against], [theta[0]] * 2, probabilities), [1.0, 0.0])
 
 
 def test_centred_weights_speak_for_no_class_in_the_mean() -> None:
