@@ -81,7 +81,7 @@ def _picture(found: Comparison, view: Wanted) -> str:
     cut = first_cut(found, view.threshold, CAP)
     if view.layer or view.ranks:
         layer = view.layer or found.b.n_layers
-        cut = cut._replace(roots_b=tuple(found.b.at_rank(layer, rank) for rank in view.ranks or (1,)))
+        cut = cut._replace(roots_a=(), roots_b=tuple(found.b.at_rank(layer, rank) for rank in view.ranks or (1,)))
     if view.label:
         cut = cut._replace(label=class_number(classes_of(found), view.label))
     return compare_picture(found, edge_changes(found, view.threshold), cut).svg

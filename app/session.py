@@ -32,6 +32,7 @@ _IDENTITY = re.compile(r"L([1-9]\d{0,2}):([1-9]\d{0,5})")
 _NUMBER = re.compile(r"\d{1,9}")
 _WORD = re.compile(r"[a-z0-9-]{0,40}")
 _MOST = 500  # list entries of one field read from a link
+_NOBODYS = "auto"  # what a link says of a field that nobody has chosen
 
 
 class View(param.Parameterized):
@@ -39,6 +40,7 @@ class View(param.Parameterized):
 
     ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
+    ``threshold`` None is the one that `app.views.opening` finds for the topics shown.
     ``pruned`` says whether the tree shows pruned topics.
 
     On the compare page ``partner`` is the run that ``run`` is compared with (0 = the usual one), with a
@@ -60,7 +62,7 @@ class View(param.Parameterized):
     closed = param.ClassSelector(default=(), class_=tuple)
     hidden = param.ClassSelector(default=(), class_=tuple)
     most = param.Integer(default=40, bounds=(1, 100_000))
-    threshold = param.Number(default=5.0, bounds=(0.0, 1e6))
+    threshold = param.Number(default=None, bounds=(0.0, 1e6), allow_None=True)
     direction: Any = param.Selector(default="down", objects=list(DIRECTIONS))
     part: Any = param.Selector(default="union", objects=list(PARTS))
     pruned: Any = param.Selector(default="hidden", objects=list(PRUNED))
@@ -138,6 +140,7 @@ ANOTHER_RUN = {
         "closed",
         "hidden",
         "most",
+        "threshold",
         "overlay",
         "side",
         "documents",
@@ -161,12 +164,14 @@ def from_query(text: str) -> dict[str, Any]:
         if reader is None:
             continue
         read = reader(value)
-        if read is not None:
+        if read is not None or (value == _NOBODYS and DEFAULTS[name] is None):
             fields[name] = read
     return fields
 
 
 def _write(value: Any) -> str:
+    if value is None:
+        return _NOBODYS
     if isinstance(value, tuple):
         return ",".join(str(item) for item in value)
     if isinstance(value, float):

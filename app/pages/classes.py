@@ -12,6 +12,7 @@ from app.feed import Tick
 from app.frame import Frame, identity, parse_identity
 from app.session import Context
 from app.views.class_report import Told, class_report, waiting
+from app.views.opening import threshold_of
 from app.views.predicting import predicting
 from store import corpora
 from store.errors import NotFound
@@ -125,7 +126,12 @@ class Classes:
         newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
         label = view.label if view.label <= len(read.found.names) else 0
         told = Told(
-            read.found, read.frame, read.titles, label, view.threshold, latest.minibatch if latest and newer else 0
+            read.found,
+            read.frame,
+            read.titles,
+            label,
+            threshold_of(view.threshold, read.frame),
+            latest.minibatch if latest and newer else 0,
         )
         self.board.html = class_report(told)
 

@@ -24,6 +24,8 @@ from app.views.compare_short import in_short
 from app.views.compare_trees import Cut, classes_of, draw_trees
 from app.views.controls import class_chooser
 from app.views.layout import WIDE
+from app.views.offer import more_offer
+from app.views.opening import more_at, threshold_of
 from app.views.tree_view import TreeView
 from engine.tree import Node
 
@@ -74,13 +76,14 @@ class Compare:
         }
         doors = Doors(lambda: self._comparison, self._fetch, self._resize, self._picture, self._trees["b"])
         self._wishes = Wishes(context, doors)
+        self._offer = board(css_classes=["ex-offer"])
         self._edges = board(css_classes=["cm-foot"])
         self._settings = board(css_classes=["cm-set"])
         self._curves: CompareCurves | None = None
         self._curve_place = pn.Column(css_classes=["cm-curves"], sizing_mode="stretch_width", margin=0, min_height=380)
         self.page = pn.Row(
-            self._head, self._numbers, self._legend, self._trees["a"], self._trees["b"], self._table, self._pair,
-            self._edges, self._curve_place, self._settings,
+            self._head, self._numbers, self._legend, self._trees["a"], self._trees["b"], self._offer, self._table,
+            self._pair, self._edges, self._curve_place, self._settings,
             css_classes=["cm-page"], stylesheets=[style("compare")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_SHOWN))
@@ -163,10 +166,14 @@ class Compare:
         return known.comparison
 
     def _edge_changes(self, comparison: Comparison) -> list[EdgeChange]:
-        known, threshold = self._changes, self._view.threshold
+        known, threshold = self._changes, self._threshold(comparison)
         if known is None or known[0] is not comparison or known[1] != threshold:
             known = self._changes = (comparison, threshold, edge_changes(comparison, threshold))
         return known[2]
+
+    def _threshold(self, comparison: Comparison | None) -> float:
+        frames = (comparison.a, comparison.b) if comparison is not None else ()
+        return threshold_of(self._view.threshold, *frames)
 
     def _selected(self, comparison: Comparison) -> Pair | None:
         if not self._view.topic:
@@ -174,11 +181,11 @@ class Compare:
         return comparison.pair(SIDES[self._view.side], Node(self._view.layer, self._view.topic - 1))
 
     def _cut(self, comparison: Comparison) -> Cut:
-        view = self._view
+        view, threshold = self._view, self._threshold(comparison)
         roots = _known(comparison.a, view.partner_roots), _known(comparison.b, view.roots)
         if not any(roots):
-            return first_cut(comparison, view.threshold, view.most)._replace(label=view.label)
-        return Cut(*roots, view.threshold, view.most, view.label)
+            return first_cut(comparison, threshold, view.most)._replace(label=view.label)
+        return Cut(*roots, threshold, view.most, view.label)
 
     def _picture(self) -> ComparePicture | None:
         """Draw both trees as they are on screen, in the colours of paper."""
@@ -198,7 +205,7 @@ class Compare:
         self._draw_settings()
         self._draw_numbers()
         if comparison is None:
-            for board in (self._table, self._pair, self._legend, self._edges):
+            for board in (self._table, self._pair, self._legend, self._offer, self._edges):
                 board.html = ""
             for tree in self._trees.values():
                 tree.param.update(svg="", note="", selected="")
@@ -217,7 +224,7 @@ class Compare:
             self._curves.choose(wanted.run_a, wanted.run_b)
 
     def _draw_head(self) -> None:
-        feed, view = self._context.feed, self._view
+        feed = self._context.feed
         wanted = reading.wanted(self._context)
         fetched = self._fetched
         here = fetched if fetched is not None and self._comparison is not None else None
@@ -230,7 +237,7 @@ class Compare:
             )
         ]
         self._head.html = compare_head(
-            ends[0], ends[1], feed.runs(), view.threshold, ready=here is not None
+            ends[0], ends[1], feed.runs(), self._threshold(self._comparison), ready=here is not None
         ) + self._status(wanted)
 
     def _status(self, wanted: reading.Wanted) -> str:
@@ -258,7 +265,7 @@ class Compare:
         found = self._baseline[1]
         if found.comparison is None:
             return None, found.sentence
-        changes = edge_changes(found.comparison, self._view.threshold)
+        changes = edge_changes(found.comparison, self._threshold(comparison))
         return agreement(found.comparison, changes), found.sentence
 
     def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
@@ -275,6 +282,7 @@ class Compare:
         changes, wanted = self._edge_changes(comparison), self._cut(comparison)
         drawn = draw_trees(comparison, changes, wanted, aspect=self._aspect, previous=self._order, selected=selected)
         self._order = drawn.order
+        self._offer.html = more_offer(None if drawn.changes else _more(comparison, wanted))
         pictures: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
         for side, svg in pictures.items():
             node = selected.on(side) if selected else None
@@ -319,8 +327,16 @@ class Compare:
         """Send everything once more, changed by a blank so that it counts as new."""
         for tree in self._trees.values():
             tree.svg += " "
-        for board in (self._head, self._numbers, self._table, self._pair, self._legend, self._edges, self._settings):
+        boards = (self._head, self._numbers, self._table, self._pair, self._legend, self._offer, self._edges)
+        for board in (*boards, self._settings):
             board.html += " "
+
+
+def _more(comparison: Comparison, wanted: Cut) -> float | None:
+    """The highest threshold at which lines of either side are seen."""
+    sides = (comparison.a, wanted.roots_a), (comparison.b, wanted.roots_b)
+    found = [more_at(frame, roots, wanted.threshold) for frame, roots in sides]
+    return max((each for each in found if each is not None), default=None)
 
 
 def _known(frame: Frame, identities: tuple[str, ...]) -> tuple[Node, ...]:

@@ -13,6 +13,7 @@ from app.pages.explore_reading import threshold as read_threshold
 from app.session import ANOTHER_RUN, SORTS, Context
 from app.views.compare_picture import ComparePicture
 from app.views.compare_table import STEP
+from app.views.opening import threshold_of
 from app.views.tree_view import TreeView
 from engine.tree import Node
 from store.matches import Decision
@@ -109,9 +110,10 @@ class Wishes:
     def _select(self, side: Side, node: Node) -> None:
         self._put(side=NAMES[side], layer=node.layer, topic=node.column + 1)
 
-    def _root(self, _: Comparison, side: Side, node: Node, __: str) -> None:
+    def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
-        self._put(**roots, side=NAMES[side], layer=node.layer, topic=node.column + 1)
+        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
+        self._put(**roots, threshold=threshold, side=NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _choose(self, value: str, *, partner: bool) -> None:
         if not value.isdecimal() or self._context.feed.run(int(value)) is None:
@@ -158,7 +160,7 @@ class Wishes:
         comparison = self._doors.comparison()
         if comparison is None:
             return
-        threshold = self._view.threshold
+        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)
         texts: dict[str, Callable[[], str]] = {
             "topics.csv": partial(files.topics_csv, comparison),
             "edges.csv": partial(files.edges_csv, comparison, threshold),

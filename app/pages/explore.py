@@ -24,7 +24,9 @@ from app.views.foot import tree_foot
 from app.views.ghost import WAITING, ghost_detail
 from app.views.ghost_tree import ghost_sentence
 from app.views.layout import WIDE
-from app.views.picture import Choice, Drawing, draw, first_roots
+from app.views.offer import more_offer
+from app.views.opening import first_roots, joined, more_at, threshold_of
+from app.views.picture import Choice, Drawing, draw
 from app.views.tree_view import TreeView
 from engine.tree import Node
 
@@ -67,10 +69,11 @@ class Explorer:
         self._controls = Board(heard=self._hear, css_classes=["ex-top"], sheets=sheets)
         self._list = Board(heard=self._hear, css_classes=["ex-list"], sheets=sheets)
         self._tree = TreeView(heard=self._hear, css_classes=["ex-tree"], sheets=sheets)
+        self._offer = Board(heard=self._hear, css_classes=["ex-offer"], sheets=sheets)
         self._detail = Board(heard=self._hear, css_classes=["ex-side"], sheets=sheets)
         self._foot = Board(heard=self._hear, css_classes=["ex-foot"], sheets=sheets)
         self.page = pn.Row(
-            self._controls, self._list, self._tree, self._detail, self._foot,
+            self._controls, self._list, self._tree, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], stylesheets=[style("explore")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_SHOWN))
@@ -87,7 +90,7 @@ class Explorer:
         view = self._view
         return Choice(
             self._roots(),
-            view.threshold,
+            self._threshold(),
             view.direction,
             view.part,
             closed=_nodes(view.closed),
@@ -95,6 +98,9 @@ class Explorer:
             cap=view.most,
             label=view.label,
         )
+
+    def _threshold(self) -> float:
+        return threshold_of(self._view.threshold, *([self._frame] if self._frame else []))
 
     def _roots(self) -> tuple[Node, ...]:
         if self._frame is None:
@@ -138,6 +144,8 @@ class Explorer:
             self._forget()
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
+        if "threshold" in changed and self._frame is not None:
+            self._auto = first_roots(self._frame, self._threshold())
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
 
     def _fetch(self) -> None:
@@ -175,9 +183,9 @@ class Explorer:
         live = not self._view.snapshot and self._frame is not None and self._frame.minibatch < frame.minibatch
         self._before = self._frame if live else None
         self._frame = frame
-        fresh = first_roots(frame)
+        fresh = first_roots(frame, self._threshold())
         # the same few topics stay in sight while their ranks change a little
-        if not self._auto or any(not frame.has(node) or frame.rank(node) > 2 * len(fresh) for node in self._auto):
+        if not self._auto or not {*self._auto} <= {*joined(frame, self._threshold())[: 2 * len(fresh)]}:
             self._auto = fresh
         self._draw_all()
 
@@ -201,7 +209,7 @@ class Explorer:
         sentence = reading.waiting_for(self._context)
         self._tree.param.update(svg="", note=sentence, selected="")
         self.page.css_classes = ["ex-page", "ex-only"]
-        for board in (self._controls, self._list, self._detail, self._foot):
+        for board in (self._controls, self._list, self._offer, self._detail, self._foot):
             board.html = ""
 
     def _draw_tree(self, frame: Frame) -> None:
@@ -215,7 +223,9 @@ class Explorer:
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
         alone = len(drawing.part.nodes) == len(drawing.part.roots)
-        hints = [reading.lonely(frame, choice) if alone else ""]
+        least = more_at(frame, drawing.part.roots, choice.threshold, choice.direction) if alone else None
+        self._offer.html = more_offer(least) if choice.part == "union" else ""
+        hints = [reading.lonely(frame, choice) if alone else "", reading.opened(self._view.threshold, choice)]
         if self._view.pruned == "shown" and gone(self._pruned, frame):
             hints.append(ghost_sentence(drawing.haunting))
         self._foot.html = tree_foot(frame, choice, drawing, before, hints)
@@ -253,7 +263,7 @@ class Explorer:
             self._detail.html = ""
             return
         documents = self._documents.of(frame, node, self._draw_again)
-        self._detail.html = topic_detail(frame, node, self._view.threshold, documents, root=node in self._roots())
+        self._detail.html = topic_detail(frame, node, self._threshold(), documents, root=node in self._roots())
 
     def _remains(self) -> tuple[Remains, ...]:
         """What is left of the pruned topics, where they are wanted in the tree."""
@@ -321,6 +331,8 @@ class Explorer:
     def _put(self, **fields: Any) -> None:
         if any(fields.get(name, was) != was for name, was in self._view.param.values().items() if name in _RECUT):
             fields = {"most": DEFAULTS["most"]} | fields
+        if fields.get("roots"):  # of the visitor's choice, and so is the threshold that they are seen at
+            fields = {"threshold": self._threshold()} | fields
         self._view.param.update(**fields)
 
     def _shape(self, **fields: Any) -> None:
@@ -343,7 +355,7 @@ class Explorer:
     def _hide(self, node: Node) -> None:
         roots = self._roots()
         if node in roots and len(roots) > 1:
-            self._view.roots = tuple(identity(root) for root in roots if root != node)
+            self._put(roots=tuple(identity(root) for root in roots if root != node))
         elif node not in roots:
             self._shape(hidden=(*self._view.hidden, identity(node)))
 
@@ -366,7 +378,7 @@ class Explorer:
     def _send_again(self) -> None:
         """Send everything once more, changed by a blank so that it counts as new."""
         self._tree.svg += " "
-        for board in (self._controls, self._list, self._detail, self._foot):
+        for board in (self._controls, self._list, self._offer, self._detail, self._foot):
             board.html += " "
 
     def _focus_search(self) -> None:

@@ -12,6 +12,7 @@ from app.session import Context
 from app.views.cards import Finding, Found
 from app.views.controls import Moment
 from app.views.detail import Reading, excerpt
+from app.views.opening import USUAL
 from app.views.picture import Choice
 from engine.tree import Node
 from store import corpora, snapshots
@@ -120,6 +121,13 @@ def lonely(frame: Frame, choice: Choice) -> str:
     if frame.minibatch < 50:
         return "Training has just begun: no edge is above the threshold yet. Lower τ, or wait a little."
     return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
+
+
+def opened(chosen: float | None, choice: Choice) -> str:
+    """Say that another threshold than usual was chosen, and why."""
+    if chosen is not None or choice.threshold == USUAL:
+        return ""
+    return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few lines join the most popular topics."
 
 
 def threshold(text: str) -> float | None:

@@ -9,8 +9,9 @@ from app.views.atoms import has_pictures
 from app.views.compare_trees import WORDS, Cut, dashes, draw_trees, edge_colour, overlay_of
 from app.views.layout import MARGIN, WIDE
 from app.views.node_svg import TINT, svg_text
+from app.views.opening import first_roots
 from app.views.palette import LIGHT, Theme
-from app.views.picture import Choice, caption, first_roots
+from app.views.picture import Choice, caption
 from app.views.text import shorten, text_width
 from app.views.tree_svg import CAPTION, FONT
 from engine.tree import Node
@@ -31,8 +32,8 @@ class ComparePicture(NamedTuple):
 
 
 def first_cut(comparison: Comparison, threshold: float, cap: int) -> Cut:
-    """Choose what is shown while nobody has chosen: the most popular topics of B, and their partners."""
-    return Cut((), first_roots(comparison.b, threshold), threshold, cap)
+    """Choose what is shown while nobody has chosen: the most popular topics of either side, and their partners."""
+    return Cut(first_roots(comparison.a, threshold), first_roots(comparison.b, threshold), threshold, cap)
 
 
 def compare_picture(

@@ -51,6 +51,8 @@ class TwoTrees(NamedTuple):
         SVG of either side, of the same size.
     changes : list of EdgeChange
         The edges that are drawn.
+    pairs : frozenset of Pair
+        Those that are drawn.
     order : mapping of layer to nodes
         For the next picture, so that nothing jumps.
     size : (width, height)
@@ -60,6 +62,7 @@ class TwoTrees(NamedTuple):
     a: str
     b: str
     changes: list[EdgeChange]
+    pairs: frozenset[Pair]
     order: dict[int, tuple[Node, ...]]
     size: tuple[float, float]
 
@@ -117,7 +120,14 @@ def draw_trees(
             marks=_marks(comparison, side, seats, theme),
         )
         halves.append(_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
-    return TwoTrees(halves[0], halves[1], drawn, layout.order(), (layout.width, layout.height))
+    return TwoTrees(
+        halves[0],
+        halves[1],
+        drawn,
+        frozenset(seats.pairs.values()),
+        layout.order(),
+        (layout.width, layout.height),
+    )
 
 
 def classes_of(comparison: Comparison) -> tuple[str, ...]:

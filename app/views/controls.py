@@ -6,12 +6,13 @@ from typing import NamedTuple
 from app.frame import Frame, identity
 from app.views.atoms import atom_uri, has_pictures
 from app.views.icons import icon
+from app.views.opening import STEP
 from app.views.palette import hue
 from app.views.picture import Choice
 from app.views.text import escape, shorten
 from engine.tree import Node
 
-SLIDER = (0.0, 30.0, 0.5)  # lowest and highest threshold under the hand, and its step
+SLIDER = (0.0, 30.0, STEP)  # lowest and highest threshold under the hand, and its step
 
 
 class Moment(NamedTuple):

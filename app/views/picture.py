@@ -11,13 +11,12 @@ from app.views.edge_news import EdgeNews, edge_news, gone_edges, new_strokes
 from app.views.ghost_svg import ghost_lines, ghost_nodes
 from app.views.ghost_tree import Haunting, ghost_boxes, hang
 from app.views.layout import WIDE, Layout, lay_out
+from app.views.opening import USUAL
 from app.views.palette import LIVE, Theme
 from app.views.tree_svg import Look, Scene, tree_svg
 from engine.tree import Direction, Node, Part, Subnetwork, subnetwork
 
-USUAL_THRESHOLD = 5.0  # the paper's tau in Figure 7
 CAP = 40  # topics of one layer drawn before "n more" stands for the rest
-_ENOUGH, _MOST_ROOTS = 24, 6
 
 
 class Choice(NamedTuple):
@@ -27,7 +26,7 @@ class Choice(NamedTuple):
     """
 
     roots: tuple[Node, ...]
-    threshold: float = USUAL_THRESHOLD
+    threshold: float = USUAL
     direction: Direction = "down"
     part: Part = "union"
     closed: frozenset[Node] = frozenset()
@@ -48,16 +47,6 @@ class Drawing(NamedTuple):
     more: dict[int, int]
     news: EdgeNews | None = None
     haunting: Haunting = _NONE
-
-
-def first_roots(frame: Frame, threshold: float = USUAL_THRESHOLD) -> tuple[Node, ...]:
-    """Choose the roots of the first view: the most popular topics of the top layer, until there is enough to see."""
-    nodes = frame.nodes(frame.n_layers)
-    graph = frame.edges(threshold)
-    for count in range(1, min(_MOST_ROOTS, len(nodes)) + 1):
-        if len(subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
-            return tuple(nodes[:count])
-    return tuple(nodes[: min(3, len(nodes))])
 
 
 def cut(frame: Frame, choice: Choice) -> tuple[Subnetwork, dict[int, int]]:
@@ -86,6 +75,22 @@ def cut(frame: Frame, choice: Choice) -> tuple[Subnetwork, dict[int, int]]:
             without.update(dropped)
             part = reached()
     return part, more
+
+
+def reveal(frame: Frame, choice: Choice, node: Node) -> Choice:
+    """Choose so much more of the graph that a topic is drawn too: under its heaviest ancestors, unfolded and unhidden.
+
+    Ancestors become roots, from the top, as far as no edge above the threshold leads on; upwards, the topic itself.
+    """
+    line = [node]
+    while choice.direction == "down" and (parents := frame.parents(line[0], 1)):
+        line.insert(0, parents[0].node)
+    choice = choice._replace(closed=choice.closed.difference(line), without=choice.without.difference(line))
+    for each in line:
+        drawn = cut(frame, choice)[0].nodes
+        if node not in drawn and each not in drawn:
+            choice = choice._replace(roots=(*choice.roots, each))
+    return choice
 
 
 def draw(

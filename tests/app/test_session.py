@@ -22,7 +22,7 @@ VIEWS = st.fixed_dictionaries(
         "closed": IDENTITIES.map(tuple),
         "hidden": IDENTITIES.map(tuple),
         "most": st.integers(1, 100_000),
-        "threshold": st.floats(0, 1e6),
+        "threshold": st.none() | st.floats(0, 1e6),
         "direction": st.sampled_from(session.DIRECTIONS),
         "part": st.sampled_from(session.PARTS),
         "overlay": st.lists(st.integers(1, 999_999), unique=True, max_size=6).map(tuple),
@@ -62,7 +62,8 @@ def test_a_link_of_a_tree_can_be_read_by_people():
     query = to_query(View(page="explore", run=3, roots=("L3:17", "L3:2"), threshold=2.5))
     assert "roots=L3:17,L3:2" in query
     assert "threshold=2.5" in query
-    assert "threshold=5&" in to_query(View())
+    assert "threshold=5&" in to_query(View(threshold=5))
+    assert "threshold=auto&" in to_query(View())
 
 
 @given(st.text(max_size=300))
@@ -90,6 +91,7 @@ def test_any_value_of_a_known_field_is_taken_or_left_out(pairs):
         "threshold=nan",
         "threshold=inf",
         "threshold=-1",
+        "layer=auto",
         "layer=0",
         "axis=minutes",
         "tab=<script>",

@@ -72,7 +72,7 @@ def test_the_address_holds_the_whole_view_and_back_goes_back(server, page):
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
     page.wait_for_url("**page=runs**")
-    for field in ("run=1", "snapshot=0", "threshold=5", "direction=down", "overlay=", "axis=minibatches"):
+    for field in ("run=1", "snapshot=0", "threshold=auto", "direction=down", "overlay=", "axis=minibatches"):
         assert field in page.url
     page.go_back()
     page.get_by_text("Layer-adaptive step sizes").wait_for()

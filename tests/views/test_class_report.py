@@ -14,8 +14,9 @@ from app.views.class_overlay import class_overlay, signed
 from app.views.class_report import Told, class_report
 from app.views.detail import topic_detail
 from app.views.heat import colour, heat_table, ink
+from app.views.opening import first_roots
 from app.views.palette import LIGHT
-from app.views.picture import Choice, draw, first_roots
+from app.views.picture import Choice, draw
 from engine.classify import scores
 from engine.tree import Node
 
@@ -137,7 +138,7 @@ def test_a_heat_map_has_a_cell_for_every_pair() -> None:
 
 
 def test_the_tree_shows_the_weight_for_a_class_on_every_topic(frame: Frame) -> None:
-    roots = first_roots(frame)
+    roots = first_roots(frame, 5.0)
     plain, shown = (draw(frame, Choice(roots, 1.0, label=label)) for label in (0, 2))
     assert plain.svg.count("tp-opinion") == 0
     assert shown.svg.count('class="tp-opinion"') == len(shown.part.nodes)
@@ -178,7 +179,7 @@ def test_weights_for_other_classes_than_the_corpus_has_are_left_out() -> None:
 
 
 def test_a_topic_that_speaks_for_the_class_is_orange_and_one_against_it_blue(frame: Frame) -> None:
-    drawing = draw(frame, Choice(first_roots(frame), 1.0, label=2))
+    drawing = draw(frame, Choice(first_roots(frame, 5.0), 1.0, label=2))
     tints = re.findall(r'class="tp-tint" rx="7" fill="var\(--tp-(\w+)\)"', drawing.svg)
     nodes = list(drawing.layout.places)
     assert tints == ["speaks" if frame.opinion(node, 1) > 0 else "denies" for node in nodes]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from test_opening import narrow
 from topic_frames import frame_with_classes, make_frame
 
 from app.feed import Tick
@@ -112,6 +113,36 @@ def test_changing_the_tree_makes_its_roots_part_of_the_link(session: Session) ->
     session.hear("threshold", value="2.5")
     assert session.view.threshold == 2.5
     assert list(session.view.roots) == chips
+
+
+def test_a_narrow_model_opens_with_a_tree_and_says_at_which_threshold() -> None:
+    session = Session(narrow())
+    assert session.view.threshold is None
+    assert len(session.shown()) > 6
+    assert "Shown at τ = 2:" in session.page._foot.html
+    assert "<output>2</output>" in session.page._controls.html
+    session.hear("toggle", id=session.chips()[0])
+    assert session.view.threshold == 2.0  # of the visitor's choice now, and so part of the link
+
+
+def test_where_nothing_is_joined_the_next_threshold_is_offered_on_the_canvas() -> None:
+    session = Session(narrow(), threshold=5.0)
+    assert len(session.shown()) == 3
+    assert 'data-do="threshold" data-value="2"' in session.page._offer.html
+    session.hear("threshold", value="2")
+    assert len(session.shown()) > 6
+    assert session.page._offer.html == ""
+
+
+def test_roots_that_are_no_longer_joined_do_not_stay_while_training_goes_on() -> None:
+    frame = make_frame((60, 25, 8))
+    session = Session(frame)
+    first = frame.at_rank(3, 1)
+    flat = frame.phi[2].copy()
+    flat[:, first.column] = 1 / 25
+    session.feed.frames[None] = replace(frame, phi=(*frame.phi[:2], flat), minibatch=900, snapshot=4)
+    session.ticks[0](Tick(snapshots=frozenset({7})))
+    assert identity(first) not in session.chips() or session.page.choice.threshold < 5
 
 
 def test_the_link_of_a_view_shows_the_same_tree(session: Session, frame: Frame) -> None:

@@ -9,8 +9,9 @@ from topic_frames import make_frame
 from app.frame import Frame
 from app.views.boxes import Box, boxes
 from app.views.layout import Layout, lay_out
+from app.views.opening import first_roots
 from app.views.ordering import crossings, order_layers
-from app.views.picture import Choice, cut, draw, first_roots
+from app.views.picture import Choice, cut, draw
 from app.views.placing import Gaps, Sizes, fold, isotonic, settle
 from engine.tree import Node, Subnetwork
 
