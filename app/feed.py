@@ -208,7 +208,7 @@ class Feed:
             return self._rows.get(number)
 
     def state(self, number: int) -> str:
-        """The state to show: as in the row, or "silent" / "lost" where no worker is behind it."""
+        """The state to show: as in the row, or "silent" where no worker is behind it."""
         with self._lock:
             row = self._rows.get(number)
             return self._states.get(number, row.state if row else "")

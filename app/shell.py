@@ -1,7 +1,7 @@
 """One visit: the frame around the pages, the address bar, and the way from the feed to this session."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from functools import cache, partial
@@ -16,7 +16,7 @@ from bokeh.models import CustomJS
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
 
-from app import session, theme, topbar
+from app import fallback, session, theme, topbar
 from app.actions import Actions
 from app.board import Board
 from app.component import Component, Message, served
@@ -69,6 +69,10 @@ class Router(Component):
     def __init__(self, heard: Callable[[Message], None], **params: Any) -> None:
         super().__init__(heard, **params, width=0, height=0, margin=0)
 
+    def write_again(self) -> None:
+        """Put the query into the address although it is still the same: Back may have led elsewhere."""
+        self._send_msg({})
+
 
 class _Once:
     """A call that happens the first time only."""
@@ -104,7 +108,7 @@ class Shell:
         self._open = True
         self._listeners: list[Callable[[Tick], None]] = []
         self._built: dict[str, Viewable] = {}
-        self.view = session.View(**self._start(query))
+        self.view = session.View(**self._start(session.from_query(query) or site.first_view))
         self.context = session.Context(
             view=self.view,
             feed=site.feed,
@@ -124,6 +128,7 @@ class Shell:
         self._show()
         self.view.param.watch(self._on_view, list(session.FIELDS))
         self._end = site.feed.subscribe(self._ring, self._on_tick)
+        self._look_for_snapshot()
         pn.state.onload(self._begin)
 
     def close(self) -> None:
@@ -158,10 +163,10 @@ class Shell:
             work()
 
     def tell(self, message: str, kind: str = "info") -> None:
-        """Show a message for a few seconds (an error longer)."""
+        """Show a message for a few seconds (a warning or an error longer)."""
         area = pn.state.notifications
         if area is not None:
-            area.send(escape(message, quote=False), duration=9000 if kind == "error" else 4000, type=kind)
+            area.send(escape(message, quote=False), duration=9000 if kind in ("error", "warning") else 4000, type=kind)
 
     def _ring(self, call: Callable[[], None]) -> None:
         """Have ``call()`` happen in this session; safe from any thread.
@@ -204,17 +209,16 @@ class Shell:
 
     # ------------------------------------------------------------ building
 
-    def _start(self, query: str) -> dict[str, Any]:
-        """The fields to begin with: the address, else what the server was started for, else the newest run."""
-        fields = session.from_query(query)
-        if not fields:
-            fields = dict(self._site.first_view)
-        everyone = self._site.feed.runs()
-        if not everyone and fields.get("page") != "guide":
-            fields["page"] = "runs"
-        if everyone and not fields.get("run"):
-            fields["run"] = next((row.number for row in everyone if row.state == "running"), everyone[0].number)
-        return session.DEFAULTS | fields
+    def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Every field of the view where ``asked`` leads; a run that is not there is replaced, and that is said."""
+        fields = {**session.DEFAULTS, **asked}
+        instead = fallback.instead_of_run(self._site.feed, fields["run"], fields["page"])
+        self._explain(instead)
+        return fields | instead.fields
+
+    def _explain(self, instead: fallback.Instead) -> None:
+        if instead.sentence:
+            self._next(partial(self.tell, instead.sentence, "warning"))
 
     def _frame(self, *, dark: bool) -> Any:
         page = pmui.Page(  # type: ignore[attr-defined]
@@ -235,19 +239,46 @@ class Shell:
 
     # ------------------------------------------------------- what happens
 
-    def _on_view(self, *_: param.parameterized.Event) -> None:
+    def _on_view(self, *events: param.parameterized.Event) -> None:
         self._router.query = session.to_query(self.view)
         self._draw_bar()
         self._show()
+        if any(event.name in ("run", "snapshot") for event in events):
+            self._look_for_snapshot()
 
     def _on_tick(self, tick: Tick) -> None:
+        self._leave_missing_run(tick)
         self._draw_bar()
         for listener in self._listeners:
             listener(tick)
 
     def _on_address(self, message: Message) -> None:
         if isinstance(message.get("query"), str):
-            self.view.param.update(**(session.DEFAULTS | session.from_query(message["query"])))
+            self.view.param.update(**self._start(session.from_query(message["query"])))
+            self._router.write_again()
+
+    def _leave_missing_run(self, tick: Tick) -> None:
+        """Show another run when the one looked at was deleted, or the first one there is."""
+        run = self.view.run
+        if run in tick.rows or (not run and self._site.feed.runs()):
+            instead = fallback.instead_of_run(self._site.feed, run, self.view.page)
+            if self.view.page not in fallback.WITHOUT_A_RUN:
+                self._explain(instead)
+            self.view.param.update(**instead.fields)
+
+    def _look_for_snapshot(self) -> None:
+        """Go back to the newest snapshot where a link asks for one that is not there."""
+        run, snapshot = self.view.run, self.view.snapshot
+        if snapshot and self._site.feed.known_frame(run, snapshot) is None:
+            self.later(
+                partial(fallback.instead_of_snapshot, self._site.feed, run, snapshot),
+                partial(self._leave_missing_snapshot, (run, snapshot)),
+            )
+
+    def _leave_missing_snapshot(self, asked: tuple[int, int], instead: fallback.Instead) -> None:
+        if asked == (self.view.run, self.view.snapshot):
+            self._explain(instead)
+            self.view.param.update(**instead.fields)
 
     def _on_bar(self, message: Message) -> None:
         match message:

@@ -98,15 +98,9 @@ def _nav(place: Place) -> str:
 
 def _run(place: Place, everyone: Sequence[RunFacts]) -> str:
     run = place.run
+    chooser = _chooser(run, everyone)
     if run is None:
-        return ""
-    options = "".join(
-        element(
-            "option", f"{row.number} · {escape(run_title(row))}", value=row.number, selected=row.number == run.number
-        )
-        for row in everyone
-    )
-    chooser = element("select", options, class_="tp-chooser", aria_label="Run", data_change="run")
+        return chooser
     ahead = words.left(run.minibatch, run.planned, run.seconds) if place.state == "running" else None
     rest = f'<span class="tp-left">{words.span(ahead)} left</span>' if ahead is not None else ""
     pin = element(
@@ -117,6 +111,19 @@ def _run(place: Place, everyone: Sequence[RunFacts]) -> str:
         f"{chooser}{chip(place.state, run.wish)}{_origin(run, everyone)}{widths}{rest}{pin if place.pinned else ''}"
         f"{_buttons(run, place.state)}"
     )
+
+
+def _chooser(run: RunFacts | None, everyone: Sequence[RunFacts]) -> str:
+    """The choice of a run, there whenever there are runs."""
+    if not everyone:
+        return ""
+    chosen = run.number if run else 0
+    known = "".join(
+        element("option", f"{row.number} · {escape(run_title(row))}", value=row.number, selected=row.number == chosen)
+        for row in everyone
+    )
+    none = "" if run else '<option value="" selected>Choose a run</option>'
+    return element("select", none + known, class_="tp-chooser", aria_label="Run", data_change="run")
 
 
 def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:

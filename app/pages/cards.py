@@ -16,6 +16,7 @@ WAITING = {
     "silent": "The worker went away before it wrote a snapshot; resume the run in the bar above.",
     "failed": "The run failed before it wrote a snapshot; what went wrong is at the bottom of this page.",
 }
+COMING = ("queued", "running")  # states in which the first topics will come
 
 
 class TopicPreview:
@@ -60,13 +61,23 @@ class TopicPreview:
             return
         if self._shown is None or self._shown.run != view.run or view.snapshot:
             self._shown = None
-            said = WAITING.get(feed.state(view.run), "This run has no snapshot yet.")
-            self.board.html = f"{_HEAD}</div>{waiting(said)}"
+            self.board.html = self._waiting()
         if feed.run(view.run) is not None and self._asked != (view.run, view.snapshot):
             self._asked = (view.run, view.snapshot)
             self._context.later(
                 partial(feed.frame, view.run, view.snapshot), partial(self._arrived, view.run, view.snapshot)
             )
+
+    def _waiting(self) -> str:
+        """Say what is waited for; nothing where there is no run."""
+        view, feed = self._context.view, self._context.feed
+        if feed.run(view.run) is None:
+            return ""
+        if view.snapshot or feed.latest(view.run) is not None:
+            return f"{_HEAD}</div>{waiting('Opening the snapshot …')}"
+        state = feed.state(view.run)
+        said = WAITING.get(state, "This run has no snapshot, and nothing is training it.")
+        return f"{_HEAD}</div>{waiting(said, coming=state in COMING)}"
 
     def _arrived(self, run: int, snapshot: int, frame: Frame | None) -> None:
         view, self._asked = self._context.view, None

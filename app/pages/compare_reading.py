@@ -109,6 +109,8 @@ def waiting_for(context: Context, asked: Wanted) -> str:
     row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
     if row is None:
         return "Choose a run in the bar above, or start one on the Runs page."
+    if partner is None and asked.run_a:
+        return f"There is no run {asked.run_a} in this store; choose another one as A."
     if partner is None:
         return (
             "There is only one run yet. Train another one (another seed, other widths, another model), "
@@ -117,7 +119,7 @@ def waiting_for(context: Context, asked: Wanted) -> str:
     for run in (partner, row):
         if context.feed.latest(run.number) is None:
             state = context.feed.state(run.number)
-            if state in ("failed", "stopped", "lost"):
+            if state in ("failed", "stopped", "silent"):
                 return f"Run {run.number} is {state} and has no snapshot to compare."
             return f"Run {run.number} has no snapshot yet; the comparison appears with its first one."
     size = "{:,} topics of run {}"

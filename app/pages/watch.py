@@ -78,8 +78,9 @@ class Watch:
     def _draw_strip(self) -> None:
         feed = self._context.feed
         run = feed.run(self._context.view.run)
+        self._place.visible = run is not None
         if run is None:
-            self._strip.html = _NO_RUN
+            self._strip.html, self._about.html = _NO_RUN, ""
             return
         history = feed.known_history(run.number)
         series = history.after("point_perplexity") if history else None
@@ -105,8 +106,8 @@ class Watch:
 
 
 _NO_RUN = (
-    '<section class="tp-empty"><div><h2>No run chosen</h2>'
-    "<p>Choose one in the bar above, or start one under Runs.</p></div></section>"
+    '<section class="tp-empty"><div><h2>Nothing to watch yet</h2>'
+    "<p>There is no run; start one on the Runs page.</p></div></section>"
 )
 
 

@@ -55,10 +55,8 @@ def caption(frame: Frame, pinned: bool) -> str:  # noqa: FBT001 - one fact
     return f"{'pinned at' if pinned else 'live ·'} mini-batch {words.number(frame.minibatch)}"
 
 
-def waiting(sentence: str) -> str:
-    """Empty cards and a sentence that says what is being waited for."""
-    return (
-        f'<p class="tp-wait" role="status">{escape(sentence)}</p><div class="tp-topics" aria-hidden="true">'
-        + '<span class="tp-topic tp-ghost-card"></span>' * 4
-        + "</div>"
-    )
+def waiting(sentence: str, *, coming: bool = True) -> str:
+    """Say what is being waited for, and show empty cards as long as topics are coming."""
+    cards = '<span class="tp-topic tp-ghost-card"></span>' * 4
+    places = f'<div class="tp-topics" aria-hidden="true">{cards}</div>' if coming else ""
+    return f'<p class="tp-wait" role="status">{escape(sentence)}</p>{places}'

@@ -1,6 +1,7 @@
 // The address bar, both ways: the view's query goes into the history, Back and Forward come back as messages.
 
 let pushed = 0
+let returned = -Infinity
 
 export function render({model, view}) {
   document.getElementById("tp-skeleton")?.remove()
@@ -9,15 +10,20 @@ export function render({model, view}) {
     if (model.query === "" || location.search === wanted) { return }
     // The first address only fills in defaults; a burst on one page (a slider being dragged) is one step of the history.
     const burst = performance.now() - pushed < 700 && page_of(location.search) === page_of(wanted)
-    const fill = pushed === 0 || burst
+    const answer = performance.now() - returned < 700 // Back led to what is not there any more
+    const fill = pushed === 0 || burst || answer
     history[fill ? "replaceState" : "pushState"]({}, "", wanted)
     pushed = performance.now()
   }
-  const back = () => model.send_msg({query: location.search})
+  const back = () => {
+    returned = performance.now()
+    model.send_msg({query: location.search})
+  }
   const entitle = () => { if (model.heading) { document.title = model.heading } }
   addEventListener("popstate", back)
   model.on("remove", () => removeEventListener("popstate", back))
   model.on("query", write)
+  model.on("msg:custom", write)
   model.on("heading", entitle)
   write()
   entitle()

@@ -144,3 +144,27 @@ def test_the_usual_partner_is_the_parent_then_the_same_corpus_then_the_latest():
     rows[3].parent = 1
     assert usual_partner(rows[3], rows).number == 1
     assert usual_partner(rows[0], rows[:1]) is None
+
+
+def test_a_partner_that_is_not_there_is_said_and_not_that_there_is_only_one_run(db, feed):
+    one, two = trained(db, 1, 0), trained(db, 2, 500)
+    here = context(db, feed, run=two.number, partner=999)
+    assert (
+        reading.waiting_for(here, reading.wanted(here)) == "There is no run 999 in this store; choose another one as A."
+    )
+    runs.delete(db, finished(db, one).number)
+    here = context(db, feed, run=two.number)
+    assert "only one run" in reading.waiting_for(here, reading.wanted(here))
+
+
+def test_a_run_whose_worker_went_away_before_a_snapshot_keeps_nobody_waiting(db, feed, monkeypatch):
+    one, two = feed_samples.run(db), trained(db, 2, 500)
+    here = context(db, feed, run=two.number, partner=one.number)
+    monkeypatch.setattr(feed, "state", lambda number: "silent")
+    assert (
+        reading.waiting_for(here, reading.wanted(here)) == f"Run {one.number} is silent and has no snapshot to compare."
+    )
+
+
+def finished(db, row):
+    return runs.finish(db, row.number, row.attempt, "finished")

@@ -140,6 +140,43 @@ def test_a_run_is_renamed_in_place_and_deleted_only_by_its_name(server, page, pl
     db.close()
 
 
+def test_after_the_run_looked_at_is_deleted_another_one_is_shown_and_without_any_the_runs_page(
+    start_server, planted, page
+):
+    db = open_database(planted)
+    row = garden.begin(db, 1, "second spring")
+    garden.advance(db, row, 10, snapshot=True)
+    runs.finish(db, row.number, row.attempt, "finished")
+    page.goto(f"{start_server(planted).url}?page=watch&run=2")
+    page.get_by_text("live · mini-batch 10").wait_for()
+    runs.delete(db, 2)
+    page.get_by_text("There is no run 2 in this store; this is run 1.").wait_for()
+    page.get_by_text("live · mini-batch 400").wait_for()
+    page.wait_for_url("**page=watch&run=1&**")
+    assert page.get_by_role("combobox", name="Run", exact=True).input_value() == "1"
+    page.go_back()  # to where run 2 was: run 1 again, and no step forward
+    page.wait_for_url("**run=1&**")
+    runs.delete(db, 1)
+    page.get_by_text("Nothing grows here yet").wait_for()
+    page.wait_for_url("**page=runs&run=0&**")
+    page.get_by_role("link", name="Watch").click()
+    page.get_by_text("Nothing to watch yet").wait_for()
+    assert page.get_by_text("What it is about").count() == 0
+    db.close()
+
+
+def test_a_link_to_what_is_not_there_says_so_and_shows_what_is(server, page):
+    page.goto(f"{server.url}?page=explore&run=77&snapshot=5&layer=2&topic=3")
+    page.get_by_text("There is no run 77 in this store; this is run 1.").wait_for()
+    page.wait_for_url("**run=1&snapshot=0&layer=1&topic=0&**")
+    page.get_by_role("treeitem").first.wait_for()
+    page.goto(f"{server.url}?page=watch&run=1&snapshot=77777")
+    page.get_by_text("Run 1 has no such snapshot").wait_for()
+    page.get_by_text("live · mini-batch 400").wait_for()
+    page.wait_for_url("**run=1&snapshot=0&**")
+    assert page.locator(".tp-pin").count() == 0
+
+
 def test_the_form_says_what_is_wrong_at_the_setting(server, page):
     page.goto(f"{server.url}?page=runs&tab=new")
     widths = page.get_by_label("Topics per layer")
