@@ -57,6 +57,7 @@ class Compare:
         self._baseline: tuple[Comparison, reading.Baseline] | None = None
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
         self._order: dict[int, tuple[Node, ...]] | None = None
+        self._drawn: frozenset[Pair] = frozenset()
         self._aspect = WIDE / 2
         sheets = ["explore", "compare"]
         board = partial(Board, heard=self._hear, sheets=sheets)
@@ -74,7 +75,7 @@ class Compare:
             )
             for side in ("a", "b")
         }
-        doors = Doors(lambda: self._comparison, self._fetch, self._resize, self._picture, self._trees["b"])
+        doors = Doors(lambda: self._comparison, self._fetch, self._resize, self._cut, self._picture, self._trees["b"])
         self._wishes = Wishes(context, doors)
         self._offer = board(css_classes=["ex-offer"])
         self._edges = board(css_classes=["cm-foot"])
@@ -214,9 +215,9 @@ class Compare:
         self.page.css_classes = ["cm-page"]
         selected = self._selected(comparison)
         self._draw_table(comparison, selected)
-        self._draw_pair(comparison, selected)
         if trees:
             self._draw_trees(comparison, selected)
+        self._draw_pair(comparison, selected)
 
     def _draw_curves(self) -> None:
         if self._curves is not None:
@@ -275,13 +276,15 @@ class Compare:
     def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
         one_run = comparison.a.run == comparison.b.run
         self._pair.html = (
-            compare_pair.pair_detail(comparison, selected, one_run=one_run) if selected else compare_pair.NOTHING
+            compare_pair.pair_detail(comparison, selected, one_run=one_run, drawn=selected in self._drawn)
+            if selected
+            else compare_pair.NOTHING
         )
 
     def _draw_trees(self, comparison: Comparison, selected: Pair | None) -> None:
         changes, wanted = self._edge_changes(comparison), self._cut(comparison)
         drawn = draw_trees(comparison, changes, wanted, aspect=self._aspect, previous=self._order, selected=selected)
-        self._order = drawn.order
+        self._order, self._drawn = drawn.order, drawn.pairs
         self._offer.html = more_offer(None if drawn.changes else _more(comparison, wanted))
         pictures: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
         for side, svg in pictures.items():

@@ -13,7 +13,9 @@ from app.pages.explore_reading import threshold as read_threshold
 from app.session import ANOTHER_RUN, SORTS, Context
 from app.views.compare_picture import ComparePicture
 from app.views.compare_table import STEP
+from app.views.compare_trees import Cut, roots_of
 from app.views.opening import threshold_of
+from app.views.picture import Choice, reveal
 from app.views.tree_view import TreeView
 from engine.tree import Node
 from store.matches import Decision
@@ -33,6 +35,8 @@ class Doors(NamedTuple):
         Match again, after a decision.
     resize : (message) -> None
         The window of a tree has another size.
+    cut : (comparison) -> Cut
+        What of it the trees show.
     picture : () -> ComparePicture or None
         Both trees as they are on screen, in the colours of paper.
     window : TreeView
@@ -42,6 +46,7 @@ class Doors(NamedTuple):
     comparison: Callable[[], Comparison | None]
     refetch: Callable[[], None]
     resize: Callable[[Message], None]
+    cut: Callable[[Comparison], Cut]
     picture: Callable[[], ComparePicture | None]
     window: TreeView
 
@@ -80,6 +85,7 @@ class Wishes:
         return {
             "select": lambda _, side, node, __: self._select(side, node),
             "root": self._root,
+            "show": self._show,
             "match": self._match,
             "unmatch": self._unmatch,
         }
@@ -114,6 +120,15 @@ class Wishes:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
         threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
         self._put(**roots, threshold=threshold, side=NAMES[side], layer=node.layer, topic=node.column + 1)
+
+    def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        cut = self._doors.cut(comparison)
+        before = roots_of(comparison, cut)[side]
+        shown = reveal(comparison.frame(side), Choice(before, cut.threshold, cap=cut.cap), node)
+        roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
+        roots[side] += shown.roots[len(before) :]
+        names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
+        self._put(roots=names["b"], partner_roots=names["a"], threshold=cut.threshold)
 
     def _choose(self, value: str, *, partner: bool) -> None:
         if not value.isdecimal() or self._context.feed.run(int(value)) is None:

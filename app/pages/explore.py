@@ -18,7 +18,7 @@ from app.session import DEFAULTS, DIRECTIONS, PARTS, Context
 from app.theme import style
 from app.views.cards import Finding, Marks, topic_list
 from app.views.controls import Controls, Moment, control_row
-from app.views.detail import topic_detail
+from app.views.detail import ONLY_ROOT, topic_detail
 from app.views.find import find_topics
 from app.views.foot import tree_foot
 from app.views.ghost import WAITING, ghost_detail
@@ -26,7 +26,7 @@ from app.views.ghost_tree import ghost_sentence
 from app.views.layout import WIDE
 from app.views.offer import more_offer
 from app.views.opening import first_roots, joined, more_at, threshold_of
-from app.views.picture import Choice, Drawing, draw
+from app.views.picture import Choice, Drawing, draw, reveal
 from app.views.tree_view import TreeView
 from engine.tree import Node
 
@@ -263,7 +263,11 @@ class Explorer:
             self._detail.html = ""
             return
         documents = self._documents.of(frame, node, self._draw_again)
-        self._detail.html = topic_detail(frame, node, self._threshold(), documents, root=node in self._roots())
+        roots, drawing = self._roots(), self._drawing
+        self._detail.html = topic_detail(
+            frame, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
+            drawn=drawing is None or node in drawing.part.nodes,
+        )  # fmt: skip
 
     def _remains(self) -> tuple[Remains, ...]:
         """What is left of the pruned topics, where they are wanted in the tree."""
@@ -304,6 +308,7 @@ class Explorer:
             "pin": self._pin,
             "unpin": self._pin,
             "hide": self._hide,
+            "show": self._show,
         }
 
     @cached_property
@@ -358,6 +363,19 @@ class Explorer:
             self._put(roots=tuple(identity(root) for root in roots if root != node))
         elif node not in roots:
             self._shape(hidden=(*self._view.hidden, identity(node)))
+        else:
+            self._context.tell(f"{ONLY_ROOT}.", "info")
+
+    def _show(self, node: Node) -> None:
+        if self._frame is None:
+            return
+        shown, view = reveal(self._frame, self.choice, node), self._view
+        self._put(
+            roots=tuple(identity(root) for root in shown.roots),
+            closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
+            hidden=tuple(text for text in view.hidden if parse_identity(text) in shown.without),
+            most=view.most,
+        )
 
     def _list_layer(self, text: str) -> None:
         if self._frame is not None and text.isdecimal() and 1 <= int(text) <= self._frame.n_layers:

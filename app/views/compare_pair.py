@@ -15,7 +15,7 @@ _OFFERED = 12  # partners listed as best; the others follow by rank
 NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
 
 
-def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool) -> str:
+def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool = True) -> str:
     """Write everything about a pair.
 
     Parameters
@@ -24,9 +24,12 @@ def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool) -> str:
     pair : Pair
     one_run : bool
         Both sides are the same run: topics are paired by number and nobody may choose otherwise.
+    drawn : bool
+        Whether the trees show it.
     """
     parts = [
         _head(comparison, pair),
+        "" if drawn else _show(pair),
         '<div class="cm-two">',
         _side(comparison, pair, "a"),
         _side(comparison, pair, "b"),
@@ -48,6 +51,14 @@ def _head(comparison: Comparison, pair: Pair) -> str:
     else:
         told = f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
     return f'<p class="ex-over">Layer {pair.layer} · {told}</p>'
+
+
+def _show(pair: Pair) -> str:
+    """Offer to draw a pair that the trees do not show."""
+    side: Side = "b" if pair.b is not None else "a"
+    key, tip = identity(pair.on(side) or Node(0, 0)), "Show it in both trees, under its heaviest ancestors"
+    button = element("button", "Show in the trees", data_do="show", data_side=side, data_id=key, title=tip)
+    return f'<div class="ex-acts">{button}</div>'
 
 
 def _side(comparison: Comparison, pair: Pair, side: Side) -> str:

@@ -153,7 +153,7 @@ _REASONS: Mapping[Absence, str] = {
 
 def _seated(comparison: Comparison, wanted: Cut) -> tuple[_Seats, dict[int, int]]:
     """Choose the pairs of which either topic is reached from the roots, with their partners."""
-    roots = _roots(comparison, wanted)
+    roots = roots_of(comparison, wanted)
     shown: set[Pair] = set()
     more: dict[int, int] = {}
     for side in _SIDES:
@@ -173,7 +173,7 @@ def _seated(comparison: Comparison, wanted: Cut) -> tuple[_Seats, dict[int, int]
     return _Seats(found, of), more
 
 
-def _roots(comparison: Comparison, wanted: Cut) -> dict[Side, tuple[Node, ...]]:
+def roots_of(comparison: Comparison, wanted: Cut) -> dict[Side, tuple[Node, ...]]:
     """Give each side its own roots and the partners of the other's."""
     own: dict[Side, tuple[Node, ...]] = {"a": wanted.roots_a, "b": wanted.roots_b}
     found: dict[Side, tuple[Node, ...]] = {}

@@ -6,12 +6,14 @@ from typing import NamedTuple
 from app.frame import Frame, Relative, identity
 from app.views.atoms import atom_uri, has_pictures
 from app.views.class_overlay import signed
+from app.views.markup import element
 from app.views.palette import hue
 from app.views.text import broken, escape, number, percent, shorten
 from engine.tree import Node
 
 _EXCERPT, _LONGEST = 220, 6000
 _CLASSES = 8  # shown of a topic
+ONLY_ROOT = "The tree has no other root: make another topic a root first"
 _EDGES = "Weight of the edge; paler ones are not above the threshold"
 
 
@@ -30,7 +32,16 @@ def excerpt(text: str, most: int = _EXCERPT) -> str:
     return shorten(" ".join(broken(text[: 4 * most]).split()), most)
 
 
-def topic_detail(frame: Frame, node: Node, threshold: float, documents: Sequence[Reading] | None, *, root: bool) -> str:
+def topic_detail(
+    frame: Frame,
+    node: Node,
+    threshold: float,
+    documents: Sequence[Reading] | None,
+    *,
+    root: bool,
+    alone: bool = False,
+    drawn: bool = True,
+) -> str:
     """Write everything about a topic.
 
     Parameters
@@ -41,10 +52,12 @@ def topic_detail(frame: Frame, node: Node, threshold: float, documents: Sequence
         Relatives on lighter edges are listed paler.
     documents : sequence of Reading, or None
         None while they are being read.
-    root : bool
-        Whether the topic is one of the tree's roots.
+    root, alone : bool
+        Whether the topic is one of the tree's roots, and whether the only one.
+    drawn : bool
+        Whether the tree shows it.
     """
-    parts = [_head(frame, node, root=root)]
+    parts = [_head(frame, node, _acts(identity(node), root=root, alone=alone, drawn=drawn))]
     if has_pictures(frame):
         label = f"picture of topic {frame.rank(node)} of layer {node.layer}"
         parts.append(f'<img class="ex-picture" src="{atom_uri(frame, node)}" alt="{label}">')
@@ -59,7 +72,20 @@ def topic_detail(frame: Frame, node: Node, threshold: float, documents: Sequence
     return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
 
 
-def _head(frame: Frame, node: Node, *, root: bool) -> str:
+def _acts(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
+    """What can be done about a topic in the tree."""
+    acts = [("root", "Make root", ""), ("pin", "Remove from roots" if root else "Add to roots", "")]
+    if drawn:
+        acts.append(("hide", "Hide", ONLY_ROOT if alone else ""))
+    else:
+        acts.insert(0, ("show", "Show in the tree", ""))
+    return "".join(
+        element("button", word, data_do=do, data_id=key, disabled=bool(why), title=why or None)
+        for do, word, why in acts
+    )
+
+
+def _head(frame: Frame, node: Node, buttons: str) -> str:
     key, width = identity(node), frame.widths[node.layer - 1]
     of = f"Layer {node.layer} · rank {frame.rank(node)} of {width} · {percent(frame.share(node))}"
     step = (
@@ -68,8 +94,6 @@ def _head(frame: Frame, node: Node, *, root: bool) -> str:
     alive = bool(frame.alive[node.layer - 1][frame.place(node)])
     dead = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
     edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
-    acts = (("root", "Make root"), ("pin", "Remove from roots" if root else "Add to roots"), ("hide", "Hide"))
-    buttons = "".join(f'<button data-do="{do}" data-id="{key}">{word}</button>' for do, word in acts)
     return (
         f'<header style="{hue(node.layer)}"><p class="ex-over">{of}</p>'
         f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(frame.title(node))}</h2>'

@@ -228,6 +228,32 @@ def test_gained_edges_are_drawn_on_one_side_and_lost_ones_on_the_other(session: 
     assert (drawn_a, drawn_b) == (lost + sum(kept), gained + sum(kept))
 
 
+def test_a_chosen_pair_that_is_not_drawn_can_be_shown_in_both_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(monkeypatch, threshold=5.0)
+    before = session.shown("a"), session.shown("b")
+    pair = next(
+        pair
+        for pair in session.comparison.pairs
+        if pair.a is not None and pair.b is not None and identity(pair.b) not in before[1]
+    )
+    session.hear("select", side="b", id=identity(pair.b))
+    assert (session.shown("a"), session.shown("b")) == before
+    assert f'data-do="show" data-side="b" data-id="{identity(pair.b)}"' in session.page._pair.html
+    session.hear("show", side="b", id=identity(pair.b))
+    assert session.shown("a") >= {*before[0], identity(pair.a)}
+    assert session.shown("b") >= {*before[1], identity(pair.b)}
+    assert 'data-do="show"' not in session.page._pair.html
+    assert session.view.partner_roots  # those of A stay as they were
+
+
+def test_where_nothing_is_joined_the_next_threshold_is_offered_on_the_canvas(session: Session) -> None:
+    assert session.page._offer.html == ""
+    session.hear("threshold", value="30")
+    (value,) = re.findall(r'data-do="threshold" data-value="([\d.]+)"', session.page._offer.html)
+    session.hear("threshold", value=value)
+    assert session.page._offer.html == ""
+
+
 def test_a_topic_without_a_partner_leaves_a_dashed_place_on_the_other_side(session: Session) -> None:
     session.hear("threshold", value="0.2")
     svgs = {side: session.page._trees[side].svg for side in ("a", "b")}

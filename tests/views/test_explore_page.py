@@ -39,6 +39,7 @@ class Session:
         self.feed = Feed(frame)
         self.ticks: list[Callable[[Tick], None]] = []
         self.tasks: list[Callable[[], Any]] = []
+        self.told: list[tuple[str, str]] = []
         context = Context(
             view=self.view,
             feed=self.feed,  # type: ignore[arg-type]
@@ -48,7 +49,7 @@ class Session:
             later=lambda work, _: self.tasks.append(work),
             in_turn=lambda work, _: self.tasks.append(work),
             soon=lambda work: work(),
-            tell=lambda *_: None,
+            tell=lambda *told: self.told.append(told),
         )
         self.page = Explorer(context)
 
@@ -174,6 +175,47 @@ def test_a_hidden_topic_can_be_shown_again(session: Session) -> None:
     assert "1 hidden" in session.page._controls.html
     session.hear("unhide")
     assert node in session.shown()
+
+
+def test_the_only_root_cannot_be_hidden_and_it_is_said_why(session: Session) -> None:
+    root = session.chips()[0]
+    session.hear("root", id=root)
+    before = to_query(session.view)
+    assert re.search(r'data-do="hide"[^>]* disabled title="The tree has no other root[^"]*"', session.page._detail.html)
+    session.hear("hide", id=root)  # by the key H
+    assert to_query(session.view) == before
+    assert session.told == [("The tree has no other root: make another topic a root first.", "info")]
+    session.hear("pin", id="L3:1" if root != "L3:1" else "L3:2")
+    assert "disabled" not in session.page._detail.html
+    session.hear("hide", id=root)
+    assert root not in session.view.roots
+
+
+def test_a_chosen_topic_that_is_not_drawn_can_be_shown_in_the_tree(frame: Frame) -> None:
+    session = Session(frame, threshold=5.0)
+    before = session.shown()
+    node = next(node for node in frame.nodes(1) if identity(node) not in before)
+    session.hear("select", id=identity(node))
+    assert session.shown() == before
+    assert f'data-do="show" data-id="{identity(node)}"' in session.page._detail.html
+    assert 'data-do="hide"' not in session.page._detail.html
+    session.hear("show", id=identity(node))
+    assert session.shown() > before
+    assert {identity(node), identity(frame.parents(node, 1)[0].node)} <= session.shown()
+    assert (session.view.layer, session.view.topic) == (1, node.column + 1)
+    assert 'data-do="show"' not in session.page._detail.html
+    again = Session(frame, **from_query(to_query(session.view)))
+    assert again.shown() == session.shown()
+
+
+def test_a_hidden_topic_is_shown_in_the_tree_again(session: Session) -> None:
+    node, other = sorted(session.shown() - set(session.chips()))[:2]
+    session.hear("hide", id=node)
+    session.hear("hide", id=other)
+    session.hear("select", id=node)
+    session.hear("show", id=node)
+    assert node in session.shown()
+    assert session.view.hidden == (other,)
 
 
 @pytest.mark.parametrize(
