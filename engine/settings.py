@@ -113,9 +113,9 @@ def _check_number(about: Setting, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         raise SettingError(f"{about.name} must be {'a whole number' if whole else 'a number'}; got {value!r}")
     if not value == value or (about.low is not None and value < about.low):  # noqa: PLR0124 - nan
-        raise SettingError(f"{about.name} must be at least {about.low:g}; got {value!r}")
+        raise SettingError(f"{about.name} must be at least {about.low:,.10g}; got {value!r}")
     if about.high is not None and value > about.high:
-        raise SettingError(f"{about.name} must be at most {about.high:g}; got {value!r}")
+        raise SettingError(f"{about.name} must be at most {about.high:,.10g}; got {value!r}")
 
 
 def _read(about: Setting, text: str) -> Any:

@@ -12,16 +12,16 @@ from app.session import Context
 from app.uploads import ADDRESS, SEVERAL
 from app.views.corpus_form import Made, Sending, corpus_form, making, page
 from app.views.corpus_list import CorpusFacts, corpus_list
-from app.views.form import Field
+from app.views.form import Field, by_label
 from store import corpora
 
 FIRST = ("name", "stop_words", "max_words")  # options that are not folded
 _LABELS = {  # of all options but the vocabulary, which is a file beside the counts here
     "name": "Name",
     "stop_words": "Stop words",
-    "max_words": "Words at most (max_words)",
-    "min_df": "Rarest words (min_df)",
-    "max_df": "Commonest words (max_df)",
+    "max_words": "Size of the vocabulary",
+    "min_df": "Rarest words",
+    "max_df": "Commonest words",
     "test_share": "Share for the test",
     "token_pattern": "What a word is",
     "text_column": "Column of the text",
@@ -132,7 +132,8 @@ class NewCorpusForm:
         if wanted is None or errors or not self._sending.sent or self._sending.busy or not self._token:
             self._draw()
             return
-        token, self._token = self._token, ""
+        token, self._token = self._token, ""  # a second click finds none
+        self._draw()
         self._context.later(partial(self._context.actions.add_corpus, token, wanted), self._begun)
 
     def _begun(self, begun: Import) -> None:
@@ -163,13 +164,13 @@ class NewCorpusForm:
             try:
                 options.parse({name: text})
             except OptionError as error:
-                errors[name] = str(error)
+                errors[name] = by_label(str(error), _LABELS)
         if errors:
             return None, errors
         try:
             return options.parse(self._typed), {}
         except OptionError as error:
-            return None, {"": str(error)}
+            return None, {"": by_label(str(error), _LABELS)}
 
     # ------------------------------------------------------------- drawing
 
@@ -186,7 +187,7 @@ class NewCorpusForm:
             [field for field in fields if field.name in FIRST],
             [field for field in fields if field.name not in FIRST],
             errors.get("", ""),
-            ready=bool(self._sending.sent and not self._sending.busy and not errors),
+            ready=bool(self._token and self._sending.sent and not self._sending.busy and not errors),
         )
         self.board.html = page(wanted, corpus_list(self._there))
 

@@ -5,14 +5,18 @@ from typing import Any, NamedTuple, Protocol
 
 from app.actions import NewRun
 from app.board import Board, Message
-from app.forks import Origin, inherited, origin, wrong_layers
-from app.orders import LINK_OF, STEPS, SWEEPS
+from app.feed import TROUBLE
+from app.forks import Origin, growing, inherited, origin, wrong_layers
+from app.orders import LARGEST_SEED, LINK_OF, STEPS, SWEEPS, OrderError
 from app.session import ANOTHER_RUN, Context
-from app.views.form import Field, bounds, default_text, form
+from app.views.form import Field, bounds, by_label, default_text, form
 from engine import models, settings
 from engine.settings import Setting, SettingError
 from store import corpora
 from store.runs import RunRow
+
+OWN = {"minibatches": "Mini-batches", "seed": "Seed"}  # fields that every model has
+MOST_STEPS = 10**9
 
 
 class Wanted(Protocol):
@@ -51,6 +55,7 @@ class NewRunForm:
 
     def refresh(self, wanted: Wanted | None = None) -> None:
         """Read the corpora again and draw: the form of a new run, or of one that continues another."""
+        self._sending = False
         if wanted != self._wanted:
             self._wanted, self._known, self._typed = wanted, None, {}
             self.board.html = _WAIT
@@ -92,20 +97,27 @@ class NewRunForm:
     # ------------------------------------------------------------ checking
 
     def _start(self) -> None:
-        errors, wanted = self._check()
-        self._draw()
-        if wanted is None or errors or self._sending:
+        """Order the run, once for each visit of the form, however often the button is pressed."""
+        if self._sending:
             return
-        self._sending = True
-        self._context.later(partial(self._send, wanted), self._started)
+        _, wanted = self._check()
+        self._sending = wanted is not None
+        self._draw()
+        if wanted is not None:
+            self._context.later(partial(self._send, wanted), self._started)
 
-    def _send(self, wanted: NewRun) -> RunRow:
+    def _send(self, wanted: NewRun) -> RunRow | str:
         try:
             return self._context.actions.create(wanted)
-        finally:
-            self._sending = False
+        except (OrderError, *TROUBLE) as error:
+            return str(error)
 
-    def _started(self, run: RunRow) -> None:
+    def _started(self, run: RunRow | str) -> None:
+        if isinstance(run, str):
+            self._sending = False
+            self._draw()
+            self._context.tell(by_label(run, self._labels()), "error")
+            return
         self._typed = {}
         self._context.tell(f"Run {run.number} is on its way.", "success")
         self._context.view.param.update(page="watch", run=run.number, tab="", **ANOTHER_RUN)
@@ -126,7 +138,8 @@ class NewRunForm:
         if not errors and known.begin and (said := wrong_layers(known.begin, settings.parse(config, texts))):
             errors["layers"] = said
         if errors:
-            return errors, None
+            labels = self._labels()
+            return {name: by_label(said, labels) for name, said in errors.items()}, None
         corpus = int(self._corpus(known))
         return {}, NewRun(
             corpus=corpus,
@@ -141,11 +154,18 @@ class NewRunForm:
 
     def _check_own(self) -> dict[str, str]:
         errors = {}
-        for name, least, most in (("minibatches", 1, 10**9), ("seed", 0, 2**63 - 1)):
-            text = self._own(name)
-            if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
-                errors[name] = f"{name} must be a whole number from {least} to {most:,}; got {text!r}"
+        for name, least, most in (("minibatches", 1, MOST_STEPS), ("seed", 0, LARGEST_SEED)):
+            text = self._own(name)[:30]
+            if not (text.isascii() and text.isdecimal() and int(text) >= least):
+                errors[name] = f"{name} must be a whole number of at least {least}; got {text!r}"
+            elif int(text) > most:
+                errors[name] = f"{name} is too large: {text}"
         return errors
+
+    def _labels(self) -> dict[str, str]:
+        """What the form calls its fields."""
+        about = self._known.settings[self._model(self._known)] if self._known else ()
+        return OWN | {each.name: each.label for each in about}
 
     def _own(self, name: str) -> str:
         return self._typed.get(name, "").strip() or self._fresh().get(name, "")
@@ -165,7 +185,13 @@ class NewRunForm:
         about = {each.name: each for each in self._known.settings[model]} if self._known else {}
         typed = {name: text for name, text in self._typed.items() if name in about}
         offered = {name: text for name, text in typed.items() if text in (about[name].choices or (text,))}
-        return {name: text for name, text in (self._usual(model) | offered).items() if name in about}
+        usual = self._usual(model)
+        values = {name: text for name, text in (usual | offered).items() if name in about}
+        return values | ({"layers": usual["layers"]} if self._has_layers(values) else {})
+
+    def _has_layers(self, values: dict[str, str]) -> bool:
+        """Whether the widths are those that a snapshot brings along."""
+        return self._known is not None and self._known.begin is not None and not growing(values)
 
     def _untouched(self) -> dict[str, str]:
         """What the form as it is drawn shows where nobody typed."""
@@ -208,6 +234,8 @@ class NewRunForm:
             (about.advanced, _field(about, values[about.name], errors.get(about.name, "")))
             for about in known.settings[model]
         ]
+        if self._has_layers(values):
+            fields = [(more, _brought(field) if field.name == "layers" else field) for more, field in fields]
         simple = [field for advanced, field in fields if not advanced]
         advanced = [field for advanced, field in fields if advanced]
         self.board.html = form(
@@ -216,6 +244,7 @@ class NewRunForm:
             advanced,
             errors.get("", ""),
             ready=not errors,
+            sent=self._sending,
             title=_title(known.begin),
         )
 
@@ -226,16 +255,17 @@ class NewRunForm:
             if known.begin is None or row.number == known.begin.run.corpus
         ]
         corpus = self._corpus(known) if corpus_choices else ""
+        about = "The topics that go on are about it." if known.begin else "What the topics are about."
         return [
-            Field("corpus", "Corpus", "What the topics are about.", "choice", corpus, corpus_choices),
+            Field("corpus", "Corpus", about, "choice", corpus, corpus_choices, locked=known.begin is not None),
             Field("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),
             Field(
-                "minibatches", "Mini-batches", "Steps of training; a stopped run keeps what it has.", "text",
+                "minibatches", OWN["minibatches"], "Steps of training; a stopped run keeps what it has.", "text",
                 self._typed.get("minibatches", self._length()), error=errors.get("minibatches", ""),
             ),
             Field("name", "Name", "How you want to call it; may stay empty.", "text", self._typed.get("name", "")),
             Field(
-                "seed", "Seed", "The same seed gives the same topics, bit for bit.", "text",
+                "seed", OWN["seed"], "The same seed gives the same topics, bit for bit.", "text",
                 self._typed.get("seed", self._seed()), error=errors.get("seed", ""),
             ),
             Field(
@@ -258,6 +288,11 @@ def _field(about: Setting, value: str, error: str) -> Field:
     choices = [(choice, choice) for choice in about.choices]
     hint = bounds(about.low, about.high, default_text(about.default)) if kind == "text" else ""
     return Field(about.name, about.label, about.help, kind, value, choices, error, hint)
+
+
+def _brought(layers: Field) -> Field:
+    """The widths of a snapshot, which stay as they are."""
+    return layers._replace(help="Those of the snapshot: its topics go on, so their numbers stay.", hint="", locked=True)
 
 
 def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:

@@ -1,11 +1,11 @@
 """The settings of two runs side by side; those that are the same are hidden until asked for."""
 
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from app.views.facts import RunFacts
 from app.views.markup import element
-from app.views.setting_names import Told, told
+from app.views.setting_names import Told, told, value_words
 from app.views.words import perplexity, span
 
 
@@ -76,9 +76,5 @@ def _facts(run: RunFacts) -> dict[str, str]:
         "point perplexity": perplexity(run.point_perplexity),
         "averaged perplexity": perplexity(run.averaged_perplexity),
     }
-    told = {name: _plain(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
+    told = {name: value_words(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
     return found | told
-
-
-def _plain(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

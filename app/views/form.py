@@ -1,6 +1,7 @@
 """The new-run form as HTML, drawn from what a model says about its own settings."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ class Field(NamedTuple):
         One sentence, or empty.
     hint : str
         Bounds and default, in small print.
+    locked : bool
+        Whether it cannot be changed; ``help`` says why.
     """
 
     name: str
@@ -32,6 +35,16 @@ class Field(NamedTuple):
     choices: Sequence[tuple[str, str]] = ()
     error: str = ""
     hint: str = ""
+    locked: bool = False
+
+
+def by_label(said: str, labels: Mapping[str, str]) -> str:
+    """A sentence about settings that calls them as the form does, not as the code."""
+
+    def name(found: re.Match[str]) -> str:
+        return labels.get(found[0], found[0])
+
+    return re.sub(r"^\w+|\b[a-z]+_\w+", name, said)
 
 
 def default_text(value: Any) -> str:
@@ -60,6 +73,7 @@ def form(
     error: str,
     *,
     ready: bool,
+    sent: bool = False,
     title: tuple[str, str] = ("New run", ""),
 ) -> str:
     """The whole form.
@@ -74,12 +88,15 @@ def form(
         A sentence about several fields at once, or empty.
     ready : bool
         Whether it may be sent.
+    sent : bool
+        Whether it has been, and the run is about to be there.
     title : (str, str)
         Heading, and a line under it.
     """
     more = fold("All settings of the model", "the defaults are good ones", advanced)
     parts = (("What to read", fields(first)), ("The model", fields(simple) + more))
-    return sheet(title, asking("start", parts, error, "Start training", ready=ready))
+    word = "Starting …" if sent else "Start training"
+    return sheet(title, asking("start", parts, error, word, ready=ready and not sent))
 
 
 def sheet(title: tuple[str, str], *parts: str) -> str:
@@ -146,13 +163,12 @@ def _row(field: Field) -> str:
             f"<option{attributes(value=value, selected=value == field.value)}>{escape(word)}</option>"
             for value, word in field.choices
         )
-        control = f'<select class="tp-input"{common}>{options}</select>'
+        control = f'<select class="tp-input"{common}{attributes(disabled=field.locked)}>{options}</select>'
     elif field.kind == "flag":
         control = f'<input type="checkbox" class="tp-check"{common}{attributes(checked=field.value == "true")}>'
     else:
-        control = (
-            f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{attributes(value=field.value)}>'
-        )
+        own = attributes(value=field.value, readonly=field.locked)
+        control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{own}>'
     wrong = f'<span class="tp-error" role="alert">{escape(field.error)}</span>' if field.error else ""
     hint = f" <em>{escape(field.hint)}</em>" if field.hint else ""
     return (

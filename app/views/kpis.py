@@ -8,7 +8,7 @@ from app.views import words
 from app.views.facts import RunFacts
 from app.views.icons import icon
 from app.views.markup import attributes, element, run_title
-from app.views.setting_names import told
+from app.views.setting_names import told, value_words
 
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
 
@@ -168,7 +168,7 @@ def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     if run.parent is not None:
         rows.append(("Begins with", "", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
     rows += [("Seed", _SEED, str(run.seed)), ("Attempt", _ATTEMPT, str(run.attempt))]
-    rows += [(*told(run.model, name), _plain(value)) for name, value in run.settings.items() if name != "layers"]
+    rows += [(*told(run.model, name), value_words(value)) for name, value in run.settings.items() if name != "layers"]
     table = "".join(
         f"<div><dt{attributes(title=tip or None)}>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
         for name, tip, value in rows
@@ -200,10 +200,6 @@ def _named(run: RunFacts) -> str:
 
 def _clipped(run: RunFacts) -> str:
     return f'<span class="tp-clip">{_named(run)}</span>'
-
-
-def _plain(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _cell(cell: tuple[str, str, str, str]) -> str:

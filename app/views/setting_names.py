@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from engine import models
 from engine.settings import Setting, describe
@@ -19,6 +19,13 @@ def told(model: str, name: str) -> Told:
     """Look a setting of a model up."""
     about = _settings(model).get(name)
     return Told(name, "") if about is None else Told(about.label, f"{name}: {about.help}")
+
+
+def value_words(value: Any) -> str:
+    """The value of a setting as people say it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 @cache

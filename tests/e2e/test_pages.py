@@ -181,10 +181,10 @@ def test_the_form_says_what_is_wrong_at_the_setting(server, page):
     page.goto(f"{server.url}?page=runs&tab=new")
     widths = page.get_by_label("Topics per layer")
     widths.fill("128-0")
-    page.get_by_text("layers must be at least 1; got 0").wait_for()
+    page.get_by_text("Topics per layer must be at least 1; got 0").wait_for()
     assert page.get_by_role("button", name="Start training").is_disabled()
     widths.fill("8-4")
-    page.get_by_text("layers must be at least 1; got 0").wait_for(state="detached")
+    page.get_by_text("Topics per layer must be at least 1; got 0").wait_for(state="detached")
     assert page.get_by_role("button", name="Start training").is_enabled()
 
 
@@ -195,9 +195,10 @@ def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(server,
     page.wait_for_url("**tab=fork-1*")
     widths = page.get_by_label("Topics per layer")
     assert widths.input_value() == "8-4-2"
-    widths.fill("8-4")
-    page.get_by_text("layers must be those of the snapshot, 8-4-2; got 8-4").wait_for()
-    assert page.get_by_role("button", name="Start training").is_disabled()
+    assert not widths.is_editable()
+    page.get_by_text("Those of the snapshot").wait_for()
+    assert page.get_by_label("Corpus").is_disabled()
+    assert page.get_by_role("button", name="Start training").is_enabled()
     page.reload()
     page.get_by_role("heading", name="Continue run 1").wait_for()
     page.get_by_role("button", name="Back to the runs").click()

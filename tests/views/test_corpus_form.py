@@ -110,8 +110,8 @@ def test_what_cannot_be_read_is_said_beside_its_field_and_nothing_is_made() -> N
     page = Page()
     page.send()
     page.hear("typed", form=page.fields() | {"min_df": "few", "max_df": "7"})
-    assert "min_df must be a whole number; got" in page.html
-    assert "max_df must be a share of the documents" in page.html
+    assert "Rarest words must be a whole number; got" in page.html
+    assert "Commonest words must be a share of the documents" in page.html
     assert not page.ready
     page.hear("make", form=page.fields() | {"min_df": "few"})
     assert page.made == []
@@ -171,3 +171,13 @@ def test_texts_of_options_are_read_by_their_kind() -> None:
     assert options.parse({"max_words": " 50 ", "seed": "", "binary": "false"}) == ImportOptions(max_words=50)
     with pytest.raises(OptionError, match="test_share must be a number; got 'half'"):
         options.parse({"test_share": "half"})
+
+
+def test_one_corpus_is_made_however_often_the_button_is_pressed() -> None:
+    page = Page()
+    page.form._context.later = lambda work, _: work()  # what follows is not there yet
+    page.send()
+    for _ in range(2):
+        page.hear("make", form=page.fields())
+    assert len(page.made) == 1
+    assert not page.ready

@@ -10,6 +10,7 @@ import pytest
 from class_samples import plant
 
 from app.actions import NewRun
+from app.orders import OrderError
 from app.pages.new_run import NewRunForm
 from app.views import words
 from store.database import open_database
@@ -20,17 +21,32 @@ class Page:
 
     def __init__(self, db: Any) -> None:
         self.sent: list[NewRun] = []
+        self.told: list[str] = []
+        self.waiting: list[Any] = []
+        self.patient = False  # whether work elsewhere waits for :meth:`work`
         self.form = NewRunForm(
             SimpleNamespace(  # type: ignore[arg-type]
                 db=db,
-                later=lambda work, then: then(work()),
-                in_turn=lambda work, then: then(work()),
+                later=self._later,
                 actions=SimpleNamespace(create=self._create),
-                tell=lambda *_: None,
+                tell=lambda said, _: self.told.append(said),
                 view=SimpleNamespace(param=SimpleNamespace(update=lambda **_: None)),
             )
         )
         self.form.refresh()
+
+    def _later(self, work: Any, then: Any) -> None:
+        self.waiting.append((work, then))
+        if not self.patient:
+            self.work()
+
+    def work(self) -> None:
+        while self.waiting:
+            work, then = self.waiting.pop(0)
+            then(work())
+
+    def button(self) -> str:
+        return re.search(r"<button[^>]*type=\"submit\".*?</button>", self.form.board.html)[0]  # type: ignore[index]
 
     def _create(self, wanted: NewRun) -> Any:
         self.sent.append(wanted)
@@ -107,3 +123,61 @@ def test_a_field_that_was_emptied_stays_empty_and_means_the_default(page: Page) 
 
 def test_models_are_called_as_in_their_papers() -> None:
     assert [words.model(name) for name in ("dlda", "datm", "sdatm")] == ["DLDA", "DATM", "sDATM"]
+
+
+def test_a_run_is_started_once_however_often_the_button_is_pressed(page: Page) -> None:
+    page.patient = True
+    for _ in range(2):
+        page.form._on_board({"do": "start", "form": page.fields()})
+    assert "disabled" in page.button()
+    assert "Starting" in page.button()
+    page.work()
+    page.form._on_board({"do": "start", "form": page.fields()})
+    page.work()
+    assert len(page.sent) == 1
+
+
+def test_another_visit_of_the_form_starts_another_run(page: Page) -> None:
+    page.start()
+    page.form.refresh()
+    page.start()
+    assert len(page.sent) == 2
+
+
+def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_settings_by_their_labels(page: Page) -> None:
+    page.form._context.actions.create = lambda _: (_ for _ in ()).throw(OrderError("burn_in must be another"))
+    page.form._on_board({"do": "start", "form": page.fields()})
+    assert page.told == ["Burn-in sweeps per layer must be another"]
+    assert "disabled" not in page.button()
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({"minibatches": "-5"}, "Mini-batches must be a whole number of at least 1; got &#x27;-5&#x27;"),
+        ({"seed": "1.5"}, "Seed must be a whole number of at least 0; got &#x27;1.5&#x27;"),
+        ({"seed": "9" * 5000}, "Seed is too large: 9999"),
+        ({"layers": "foo bar"}, "Topics per layer cannot be read from"),
+        ({"layers": "70000"}, "Topics per layer must be at most 65,535; got 70000"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_words_of_the_form(page: Page, typed: dict[str, str], sentence: str) -> None:
+    page.choose(**typed)
+    assert sentence in page.form.board.html
+    assert "disabled" in page.button()
+
+
+def test_a_fork_keeps_the_corpus_and_the_widths_of_its_snapshot(page: Page) -> None:
+    page.form.refresh(SimpleNamespace(run=1, snapshot=0))  # type: ignore[arg-type]
+    html = page.form.board.html
+    assert re.search(r'<select[^>]*name="corpus"[^>]* disabled', html)
+    assert re.search(r'name="layers"[^>]* value="4-2" readonly', html)
+    assert "Those of the snapshot" in html
+    assert page.choose(layers="9-3")["layers"] == "4-2"
+    assert page.start().texts["layers"] == "4-2"
+
+
+def test_a_fork_that_learns_its_widths_may_have_another_budget(page: Page) -> None:
+    page.form.refresh(SimpleNamespace(run=1, snapshot=0))  # type: ignore[arg-type]
+    page.choose(model="datm", grow="true")
+    assert page.choose(layers="9-3")["layers"] == "9-3"
