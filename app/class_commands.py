@@ -10,8 +10,7 @@ from app.console import Mistake, find_run, print_json, say
 from app.frame import Frame, identity
 from app.placing import find_snapshot
 from app.progress import Progress
-from app.read_commands import read_frame
-from store import snapshots
+from app.read_commands import read_frame, snapshot_at
 from store.database import Database, open_database
 from store.runs import RunRow
 
@@ -23,7 +22,8 @@ def classify(wanted: argparse.Namespace) -> int:
     db = open_database(wanted.store)
     run = find_run(db, wanted.run)
     try:
-        found = _found(db, run, _snapshot(db, run, wanted.minibatch))
+        snapshot = 0 if wanted.minibatch is None else snapshot_at(db, run, wanted.minibatch).number
+        found = _found(db, run, snapshot)
     except ClassError as error:
         raise Mistake(str(error)) from error
     frame = read_frame(db, run, find_snapshot(db, run.number, found.snapshot))
@@ -118,15 +118,6 @@ def _print(facts: dict[str, Any], found: Classified) -> None:
             f"  document {row['document']}: {row['class']} taken for {row['predicted']} "
             f"({_percent(row['probability'])}) by {path}"
         )
-
-
-def _snapshot(db: Database, run: RunRow, minibatch: int | None) -> int:
-    if minibatch is None:
-        return 0
-    rows = [row for row in snapshots.every(db, run.number) if row.minibatch <= minibatch]
-    if not rows:
-        raise Mistake(f"run {run.number} has no snapshot at or before mini-batch {minibatch}")
-    return max(rows, key=lambda row: row.minibatch).number
 
 
 def _percent(part: float) -> str:

@@ -51,7 +51,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
     Raises
     ------
     ClassError
-        When the model predicts no labels, or no test document has one.
+        When the model predicts no labels, there are none to tell apart, or no test document has one.
     store.errors.NotFound
         When there is no such snapshot.
     """
@@ -63,7 +63,9 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
         raise ClassError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
     counts = corpora.load(db, placer.corpus.number)
     documents = np.flatnonzero((counts.part == TEST) & (counts.labels >= 0))
-    if not len(documents) or len(names) < 2:
+    if len(names) == 1:
+        raise ClassError(f"{placer.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
+    if not len(documents):
         raise ClassError(
             f"no test document of {placer.corpus.name} has a label, so predictions have nothing to be compared with"
         )

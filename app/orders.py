@@ -128,7 +128,7 @@ def fork(
         parent.corpus,
         model=model or parent.model,
         texts=texts,
-        minibatches=minibatches or parent.planned,
+        minibatches=parent.planned if minibatches is None else minibatches,
         seed=parent.seed if seed is None else seed,
         fork=begin,
         **more,
@@ -164,8 +164,12 @@ def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
 def _check_corpus(about: CorpusRow, model: str) -> None:
     """Refuse a corpus that the model cannot read."""
     module = models.load(model)
-    if getattr(module, "NEEDS_LABELS", False) and not about.label_names:
-        raise OrderError(f"model {model} learns from labels, and corpus {about.name!r} has none; import it with labels")
+    if getattr(module, "NEEDS_LABELS", False) and len(about.label_names) < 2:
+        has = f"only {about.label_names[0]!r}" if about.label_names else "none"
+        raise OrderError(
+            f"model {model} learns from labels of at least two classes, and corpus {about.name!r} has {has}; "
+            "import it with labels"
+        )
     links = {setting.name for setting in settings.describe(module.Config)}
     if about.kind == "real" and "link" not in links:
         raise OrderError(f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it")

@@ -167,12 +167,18 @@ def _frame(wanted: argparse.Namespace) -> "Frame":
 
 
 def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Frame":
-    rows = sorted(snapshots.every(db, row.number), key=lambda snapshot: snapshot.minibatch)
-    if minibatch is not None:
-        rows = [snapshot for snapshot in rows if snapshot.minibatch <= minibatch]
-    if not rows:
+    return read_frame(db, row, snapshot_at(db, row, minibatch))
+
+
+def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
+    """The snapshot of a run at or before a mini-batch; the newest one for None."""
+    newest = snapshots.latest(db, row.number)
+    if newest is None:
         raise Mistake(f"run {row.number} has no topics yet ({launcher.state_of(row)}: {row.message})")
-    return read_frame(db, row, rows[-1])
+    found = newest if minibatch is None else snapshots.at(db, row.number, minibatch)
+    if found is None:
+        raise Mistake(f"run {row.number} has no snapshot at or before mini-batch {minibatch:,}")
+    return found
 
 
 def _remains(db: Database, run: int) -> "tuple[Remains, ...]":

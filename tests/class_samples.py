@@ -28,6 +28,7 @@ def plant(
     linear: bool = True,
     test: bool = True,
     labelled: bool = True,
+    names: tuple[str, ...] = NAMES,
     name: str = "leaflets",
 ) -> RunRow:
     """Documents of five words about one of four subjects; every fifth is a test document."""
@@ -40,7 +41,7 @@ def plant(
         words=words,
         values=np.ones(len(words), dtype=np.int32),
         part=np.array([test and j % 5 == 0 for j in range(DOCUMENTS)], dtype=np.int8),
-        labels=np.array([label(j) if labelled else -1 for j in range(DOCUMENTS)], dtype=np.int32),
+        labels=np.array([label(j) % len(names) if labelled else -1 for j in range(DOCUMENTS)], dtype=np.int32),
         scored_starts=None,
         scored_words=None,
         scored_values=None,
@@ -48,7 +49,7 @@ def plant(
         texts=["The " + " and ".join(WORDS[v] for v in row) for row in each],
         columns=[{} for _ in range(DOCUMENTS)],
     )
-    facts = {"meta": {"format": "text", "options": {}}, "label_names": NAMES if labelled else ()}
+    facts = {"meta": {"format": "text", "options": {}}, "label_names": names if labelled else ()}
     with corpora.writer(db, name, WORDS, **facts) as writer:
         writer.add(block)
     row = runs.create(

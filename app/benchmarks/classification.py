@@ -9,6 +9,7 @@ from scipy import sparse
 
 from app.benchmarks.labelled import Labelled
 from engine import models, settings
+from engine.classify import Scores, scores
 from engine.contract import Array, Facts
 from engine.corpus import Counts, minibatch, take
 
@@ -85,11 +86,12 @@ def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, w
     predict = learn(labelled, classifier, seed, effort, curve, watch)
     trained, spent = time.perf_counter(), time.process_time()
     told = predict()
+    judged = judge(labelled, told)
     return Judged(
         classifier=classifier,
         seed=seed,
-        error=error(labelled.judged_labels, told),
-        macro_f1=macro_f1(labelled.judged_labels, told, len(labelled.label_names)),
+        error=100.0 * judged.error,
+        macro_f1=judged.macro_f1,
         published=ERRORS.get(labelled.name, {}).get(classifier),
         training_seconds=trained - began,
         processor_seconds=spent - used,
@@ -99,16 +101,9 @@ def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, w
     )
 
 
-def error(labels: Array, told: Array) -> float:
-    """Percent of wrong labels."""
-    return float(100.0 * np.mean(labels != told))
-
-
-def macro_f1(labels: Array, told: Array, n_classes: int) -> float:
-    """F1 of every class, averaged over the classes; 0 for one that is neither there nor told."""
-    right = np.bincount(labels[labels == told], minlength=n_classes)
-    both = np.bincount(labels, minlength=n_classes) + np.bincount(told, minlength=n_classes)
-    return float(np.mean(2.0 * right / np.maximum(both, 1)))
+def judge(labelled: Labelled, told: Array) -> Scores:
+    """Compare what was told of the judged documents, (n,) classes, with their labels."""
+    return scores(np.eye(len(labelled.label_names))[told], labelled.judged_labels)
 
 
 def _sdatm(
@@ -132,7 +127,7 @@ def _sdatm(
         batch = take(labelled.learned, rows, labelled.learned_labels)
         state, _ = kernel.step(seed, state, batch)
         if labelled.validation and t % every == 0:
-            curve.append((t, error(labelled.judged_labels, told())))
+            curve.append((t, 100.0 * judge(labelled, told()).error))
         watch(t, curve[-1][1] if curve else None)
     return told
 

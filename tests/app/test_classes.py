@@ -100,6 +100,7 @@ def test_the_kernel_does_not_see_the_labels(db, monkeypatch):
         ({"classes": False}, "learns topics without labels"),
         ({"test": False}, "no test document of leaflets has a label"),
         ({"labelled": False}, "no test document of leaflets has a label"),
+        ({"names": ("garden",)}, "leaflets has the one class 'garden', so there is nothing to tell it from"),
     ],
 )
 def test_where_nothing_can_be_predicted_a_sentence_says_why(db, options, words):

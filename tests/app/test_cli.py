@@ -40,17 +40,15 @@ def no_workers(monkeypatch):
     monkeypatch.setattr(launcher, "start", lambda url, run: None)
 
 
-@pytest.fixture
-def filled(store):
-    """A store with a corpus, and a run that has points and one snapshot."""
-    db = open_database(store)
-    block = DocumentBlock(
+def _block(label):
+    """Four documents of this class, the last for the test."""
+    return DocumentBlock(
         first=0,
         starts=np.array([0, 2, 4, 6, 8]),
         words=np.array([0, 1, 2, 3, 4, 5, 0, 2], dtype=np.int32),
         values=np.ones(8, dtype=np.int32),
         part=np.array([0, 0, 0, 1], dtype=np.int8),
-        labels=np.full(4, -1, dtype=np.int32),
+        labels=np.full(4, label, dtype=np.int32),
         scored_starts=None,
         scored_words=None,
         scored_values=None,
@@ -58,8 +56,14 @@ def filled(store):
         texts=[""] * 4,
         columns=[{}] * 4,
     )
+
+
+@pytest.fixture
+def filled(store):
+    """A store with a corpus, and a run that has points and one snapshot."""
+    db = open_database(store)
     with corpora.writer(db, "food", WORDS) as writer:
-        writer.add(block)
+        writer.add(_block(-1))
     row = runs.create(
         db,
         corpus=writer.row.number,
@@ -516,6 +520,23 @@ def test_compare_and_tree_tint_topics_by_a_class_that_is_named(labelled_runs, tm
         assert told.count("\n") == 1
 
 
+def test_a_fork_of_no_steps_is_refused_and_not_made_as_long_as_its_parent(filled, no_workers, capsys):
+    status, _, err = call(capsys, "fork", "1", "--minibatches", "0", "--store", filled)
+    assert status == 2
+    assert "minibatches must be a whole number of at least 1; got 0" in err
+
+
+@pytest.mark.parametrize(("labels", "has"), [((), "none"), (("sweet",), "only 'sweet'")])
+def test_a_model_that_learns_from_labels_wants_two_classes(labels, has, filled, no_workers, capsys):
+    db = open_database(filled)
+    with corpora.writer(db, "labelled", WORDS, label_names=labels) as writer:
+        writer.add(_block(0 if labels else -1))
+    db.close()
+    status, _, err = call(capsys, "train", "labelled", "--model", "sdatm", "--layers", "3", "--store", filled)
+    assert status == 2
+    assert f"learns from labels of at least two classes, and corpus 'labelled' has {has}" in err
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -524,7 +545,7 @@ def test_compare_and_tree_tint_topics_by_a_class_that_is_named(labelled_runs, tm
         (["1", "2", "--node", "9", "--output", "both.svg"], "layer 2 of run 2 has no topic 9"),
         (["1", "9"], "no run number 9"),
         (["1", "one"], "a run is named by its number"),
-        (["1", "2", "--minibatch-a", "2"], "run 1 has no topics yet"),
+        (["1", "2", "--minibatch-a", "2"], "run 1 has no snapshot at or before mini-batch 2"),
     ],
 )
 def test_a_comparison_that_cannot_be_made_is_one_sentence(words, sentence, two_runs, capsys):

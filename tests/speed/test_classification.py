@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -172,9 +173,10 @@ def test_other_settings_make_a_row_of_their_own(news, tmp_path):
 
 
 def test_error_and_macro_f1_agree_with_a_count_by_hand():
-    labels, told = np.array([0, 0, 1, 2]), np.array([0, 1, 1, 1])
-    assert judging.error(labels, told) == 50.0
-    assert judging.macro_f1(labels, told, 3) == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
+    about = SimpleNamespace(judged_labels=np.array([0, 0, 1, 2]), label_names=("a", "b", "c"))
+    judged = judging.judge(about, np.array([0, 1, 1, 1]))
+    assert judged.error == 0.5
+    assert judged.macro_f1 == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
 
 
 @pytest.mark.parametrize(
