@@ -89,7 +89,7 @@ class Frame:
     words, word_weights : tuples of (K_l, n) arrays
         Heaviest words of every topic, n = 30 or the whole vocabulary.
     titles : tuple of (K_l, n) int arrays
-        Its most distinctive words among those, n = 3 or the whole vocabulary.
+        Its most distinctive words among those, n = 3 or the whole vocabulary; no two topics of a layer share all.
     step_sizes : tuple of (K_l,) arrays
         Layer-adaptive step sizes; empty when the snapshot has none.
     documents, document_weights : tuples of (K_l, 20) arrays
@@ -341,7 +341,10 @@ def build_frame(
         word_weights=tuple(heavy for _, heavy in top),
         titles=tuple(
             topics.title_words(
-                words[:, :PRINTED_WORDS], heavy[:, :PRINTED_WORDS], projection @ part.astype(projection.dtype)
+                words[:, :PRINTED_WORDS],
+                heavy[:, :PRINTED_WORDS],
+                projection @ part.astype(projection.dtype),
+                first=topics.order(part),
             )
             for (words, heavy), projection, part in zip(top, projected, parts, strict=True)
         ),

@@ -113,8 +113,14 @@ def relevance(weights: Array, everywhere: Array, trade: float = TRADE) -> NDArra
     return np.where(np.asarray(weights) > 0, own - (1.0 - trade) * whole, -np.inf)
 
 
-def title_words(words: IntArray, weights: Array, everywhere: Array, n: int = 3) -> IntArray:
-    """Choose the most distinctive of the heaviest words of every topic of one layer.
+def title_words(
+    words: IntArray, weights: Array, everywhere: Array, n: int = 3, *, first: IntArray | None = None
+) -> IntArray:
+    """Choose the most distinctive of the heaviest words of every topic of one layer, no two topics alike.
+
+    Topics choose in turn.  Who would choose the same words as somebody before, in whatever order, exchanges the
+    last for the next most relevant one until nobody has them, then the last but one, and so on; a topic that finds
+    all taken keeps its most relevant ones, and none takes a word of weight 0 instead.
 
     Parameters
     ----------
@@ -125,14 +131,26 @@ def title_words(words: IntArray, weights: Array, everywhere: Array, n: int = 3) 
         Weights of all words in the layer, ``projection @ shares``.
     n : int
         How many words; fewer when there are fewer.
+    first : (K,) int array, optional
+        Topics in the order in which they choose, such as `order`; by their numbers without.
 
     Returns
     -------
     (K, n) int array
         Word numbers, by `relevance`, most relevant first; equals heaviest first.
     """
-    places = np.argsort(-relevance(weights, everywhere[words]), axis=1, kind="stable")[:, :n]
-    return np.take_along_axis(words, places, axis=1)
+    places = np.argsort(-relevance(weights, everywhere[words]), axis=1, kind="stable")
+    ranked = np.take_along_axis(words, places, axis=1)
+    titles = ranked[:, :n].copy()
+    held = (np.asarray(weights) > 0).sum(axis=1)
+    taken: set[frozenset[int]] = set()
+    for topic in range(len(titles)) if first is None else first.tolist():
+        choices = itertools.combinations(ranked[topic, : held[topic]].tolist(), titles.shape[1])
+        title = next((choice for choice in choices if frozenset(choice) not in taken), None)
+        if title is not None:
+            titles[topic] = title
+            taken.add(frozenset(title))
+    return titles
 
 
 def top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:

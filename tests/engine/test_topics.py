@@ -96,12 +96,45 @@ def test_titles_are_the_most_relevant_of_the_heavy_words_and_never_a_rare_one(ph
         parts = topics.shares(weight)
         words, heavy = topics.top_words(projection, 5)
         titles = topics.title_words(words, heavy, projection @ parts)
+        taken: set[frozenset[int]] = set()
         for topic, title in enumerate(titles.tolist()):
             told = {}
             for word in np.argsort(-projection[:, topic], kind="stable")[:5].tolist():
                 lift = projection[word, topic] / sum(projection[word, k] * parts[k] for k in range(len(parts)))
                 told[word] = 0.3 * math.log(projection[word, topic]) + 0.7 * math.log(lift)
-            assert title == sorted(told, key=lambda word: -told[word])[:3]
+            best = sorted(told, key=lambda word: -told[word])
+            assert title == best[:3] or frozenset(best[:3]) in taken
+            assert title == sorted(title, key=best.index)
+            taken.add(frozenset(title))
+        assert len(taken) == len(titles)
+
+
+def test_topics_that_are_nearly_the_same_have_titles_that_tell_them_apart() -> None:
+    rng = np.random.default_rng(4)
+    common = np.sort(rng.dirichlet(np.full(40, 0.5)))[::-1]
+    projection = common[:, None] * (1 + 1e-6 * rng.random((40, 30)))
+    projection /= projection.sum(axis=0)
+    parts = rng.dirichlet(np.full(30, 1.0))
+    words, weights = topics.top_words(projection, 12)
+    everywhere = projection @ parts
+    titles = topics.title_words(words, weights, everywhere, first=topics.order(parts))
+    assert len({frozenset(title) for title in titles.tolist()}) == 30
+    assert all(set(title) <= set(row) for title, row in zip(titles.tolist(), words.tolist(), strict=True))
+    places = np.argsort(-topics.relevance(weights, everywhere[words]), axis=1, kind="stable")
+    ranked = np.take_along_axis(words, places, axis=1)
+    popular = topics.order(parts)[0]
+    assert titles[popular].tolist() == ranked[popular, :3].tolist()  # who comes first chooses first
+    again = topics.title_words(words, weights, everywhere, first=topics.order(parts))
+    np.testing.assert_array_equal(titles, again)
+
+
+def test_who_finds_a_title_taken_exchanges_its_last_word_for_the_next_most_relevant() -> None:
+    projection = np.tile(np.array([[0.4], [0.3], [0.15], [0.1], [0.05]]), (1, 4))
+    words, weights = topics.top_words(projection, 5)
+    titles = topics.title_words(words, weights, projection @ np.full(4, 0.25), first=np.array([2, 0, 3, 1]))
+    assert titles.tolist() == [[0, 1, 3], [0, 2, 3], [0, 1, 2], [0, 1, 4]]
+    alike = topics.title_words(words[:, :3], weights[:, :3], projection @ np.full(4, 0.25))
+    assert alike.tolist() == [[0, 1, 2]] * 4  # there is no other word to choose
 
 
 def test_in_a_layer_of_one_topic_the_title_is_its_heaviest_words() -> None:
