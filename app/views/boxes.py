@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.frame import Frame
 from app.views.atoms import atom_uri, has_pictures
-from app.views.text import percent, shorten, text_width, wrap
+from app.views.text import BOLD, percent, shorten, text_width, wrap
 from engine.tree import Node
 
 LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still read at 1:1
@@ -69,8 +69,8 @@ def _box(frame: Frame, node: Node, n_words: int) -> Box:
     rank, share, name = str(frame.rank(node)), percent(frame.share(node)), shorten(frame.name(node), 40)
     pictured = has_pictures(frame)
     lines = [] if pictured else _wrapped([shorten(word.text, _LONGEST) for word in frame.top_words(node, n_words)])
-    header = 1.12 * text_width(rank) * HEADER + text_width(share) * 0.85 + 1.4
-    ems = max([header, 1.08 * text_width(name), _PICTURE * pictured, *(text_width(line) for line in lines)])
+    header = BOLD * text_width(rank) * HEADER + text_width(share) * 0.85 + 1.4
+    ems = max([header, BOLD * text_width(name), _PICTURE * pictured, *(text_width(line) for line in lines)])
     width = ems * font + 2 * PADDING
     height = HEAD * font + LEADING * font * (len(lines) + bool(name)) + 2 * PADDING - 3
     picture = _picture(frame, node, width - 2 * PADDING, height) if pictured else None
@@ -103,7 +103,7 @@ def _gist(frame: Frame, node: Node, width: float, height: float) -> tuple[tuple[
     name = frame.name(node)
     lines = wrap(name.split(), 7.0)[:3] if name else frame.title_words(node)
     lines = [shorten(line, _GIST) for line in lines]
-    across = (width - 12) / max(1.08 * text_width(line) for line in lines)
+    across = (width - 12) / max(BOLD * text_width(line) for line in lines)
     return tuple(lines), min(across, (height - 26) / (1.15 * len(lines)))
 
 

@@ -7,7 +7,7 @@ from app.frame import Frame, Relative, identity
 from app.remains import Heir, Remains, gone, heirs
 from app.views.boxes import LEADING, PADDING, SMALLEST, Box, Picture
 from app.views.layout import Guests
-from app.views.text import escape, percent, shorten, text_width, wrap
+from app.views.text import BOLD, escape, percent, shorten, text_width, wrap
 from engine.tree import Edge, Node, Subnetwork
 
 FEWEST, MOST = 2, 8  # ghosts of one layer drawn at most: as many as it has topics on screen, within these bounds
@@ -119,7 +119,7 @@ def _box(remains: Remains) -> Box:
     words = [] if pictured else [shorten(word, _LONGEST) for word in remains.words[:_WORDS]]
     lines = wrap(words, _WIDE)
     head = text_width("pruned") + text_width(identity(remains.node)) + 1.4
-    ems = max([head, 1.08 * text_width(title), _PICTURE, *(text_width(line) for line in lines)])
+    ems = max([head, BOLD * text_width(title), _PICTURE, *(text_width(line) for line in lines)])
     width = ems * font + 2 * PADDING
     height = (HEAD + LEADING * (1 + len(lines))) * font + 2 * PADDING - 3
     picture = None
@@ -127,7 +127,7 @@ def _box(remains: Remains) -> Box:
         picture = Picture(remains.picture, height - PADDING, width - 2 * PADDING, width - 2 * PADDING)
         height += picture.height + 2
     gist = tuple(shorten(word, 11) for word in remains.title.split()[:2]) if not pictured else ()
-    size = min((width - 12) / max([1.0, *(1.08 * text_width(line) for line in gist)]), (height - 22) / 2.5, 2 * font)
+    size = min((width - 12) / max([1.0, *(BOLD * text_width(line) for line in gist)]), (height - 22) / 2.5, 2 * font)
     return Box(
         node=remains.node,
         rank="",

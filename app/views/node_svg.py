@@ -80,13 +80,13 @@ def gist(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
 
 
 def opinion(box: Box, theme: Theme, part: float, text: str) -> str:
-    """Tint a box by what its topic says of a class, from -1 to 1, and write the number on a tab at its foot."""
+    """Tint a box by what its topic says of a class, from -1 to 1, and write the number on a tab at its head."""
     colour = theme.speaks if part > 0 else theme.denies
     tint = _rect(box.width, box.height, f'class="tp-tint" rx="7" fill="{colour}" opacity="{TINT * abs(part):.3f}"')
     width = 10.0 + 6.6 * len(text)
     tab = _rect(width, 17, f'rx="5" fill="{theme.box}" stroke="{colour}" stroke-width="1.4"')
     word = svg_text(width / 2, 12.2, 11, theme.ink, text, f' text-anchor="middle"{_BOLD}')
-    place = f'transform="translate({box.width - width + 5:.1f} {box.height - 9:.1f})"'
+    place = f'transform="translate({box.width - width + 5:.1f} -11)"'  # above the line of rank and share
     return f'{tint}<g {place} class="tp-opinion">{tab}{word}</g>'
 
 

@@ -12,12 +12,13 @@ _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 _BREAK = re.compile(r"(?:<br\s*/?>\s*)+", re.IGNORECASE)
 
 # Advance widths, thousandths of an em, from space to tilde: the wider of Inter (the page) and Helvetica
-# (the file).  Python has no browser to ask; these are wide enough for every sans-serif looked at.
+# (the file).  Inter is wider in small sizes than in large ones, so it is measured at 14 pixels, its smallest
+# design.  Python has no browser to ask; these are wide enough for every sans-serif looked at.
 _ADVANCES = (
-    "281 288 466 633 642 982 667 300 365 365 501 662 288 460 288 360 631 556 610 618 646 593 620 566 619 620 288 "
-    "302 662 662 662 556 1015 690 667 730 722 667 611 778 743 278 571 672 565 903 753 778 667 778 722 667 646 744 "
-    "690 985 682 679 629 365 360 365 471 556 333 562 612 571 612 583 370 613 591 242 242 549 242 876 591 600 612 "
-    "612 376 528 327 591 562 818 546 562 552 426 333 426 662 "
+    "292 298 476 644 652 992 667 310 375 375 511 672 299 470 299 371 641 556 620 628 656 604 631 576 629 631 299 "
+    "312 672 672 672 556 1015 700 667 741 732 667 611 778 754 279 581 682 576 914 764 778 667 778 722 667 656 755 "
+    "700 996 693 689 639 375 371 375 482 556 333 572 623 582 623 593 381 624 602 253 253 559 253 886 601 610 623 "
+    "623 387 538 338 602 572 829 556 572 563 437 343 437 672 "
 )
 _WIDTHS = {chr(32 + place): int(width) / 1000 for place, width in enumerate(_ADVANCES.split())}
 
@@ -40,6 +41,9 @@ def broken(text: str) -> str:
 def shorten(text: str, most: int) -> str:
     """Cut a text longer than ``most`` characters and say so by an ellipsis."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+BOLD = 1.12  # bold letters, relative to those of the table
 
 
 @lru_cache(maxsize=65536)

@@ -111,6 +111,20 @@ def test_words_that_look_like_markup_are_shown_as_text(server, page):
     page.get_by_text(garden.NASTY).first.wait_for()
 
 
+def test_the_words_of_a_topic_stay_within_its_box(server, page):
+    page.goto(f"{server.url}?page=explore&run=1&threshold=0")
+    page.get_by_role("treeitem").first.wait_for()
+    page.evaluate("document.fonts.ready")
+    room = page.locator(".tp-node").evaluate_all(
+        """nodes => nodes.flatMap(node => [...node.querySelectorAll(".tp-words tspan")].map(line => {
+          const right = line.getStartPositionOfChar(0).x + line.getComputedTextLength()
+          return node.querySelector(".tp-box").width.baseVal.value - right
+        }))"""
+    )
+    assert len(room) > 40
+    assert min(room) > 5  # the padding, less what a line may be off in small letters
+
+
 def test_an_empty_store_says_what_to_do(start_server, store_url, page):
     page.goto(start_server(store_url).url)
     page.get_by_text("topiary demo").wait_for()

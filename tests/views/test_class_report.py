@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import xml.etree.ElementTree as ET
 from types import SimpleNamespace
 
 import numpy as np
@@ -148,6 +149,19 @@ def test_the_tree_shows_the_weight_for_a_class_on_every_topic(frame: Frame) -> N
     paper = draw(frame, Choice(roots, 1.0, label=2), theme=LIGHT).svg
     assert "var(--" not in paper
     assert "colour: weight for" in paper
+
+
+def test_the_number_of_a_class_covers_no_word_of_its_box(frame: Frame) -> None:
+    svg = ET.fromstring(draw(frame, Choice(tuple(frame.nodes(3)), 0.0, label=2)).svg)
+    nodes = [each for each in svg.iter() if each.get("role") == "treeitem"]
+    for each in nodes:
+        tab = next(part for part in each if part.get("class") == "tp-opinion")
+        foot = float(re.findall(r"-?[\d.]+", tab.get("transform", ""))[1]) + float(tab[0].get("height", "0"))
+        written = next(part for part in each if part.get("class") == "tp-words")
+        lines = [part for part in written.iter() if part.get("y") and part.tag.endswith(("text", "tspan"))]
+        highest = min(float(part.get("y", "0")) - 0.75 * float(part.get("font-size", "9")) for part in lines)
+        assert foot <= highest
+    assert nodes
 
 
 def test_the_largest_weight_of_all_is_the_measure_of_every_tint(frame: Frame) -> None:
