@@ -118,9 +118,9 @@ class Explorer:
         return next((node for node in wanted if not frame.has(node)), None)
 
     def _layer(self, frame: Frame) -> int:
-        """Choose the layer to list: the view's, but the top one as long as nobody chose."""
-        if self._view.topic == 0 and self._view.tab != "layer" and not self._view.roots and self._view.layer == 1:
-            return frame.n_layers
+        """Choose the layer to list: the view's, but that of the highest root as long as nobody chose."""
+        if self._view.topic == 0 and self._view.tab != "layer" and self._view.layer == 1:
+            return max((root.layer for root in self._roots()), default=frame.n_layers)
         return min(self._view.layer, frame.n_layers)
 
     # ------------------------------------------------------------ what's new
@@ -294,8 +294,8 @@ class Explorer:
                 self._on_topic[wish](node)
             elif wish == "select" and node is not None and node in self._pruned:
                 self._put(layer=node.layer, topic=node.column + 1)
-            elif wish == "select":
-                self._view.topic = 0
+            elif wish == "select":  # nothing; the list stays on its layer
+                self._put(topic=0, tab=self._view.tab or "layer")
         elif wish in self._on_anything:
             self._on_anything[wish](message, value)
 

@@ -146,6 +146,32 @@ def test_roots_that_are_no_longer_joined_do_not_stay_while_training_goes_on() ->
     assert identity(first) not in session.chips() or session.page.choice.threshold < 5
 
 
+def listed(session: Session) -> str:
+    """The layer whose topics the list shows."""
+    (layer,) = re.findall(r'data-layer="(\d)"[^>]*aria-selected="true"', session.page._list.html)
+    return layer
+
+
+def test_the_list_stays_on_its_layer_when_the_tree_changes(session: Session) -> None:
+    assert listed(session) == "3"
+    session.hear("threshold", value="1")
+    assert listed(session) == "3"
+    session.hear("layer", layer="2")
+    session.hear("threshold", value="2")
+    assert listed(session) == "2"
+    session.hear("select", id="L1:3")
+    session.hear("select", id="")
+    assert listed(session) == "1"
+
+
+@pytest.mark.parametrize(
+    ("fields", "layer"),
+    [({"roots": ("L3:1",)}, "3"), ({"roots": ("L1:4", "L2:1")}, "2"), ({"layer": 2}, "2"), ({"tab": "layer"}, "1")],
+)
+def test_a_link_without_a_layer_lists_that_of_its_roots(frame: Frame, fields: dict[str, Any], layer: str) -> None:
+    assert listed(Session(frame, **fields)) == layer
+
+
 def test_the_link_of_a_view_shows_the_same_tree(session: Session, frame: Frame) -> None:
     session.hear("threshold", value="1")
     session.hear("pin", id=identity(frame.at_rank(3, 4)))
