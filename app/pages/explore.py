@@ -294,7 +294,7 @@ class Explorer:
                 self._on_topic[wish](node)
             elif wish == "select" and node is not None and node in self._pruned:
                 self._put(layer=node.layer, topic=node.column + 1)
-            elif wish == "select":  # nothing; the list stays on its layer
+            elif wish == "select" and self._view.topic:  # nothing; the list stays on its layer
                 self._put(topic=0, tab=self._view.tab or "layer")
         elif wish in self._on_anything:
             self._on_anything[wish](message, value)
