@@ -69,9 +69,8 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
         raise ClassError(
             f"no test document of {placer.corpus.name} has a label, so predictions have nothing to be compared with"
         )
-    probabilities, theta = _predict(placer, predict, counts, documents, told)
+    probabilities, theta, read = _predict(placer, predict, counts, documents, told)
     labels = counts.labels[documents].astype(np.int64)
-    used = [_used(layer) for layer in theta]
     try:
         scores = classify.scores(probabilities, labels)
     except ValueError as error:
@@ -89,7 +88,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
         labels=labels,
         probabilities=probabilities,
         scores=scores,
-        carried=tuple(classify.carried(weights, used, probabilities).tolist()) if weights else (),
+        carried=tuple(classify.carried(weights, read, probabilities).tolist()) if weights and read else (),
         misled=tuple(
             each._replace(path=_named(each.path, topics))
             for each in _misled(placer, weights, theta, documents, labels, probabilities)
@@ -105,12 +104,6 @@ def _layers(arrays: dict[str, Array], name: str) -> list[Array]:
     return found
 
 
-def _used(theta: FloatArray) -> FloatArray:
-    """What a classifier reads of activations: ``ln(1 + theta / mean)``, each document by its own mean."""
-    mean = np.maximum(theta.mean(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return np.asarray(np.log1p(theta / mean))
-
-
 def _named(path: tuple[Node, ...], topics: list[Array]) -> tuple[Node, ...]:
     """Topics by their numbers for the life of the run, instead of by their present columns."""
     return tuple(Node(node.layer, int(topics[node.layer - 1][node.column])) if topics else node for node in path)
@@ -122,18 +115,25 @@ def _predict(
     counts: CorpusArrays,
     documents: Array,
     told: Told,
-) -> tuple[FloatArray, list[FloatArray]]:
-    """Probabilities (n, C) and activations (n, K_l) of documents; the kernel does not see their labels."""
-    seed, state = placer.run.seed, placer.state
-    rows, places = [], []
+) -> tuple[FloatArray, list[FloatArray], list[FloatArray]]:
+    """Probabilities (n, C) and activations (n, K_l) of documents, and what the classifier reads of these.
+
+    The kernel does not see their labels.
+    """
+    seed, state, kernel = placer.run.seed, placer.state, placer.kernel
+    rows: list[FloatArray] = []
+    places: list[tuple[FloatArray, ...]] = []
+    read: list[list[FloatArray]] = []
     for begin in range(0, len(documents), BLOCK):
         told(begin, len(documents))
         batch = _batch(counts, documents[begin : begin + BLOCK])
         with placer.lock:
             rows.append(predict(seed, state, batch))
-            places.append(placer.kernel.infer(seed, state, batch, None).theta)
+            places.append(kernel.infer(seed, state, batch, None).theta)
+            read.append(kernel.reads(state, batch, places[-1]) if kernel.reads is not None else [])
     told(len(documents), len(documents))
-    return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*places, strict=True)]
+    theta, features = ([np.concatenate(layer) for layer in zip(*blocks, strict=True)] for blocks in (places, read))
+    return np.concatenate(rows), theta, features
 
 
 def _batch(counts: CorpusArrays, documents: Array) -> Batch:

@@ -7,6 +7,7 @@ The weights of the last layer have a Gaussian posterior (eq. 33); a document's l
 that it implies for them (local reparametrisation), one draw a document and step.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -191,7 +192,7 @@ class Classifier(NamedTuple):
         return [np.array([row[layer] for row in rows]) for layer in range(len(widths))]
 
 
-def features(theta: list[FloatArray], sizes: FloatArray) -> list[FloatArray]:
+def features(theta: Sequence[FloatArray], sizes: FloatArray) -> list[FloatArray]:
     """What the classifier reads: ``ln(1 + theta^(l) / size^(l))``, (documents, K_l) a layer."""
     return [np.log1p(values / sizes[:, layer : layer + 1]) for layer, values in enumerate(theta)]
 

@@ -180,6 +180,9 @@ class Kernel(NamedTuple):
         Snapshots are single precision, so it is close to the state of then, not equal to it.
     predict : (seed, state, Batch) -> (documents, C) float64, or None
         Probability of every class for every document; ``None`` where the model knows no labels.
+    reads : (state, Batch, theta) -> list of (documents, K_l) float64, or None
+        What the classifier reads of the activations ``theta`` of these documents, a layer each; ``None`` where there
+        is no classifier.
     work : float
         What a document of a mini-batch costs beside its draws of topics, in such draws (about 50 ns).
     """
@@ -196,6 +199,7 @@ class Kernel(NamedTuple):
     keep: Callable[..., dict[str, Array]]
     restore: Callable[..., Any]
     predict: Callable[..., FloatArray] | None = None
+    reads: Callable[..., list[FloatArray]] | None = None
     work: float = 0.0
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine import amortised, hybrid, hybrid_step
-from engine.classifier import Classifier
+from engine.classifier import Classifier, features
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Topics
 from engine.encoder import PER_LAYER
 from engine.hybrid import Chain, House, Settings, State
@@ -106,6 +106,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         keep=lambda state: _keep(at, _settled(state)),
         restore=lambda seed, arrays: _restore(at, seed, arrays),
         predict=lambda seed, state, docs: _predict(at, seed, _settled(state), docs),
+        reads=lambda state, docs, theta: features(theta, amortised.prior_of(at, state, docs).sizes),
         work=hybrid.work(config.layers),
     )
 

@@ -67,6 +67,20 @@ def test_the_layers_that_carry_the_predictions_are_parts_of_a_whole(found):
     assert found.carried[0] > found.carried[1]
 
 
+def test_a_layer_of_which_the_classifier_reads_nothing_carries_nothing(db, monkeypatch):
+    opened = classes.open_placer
+
+    def deaf(*arguments):
+        placer = opened(*arguments)
+        reads = placer.kernel.reads
+        kernel = placer.kernel._replace(reads=lambda *asked: [0.0 * reads(*asked)[0], *reads(*asked)[1:]])
+        object.__setattr__(placer, "kernel", kernel)
+        return placer
+
+    monkeypatch.setattr(classes, "open_placer", deaf)
+    assert classify_run(db, plant(db)).carried == pytest.approx((0.0, 1.0))
+
+
 def test_weights_that_are_not_linear_leave_the_layers_unsaid(db):
     found = classify_run(db, plant(db, linear=False))
     assert found.carried == ()

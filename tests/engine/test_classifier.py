@@ -297,6 +297,18 @@ def test_a_prediction_does_not_depend_on_the_company():
     np.testing.assert_array_equal(kernel.predict(4, state, rest), whole[40:])
 
 
+@pytest.mark.parametrize("prior", ["matched", "paper"])
+def test_a_kernel_says_what_its_classifier_reads(prior):
+    """Activations beside the sizes of the prior, not beside the document's own mean."""
+    batch, _ = labelled()
+    kernel, state = trained("sdatm", 3, batch, prior=prior)
+    theta = kernel.infer(4, state, batch, None).theta
+    total, lengths = float(state.r.sum()), np.add.reduceat(batch.counts, batch.starts[:-1])
+    sizes = [lengths[:, None] / WIDTHS[0], *(total / width for width in WIDTHS[1:])]
+    for layer, values, size in zip(kernel.reads(state, batch, theta), theta, sizes, strict=True):
+        np.testing.assert_allclose(layer, np.log1p(values / (size if prior == "matched" else 1.0)), rtol=1e-12)
+
+
 def test_a_wide_network_stays_alive_where_labels_are_missing():
     """At the encoder's step size its units died, and every document got the same probabilities."""
     batch, _ = labelled(share=0.8)

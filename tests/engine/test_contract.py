@@ -320,7 +320,10 @@ def test_a_run_that_goes_on_from_a_snapshot_starts_with_its_topics_and_steps(cas
 def test_a_model_that_predicts_gives_every_class_a_probability(case):
     kernel, state, _ = trained(case)
     if kernel.predict is None:
+        assert kernel.reads is None
         return
+    read = kernel.reads(state, documents(case.data), kernel.infer(SEED, state, documents(case.data), None).theta)
+    assert [layer.shape for layer in read] == [(N, layer.shape[1]) for layer in kernel.topics(state).phi]
     chances = kernel.predict(SEED, state, documents(case.data))
     assert chances.shape == (N, 3)
     assert (chances >= 0).all()
