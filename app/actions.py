@@ -6,6 +6,7 @@ writes.  Every method may wait for the database, so pages call them through ``co
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from subprocess import Popen
 from threading import Lock
 from time import monotonic
 
@@ -70,6 +71,7 @@ class Actions:
     feed: Feed
     uploads: Uploads = field(default_factory=Uploads)
     _db: Database | None = None
+    _demo: "Popen[str] | None" = None
     _lock: Lock = field(default_factory=Lock)
     _filled: float = -FILL_PAUSE
 
@@ -109,6 +111,16 @@ class Actions:
         if sent is None:
             raise OptionError("no file has come yet; choose the files again")
         return Import(self._writing().url, sent, options, self.feed.look)
+
+    def demo(self) -> None:
+        """Begin to prepare the demo, once; the feed's notice says how far it is."""
+        from app.demo import begin
+
+        url = self._writing().url
+        with self._lock:
+            if self._demo is None or self._demo.poll() is not None:
+                self._demo = begin(url)
+        self.feed.look()
 
     def delete_corpus(self, number: int) -> None:
         """Delete a corpus; refused while there are runs on it."""
@@ -173,9 +185,12 @@ class Actions:
         launcher.fill(self._writing())
 
     def close(self) -> None:
-        """Close the writing connection and remove what was sent and not used."""
+        """Close the writing connection and remove what was sent and not used; a demo not yet there is not made."""
         self.uploads.close()
         with self._lock:
+            if self._demo is not None and self._demo.poll() is None:
+                self._demo.terminate()
+                self._demo.wait()
             if self._db is not None:
                 self._db.close()
                 self._db = None

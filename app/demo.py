@@ -1,8 +1,8 @@
 """``topiary demo``: a corpus from this very machine, a run on it, and the browser, at once.
 
-The page opens first; a process of its own (``python -P -m app.demo``) reads the corpus and orders the
-run meanwhile, and tells how far it is, line by line.  Another one compiles the kernels at the same
-time, so that the first topics do not wait for one after the other.
+A button on the page of an empty store does the same in the server that is there.  The page opens first; a process of
+its own (``python -P -m app.demo``) reads the corpus and orders the run meanwhile, and tells how far it is, line by
+line.  Another one compiles the kernels at the same time, so that the first topics do not wait for one after the other.
 """
 
 import json
@@ -47,9 +47,7 @@ def run(store: str | None, *, port: int | None = None, open_browser: bool = True
     db = open_database(store)
     url = db.url
     db.close()
-    notice.post("Preparing the demo: reading the documentation of the Python packages on this machine")
-    child = _prepare_elsewhere(url)
-    Thread(target=_follow, args=(child,), daemon=True).start()
+    child = begin(url)
     from app.serve import serve
 
     try:
@@ -59,6 +57,14 @@ def run(store: str | None, *, port: int | None = None, open_browser: bool = True
             child.terminate()
             child.wait()
     return 0
+
+
+def begin(url: str) -> "subprocess.Popen[str]":
+    """Prepare the demo of a store in a process of its own, and tell every page how far it is."""
+    notice.post("Preparing the demo: reading the documentation of the Python packages on this machine")
+    child = _prepare_elsewhere(url)
+    Thread(target=_follow, args=(child,), daemon=True).start()
+    return child
 
 
 def prepare(db: Database, tell: Teller) -> int:
@@ -128,9 +134,15 @@ def _follow(child: "subprocess.Popen[str]") -> None:
     for line in child.stdout or ():
         words, share = json.loads(line)
         progress.show(words, share)
-        notice.post(f"Preparing the demo: {words[0].lower()}{words[1:]}")
+        notice.post(f"Preparing the demo: {words[0].lower()}{words[1:]}", share)
     progress.end(words)
-    notice.post("" if child.wait() == 0 else words)
+    match child.wait():
+        case 0:
+            notice.post("")
+        case 2:
+            notice.post(words, failed=True)
+        case _:
+            notice.post("The demo could not be prepared; the terminal of the server says why", failed=True)
 
 
 if __name__ == "__main__":

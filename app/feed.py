@@ -110,7 +110,7 @@ class Feed:
         Called in the poller's thread with every run after each look.
     trouble : str
         A sentence while the store cannot be read.
-    notice : str
+    notice : Notice
         What this program is preparing before there is a run, for pages with nothing else to show.
     places : Places
         Snapshots ready to place documents in.
@@ -124,7 +124,7 @@ class Feed:
         self.db = db
         self.after_look: Callable[[Sequence[RunRow]], None] | None = None
         self.trouble = ""
-        self.notice = ""
+        self.notice = notice.Notice()
         self.places = Places(db)
         self.ready = Event()
         self._interval = interval

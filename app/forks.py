@@ -12,6 +12,8 @@ from store.errors import NotFound
 from store.runs import RunRow
 from store.snapshots import SnapshotRow
 
+LEARNS_LABELS = "sdatm"  # the model as which a run of another is continued with labels
+
 
 class Origin(NamedTuple):
     """What a fork begins with.

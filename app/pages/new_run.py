@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from app.actions import NewRun
 from app.board import Board, Message
 from app.feed import TROUBLE
-from app.forks import Origin, growing, inherited, origin, wrong_layers
+from app.forks import LEARNS_LABELS, Origin, growing, inherited, origin, wrong_layers
 from app.orders import LARGEST_SEED, LINK_OF, STEPS, SWEEPS, OrderError
 from app.session import ANOTHER_RUN, Context
 from app.views.form import Field, bounds, by_label, default_text, form
@@ -20,12 +20,14 @@ MOST_STEPS = 10**9
 
 
 class Wanted(Protocol):
-    """A run to continue, and the number of its snapshot (0 = the latest)."""
+    """A run to continue, the number of its snapshot (0 = the latest), and whether it is to learn labels."""
 
     @property
     def run(self) -> int: ...  # noqa: D102
     @property
     def snapshot(self) -> int: ...  # noqa: D102
+    @property
+    def labels(self) -> bool: ...  # noqa: D102
 
 
 class _Known(NamedTuple):
@@ -218,7 +220,8 @@ class NewRunForm:
         return str(SWEEPS if self._typed.get("inference") == "gibbs" else STEPS)
 
     def _model(self, known: _Known) -> str:
-        wanted = self._typed.get("model", known.begin.run.model if known.begin else "dlda")
+        usual = known.begin.run.model if known.begin else "dlda"
+        wanted = self._typed.get("model", LEARNS_LABELS if self._wanted and self._wanted.labels else usual)
         return wanted if wanted in known.titles else next(iter(known.titles))
 
     # ------------------------------------------------------------- drawing

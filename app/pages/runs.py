@@ -1,6 +1,7 @@
 """Runs: what there is, how it goes, start another."""
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,6 +10,8 @@ from panel.viewable import Viewable
 
 from app.board import Board, Message
 from app.feed import Tick
+from app.forks import LEARNS_LABELS
+from app.notice import Notice
 from app.pages.new_corpus import NewCorpusForm
 from app.pages.new_run import NewRunForm
 from app.session import ANOTHER_RUN, Context
@@ -16,26 +19,28 @@ from app.views.icons import icon
 from app.views.markup import run_title
 from app.views.run_list import empty_store, preparing, run_list
 from store import corpora
+from store.runs import RunRow
 
 ADD = "add"  # the tab of the form that makes a corpus
 
 
 class Fork(NamedTuple):
-    """A run to continue, and its snapshot (0 = the latest)."""
+    """A run to continue, its snapshot (0 = the latest), and whether it is to learn labels."""
 
     run: int
     snapshot: int
+    labels: bool
 
 
-def fork_tab(run: int, snapshot: int = 0) -> str:
-    """The tab of the form that continues a run: ``fork-3``, or ``fork-3-17`` from snapshot 17."""
-    return f"fork-{run}-{snapshot}" if snapshot else f"fork-{run}"
+def fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
+    """The tab of the form that continues a run: ``fork-3``, ``fork-3-17`` from snapshot 17, ``fork-3-labels``."""
+    return f"fork-{run}{f'-{snapshot}' if snapshot else ''}{'-labels' if labels else ''}"
 
 
 def forked(tab: str) -> Fork | None:
     """What such a tab names; None of any other tab."""
-    found = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?", tab)
-    return Fork(int(found[1]), int(found[2] or 0)) if found else None
+    found = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
+    return Fork(int(found[1]), int(found[2] or 0), bool(found[3])) if found else None
 
 
 def _is_form(tab: str) -> bool:
@@ -55,7 +60,7 @@ class Runs:
         self._board = Board(heard=self._on_board)
         self._form = NewRunForm(context)
         self._add = NewCorpusForm(context)
-        self._corpora: list[str] = []
+        self._corpora: list[corpora.CorpusRow] = []
         self._prepared = False
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
         self.page = self._holder
@@ -79,7 +84,7 @@ class Runs:
             self._add.refresh()
 
     def _take_corpora(self, rows: list[corpora.CorpusRow]) -> None:
-        self._corpora = [row.name for row in rows]
+        self._corpora = rows
         self._draw()
 
     def _on_tick(self, _: Tick) -> None:
@@ -90,9 +95,8 @@ class Runs:
         feed = self._context.feed
         rows = feed.runs()
         if not rows:
-            self._prepared = bool(feed.notice)
-            inside = preparing(feed.notice) if feed.notice else empty_store(self._corpora)
-            self._board.html = f'<div class="tp-page-in">{inside}</div>'
+            self._prepared = bool(feed.notice.sentence) and not feed.notice.failed
+            self._board.html = f'<div class="tp-page-in">{self._empty(feed.notice)}</div>'
             return
         if self._prepared:
             self._prepared = False
@@ -104,16 +108,29 @@ class Runs:
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts"><button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
             f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>'
-            f"{run_list(rows, feed.state, feed.spark, self._context.view.run)}</div>"
+            f"{run_list(rows, feed.state, feed.spark, self._context.view.run, self._without_labels(rows))}</div>"
         )
+
+    def _empty(self, note: Notice) -> str:
+        """What to do in a store without a run, or how far the demo is."""
+        if self._prepared:
+            return preparing(note.sentence, note.share)
+        return empty_store([row.name for row in self._corpora], note.sentence)
+
+    def _without_labels(self, rows: Sequence[RunRow]) -> set[int]:
+        """Runs that have not learnt the labels of their corpus."""
+        labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
+        return {row.number for row in rows if row.corpus in labelled and row.model != LEARNS_LABELS}
 
     def _on_board(self, message: Message) -> None:
         view = self._context.view
         match message:
             case {"do": ("new" | "add") as tab}:
                 view.tab = tab
+            case {"do": "demo"}:
+                self._context.later(self._context.actions.demo, lambda _: None)
             case {"do": "fork", "run": str(text)} if text.isdecimal():
-                view.tab = fork_tab(int(text))
+                view.tab = fork_tab(int(text), labels=message.get("how") == "labels")
             case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():
                 choice = {} if int(text) == view.run else ANOTHER_RUN
                 view.param.update(page=page, run=int(text), tab="", **choice)

@@ -80,7 +80,7 @@ def making(made: Made) -> str:
         inside = f"<h3>{escape(made.corpus)}</h3>{told or '<p>Ready to be read by a model.</p>'}"
         acts = f'{again}<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run on it</button>'
     else:
-        inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{_meter(made.share)}{told}'
+        inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{meter(made.share)}{told}'
         inside += '<p class="tp-dim">It goes on when this page is closed.</p>'
         acts = ""
     back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
@@ -120,9 +120,10 @@ def _choose(word: str, kind: str) -> str:
     return f'<label class="tp-button tp-file">{word}<input type="file" {kind}{hint}></label>'
 
 
-def _meter(share: float | None) -> str:
+def meter(share: float | None, label: str = "Progress of the import") -> str:
+    """How much is done, 0 to 1; nothing where nobody knows."""
     if share is None:
         return ""
     now = {"aria_valuenow": round(100 * share), "aria_valuemin": 0, "aria_valuemax": 100}
-    inside, label = f'<i style="width:{100 * share:.1f}%"></i>', "Progress of the import"
+    inside = f'<i style="width:{100 * share:.1f}%"></i>'
     return element("div", inside, class_="tp-meter tp-running", role="progressbar", aria_label=label, **now)

@@ -5,8 +5,9 @@ from datetime import datetime
 from html import escape
 
 from app.views import words
-from app.views.corpus_form import formats
+from app.views.corpus_form import formats, meter
 from app.views.facts import RunFacts
+from app.views.form import trouble
 from app.views.icons import icon
 from app.views.markup import attributes, chip, delete_button, delete_dialog, element, run_title
 from app.views.sparkline import sparkline
@@ -23,8 +24,15 @@ MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
 FORK = "Continue as … : a new run that begins with the topics of this one"
 
 
+FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
+
+
 def run_list(
-    runs: Sequence[RunFacts], state: Callable[[int], str], spark: Callable[[int], Sequence[float]], selected: int
+    runs: Sequence[RunFacts],
+    state: Callable[[int], str],
+    spark: Callable[[int], Sequence[float]],
+    selected: int,
+    labelled: Collection[int] = (),
 ) -> str:
     """Every run as a row.
 
@@ -37,21 +45,39 @@ def run_list(
         Point perplexities for the sparkline.
     selected : int
         Number of the run the other pages show.
+    labelled : collection of int
+        Numbers of the runs that can be continued with labels.
     """
     known = {run.number for run in runs}
     rows = "".join(
-        _row(run, state(run.number), spark(run.number), known, selected=run.number == selected) for run in runs
+        _row(
+            run,
+            state(run.number),
+            spark(run.number),
+            known,
+            selected=run.number == selected,
+            labelled=run.number in labelled,
+        )
+        for run in runs
     )
     return f'<ul class="tp-runs" aria-label="Runs">{rows}</ul>'
 
 
-def empty_store(corpora: Sequence[str]) -> str:
-    """What to do when there is no run yet: bring documents, the commands, or the form when there is a corpus."""
+def empty_store(corpora: Sequence[str], wrong: str = "") -> str:
+    """What to do when there is no run yet: bring documents, see the demo, or the form when there is a corpus.
+
+    Parameters
+    ----------
+    corpora : sequence of str
+        Names of those that are there.
+    wrong : str
+        Why the demo could not be prepared, or empty.
+    """
     add = f'<button class="tp-button{{}}" data-do="add">{icon("page")}Add documents</button>'
     commands = (
         f'<p class="tp-lead">Bring your own documents:</p><p>{add.format(" tp-strong")}</p>'
-        '<p class="tp-lead">or see it at work on text that is already on this machine, with the command</p>'
-        '<pre class="tp-command">topiary demo</pre>'
+        '<p class="tp-lead">or see it at work on text that is already on this machine, the documentation of its Python '
+        f'packages:</p><p><button class="tp-button" data-do="demo">{icon("play")}Try the demo</button></p>'
     )
     if corpora:
         known = ", ".join(escape(name) for name in corpora)
@@ -63,20 +89,22 @@ def empty_store(corpora: Sequence[str]) -> str:
     return (
         '<section class="tp-empty"><div><h2>Nothing grows here yet</h2>'
         "<p>A run reads a corpus and grows a hierarchy of topics from it. You can watch while it does.</p>"
-        f"{commands}</div><aside>{formats()}</aside></section>"
+        f"{commands}{trouble(wrong)}</div><aside>{formats()}</aside></section>"
     )
 
 
-def preparing(sentence: str) -> str:
-    """What the program is doing before there is a first run."""
+def preparing(sentence: str, share: float | None = None) -> str:
+    """What the program is doing before there is a first run, and how much of it is done."""
     return (
         '<section class="tp-empty"><div><h2>The first topics are on their way</h2>'
-        f'<p class="tp-lead" role="status">{escape(sentence)} …</p>'
+        f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{meter(share, "Progress of the demo")}'
         "<p>This page moves on by itself as soon as training begins.</p></div></section>"
     )
 
 
-def _row(run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool) -> str:
+def _row(
+    run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool, labelled: bool
+) -> str:
     title = escape(run_title(run))
     label = f"{'-'.join(map(str, run.layers))} · {words.model(run.model)} {run.inference.upper()} · {run.corpus_name}"
     loses = "Its points, snapshots and topic names go with it; the corpus stays."
@@ -89,7 +117,7 @@ def _row(run: RunFacts, state: str, spark: Sequence[float], known: Collection[in
         f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>{_lineage(run, known)}</div></div>'
         f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
         f"{_progress(run, state)}{_numbers(run, spark)}"
-        f'<div class="tp-run-acts">{_acts(run, state, known)}</div>{goes}</li>'
+        f'<div class="tp-run-acts">{_acts(run, state, known, labelled=labelled)}</div>{goes}</li>'
     )
 
 
@@ -150,7 +178,14 @@ def _compare(run: RunFacts, known: Collection[int]) -> str:
     return f'<button class="tp-button"{attributes(data_do="compare", data_run=run.number, title=hint)}>Compare</button>'
 
 
-def _acts(run: RunFacts, state: str, known: Collection[int]) -> str:
+def _fork(run: RunFacts, *, labelled: bool) -> str:
+    """The button that continues a run: with labels where it has not learnt those of its corpus."""
+    hint, word, how = (FORK_LABELS, "Continue with labels", "labels") if labelled else (FORK, "Continue", "")
+    more = attributes(data_do="fork", data_run=run.number, data_how=how, title=hint)
+    return f'<button class="tp-button"{more} aria-label="{word} run {run.number}">{icon("fork")}{word}</button>'
+
+
+def _acts(run: RunFacts, state: str, known: Collection[int], *, labelled: bool) -> str:
     verbs = "".join(
         element(
             "button",
@@ -163,11 +198,9 @@ def _acts(run: RunFacts, state: str, known: Collection[int]) -> str:
         )
         for verb in ACTIONS.get(state, ())
     )
-    fork = attributes(data_do="fork", data_run=run.number, title=FORK, aria_label=f"continue run {run.number} as ...")
     return (
         f'<button class="tp-button"{attributes(data_do="watch", data_run=run.number)}>Watch</button>'
         f'<button class="tp-button"{attributes(data_do="explore", data_run=run.number)}>Explore</button>'
-        f"{_compare(run, known)}"
-        f'{verbs}<button class="tp-icon-button"{fork}>{icon("fork")}</button>'
+        f"{_compare(run, known)}{_fork(run, labelled=labelled)}{verbs}"
         f"{delete_button('run', run.number)}"
     )

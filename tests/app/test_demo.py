@@ -6,8 +6,11 @@ import json
 import pytest
 
 from app import demo, kernels, launcher, notice
+from app.actions import Actions
+from app.feed import Feed
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
+from app.notice import Notice
 from store import corpora, runs
 from store.database import open_database
 
@@ -53,7 +56,58 @@ def test_a_demo_that_was_paused_goes_on(db):
 
 
 def test_a_notice_is_there_until_it_is_taken_away():
-    notice.post("reading")
-    assert notice.current() == "reading"
+    notice.post("reading", 0.5)
+    assert notice.current() == Notice("reading", 0.5)
     notice.post("")
-    assert notice.current() == ""
+    assert notice.current() == Notice()
+
+
+class Child:
+    """A preparing process that says these lines and ends with this status, when it is let."""
+
+    def __init__(self, status, *lines):
+        self._status, self.stdout = status, [json.dumps(line) for line in lines]
+        self.over = False
+
+    def poll(self):
+        return self._status if self.over else None
+
+    def wait(self):
+        return self._status
+
+    terminate = wait
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        (0, Notice()),
+        (2, Notice("The demo cannot be prepared: no room", None, failed=True)),
+        (1, Notice("The demo could not be prepared; the terminal of the server says why", None, failed=True)),
+    ],
+)
+def test_a_demo_that_fails_leaves_a_sentence_for_the_pages(status, kept):
+    demo._follow(Child(status, ("Reading", 0.25), ("The demo cannot be prepared: no room", None)))
+    assert notice.current() == kept
+    notice.post("")
+
+
+def test_the_button_of_an_empty_store_prepares_the_demo_once(db, monkeypatch):
+    begun = []
+
+    def begin(url):
+        begun.append(Child(0))
+        return begun[-1]
+
+    monkeypatch.setattr(demo, "begin", begin)
+    feed = Feed(open_database(db.url, readonly=True))
+    actions = Actions(db.url, feed)
+    actions.demo()
+    actions.demo()
+    assert len(begun) == 1
+    begun[0].over = True
+    actions.demo()
+    assert len(begun) == 2
+    actions.close()
+    feed.stop()
+    feed.db.close()

@@ -211,6 +211,8 @@ def test_the_form_opens_the_folded_settings_when_one_of_them_is_wrong():
     assert "tau cannot be read" in form([], [], [wrong], "", ready=False)
 
 
-def test_an_empty_store_shows_the_commands_and_one_with_a_corpus_the_form():
-    assert "topiary demo" in empty_store([])
+def test_an_empty_store_offers_the_demo_and_one_with_a_corpus_the_form():
+    assert 'data-do="demo"' in empty_store([])
+    assert 'data-do="demo"' not in empty_store(["garden"])
+    assert NASTY not in empty_store([], NASTY)
     assert 'data-do="new"' in empty_store(["garden"])

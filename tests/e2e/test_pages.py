@@ -127,7 +127,7 @@ def test_the_words_of_a_topic_stay_within_its_box(server, page):
 
 def test_an_empty_store_says_what_to_do(start_server, store_url, page):
     page.goto(start_server(store_url).url)
-    page.get_by_text("topiary demo").wait_for()
+    page.get_by_role("button", name="Try the demo").wait_for()
     page.get_by_role("button", name="Add documents").wait_for()
 
 

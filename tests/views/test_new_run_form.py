@@ -168,7 +168,7 @@ def test_what_is_wrong_is_said_in_the_words_of_the_form(page: Page, typed: dict[
 
 
 def test_a_fork_keeps_the_corpus_and_the_widths_of_its_snapshot(page: Page) -> None:
-    page.form.refresh(SimpleNamespace(run=1, snapshot=0))  # type: ignore[arg-type]
+    page.form.refresh(SimpleNamespace(run=1, snapshot=0, labels=False))  # type: ignore[arg-type]
     html = page.form.board.html
     assert re.search(r'<select[^>]*name="corpus"[^>]* disabled', html)
     assert re.search(r'name="layers"[^>]* value="4-2" readonly', html)
@@ -178,6 +178,12 @@ def test_a_fork_keeps_the_corpus_and_the_widths_of_its_snapshot(page: Page) -> N
 
 
 def test_a_fork_that_learns_its_widths_may_have_another_budget(page: Page) -> None:
-    page.form.refresh(SimpleNamespace(run=1, snapshot=0))  # type: ignore[arg-type]
+    page.form.refresh(SimpleNamespace(run=1, snapshot=0, labels=False))  # type: ignore[arg-type]
     page.choose(model="datm", grow="true")
     assert page.choose(layers="9-3")["layers"] == "9-3"
+
+
+def test_a_fork_with_labels_begins_as_the_model_that_learns_them(page: Page) -> None:
+    page.form.refresh(SimpleNamespace(run=1, snapshot=0, labels=True))  # type: ignore[arg-type]
+    assert page.fields()["model"] == "sdatm"
+    assert page.choose(model="datm")["model"] == "datm"
