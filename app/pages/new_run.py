@@ -258,7 +258,7 @@ class NewRunForm:
             if known.begin is None or row.number == known.begin.run.corpus
         ]
         corpus = self._corpus(known) if corpus_choices else ""
-        about = "The topics that go on are about it." if known.begin else "What the topics are about."
+        about = "Its topics go on, so it stays." if known.begin else "What the topics are about."
         return [
             Field("corpus", "Corpus", about, "choice", corpus, corpus_choices, locked=known.begin is not None),
             Field("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),

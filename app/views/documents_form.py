@@ -151,12 +151,12 @@ def _cut(steps: int, mixed: Mixed | None) -> str:
 
 
 def _layers(mixed: Mixed) -> str:
-    best = f"layer {mixed.telling}, the highest that tells them apart"
-    names = [(0, best)] + [
+    names = [(0, f"as usual: layer {mixed.telling}")] + [
         (layer, f"layer {layer}{' (top)' if layer == mixed.layers else ''}") for layer in range(mixed.layers, 0, -1)
     ]
     options = "".join(element("option", name, value=layer, selected=layer == mixed.chosen) for layer, name in names)
     return (
-        '<label title="Whose activations are mixed; DATM\'s figure mixes the top layer">Mixed at '
+        '<label title="Whose activations are mixed: the highest that tells the two apart, unless you choose another; '
+        "DATM's figure mixes the top layer\">Mixed at "
         f'<select class="ex-select" data-change="mixed">{options}</select></label>'
     )

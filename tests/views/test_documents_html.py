@@ -184,4 +184,4 @@ def test_the_second_end_can_be_chosen_when_the_first_is():
     assert "<script" not in html
     assert '<option value="8" selected>' in html
     assert '<option value="2" selected>layer 2</option>' in html
-    assert '<option value="0">layer 1, the highest that tells them apart</option>' in html
+    assert '<option value="0">as usual: layer 1</option>' in html

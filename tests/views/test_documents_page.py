@@ -258,7 +258,7 @@ def test_the_line_between_two_documents_has_its_steps_and_layer_in_the_link(sess
     between = session.page._between
     assert (session.view.tab, session.view.documents) == ("between", (0, 2))
     assert between._steps.html.count("% of the way") == 9
-    assert '<option value="0" selected>layer 2, the highest that tells them apart</option>' in between._form.html
+    assert '<option value="0" selected>as usual: layer 2</option>' in between._form.html
     between._hear({"do": "steps", "value": "5"})
     between._hear({"do": "mixed", "value": "1"})
     assert between._steps.html.count("% of the way") == 5
