@@ -126,8 +126,7 @@ def _shared(name: str) -> str:
 _SKELETON = """
 <div id="tp-skeleton" aria-busy="true">
   <div class="tp-sk-bar"><b>Topiary</b></div>
-  <div class="tp-sk-body"><i></i><i></i><i></i><i></i><i class="tp-sk-wide"></i><i class="tp-sk-wide"></i></div>
-  <p>Opening the view …</p>
+  <div class="tp-sk-body"><i></i><i></i><p>Opening the view …</p></div>
 </div>
 <script>setTimeout(() => {
   const p = document.querySelector("#tp-skeleton p");

@@ -40,17 +40,20 @@ class WatchCurves:
         self._steps = curves.step_chart(axis)
         shared = self._steps.figure.x_range
         self._rate = curves.rate_chart(axis, shared)
-        self._rare: dict[str, tuple[curves.Chart, pn.Column]] = {}  # most runs have none of them
+        self._rare: dict[str, _Card] = {}  # most runs have none of them
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
         self._runs: tuple[int, ...] = ()
         self._layers = -1
         self._asked: set[int] = set()
         self._heldout = 0
         self._changes: tuple[tuple[int, str], ...] = ()
+        self._cards = (
+            _Card(self._head, self._perplexity),
+            _Card(self._step_head, self._steps),
+            _Card(_title("Tokens per second"), self._rate),
+        )
         self.page = pn.FlexBox(
-            _card(self._head, self._perplexity.figure),
-            _card(self._step_head, self._steps.figure),
-            _card(_title("Tokens per second"), self._rate.figure),
+            *(card.page for card in self._cards),
             gap="18px",
             align_items="stretch",
             sizing_mode="stretch_width",
@@ -61,7 +64,7 @@ class WatchCurves:
     def choose(self) -> None:
         """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
         view, feed = self._context.view, self._context.feed
-        for chart in (self._perplexity, self._steps, self._rate, *(chart for chart, _ in self._rare.values())):
+        for chart in (self._perplexity, self._steps, self._rate, *(card.chart for card in self._rare.values())):
             chart.use_axis(view.axis)
         if self._runs[:1] != (view.run,):
             self._changes = ()
@@ -93,18 +96,31 @@ class WatchCurves:
         self._head.html = kpis.card_head("Point perplexity", kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")) + (
             kpis.overlay_chooser(run, others, overlay, looks) if others else ""
         )
+        self._wait()
+
+    def _wait(self) -> None:
+        """Say in every chart without a curve what it is waiting for."""
+        number = self._runs[0] if self._runs else 0
+        if self._context.feed.known_history(number) is None:
+            sentence = "Reading the points of this run …"
+        elif self._context.feed.state(number) in ("queued", "running"):
+            sentence = "The curve begins with the second evaluation."
+        else:
+            sentence = "This run has too few points for a curve."
+        for card in (*self._cards, *self._rare.values()):
+            card.wait(sentence)
 
     def _show_rare(self, name: str, history: History | None) -> None:
         """Have a card for a measure as soon as there is a run that has it, and hide it for runs without."""
         wanted = history is not None and history.length(name, 0) > 0
         if wanted and name not in self._rare:
             chart = curves.rare_chart(name, self._context.view.axis, self._steps.figure.x_range)
-            self._rare[name] = chart, _card(_title(curves.RARE[name].title), chart.figure)
-            self.page.append(self._rare[name][1])
+            self._rare[name] = _Card(_title(curves.RARE[name].title), chart)
+            self.page.append(self._rare[name].page)
         if name in self._rare:
-            chart, card = self._rare[name]
-            card.visible = wanted
-            self._bring((name,), chart.sources[0], history, name, 0)
+            card = self._rare[name]
+            card.page.visible = wanted
+            self._bring((name,), card.chart.sources[0], history, name, 0)
 
     def tell_heldout(self, documents: int) -> None:
         """How many held-out documents the corpus has, for the label until the run has said it itself."""
@@ -140,6 +156,7 @@ class WatchCurves:
         self._stream_steps(history)
         self._mark()
         self._label(history)
+        self._wait()
 
     def _stream_steps(self, history: History | None) -> None:
         found = history.layers("step_size_mean") if history else []
@@ -222,12 +239,24 @@ def _title(text: str) -> Board:
     return Board(f'<h3 class="tp-h">{text}</h3>')
 
 
-def _card(head: Viewable, figure: Any) -> pn.Column:
-    return pn.Column(
-        head,
-        pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0),
-        css_classes=["tp-card"],
-        stylesheets=[CARD],
-        styles=WIDE,
-        margin=0,
-    )
+class _Card:
+    """A chart under its head; in place of the chart stands a sentence until there is a curve."""
+
+    def __init__(self, head: Viewable, chart: curves.Chart) -> None:
+        self.chart = chart
+        self._wait = Board()
+        self.page = pn.Column(
+            head,
+            self._wait,
+            pn.pane.Bokeh(chart.figure, sizing_mode="stretch_width", margin=0),
+            css_classes=["tp-card"],
+            stylesheets=[CARD],
+            styles=WIDE,
+            margin=0,
+        )
+
+    def wait(self, sentence: str) -> None:
+        """Show the chart if it has a curve, or else the sentence."""
+        drawn = self.chart.figure.visible = self.chart.drawn
+        look = f'class="tp-no-curve" role="status" style="min-height:{self.chart.figure.height}px"'
+        self._wait.html = "" if drawn else f"<p {look}>{sentence}</p>"

@@ -10,10 +10,19 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from bokeh.models import ColumnDataSource, CustomJS, DataRange1d, HoverTool, NumeralTickFormatter
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJS,
+    CustomJSTicker,
+    CustomJSTickFormatter,
+    DataRange1d,
+    HoverTool,
+    NumeralTickFormatter,
+)
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
+from app.paths import asset
 from app.theme import DASHES, GAMMA_R, MARK, SERIES, layer_colour
 
 SLOTS = 6  # runs overlaid at most, the own one included
@@ -39,6 +48,11 @@ class Chart:
     lines: list[Any] = field(default_factory=list)
     bands: list[Any] = field(default_factory=list)
     marks: Any = None  # vertical lines at moments of the own run, with words
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there is a curve to see: one point makes none."""
+        return any(len(source.data["value"]) > 1 for source in self.sources)
 
     def grow(self, slots: int) -> None:
         """Have at least so many slots."""
@@ -139,6 +153,9 @@ def perplexity_chart(axis: str) -> Chart:
 def step_chart(axis: str) -> Chart:
     """Layer-adaptive step sizes on a log axis: the mean per layer, the spread over its topics as a band."""
     plot = _figure(axis, "step size", 330, y_axis_type="log")
+    plot.yaxis.ticker = CustomJSTicker(major_code=_code("log_ticks"), minor_code="return []")
+    plot.yaxis.formatter = CustomJSTickFormatter(code=_code("log_labels"))
+    plot.ygrid.ticker = plot.yaxis[0].ticker
     return _chart(plot, axis, _add_layer, ("step size", "@value{0.00e+0}"))
 
 
@@ -200,6 +217,10 @@ def _add_one(colour: str, chart: Chart, _: int) -> None:
     chart.lines.append(chart.figure.line(chart.axis, "value", source=source, color=colour, line_width=2.0))
 
 
+def _code(name: str) -> str:
+    return asset(f"js/{name}.js").read_text(encoding="utf-8")
+
+
 def _empty(*more: str) -> ColumnDataSource:
     return ColumnDataSource({name: [] for name in (*COLUMNS, *more)})
 
@@ -220,7 +241,7 @@ def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     plot.xaxis.formatter = NumeralTickFormatter(format="0,0")
-    plot.xaxis.ticker.desired_num_ticks = 6
+    plot.xaxis.ticker.update(desired_num_ticks=6, min_interval=1)
     plot.xgrid.grid_line_color = None
     plot.outline_line_color = None
     return plot

@@ -1,11 +1,17 @@
 """While a run writes, open pages follow; the server may come and go."""
 
-import garden
-import pytest
+import json
 
+import garden
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from app.paths import asset
 from store import corpora, runs
 from store.database import open_database
 
+CODE = {name: json.dumps(asset(f"js/{name}.js").read_text(encoding="utf-8")) for name in ("log_ticks", "log_labels")}
 LENGTH = """() => Math.max(0, ...[...(Bokeh.documents[0]?.all_models ?? [])]
     .filter(model => model.type === "ColumnDataSource" && model.data.value && !model.data.low)
     .map(model => model.data.value.length))"""
@@ -31,6 +37,35 @@ def test_a_new_snapshot_and_new_points_reach_an_open_page(start_server, planted,
     garden.advance(db, row, 110, snapshot=True)
     page.get_by_text("mini-batch 110").wait_for(timeout=10_000)
     page.wait_for_function(f"() => ({LENGTH})() >= 11", timeout=10_000)
+
+
+def test_a_chart_says_what_it_waits_for_until_there_is_a_curve(start_server, planted, page):
+    db = open_database(planted)
+    row = garden.begin(db, corpora.every(db)[0].number, "early")
+    page.goto(f"{start_server(planted).url}?page=watch&run={row.number}")
+    waiting = page.get_by_text("The curve begins with the second evaluation.")
+    expect(waiting).to_have_count(3, timeout=30_000)
+    charts = page.locator(".bk-Figure:visible")
+    assert charts.count() == 0  # no bare toolbar either
+    for minibatch in (10, 20):
+        garden.advance(db, row, minibatch)
+    expect(waiting).to_have_count(0, timeout=15_000)
+    expect(charts).to_have_count(3, timeout=30_000)
+    assert all(chart.bounding_box()["width"] > 300 for chart in charts.all())
+    db.close()
+
+
+@pytest.mark.parametrize(("low", "high"), [(3.4e-4, 3.9e-4), (1e-5, 8e-4), (2e-4, 1.4e-3), (1e-7, 0.2), (1e-12, 1.0)])
+def test_labels_of_a_log_axis_never_crowd(chromium, low, high):
+    page = chromium.new_page()
+    ticks = page.evaluate(f"new Function('cb_data', {CODE['log_ticks']})({{range: {{start: {low}, end: {high}}}}})")
+    assert 2 <= len(ticks) <= 10
+    gaps = np.diff(np.log(ticks)) / np.log(high / low)
+    assert gaps.min() > 0.06  # of 260 pixels
+    labels = page.evaluate(f"ticks => ticks.map(tick => new Function('tick', {CODE['log_labels']})(tick))", ticks)
+    assert len(set(labels)) == len(labels)
+    assert all(len(label) <= 9 and "e" not in label for label in labels)
+    page.close()
 
 
 def test_zoom_stays_while_points_arrive(start_server, planted, writer, page):

@@ -1,5 +1,7 @@
 """Every page opens, in both themes, without asking anybody else, and says what it should."""
 
+from itertools import pairwise
+
 import garden
 import pytest
 
@@ -32,6 +34,17 @@ def test_a_page_of_a_phone_is_not_wider_than_the_phone(server, new_page):
         page.goto(f"{server.url}?page={name}&run=1")
         page.get_by_text(words).first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 420, name
+
+
+def test_while_a_page_opens_blocks_of_its_whole_width_stand_one_beneath_the_other(server, chromium):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(server.url)
+    boxes = [block.bounding_box() for block in page.locator(".tp-sk-body > *").all()]
+    assert len({box["x"] for box in boxes}) == 1
+    assert all(below["y"] >= above["y"] + above["height"] for above, below in pairwise(boxes))
+    assert boxes[-1]["y"] + boxes[-1]["height"] == pytest.approx(page.viewport_size["height"] - 24, abs=1)
+    context.close()
 
 
 def test_on_a_phone_a_long_name_pushes_nothing_away_and_a_run_can_be_stopped(start_server, planted, new_page):
