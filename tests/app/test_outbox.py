@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from bokeh.document import Document
+from bokeh.server.views.ws import WSHandler
 from panel.io import document as panel_document
+from tornado import locks
 
 from app.outbox import leave_nothing
 
@@ -64,6 +66,8 @@ def panel_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Panel's own writing, whatever another test has made of it."""
     write = panel_document._dispatch_msgs
     monkeypatch.setattr(panel_document, "_dispatch_msgs", getattr(write, "__wrapped__", write))
+    send = WSHandler.send_message
+    monkeypatch.setattr(WSHandler, "send_message", getattr(send, "__wrapped__", send))
 
 
 @pytest.mark.usefixtures("panel_as_it_is")
@@ -84,3 +88,52 @@ def test_twice_is_once() -> None:
     write = panel_document._dispatch_msgs
     leave_nothing()
     assert panel_document._dispatch_msgs is write
+
+
+class Written:
+    """A message that notes when it is written; the first one takes a while, as a large one does."""
+
+    msgtype = "PATCH-DOC"
+
+    def __init__(self, name: str, into: list[str], *, slow: bool = False) -> None:
+        self.name, self.into, self.slow = name, into, slow
+
+    async def send(self, socket: Any) -> None:
+        with await socket.write_lock.acquire():
+            for _ in range(20 if self.slow else 1):
+                await asyncio.sleep(0)
+            self.into.append(self.name)
+
+
+class Busy(SimpleNamespace):
+    """A connection, which Panel keeps as the key of what waits."""
+
+    __hash__ = object.__hash__
+
+
+async def _data_after_its_figure() -> list[str]:
+    """Names in the order in which they are written: Panel's figure waits for a busy socket, then Bokeh has its data."""
+    doc, into = Document(), []
+    socket: Any = SimpleNamespace(write_lock=locks.Lock())
+    made = {"figure": Written("figure", into)}
+    connection: Any = Busy(_socket=socket, protocol=SimpleNamespace(create=lambda _, events: made[events[0]]))
+    busy = asyncio.ensure_future(WSHandler.send_message(socket, Written("large", into, slow=True)))
+    await asyncio.sleep(0)
+    panel_document.schedule_write_events(doc, [connection], ["figure"])  # type: ignore[list-item]
+    await WSHandler.send_message(socket, Written("data", into))
+    await busy
+    panel_document._WRITE_MSGS.pop(doc, None)
+    panel_document._WRITE_BLOCK.pop(doc, None)
+    return into
+
+
+@pytest.mark.usefixtures("panel_as_it_is")
+def test_bokeh_alone_writes_data_before_their_figure() -> None:
+    """The reason for the second half of app/outbox.py."""
+    assert asyncio.run(_data_after_its_figure()) == ["large", "data"]
+
+
+@pytest.mark.usefixtures("panel_as_it_is")
+def test_data_come_after_their_figure() -> None:
+    leave_nothing()
+    assert asyncio.run(_data_after_its_figure()) == ["large", "figure", "data"]
