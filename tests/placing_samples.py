@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from app import placing, process
+from app import classes, placing, process
 from engine import topics
 from engine.contract import Batch, Facts, Kernel, Local, Topics
 from engine.settings import setting
@@ -88,7 +88,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every run have the model of this file, and nothing be compiled."""
     module = SimpleNamespace(Config=Config, State=State, build=build)
-    monkeypatch.setattr(placing, "models", SimpleNamespace(load=lambda name: module))
+    for user in (placing, classes):
+        monkeypatch.setattr(user, "models", SimpleNamespace(load=lambda name: module))
     monkeypatch.setattr(placing.kernels, "missing", lambda wanted: [])
 
 

@@ -10,12 +10,15 @@ from app.board import Board, Message
 from app.class_cache import ClassError, Classified
 from app.feed import Tick
 from app.frame import Frame, identity, parse_identity
+from app.pages.explore_reading import threshold as read_threshold
+from app.pages.runs import fork_tab
 from app.session import Context
-from app.views.class_report import Told, class_report, waiting
+from app.views.class_report import LACKS, Lack, Told, class_report, no_classes, waiting
 from app.views.opening import threshold_of
 from app.views.predicting import predicting
 from store import corpora
 from store.errors import NotFound
+from store.runs import RunRow
 
 _SHOWN = ["page", "run", "snapshot", "label", "threshold"]
 
@@ -29,6 +32,7 @@ class _Read(NamedTuple):
     frame: Frame | None = None
     titles: dict[int, str] = {}  # noqa: RUF012 - never changed
     sentence: str = ""
+    lack: Lack = ""
 
 
 class Classes:
@@ -89,18 +93,26 @@ class Classes:
 
     def _work(self, get: Callable[[int, int], Classified | None], run: int, snapshot: int) -> _Read | None:
         feed = self._context.feed
+        row = feed.run(run)
         try:
             found = get(run, snapshot)
         except (ClassError, NotFound) as error:
             text = str(error)
             return _Read(run, snapshot, sentence=f"{text[0].upper()}{text[1:]}.")
         if found is None:
-            return None
-        row = feed.run(run)
+            return self._lacking(row, snapshot) if row is not None else None
         numbers = [each.document for each in found.misled]
         documents = corpora.documents(self._context.db, row.corpus, numbers) if row is not None else []
         titles = {document.number: document.title for document in documents}
         return _Read(run, snapshot, found, feed.frame(run, found.snapshot), titles)
+
+    def _lacking(self, run: RunRow, snapshot: int) -> _Read | None:
+        """What a run lacks to predict classes, before anything is compiled for it; None where it lacks nothing."""
+        if self._context.feed.classes.predicts(run.number):
+            return None
+        lack: Lack = "model" if len(corpora.get(self._context.db, run.corpus).label_names) > 1 else "labels"
+        sentence = LACKS[lack].format(run=run.number, corpus=run.corpus_name)
+        return _Read(run.number, snapshot, sentence=sentence, lack=lack)
 
     def _take_known(self, key: tuple[int, int], read: _Read | None) -> None:
         """Show what was known already, else let it be computed when it is its turn."""
@@ -120,7 +132,7 @@ class Classes:
     def _draw(self) -> None:
         read, view = self._read, self._context.view
         if read is None or read.found is None or read.frame is None:
-            self.board.html = waiting(read.sentence if read else "", over=True)
+            self.board.html = no_classes(read.sentence, read.lack) if read else waiting("", over=True)
             return
         latest = self._context.feed.latest(view.run)
         newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
@@ -142,6 +154,10 @@ class Classes:
                 view.label = 0 if int(text) == view.label else int(text)
             case {"do": "update"}:
                 self._fetch(again=True)
+            case {"do": "threshold", "value": str(text)} if (least := read_threshold(text)) is not None:
+                view.threshold = least
+            case {"do": "supervise"}:
+                view.param.update(page="runs", tab=fork_tab(view.run, view.snapshot, labels=True))
             case {"do": "tree", "value": str(text)} if text.isdecimal():
                 view.param.update(page="explore", label=int(text), tab="")
             case {"do": "document", "number": str(number), "ids": str(ids)} if number.isdecimal():

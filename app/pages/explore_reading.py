@@ -103,6 +103,8 @@ def waiting_for(context: Context) -> str:
     row = context.feed.run(view.run)
     if row is None:
         return "Choose a run to explore, or start one on the Runs page."
+    if context.feed.latest(view.run) is not None:
+        return f"Reading the topics of run {view.run} …"
     state = context.feed.state(view.run)
     if state in ("failed", "stopped", "lost"):
         return row.message or f"This run is {state} and has no snapshot to explore."

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from app.class_cache import Classified, Misled
 from app.frame import Frame, identity
 from app.views.class_overlay import signed
 from app.views.heat import heat_table
+from app.views.markup import element
+from app.views.offer import more_offer
+from app.views.opening import opening_threshold
 from app.views.palette import hue
 from app.views.reliability import reliability_chart, reliability_table
 from app.views.text import escape, shorten
@@ -76,6 +79,32 @@ def waiting(sentence: str, *, over: bool = False) -> str:
     """Write why there is nothing yet, or at all."""
     busy = "" if over else ' aria-busy="true"'
     return f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status"{busy}>{escape(sentence)}</p></div>'
+
+
+Lack: TypeAlias = Literal["model", "labels", ""]
+LACKS: Mapping[Lack, str] = {
+    "model": "Run {run} learns topics without labels, so it predicts no classes.",
+    "labels": "Documents of {corpus} belong to no classes, or all to the same one, so there is nothing to predict.",
+}
+_HELP: Mapping[Lack, str] = {
+    "model": "Its corpus has labels: a run that goes on from these topics can learn them, predict them, and say here "
+    "how well it does, which topics speak for which class, and what misled it.",
+    "labels": "This page is about documents with labels: at least two classes, of documents for training and for the "
+    "test. Add the documents once more with labels: a column called label (or class, category, topic) of a table, or a "
+    "folder for each class.",
+    "": "",
+}
+
+
+def no_classes(sentence: str, lack: Lack) -> str:
+    """Write why a run has no classes to show, and what can be done about it."""
+    go_on = element("button", "Continue with labels", class_="tp-button tp-strong", data_do="supervise")
+    pieces = (
+        f'<h1>Classes</h1><p role="status">{escape(sentence)}</p>',
+        f'<p class="tp-dim">{_HELP[lack]}</p>' if _HELP[lack] else "",
+        go_on if lack == "model" else "",
+    )
+    return f'<div class="tp-page-in cl-none-yet">{"".join(pieces)}</div>'
 
 
 def _head(told: Told) -> str:
@@ -183,18 +212,25 @@ def _carried(found: Classified) -> str:
 
 def _telling(told: Told) -> str:
     title = "Paths that speak for a class"
-    frame, label = told.frame, told.label
-    if not frame.classes:
-        return ""
+    frame, label = told.frame, told.label or _commonest(told.found)
     if not 1 <= label <= len(frame.classes):
-        return _card(title, '<p class="tp-dim">Choose a class above.</p>')
+        return ""
     paths = telling_paths(frame.edges(told.threshold), _said(frame, label - 1), _TELLING)
     rows = "".join(f"<li>{_path(frame, nodes)}<b>{signed(value)}</b></li>" for nodes, value in paths)
     name = escape(frame.classes[label - 1])
-    note = f"For {name}: sums of the weights of their topics, over edges above τ = {told.threshold:g}."
-    none = '<p class="tp-dim">No path from the top to layer 1 is above the threshold.</p>'
+    which = name if told.label else f"{name}, the commonest class (choose another above)"
+    note = f"For {which}: sums of the weights of their topics, over edges above τ = {told.threshold:g}."
     show = f'<button class="tp-button" data-do="tree" data-value="{label}">Show on the tree</button>'
-    return _card(title, f'<p class="tp-dim">{note}</p><ol class="cl-paths">{rows}</ol>{show}' if rows else none + show)
+    if rows:
+        return _card(title, f'<p class="tp-dim">{note}</p><ol class="cl-paths">{rows}</ol>{show}')
+    none = f'<p class="tp-dim">No path from the top to layer 1 is above τ = {told.threshold:g}.</p>'
+    opening = opening_threshold(frame)
+    return _card(title, f"{none}{more_offer(opening if opening < told.threshold else None)}")
+
+
+def _commonest(found: Classified) -> int:
+    """The class, from 1, with the most documents for training."""
+    return 1 + int(np.argmax(found.train_counts))
 
 
 def _said(frame: Frame, label: int) -> list[np.ndarray]:

@@ -12,10 +12,10 @@ from topic_frames import CLASSES, arrays, frame_with_classes, vocabulary
 from app.class_cache import Classified, Misled
 from app.frame import Frame, build_frame
 from app.views.class_overlay import class_overlay, signed
-from app.views.class_report import Told, class_report
+from app.views.class_report import Told, class_report, no_classes
 from app.views.detail import topic_detail
 from app.views.heat import colour, heat_table, ink
-from app.views.opening import first_roots
+from app.views.opening import first_roots, opening_threshold
 from app.views.palette import LIGHT
 from app.views.picture import Choice, draw
 from engine.classify import scores
@@ -87,7 +87,28 @@ def test_paths_that_speak_for_a_class_begin_with_the_most_telling(told: Told) ->
     values = [float(number.replace("−", "-")) for number in re.findall(r"<b>([+−][\d.]+)</b></li>", part)]
     assert len(values) > 1
     assert values == sorted(values, reverse=True)
-    assert "Choose a class above" in class_report(told)
+    unchosen = class_report(told)
+    assert "For space, the commonest class (choose another above)" in unchosen
+    assert 'class="cl-paths"' in unchosen
+
+
+def test_where_no_path_is_above_the_threshold_the_one_that_opens_is_offered(told: Told) -> None:
+    text = class_report(told._replace(threshold=1000.0, label=2))
+    assert "No path from the top to layer 1 is above τ = 1000." in text
+    (value,) = re.findall(r'data-do="threshold" data-value="([\d.]+)"', text)
+    assert float(value) == opening_threshold(told.frame)
+    assert 'class="cl-paths"' in class_report(told._replace(threshold=float(value), label=2))
+
+
+def test_a_run_without_classes_says_what_to_do_about_it() -> None:
+    sentence = "Run 1 learns <topics> without labels."
+    offered = no_classes(sentence, "model")
+    assert 'data-do="supervise"' in offered
+    assert "Run 1 learns &lt;topics&gt; without labels." in offered
+    needed = no_classes(sentence, "labels")
+    assert 'data-do="supervise"' not in needed
+    assert "a folder for each class" in needed
+    assert "<button" not in no_classes(sentence, "")
 
 
 def test_weights_that_no_topic_has_leave_layers_and_paths_unsaid(told: Told) -> None:

@@ -1,5 +1,6 @@
 """While predictions are on their way, the classes page says what it waits for and counts the documents."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -56,6 +57,36 @@ def test_the_page_counts_the_documents_until_the_answer_stands(db: Database) -> 
     assert "Preparing the model" in session.shown[0]
     assert all('aria-busy="true"' in text for text in session.shown)
     assert "5 labelled test documents" in session.page.board.html
+
+
+def test_a_run_without_labels_offers_to_go_on_with_them_before_anything_is_prepared(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = plant(db, classes=False, name="topics only")
+    monkeypatch.setattr(classes, "open_placer", None)
+    session = Session(db, run=row.number).work()
+    session.feed.stop()
+    assert f"Run {row.number} learns topics without labels" in session.page.board.html
+    session.page._hear({"do": "supervise"})
+    assert (session.view.page, session.view.tab) == ("runs", f"fork-{row.number}-labels")
+
+
+def test_a_corpus_without_labels_is_told_what_it_needs(db: Database) -> None:
+    row = plant(db, classes=False, labelled=False, name="bare")
+    session = Session(db, run=row.number).work()
+    session.feed.stop()
+    assert "Documents of bare belong to no classes" in session.page.board.html
+    assert "a folder for each class" in session.page.board.html
+    assert "supervise" not in session.page.board.html
+
+
+def test_the_threshold_that_shows_paths_is_taken(db: Database) -> None:
+    session = Session(db, threshold=100.0).work()
+    session.feed.stop()
+    (value,) = re.findall(r'data-do="threshold" data-value="([\d.]+)"', session.page.board.html)
+    session.page._hear({"do": "threshold", "value": value})
+    assert session.view.threshold == float(value)
+    assert 'class="cl-paths"' in session.page.board.html
 
 
 def test_after_a_restart_the_page_shows_the_same_without_computing(
