@@ -5,17 +5,18 @@ Predictions are made by the run's own kernel under the topics of a stored snapsh
 (:mod:`app.class_cache`) and remembered (:mod:`app.class_store`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from app.class_cache import ClassError, Classified, Misled, Told
 from app.class_store import surest_wrong
+from app.frame import numbered
 from app.placing import Placer, find_snapshot, open_placer
 from engine import classify, models, paths, settings
-from engine.contract import Array, Batch, Facts, FloatArray
-from engine.corpus import TEST, TRAIN
+from engine.contract import Array, Facts, FloatArray
+from engine.corpus import TEST, TRAIN, Counts, take
 from engine.tree import Node
 from store import corpora, snapshots
 from store.corpora import CorpusArrays, CorpusRow
@@ -76,7 +77,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
     except ValueError as error:
         raise ClassError(f"run {run.number} at mini-batch {chosen.minibatch:,}: {error}") from error
     arrays = snapshots.load(db, chosen.number)
-    weights, topics = _layers(arrays, "model.class_weights"), _layers(arrays, "names")
+    weights, topics = numbered(arrays, "model.class_weights"), numbered(arrays, "names")
     return Classified(
         run=run.number,
         snapshot=chosen.number,
@@ -96,15 +97,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
     )
 
 
-def _layers(arrays: dict[str, Array], name: str) -> list[Array]:
-    """The arrays ``name.0``, ``name.1`` ... of a snapshot; none where it has none."""
-    found: list[Array] = []
-    while (key := f"{name}.{len(found)}") in arrays:
-        found.append(arrays[key])
-    return found
-
-
-def _named(path: tuple[Node, ...], topics: list[Array]) -> tuple[Node, ...]:
+def _named(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, ...]:
     """Topics by their numbers for the life of the run, instead of by their present columns."""
     return tuple(Node(node.layer, int(topics[node.layer - 1][node.column])) if topics else node for node in path)
 
@@ -121,12 +114,13 @@ def _predict(
     The kernel does not see their labels.
     """
     seed, state, kernel = placer.run.seed, placer.state, placer.kernel
+    cells, hidden = Counts(counts.starts, counts.words, counts.values), np.full_like(counts.labels, -1)
     rows: list[FloatArray] = []
     places: list[tuple[FloatArray, ...]] = []
     read: list[list[FloatArray]] = []
     for begin in range(0, len(documents), BLOCK):
         told(begin, len(documents))
-        batch = _batch(counts, documents[begin : begin + BLOCK])
+        batch = take(cells, documents[begin : begin + BLOCK], hidden)
         with placer.lock:
             rows.append(predict(seed, state, batch))
             places.append(kernel.infer(seed, state, batch, None).theta)
@@ -136,14 +130,6 @@ def _predict(
     return np.concatenate(rows), theta, features
 
 
-def _batch(counts: CorpusArrays, documents: Array) -> Batch:
-    lengths = counts.starts[documents + 1] - counts.starts[documents]
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    cells = np.repeat(counts.starts[documents] - starts[:-1], lengths) + np.arange(starts[-1])
-    hidden = np.full(len(documents), -1, dtype=np.int32)
-    return Batch(counts.words[cells], counts.values[cells], starts, hidden, documents.astype(np.int64))
-
-
 def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
     chosen = counts.labels[(counts.part == part) & (counts.labels >= 0)]
     return np.bincount(chosen, minlength=n_classes)
@@ -151,7 +137,7 @@ def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
 
 def _misled(
     placer: Placer,
-    weights: list[Array],
+    weights: Sequence[Array],
     theta: list[FloatArray],
     documents: Array,
     labels: Array,
@@ -166,7 +152,7 @@ def _misled(
     return tuple(found)
 
 
-def misleading_path(phi: Any, theta: list[Array], weights: list[Array], label: int, predicted: int) -> paths.Path:
+def misleading_path(phi: Any, theta: list[Array], weights: Sequence[Array], label: int, predicted: int) -> paths.Path:
     """The path of a document that speaks most for the predicted class against the true one.
 
     What a path says is its share of the document times the sum, over its topics, of their weight for the one

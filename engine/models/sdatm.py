@@ -119,7 +119,7 @@ def _head(at: House, seed: int, state: State | None = None) -> Classifier:
 
 
 def _labels_since(at: House, state: State | None) -> int:
-    """The mini-batch after which labels count: as set in a new run, soon where an encoder was there (a fork)."""
+    """The mini-batch after which labels count: as set in a new run, that of the fork where an encoder was there."""
     return int(state.since[1]) if state is not None and state.since else at.config.label_start
 
 
