@@ -101,6 +101,7 @@ def _saving() -> str:
         first + options,
         class_="ex-select",
         data_change="save",
+        data_again=True,
         aria_label="Save the comparison as",
         title=title,
     )

@@ -57,8 +57,7 @@ class Controls(NamedTuple):
 
 def control_row(frame: Frame, choice: Choice, state: Controls) -> str:
     """Write the row."""
-    pieces = [
-        _roots(frame, choice, chosen=state.chosen),
+    tools = [
         _segments("direction", choice.direction, _DIRECTIONS),
         _segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
         threshold_slider(choice.threshold),
@@ -70,7 +69,8 @@ def control_row(frame: Frame, choice: Choice, state: Controls) -> str:
         _saving(state.formats),
         _wide(wide=state.wide),
     ]
-    return f'<div class="ex-controls">{"".join(pieces)}</div>'
+    roots = _roots(frame, choice, chosen=state.chosen)
+    return f'<div class="ex-controls">{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
 
 
 _DIRECTIONS = (("down", "Down", "to the children"), ("up", "Up", "to the parents"))
@@ -85,7 +85,9 @@ def _roots(frame: Frame, choice: Choice, *, chosen: bool) -> str:
     chips = "".join(_chip(frame, root) for root in choice.roots)
     word = "Roots" if chosen else "Most popular"
     back = _button("popular", "Reset", "Back to the most popular topics") if chosen else ""
-    return f'<div class="ex-roots" role="group" aria-label="Roots of the tree"><span>{word}</span>{chips}{back}</div>'
+    room = f'style="--chips:{len(choice.roots)}"'  # of which the row is as long as it must be
+    label = f'role="group" aria-label="Roots of the tree" {room}'
+    return f'<div class="ex-roots" {label}><span>{word}</span>{chips}{back}</div>'
 
 
 def _chip(frame: Frame, root: Node) -> str:
@@ -133,7 +135,7 @@ def threshold_slider(threshold: float) -> str:
     hint = "An edge is drawn when its weight is above τ / K, with K topics in the layer below"
     scale = f'min="{low:g}" max="{high:g}" step="{step:g}" value="{min(threshold, high):g}"'
     return (
-        f'<label class="ex-tau" title="{hint}"><span>Threshold τ</span><input type="range" {scale}'
+        f'<label class="ex-tau" title="{hint}"><span><i>Threshold </i>τ</span><input type="range" {scale}'
         f' data-input="threshold" aria-label="Threshold tau"><output>{threshold:g}</output></label>'
     )
 
@@ -163,11 +165,12 @@ def _saving(formats: Sequence[str]) -> str:
     names = (*formats[:1], "png", *formats[1:])
     options = "".join(f'<option value="{name}">{name.upper()}</option>' for name in names)
     first = '<option value="" selected>Save as …</option>'
-    return _select("save", "Save the tree as", "Save the tree as a file", first + options)
+    return _select("save", "Save the tree as", "Save the tree as a file", first + options, " data-again")
 
 
-def _select(change: str, label: str, hint: str, options: str) -> str:
-    return f'<select class="ex-select" data-change="{change}" aria-label="{label}" title="{hint}">{options}</select>'
+def _select(change: str, label: str, hint: str, options: str, more: str = "") -> str:
+    told = f'data-change="{change}"{more} aria-label="{label}" title="{hint}"'
+    return f'<select class="ex-select" {told}>{options}</select>'
 
 
 def _wide(*, wide: bool) -> str:

@@ -123,7 +123,7 @@ def overlay_chooser(
         if other.number not in chosen
     )
     more = (
-        '<select class="tp-over" aria-label="Compare with another run" data-change="overlay">'
+        '<select class="tp-over" aria-label="Compare with another run" data-change="overlay" data-again>'
         f'<option value="" selected>Compare with …</option>{rest}</select>'
     )
     return f'<div class="tp-overs">{own}{laid}{more if rest else ""}</div>'

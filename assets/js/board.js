@@ -2,6 +2,7 @@
 //
 //   data-do="name"      on click (on a form: on submit) the server hears {do: name, ...data-*}
 //   data-change="name"  the same when an input changes; data-input="name" while typing
+//   data-again          on a list of acts: it goes back to its first entry, so that the same can be chosen again
 //   data-edit="name"    double-click, F2 or Enter turns the text into an input; the server hears its value
 //   data-open="id", data-close   show and close a <dialog>
 //   data-file="name"    on an input for files: the server hears its bytes in base64, and its name
@@ -230,6 +231,7 @@ export function render({model, view}) {
     if (element) {
       const value = event.target.type === "checkbox" ? String(event.target.checked) : event.target.value
       tell(element.dataset.change, element, {value})
+      if (element.dataset.again !== undefined) { element.selectedIndex = 0 }
     }
   })
   let typing = 0

@@ -138,6 +138,33 @@ def test_the_words_of_a_topic_stay_within_its_box(server, page):
     assert min(room) > 5  # the padding, less what a line may be off in small letters
 
 
+@pytest.mark.parametrize(("width", "roots", "rows"), [(1440, 2, 1), (1280, 2, 1), (1100, 8, 2)])
+def test_the_controls_of_the_tree_stand_in_one_row_or_break_before_the_first_of_them(
+    server, new_page, width, roots, rows
+):
+    page = new_page(width=width)
+    chosen = ",".join(f"L1:{topic}" for topic in range(1, roots + 1)) if rows > 1 else ""
+    page.goto(f"{server.url}?page=explore&run=1&direction=up&roots={chosen}")
+    page.locator(".ex-chip").nth(roots - 1).wait_for()
+    tools = [tool.bounding_box() for tool in page.locator(".ex-tools > *").all()]
+    middles = {round(box["y"] + box["height"] / 2) for box in tools}
+    assert max(middles) - min(middles) <= 2
+    first = page.locator(".ex-chip").first.bounding_box()
+    assert (min(middles) > first["y"] + first["height"]) == (rows > 1)
+
+
+def test_the_same_kind_of_file_can_be_saved_again(server, page):
+    page.goto(f"{server.url}?page=explore&run=1")
+    page.get_by_role("treeitem").first.wait_for()
+    page.wait_for_timeout(1000)
+    saving = page.get_by_label("Save the tree as")
+    for _ in range(2):
+        with page.expect_download() as saved:
+            saving.select_option("json")
+        assert saved.value.suggested_filename.endswith(".json")
+        assert saving.input_value() == ""
+
+
 def test_an_empty_store_says_what_to_do(start_server, store_url, page):
     page.goto(start_server(store_url).url)
     page.get_by_role("button", name="Try the demo").wait_for()
