@@ -15,6 +15,7 @@ os.environ["PANEL_CDN_ROOT"] = "/cdn/"
 
 import panel as pn
 import panel_material_ui  # noqa: F401 - registers its bundle before the first page
+from tornado.web import RedirectHandler
 from tornado.websocket import WebSocketClosedError
 
 from app.actions import Actions
@@ -22,7 +23,7 @@ from app.feed import Feed
 from app.outbox import leave_nothing
 from app.paths import asset
 from app.ports import choose_port
-from app.session import DEFAULTS, View, to_query
+from app.session import DEFAULTS, PAGES, View, to_query
 from app.shell import Site, visit
 from app.uploads import ADDRESS, Receiver
 from store.database import open_database
@@ -102,7 +103,10 @@ def _server(site: Site, address: str, port: int) -> Any:
         title="Topiary",
         websocket_origin=origins(address, port),
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
-        extra_patterns=[(rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": site.actions.uploads})],
+        extra_patterns=[
+            (rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": site.actions.uploads}),
+            (rf"/({'|'.join(PAGES)})/?", RedirectHandler, {"url": "/?page={0}", "permanent": False}),
+        ],
         compress_response=address not in LOOPBACK,  # on the way to this very machine it only costs time
         keep_alive_milliseconds=20000,
         unused_session_lifetime_milliseconds=15000,

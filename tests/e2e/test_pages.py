@@ -28,6 +28,14 @@ def test_every_page_opens_on_the_side_the_visitor_prefers(server, new_page, side
     assert server.complaints == []
 
 
+def test_the_name_of_a_page_is_an_address_of_it(server, new_page):
+    page = new_page()
+    page.goto(f"{server.url}explore?run=1")
+    page.get_by_text(SEEN["explore"]).first.wait_for()
+    assert "page=explore" in page.url
+    assert "run=1" in page.url
+
+
 def test_a_page_of_a_phone_is_not_wider_than_the_phone(server, new_page):
     page = new_page(width=420, height=900)
     for name, words in SEEN.items():
