@@ -1,6 +1,7 @@
 """How every command refuses words it does not know."""
 
 import argparse
+import math
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -28,3 +29,14 @@ def whole(low: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def positive(text: str) -> float:
+    """Read a number above 0; refuse every other text, infinite ones too."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number above 0; got {text!r}")
+    return value

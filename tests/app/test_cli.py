@@ -241,6 +241,8 @@ def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1
         ("tree 1 --layer 2 --node 3 --output x.svg", "layer 2 of run 1 has no topic 3: it has topics 1 to 2"),
         ("tree 1 --output tree.pdf", "cannot write a tree as 'tree.pdf': its name must end in one of"),
         ("tree 1", "the following arguments are required: --output"),
+        ("tree 1 --threshold nan --output x.svg", "argument --threshold: must be a number above 0; got 'nan'"),
+        ("compare 1 1 --threshold 0", "argument --threshold: must be a number above 0; got '0'"),
         ("corpora delete", "say which corpus to delete, by name or number"),
         ("corpora delete food", "food"),
         ("import /no/such/file.txt", "/no/such/file.txt"),
