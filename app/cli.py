@@ -177,7 +177,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
     )
     tree.add_argument(
-        "--threshold", type=positive, default=5.0, help="edges above threshold / K of the lower layer (5)"
+        "--threshold", type=positive, default=5.0, help="edges above threshold / K of the layer below (5)"
     )
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     ghosts = "show where topics hung that the run has pruned, and who has their words now"
@@ -189,7 +189,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
     compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
     compare.add_argument(
-        "--threshold", type=positive, default=5.0, help="edges above threshold / K of the lower layer (5)"
+        "--threshold", type=positive, default=5.0, help="edges above threshold / K of the layer below (5)"
     )
     compare.add_argument(
         "--output", metavar="FILE", help="write compare.svg (both trees side by side) or compare.json instead"
