@@ -12,11 +12,11 @@ import numpy as np
 
 from app.class_cache import ClassError, Classified, Misled, Told
 from app.class_store import surest_wrong
-from app.frame import numbered
 from app.placing import Placer, find_snapshot, open_placer
 from engine import classify, models, paths, settings
 from engine.contract import Array, Facts, FloatArray
 from engine.corpus import TEST, TRAIN, Counts, take
+from engine.topics import numbered
 from engine.tree import Node
 from store import corpora, snapshots
 from store.corpora import CorpusArrays, CorpusRow

@@ -315,14 +315,16 @@ def build_frame(
     classes : sequence of str
         Names of the corpus's classes.
     """
-    phi = numbered(arrays, "phi")
+    phi = topics.numbered(arrays, "phi")
     r = np.asarray(arrays["r"], dtype=np.float64)
     projected = topics.projections(phi)
     weights = topics.popularity(phi, r)
     parts = [topics.shares(layer) for layer in weights]
     top = [topics.top_words(projection, KEPT_WORDS) for projection in projected]
-    alive = numbered(arrays, "alive")
-    speaking = tuple(centred(layer) for layer in numbered(arrays, "model.class_weights") if len(layer) == len(classes))
+    alive = topics.numbered(arrays, "alive")
+    speaking = tuple(
+        centred(layer) for layer in topics.numbered(arrays, "model.class_weights") if len(layer) == len(classes)
+    )
     return Frame(
         run=run.number,
         seed=run.seed,
@@ -348,13 +350,13 @@ def build_frame(
             )
             for (words, heavy), projection, part in zip(top, projected, parts, strict=True)
         ),
-        step_sizes=numbered(arrays, "step"),
-        documents=numbered(arrays, "top_documents"),
-        document_weights=numbered(arrays, "top_weights"),
+        step_sizes=topics.numbered(arrays, "step"),
+        documents=topics.numbered(arrays, "top_documents"),
+        document_weights=topics.numbered(arrays, "top_weights"),
         alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in weights),
         labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
         image_shape=image_shape,
-        names=numbered(arrays, "names"),
+        names=topics.numbered(arrays, "names"),
         classes=tuple(classes) if speaking else (),
         class_weights=speaking,
         parent=run.parent,
@@ -370,11 +372,3 @@ def parse_identity(text: str) -> Node | None:
     """Read an address such as ``L3:17``; None when it is not one."""
     match = _IDENTITY.fullmatch(text.strip())
     return Node(int(match[1]), int(match[2]) - 1) if match else None
-
-
-def numbered(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[NDArray[Any], ...]:
-    """Give the arrays ``name.0``, ``name.1`` ... of a snapshot; none where it has none."""
-    found: list[NDArray[Any]] = []
-    while (key := f"{name}.{len(found)}") in arrays:
-        found.append(arrays[key])
-    return tuple(found)

@@ -43,11 +43,15 @@ def restored(arrays: Mapping[str, Array]) -> Topics:
     arrays : mapping of str to array
         ``phi.0``, ``phi.1`` ... and ``r``; anything else is passed over.
     """
-    phi = []
-    for layer in itertools.takewhile(lambda layer: f"phi.{layer}" in arrays, itertools.count()):
-        table = np.asarray(arrays[f"phi.{layer}"], dtype=np.float64)
-        phi.append(np.ascontiguousarray(table / table.sum(axis=0)))
-    return Topics(tuple(phi), np.asarray(arrays["r"], dtype=np.float64))
+    tables = [np.asarray(table, dtype=np.float64) for table in numbered(arrays, "phi")]
+    phi = tuple(np.ascontiguousarray(table / table.sum(axis=0)) for table in tables)
+    return Topics(phi, np.asarray(arrays["r"], dtype=np.float64))
+
+
+def numbered(arrays: Mapping[str, Array], name: str) -> tuple[Array, ...]:
+    """Give the arrays ``name.0``, ``name.1`` ... of a snapshot; none where it has none."""
+    names = itertools.takewhile(arrays.__contains__, (f"{name}.{layer}" for layer in itertools.count()))
+    return tuple(arrays[each] for each in names)
 
 
 def popularity(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:

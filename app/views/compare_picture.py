@@ -1,5 +1,6 @@
 """Both trees as one picture for print: side by side, a caption under each, the legend at the foot."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -61,7 +62,7 @@ def compare_picture(
     """
     trees = draw_trees(comparison, changes, wanted, aspect=aspect, previous=previous, theme=theme)
     captions: dict[Side, str] = {side: _caption(comparison, side, wanted) for side in _SIDES}
-    half = max(trees.size[0], *(text_width(text) * _SMALL + 2 * MARGIN for text in captions.values()))
+    half = math.ceil(max(trees.size[0], *(text_width(text) * _SMALL + 2 * MARGIN for text in captions.values())))
     bottom = _HEAD + trees.size[1] + CAPTION
     legend, right = _legend(trees.changes, theme, bottom + 32, words=not has_pictures(comparison.b))
     tints, far = _tints(comparison, wanted, theme, (right, bottom + 32))
