@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from app.ingest import options
-from app.parser import MISTAKE, Parser, positive, whole
+from app.parser import MISTAKE, Parser, weight, whole
 
 SHARED_ROOMS = ("engine", "store")
 
@@ -176,9 +176,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     tree.add_argument(
         "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
     )
-    tree.add_argument(
-        "--threshold", type=positive, default=5.0, help="edges above threshold / K of the layer below (5)"
-    )
+    tree.add_argument("--threshold", type=weight, default=5.0, help="edges above threshold / K of the layer below (5)")
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     ghosts = "show where topics hung that the run has pruned, and who has their words now"
     tree.add_argument("--pruned", action="store_true", help=ghosts)
@@ -189,7 +187,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
     compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
     compare.add_argument(
-        "--threshold", type=positive, default=5.0, help="edges above threshold / K of the layer below (5)"
+        "--threshold", type=weight, default=5.0, help="edges above threshold / K of the layer below (5)"
     )
     compare.add_argument(
         "--output", metavar="FILE", help="write compare.svg (both trees side by side) or compare.json instead"

@@ -31,12 +31,12 @@ def whole(low: int) -> Callable[[str], int]:
     return read
 
 
-def positive(text: str) -> float:
-    """Read a number above 0; refuse every other text, infinite ones too."""
+def weight(text: str) -> float:
+    """Read a number of at least 0; refuse every other text, infinite ones too."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a number above 0; got {text!r}")
+    if not 0.0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number of at least 0; got {text!r}")
     return value
