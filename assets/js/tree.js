@@ -285,6 +285,9 @@ export function render({model, view}) {
     release(event)
     teach("Two fingers move and zoom")
   })
+  for (const kind of ["touchstart", "touchmove"]) { // two fingers are ours: the browser would take them to scroll
+    canvas.addEventListener(kind, (event) => { if (event.touches.length > 1) { event.preventDefault() } }, { passive: false })
+  }
   canvas.addEventListener("pointerleave", hide)
   canvas.addEventListener("click", (event) => {
     if (dragged) { dragged = false; return }
