@@ -1,82 +1,42 @@
 """Runs: asked for by people, claimed by one worker at a time, and what they say of themselves."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select, update
+from sqlalchemy import Connection, insert, select
 
-from store import corpus_rows, events, lineage, removal
+from store import corpus_rows, events, lineage, removal, run_rows
 from store.database import Database, now
 from store.errors import Conflict, LostClaim, StoreError
-from store.ownership import hold, missing, own
+from store.ownership import hold, own
 from store.points import Point, insert_points, last_values
-from store.tables import corpora, runs
+from store.run_rows import STALE_SECONDS, RunRow
+from store.tables import runs
+
+__all__ = [
+    "ENDED",
+    "STALE_SECONDS",
+    "STATES",
+    "WISHES",
+    "RunRow",
+    "abandon",
+    "beat",
+    "claim",
+    "create",
+    "delete",
+    "every",
+    "finish",
+    "get",
+    "rename",
+    "requeue",
+    "restructure",
+    "wish",
+]
 
 STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 ENDED = ("paused", "stopped", "finished", "failed")
 WISHES = ("run", "pause", "stop")
-STALE_SECONDS = 15.0
 _MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """A frozen copy of a run.
-
-    Attributes
-    ----------
-    layers : tuple of int
-        Widths as they are now; where they are learnt, not those of the settings.
-    seconds : float
-        Training time so far.
-    planned : int
-        Mini-batches the run is to have in the end.
-    message : str
-        What it is doing now, or why it failed, for eyes.
-    process : dict
-        The worker: pid, when the process was created, host.
-    heartbeat_age : float or None
-        Seconds since the worker last wrote, by the database's clock at the moment of reading.
-    parent, parent_snapshot, parent_minibatch : int or None
-        The run and the snapshot it was forked from; they may have been deleted since.
-    """
-
-    number: int
-    name: str
-    corpus: int
-    corpus_name: str
-    model: str
-    inference: str
-    layers: tuple[int, ...]
-    settings: dict[str, Any]
-    plan: dict[str, Any]
-    seed: int
-    state: str
-    wish: str
-    attempt: int
-    minibatch: int
-    planned: int
-    seconds: float
-    tokens_per_second: float | None
-    point_perplexity: float | None
-    averaged_perplexity: float | None
-    message: str
-    traceback: str
-    process: dict[str, Any]
-    created: datetime
-    started: datetime | None
-    ended: datetime | None
-    heartbeat_age: float | None
-    parent: int | None = None
-    parent_snapshot: int | None = None
-    parent_minibatch: int | None = None
-
-    @property
-    def alive(self) -> bool:
-        """Whether a worker is at it and has written lately."""
-        return self.state == "running" and self.heartbeat_age is not None and self.heartbeat_age <= STALE_SECONDS
 
 
 def create(
@@ -131,7 +91,7 @@ def create(
         number = connection.execute(made).scalar_one()
         if origin:
             lineage.inherit(connection, number, origin)
-        return _get(connection, number)
+        return run_rows.get(connection, number)
 
     return db.transact(work)
 
@@ -145,13 +105,13 @@ def get(db: Database, n: int) -> RunRow:
         When there is none.
     """
     with db.read() as connection:
-        return _get(connection, n)
+        return run_rows.get(connection, n)
 
 
 def every(db: Database) -> list[RunRow]:
     """All runs, oldest first."""
     with db.read() as connection:
-        return [_row(row) for row in connection.execute(_visible().order_by(runs.c.number))]
+        return [run_rows.read(row) for row in connection.execute(run_rows.visible().order_by(runs.c.number))]
 
 
 def delete(db: Database, n: int) -> None:
@@ -167,10 +127,10 @@ def delete(db: Database, n: int) -> None:
     removal.sweep_runs(db)
 
     def hide(connection: Connection) -> None:
-        row = _held(connection, n)
+        row = run_rows.held(connection, n)
         if row.alive:
             raise Conflict(f"run {n} is training; stop it before deleting it")
-        _set(connection, n, state="deleted", attempt=row.attempt + 1)
+        run_rows.change(connection, n, state="deleted", attempt=row.attempt + 1)
 
     db.transact(hide)
     removal.remove_run(db, n)
@@ -202,7 +162,7 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
     """
 
     def work(connection: Connection) -> RunRow:
-        row = _held(connection, n)
+        row = run_rows.held(connection, n)
         if row.state == "finished":
             raise Conflict(f"run {n} is finished; start a new run to train on")
         if row.alive and not force:
@@ -210,7 +170,7 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
         minibatch, seconds = removal.rewind(connection, n)
         measures = last_values(connection, n, _MEASURES)
         wish = row.wish if row.state == "queued" else "run"  # what people asked for while it waited still counts
-        _set(
+        run_rows.change(
             connection,
             n,
             if_attempt=row.attempt,
@@ -229,7 +189,7 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
         )
         kind = "started" if row.started is None else "resumed"
         events.tell(connection, n, row.attempt + 1, minibatch, kind, f"by {_worker(process)}")
-        return _get(connection, n)
+        return run_rows.get(connection, n)
 
     return db.transact(work)
 
@@ -306,14 +266,14 @@ def wish(db: Database, n: int, wish: str) -> RunRow:
         raise StoreError(f"a run can be asked to {', '.join(WISHES)}, not to {wish!r}")
 
     def work(connection: Connection) -> RunRow:
-        row = _held(connection, n)
+        row = run_rows.held(connection, n)
         if row.state == "paused" and wish == "stop":
-            _set(connection, n, state="stopped", wish=wish)
+            run_rows.change(connection, n, state="stopped", wish=wish)
         elif row.state in ("queued", "running"):
-            _set(connection, n, wish=wish)
+            run_rows.change(connection, n, wish=wish)
         else:
             raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {wish}; resume it first")
-        return _get(connection, n)
+        return run_rows.get(connection, n)
 
     return db.transact(work)
 
@@ -328,12 +288,14 @@ def requeue(db: Database, n: int) -> RunRow:
     """
 
     def work(connection: Connection) -> RunRow:
-        row = _held(connection, n)
+        row = run_rows.held(connection, n)
         if row.state == "finished" or row.alive:
             raise Conflict(f"run {n} is {row.state}; there is nothing to resume")
         attempt = row.attempt + 1 if row.state == "running" else row.attempt  # the silent worker may yet wake up
-        _set(connection, n, if_attempt=row.attempt, state="queued", wish="run", attempt=attempt, message="", ended=None)
-        return _get(connection, n)
+        run_rows.change(
+            connection, n, if_attempt=row.attempt, state="queued", wish="run", attempt=attempt, message="", ended=None
+        )
+        return run_rows.get(connection, n)
 
     return db.transact(work)
 
@@ -351,12 +313,12 @@ def finish(db: Database, n: int, attempt: int, state: str, message: str = "", tr
 
     def work(connection: Connection) -> RunRow:
         own(connection, n, attempt)
-        row = _get(connection, n)
+        row = run_rows.get(connection, n)
         if row.state != "running":
             raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
-        _set(connection, n, state=state, message=message, traceback=traceback, ended=now())
+        run_rows.change(connection, n, state=state, message=message, traceback=traceback, ended=now())
         events.tell(connection, n, attempt, row.minibatch, state, message)
-        return _get(connection, n)
+        return run_rows.get(connection, n)
 
     return db.transact(work)
 
@@ -380,15 +342,17 @@ def abandon(db: Database, n: int, state: str, message: str, *, force: bool = Fal
         raise StoreError(f"a run ends as {', '.join(ENDED)}, not as {state!r}")
 
     def work(connection: Connection) -> RunRow:
-        row = _held(connection, n)
+        row = run_rows.held(connection, n)
         if row.state in ENDED:
             raise Conflict(f"run {n} has ended already, as {row.state}")
         if row.alive and not force:
             raise Conflict(f"run {n} is being trained by {_worker(row.process)}; ask it to stop")
         attempt = row.attempt + 1
-        _set(connection, n, if_attempt=row.attempt, state=state, attempt=attempt, message=message, ended=now())
+        run_rows.change(
+            connection, n, if_attempt=row.attempt, state=state, attempt=attempt, message=message, ended=now()
+        )
         events.tell(connection, n, attempt, row.minibatch, state, message)
-        return _get(connection, n)
+        return run_rows.get(connection, n)
 
     return db.transact(work)
 
@@ -398,52 +362,10 @@ def rename(db: Database, n: int, name: str) -> RunRow:
 
     def work(connection: Connection) -> RunRow:
         hold(connection, n)
-        _set(connection, n, name=name.strip())
-        return _get(connection, n)
+        run_rows.change(connection, n, name=name.strip())
+        return run_rows.get(connection, n)
 
     return db.transact(work)
-
-
-def _visible() -> Select[Any]:
-    age = (now() - runs.c.heartbeat).label("heartbeat_age")
-    return (
-        select(runs, corpora.c.name.label("corpus_name"), age)
-        .join(corpora, corpora.c.number == runs.c.corpus)
-        .where(runs.c.state != "deleted")
-    )
-
-
-def _get(connection: Connection, n: int) -> RunRow:
-    row = connection.execute(_visible().where(runs.c.number == n)).first()
-    if row is None:
-        raise missing(n)
-    return _row(row)
-
-
-def _held(connection: Connection, n: int) -> RunRow:
-    """The run as it is, and stays until the transaction ends."""
-    hold(connection, n)
-    return _get(connection, n)
-
-
-def _set(connection: Connection, n: int, *, if_attempt: int | None = None, **values: Any) -> None:
-    """Change a run's row; compare-and-set when ``if_attempt`` is given."""
-    here = runs.c.number == n
-    if if_attempt is not None:
-        here &= runs.c.attempt == if_attempt
-    if connection.execute(update(runs).where(here).values(**values)).rowcount != 1:
-        raise Conflict(f"run {n} was taken by somebody else at this moment; look at it again")
-
-
-def _row(row: Row[Any]) -> RunRow:
-    values = row._asdict()
-    del values["heartbeat"]
-    values["layers"] = tuple(values["layers"])
-    age = values["heartbeat_age"]
-    values["heartbeat_age"] = None if age is None else max(0.0, age)
-    for name in ("created", "started", "ended"):
-        values[name] = None if values[name] is None else datetime.fromtimestamp(values[name], UTC)
-    return RunRow(**values)
 
 
 def _worker(process: dict[str, Any]) -> str:

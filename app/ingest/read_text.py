@@ -158,8 +158,8 @@ def _zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[Pure
         for name in names:
             if archive.getinfo(str(name)).file_size > _LARGEST:
                 raise IngestError(f"{path}/{name}", f"is larger than {_LARGEST >> 20} MB; is it one document?")
-            try:  # zipfile says NotImplementedError of a compression that it does not know
+            try:  # of a compression that it does not know, or a password, zipfile raises a RuntimeError
                 raw = archive.read(str(name))
-            except (RuntimeError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+            except (RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
                 raise IngestError(f"{path}/{name}", f"cannot be unpacked ({error})") from None
             yield name, raw
