@@ -176,7 +176,6 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     tree.add_argument(
         "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
     )
-    tree.add_argument("--threshold", type=weight, default=5.0, help="edges above threshold / K of the layer below (5)")
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     ghosts = "show where topics hung that the run has pruned, and who has their words now"
     tree.add_argument("--pruned", action="store_true", help=ghosts)
@@ -186,9 +185,6 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
     compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
-    compare.add_argument(
-        "--threshold", type=weight, default=5.0, help="edges above threshold / K of the layer below (5)"
-    )
     compare.add_argument(
         "--output", metavar="FILE", help="write compare.svg (both trees side by side) or compare.json instead"
     )
@@ -203,7 +199,9 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     points = _command(commands, "points", "read_commands.points", "print every point of a run as CSV")
     for parser in (show, topics, tree, points):
         _run_argument(parser)
+    edges = "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
     for parser, picture in ((tree, "tree.svg"), (compare, "compare.svg")):
+        parser.add_argument("--threshold", type=weight, help=edges)
         tints = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
         parser.add_argument("--class", dest="label", default="", metavar="NAME", help=tints)
     for parser in (topics, tree):

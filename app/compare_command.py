@@ -103,7 +103,8 @@ def summary_text(comparison: Comparison, threshold: float, most: int) -> str:
             f"mean score {_ratio(now.scores[place])}, {100 * now.matched[place]:.0f} % of the mass"
         )
     told = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
-    lines.append(f"edges: {told}; F1 {_ratio(now.edges)}, correlation of weights {_ratio(now.correlation)}")
+    like = f"F1 {_ratio(now.edges)}, correlation of weights {_ratio(now.correlation)}"
+    lines.append(f"edges at threshold {threshold:g}: {told}; {like}")
     lines += [_line(comparison, pair) for pair in sorted_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)
 

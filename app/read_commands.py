@@ -82,17 +82,19 @@ def tree(wanted: argparse.Namespace) -> int:
     """Write the tree under (or over) some topics."""
     from app.export.trees import write
     from app.views.class_overlay import class_number
+    from app.views.opening import threshold_of
 
     db = open_database(wanted.store)
     row = find_run(db, wanted.run)
     frame = _frame_of(db, row, wanted.minibatch)
+    threshold = threshold_of(wanted.threshold, frame)
     layer = wanted.layer or frame.n_layers
     remains = _remains(db, row.number) if wanted.pruned else ()
     try:
         roots = [frame.at_rank(layer, rank) for rank in wanted.node or [1]]
         label = class_number(frame.classes, wanted.label) if wanted.label else 0
         direction: Direction = "up" if wanted.up else "down"
-        path = write(frame, roots, wanted.threshold, direction, wanted.output, label=label, remains=remains)
+        path = write(frame, roots, threshold, direction, wanted.output, label=label, remains=remains)
     except (LookupError, ValueError, OSError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(path)
@@ -102,16 +104,18 @@ def tree(wanted: argparse.Namespace) -> int:
 def compare(wanted: argparse.Namespace) -> int:
     """Say how the topics of two runs differ."""
     from app.compare_command import Wanted, compare_runs, write_comparison
+    from app.views.opening import threshold_of
 
     db = open_database(wanted.store)
     rows = find_run(db, wanted.run_a), find_run(db, wanted.run_b)
     frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
+    threshold = threshold_of(wanted.threshold, *frames)
     try:
         if wanted.output:
-            view = Wanted(wanted.threshold, wanted.layer or 0, tuple(wanted.node or ()), wanted.label)
+            view = Wanted(threshold, wanted.layer or 0, tuple(wanted.node or ()), wanted.label)
             say(write_comparison(db, frames, view, wanted.output))
             return 0
-        text = compare_runs(db, frames, wanted.threshold, most=wanted.most, as_json=wanted.json)
+        text = compare_runs(db, frames, threshold, most=wanted.most, as_json=wanted.json)
     except (LookupError, ValueError, OSError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(text)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from engine import adam, amortised, diffusion, encoder, hybrid, schedule, simplex, streams
+from engine import adam, amortised, committee, diffusion, encoder, hybrid, schedule, simplex, streams
 from engine.adam import Moments, Rows
 from engine.classifier import Classifier, Lesson
 from engine.contract import Batch, FloatArray, Info, Rates, Sweeps
@@ -42,22 +42,11 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     config = at.config
     t = int(state.t) + 1
     state, events = hybrid.grown(at, seed, hybrid.acquainted(at, state, docs))
-    read = head.reads(docs, t) if head else docs
-    learned = learn(at, seed, state, read, head)
-    moments = Moments(state.first, state.second)
-    slower = 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
-    rate = config.learning_rate * slower
-    own = PER_LAYER * len(state.phi)
-    rates = [rate] * own + (head.rates(len(state.weights) - own, config.learning_rate, slower) if head else [])
-    updates = int(state.moved) + 1
-    weights, moments = adam.step(state.weights, moments, learned.gradient, rates, updates)
-    moved = state._replace(
-        t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
-    )
-    if head:
-        moved = moved._replace(steady=_steadied(state.steady or weights, weights, head.newest(t)))
+    moved, learned = _climb_encoder(at, seed, state, docs, head)
+    if head and state.others:
+        moved = _climb_others(at, seed, state, moved, docs, head)
     tokens = int(docs.counts.sum())
-    topic_rate = config.topic_rate * slower
+    topic_rate = config.topic_rate * _slower(state)
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
     elbo = learned.elbo if head is None or head.share(t) == 0.0 else bound(at, seed, state, docs)
     if _own_slopes(at):
@@ -69,6 +58,37 @@ def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | Non
     else:
         state, sizes = _diffuse(at, seed, moved, got, t)
     return state, Info(sizes, elbo, tokens, tokens * draws, events)
+
+
+def _slower(state: State) -> float:
+    """How much of their first step sizes gradients still have."""
+    return 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
+
+
+def _climb_encoder(at: House, seed: int, state: State, docs: Batch, head: Classifier | None) -> tuple[State, Learned]:
+    """The encoder, and the classifier on top of it, one step up their gradient."""
+    t, slower = int(state.t) + 1, _slower(state)
+    learned = learn(at, seed, state, head.reads(docs, t) if head else docs, head)
+    own = PER_LAYER * len(state.phi)
+    rates = [at.config.learning_rate * slower] * own
+    rates += head.rates(len(state.weights) - own, at.config.learning_rate, slower) if head else []
+    updates = int(state.moved) + 1
+    weights, moments = adam.step(state.weights, Moments(state.first, state.second), learned.gradient, rates, updates)
+    moved = state._replace(
+        t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
+    )
+    if head:
+        moved = moved._replace(steady=_steadied(state.steady or weights, weights, head.newest(t)))
+    return moved, learned
+
+
+def _climb_others(at: House, seed: int, state: State, moved: State, docs: Batch, head: Classifier) -> State:
+    """Further encoders one step up their own gradients, over the topics of before."""
+    _, *others = committee.members(state)
+    seeds = [committee.seed_of(seed, number) for number in range(1, 1 + len(others))]
+    pieces = [(at, own, member, docs, head._replace(seed=own)) for own, member in zip(seeds, others, strict=True)]
+    climbed = [member for member, _ in at.sampler.pool.run(_climb_encoder, pieces)]
+    return committee.gathered(moved, climbed)
 
 
 def _steadied(

@@ -26,7 +26,8 @@ _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 _MASK64 = (1 << 64) - 1
 
 # Purposes: the second word of a stream's address, so that no two uses of a step share numbers.
-INIT, LOCAL, TOPICS, SHAPES, CHAIN, BATCHES, SPLIT, INFER, REDRAW, ENCODER, LABELS, KEPT, DROPPED, TOLD = range(1, 15)
+INIT, LOCAL, TOPICS, SHAPES, CHAIN, BATCHES, SPLIT, INFER = range(1, 9)
+REDRAW, ENCODER, LABELS, KEPT, DROPPED, TOLD, MEMBERS = range(9, 16)
 
 
 class Stream(NamedTuple):

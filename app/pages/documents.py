@@ -143,7 +143,8 @@ class Documents:
             return
         if waits is True:
             self._say(COMPILING)
-        self._context.later(partial(reading.tried, reading.place, self._context, wanted), partial(self._placed, wanted))
+        start = self._context.in_turn if waits is True else self._context.later  # whoever waits holds no other thread
+        start(partial(reading.tried, reading.place, self._context, wanted), partial(self._placed, wanted))
 
     def _placed(self, wanted: reading.Wanted, placing: reading.Placing | reading.Failed) -> None:
         if wanted != self._asked:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine import amortised, hybrid, hybrid_step
+from engine import amortised, committee, encoder, hybrid, hybrid_step, streams
 from engine.classifier import Classifier, features
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Topics
 from engine.encoder import PER_LAYER
@@ -85,6 +85,13 @@ class Config(Settings):
         low=0,
         high=0.99,
     )
+    encoders: int = setting(
+        1,
+        label="Encoders",
+        help="Encoders on the same topics, each from its own start; a prediction is the mean of all. 1: as the paper.",
+        low=1,
+        high=20,
+    )
     predict_samples: int = setting(
         50, label="Samples of a prediction", help="Draws of activations and weights averaged.", low=1, high=10**4
     )
@@ -96,18 +103,18 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     return Kernel(
         batch_size=config.batch_size,
         measure="perplexity",
-        init=lambda seed: hybrid.init(at, seed, _head(at, seed).initial(seed, config.layers)),
+        init=lambda seed: _init(at, seed),
         prepare=lambda _seed, state, _docs: state,
         step=lambda seed, state, docs: hybrid_step.step(at, seed, state, docs, _head(at, seed, state)),
         infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, _settled(state), docs),
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
         advance_chain=lambda *arguments: hybrid_step.advance(at, *arguments),
-        keep=lambda state: _keep(at, _settled(state)),
+        keep=lambda state: _keep(at, state),
         restore=lambda seed, arrays: _restore(at, seed, arrays),
-        predict=lambda seed, state, docs: _predict(at, seed, _settled(state), docs),
+        predict=lambda seed, state, docs: _predict(at, seed, state, docs),
         reads=lambda state, docs, theta: features(theta, amortised.prior_of(at, state, docs).sizes),
-        work=hybrid.work(config.layers),
+        work=config.encoders * hybrid.work(config.layers),
     )
 
 
@@ -123,32 +130,62 @@ def _labels_since(at: House, state: State | None) -> int:
     return int(state.since[1]) if state is not None and state.since else at.config.label_start
 
 
+def _init(at: House, seed: int) -> State:
+    state = hybrid.init(at, seed, _head(at, seed).initial(seed, at.config.layers))
+    return committee.begun(
+        state, (_fresh(at, seed, number, at.config.layers) for number in range(1, at.config.encoders))
+    )
+
+
+def _fresh(at: House, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
+    """Weights at which a further encoder begins, with its classifier."""
+    own = committee.seed_of(seed, number)
+    rng = streams.generator(own, streams.ENCODER)
+    encoding = encoder.initial(rng, at.facts.n_words, widths, at.config.head_gain)
+    return (*encoding, *_head(at, own).initial(own, widths))
+
+
 def _settled(state: State) -> State:
     """The state that reads and predicts documents: with the mean of the weights while labels were learned."""
     return state._replace(weights=state.steady or state.weights)
 
 
 def _keep(at: House, state: State) -> dict[str, Array]:
-    """As DATM, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
+    """As DATM, with all encoders, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
     widths = tuple(phi.shape[1] for phi in state.phi)
-    own = state.weights[PER_LAYER * len(widths) :]
-    shown = _head(at, 0).class_weights(own, widths)
-    kept = hybrid.keep(state) | {"labels_since": np.array(_labels_since(at, state))}
+    settled = _settled(state)
+    shown = _head(at, 0).class_weights(settled.weights[PER_LAYER * len(widths) :], widths)
+    kept = hybrid.keep(settled) | {"labels_since": np.array(_labels_since(at, state))} | committee.keep(state)
     return kept | {f"class_weights.{layer}": table for layer, table in enumerate(shown)}
 
 
 def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
     n_layers = sum(name.startswith("phi.") for name in arrays)
     widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
-    return hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
+    state = hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
+    numbers = range(1, at.config.encoders)
+    return committee.begun(
+        state, (committee.kept(arrays, number, _fresh(at, seed, number, widths)) for number in numbers)
+    )
 
 
 def _predict(at: House, seed: int, state: State, docs: Batch) -> FloatArray:
-    """Probability of every class, averaged over draws of activations and weights (eq. 36)."""
+    """Probability of every class, averaged over encoders and draws of activations and weights (eq. 36)."""
+    encoders = list(committee.members(state))
+    each = -(-at.config.predict_samples // len(encoders))
+    told = [
+        _told(at, committee.seed_of(seed, number), _settled(member), docs, each)
+        for number, member in enumerate(encoders)
+    ]
+    return np.asarray(sum(told) / len(told))
+
+
+def _told(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+    """Probability of every class by one encoder, averaged over draws."""
     head = _head(at, seed)
     own = state.weights[PER_LAYER * len(state.phi) :]
     chances: FloatArray = np.zeros((len(docs.documents), head.n_classes))
-    for first, last, table, draws in amortised.draws(at, seed, state, docs, at.config.predict_samples):
+    for first, last, table, draws in amortised.draws(at, seed, state, docs, n_samples):
         for number, (theta, sizes) in enumerate(draws):
             chances[first:last] += head.chances(own, theta, sizes, table.documents, number)[: last - first]
-    return chances / at.config.predict_samples
+    return chances / n_samples

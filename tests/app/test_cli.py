@@ -16,6 +16,8 @@ from app import cli, commands, launcher, process
 from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.progress import Left, Progress, bar, duration
+from app.read_commands import read_frame
+from app.views.opening import USUAL, opening_threshold
 from store import corpora, events, matches, runs, snapshots
 from store.blocks import DocumentBlock
 from store.database import open_database
@@ -180,6 +182,17 @@ def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_p
         )
         assert (status, out.strip()) == (0, str(path))
         assert path.stat().st_size > 100
+
+
+def test_a_tree_has_the_threshold_at_which_the_page_opens_unless_another_is_asked_for(capsys, filled, tmp_path):
+    db = open_database(filled)
+    opens = opening_threshold(read_frame(db, runs.get(db, 1), snapshots.latest(db, 1)))
+    db.close()
+    assert opens < USUAL
+    for more, expected in ((), opens), (("--threshold", "3"), 3.0):
+        path = tmp_path / "tree.json"
+        assert call(capsys, "tree", "1", *more, "--output", str(path), "--store", filled)[0] == 0
+        assert json.loads(path.read_text(encoding="utf-8"))["graph"]["threshold"] == expected
 
 
 def test_a_tree_shows_pruned_topics_when_they_are_asked_for(capsys, filled, tmp_path):

@@ -85,6 +85,10 @@ def test_kernels_that_must_be_compiled_are_told_of(session: Session, monkeypatch
     assert COMPILING in session.answer
     session.work()
     assert session.marked() == {"rose"}
+    assert session.in_turn == 1, "visitors who wait for the same kernels keep no thread from the others"
+    monkeypatch.setattr(placing.kernels, "missing", lambda wanted: [])
+    session.give("hedge").work()
+    assert (session.marked(), session.in_turn) == ({"hedge"}, 1)
 
 
 def test_the_text_is_never_part_of_the_link(session: Session) -> None:

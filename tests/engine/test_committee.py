@@ -1,0 +1,149 @@
+"""Several encoders on the same topics: each learns as if it were alone, and predictions are their mean."""
+
+import numpy as np
+import pytest
+
+from engine import committee, models
+from engine.contract import Batch, Facts, flatten, unflatten
+
+CLASSES, WORDS, N = 3, 24, 120
+TINY = {
+    "layers": (6, 4),
+    "hidden": (5, 4),
+    "burn_in": 1,
+    "collect": 1,
+    "label_start": 2,
+    "label_ramp": 2,
+    "predict_samples": 6,
+}
+
+
+def labelled(seed=0):
+    """Documents on three subjects of eight words each, labelled by subject."""
+    rng = np.random.default_rng(seed)
+    subject = rng.integers(0, CLASSES, N)
+    counts = rng.poisson(0.1 + 1.2 * (np.arange(WORDS) // 8 == subject[:, None]))
+    present = counts > 0
+    starts = np.concatenate([[0], np.cumsum(present.sum(1))]).astype(np.int64)
+    words = np.nonzero(present)[1].astype(np.int32)
+    return Batch(words, counts[present].astype(np.int32), starts, subject.astype(np.int32), np.arange(N))
+
+
+def built(encoders, n_threads=1, **changed):
+    module = models.load("sdatm")
+    config = module.Config(**(TINY | {"encoders": encoders} | changed))
+    return module.build(config, Facts(WORDS, N, CLASSES), n_threads=n_threads)
+
+
+def trained(kernel, steps, seed=4):
+    batch, state = labelled(), kernel.init(seed)
+    for _ in range(steps):
+        state, _ = kernel.step(seed, state, batch)
+    return state
+
+
+def snapshot(kernel, state):
+    topics = kernel.topics(state)
+    return {f"phi.{i}": phi for i, phi in enumerate(topics.phi)} | {"r": topics.r} | kernel.keep(state)
+
+
+def same(one, other):
+    assert len(one) == len(other)
+    for mine, yours in zip(one, other, strict=True):
+        np.testing.assert_array_equal(mine, yours)
+
+
+def test_topics_and_the_models_own_encoder_are_the_same_with_others_beside_it():
+    alone, together = flatten(trained(built(1), 6)), flatten(trained(built(3), 6))
+    assert all(np.array_equal(array, together[name]) for name, array in alone.items())
+    assert len(together) == len(alone) + 2 * committee.PARTS * sum(name.startswith("weights.") for name in alone)
+
+
+@pytest.mark.parametrize("steps", [1, 5], ids=["before labels", "with labels"])
+def test_each_encoder_makes_the_step_that_it_would_make_alone(steps):
+    kernel, batch = built(3), labelled()
+    before = trained(kernel, steps)
+    after, _ = kernel.step(4, before, batch)
+    members = list(zip(committee.members(before), committee.members(after), strict=True))
+    assert len(members) == 3
+    for number, (was, now) in enumerate(members):
+        alone, _ = built(1).step(committee.seed_of(4, number), was, batch)
+        same(alone.weights, now.weights)
+        same(alone.first, now.first)
+        same(alone.second, now.second)
+        same(alone.steady or alone.weights, now.steady or now.weights)
+
+
+def test_encoders_differ_from_the_start():
+    weights = [member.weights[0] for member in committee.members(built(3).init(4))]
+    assert all(np.abs(one - other).max() > 0.01 for one, other in zip(weights, weights[1:] + weights[:1], strict=True))
+    assert len({committee.seed_of(4, number) for number in range(20)} | {committee.seed_of(5, 1)}) == 21
+
+
+def test_a_prediction_is_the_mean_of_all_encoders_which_share_the_draws():
+    kernel, batch = built(3), labelled(1)
+    state = trained(kernel, 8)
+    alone = built(1, predict_samples=2)
+    told = [
+        alone.predict(committee.seed_of(4, number), member, batch)
+        for number, member in enumerate(committee.members(state))
+    ]
+    assert np.abs(told[0] - told[1]).max() > 0.01
+    np.testing.assert_allclose(kernel.predict(4, state, batch), sum(told) / 3, rtol=1e-12)
+
+
+def test_several_encoders_are_less_often_sure_and_wrong():
+    """On planted classes, 40 documents of which are labelled wrongly: doubt is added where encoders disagree."""
+    batch = labelled()
+    wrong = np.arange(0, N, 3)
+    noisy = batch._replace(labels=np.where(np.isin(np.arange(N), wrong), (batch.labels + 1) % CLASSES, batch.labels))
+    kernel = built(4, label_weight=1000.0, dropout=0.0, read_share=1.0)
+    state = kernel.init(4)
+    for _ in range(60):
+        state, _ = kernel.step(4, state, noisy)
+    fresh = labelled(1)
+
+    def loss(chances):
+        return -np.log(chances[np.arange(N), fresh.labels]).mean()
+
+    alone = built(1, predict_samples=2)
+    each = [
+        loss(alone.predict(committee.seed_of(4, number), member, fresh))
+        for number, member in enumerate(committee.members(state))
+    ]
+    assert loss(kernel.predict(4, state, fresh)) < np.mean(each) - 0.01
+
+
+def test_threads_change_no_bit():
+    one, two = flatten(trained(built(4), 4)), flatten(trained(built(4, n_threads=2), 4))
+    assert all(np.array_equal(array, two[name]) for name, array in one.items())
+
+
+def test_a_run_goes_on_from_a_checkpoint_with_all_its_encoders():
+    kernel, batch = built(3), labelled()
+    state = trained(kernel, 5)
+    again = unflatten(type(state), flatten(state))
+    one, other = flatten(kernel.step(4, state, batch)[0]), flatten(kernel.step(4, again, batch)[0])
+    assert all(np.array_equal(array, other[name]) for name, array in one.items())
+
+
+def test_a_snapshot_keeps_the_steady_weights_of_all_encoders():
+    kernel, batch = built(3), labelled(1)
+    state = trained(kernel, 8)
+    restored = kernel.restore(4, snapshot(kernel, state))
+    for was, now in zip(committee.members(state), committee.members(restored), strict=True):
+        same(now.weights, was.steady)
+    np.testing.assert_allclose(kernel.predict(4, restored, batch), kernel.predict(4, state, batch), rtol=1e-12)
+
+
+def test_a_fork_begins_encoders_that_its_parent_lacks_and_leaves_those_it_does_not_want():
+    parent = built(2)
+    kept = snapshot(parent, trained(parent, 8))
+    more = list(committee.members(built(3).restore(4, kept)))
+    fresh = list(committee.members(built(3).init(4)))
+    same(more[1].weights, list(committee.members(parent.restore(4, kept)))[1].weights)
+    same(more[2].weights, fresh[2].weights)
+    assert not built(1).restore(4, kept).others
+    other = list(committee.members(built(2, hidden=(7, 4)).restore(4, kept)))
+    assert other[1].weights[0].shape == (WORDS, 6), "another classifier: all anew, half an encoder knows nothing"
+    same(other[1].weights, list(committee.members(built(2, hidden=(7, 4)).init(4)))[1].weights)
