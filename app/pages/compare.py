@@ -300,9 +300,8 @@ class Compare:
     def _draw_settings(self) -> None:
         wanted = reading.wanted(self._context)
         one, two = self._context.feed.run(wanted.run_a), self._context.feed.run(wanted.run_b)
-        if one is None or two is None:
-            self._settings.html = ""
-        else:
+        self._settings.visible = one is not None and two is not None  # an empty card is a thin line
+        if one is not None and two is not None:
             self._settings.html = compare_settings.settings_table(one, two, identical=self._view.identical == "shown")
 
     # ---------------------------------------------------------- the window

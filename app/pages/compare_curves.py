@@ -60,6 +60,7 @@ class CompareCurves:
         for place, source in enumerate(self._chart.sources):
             known = self._context.feed.known_history(self._runs[place]) if place < len(self._runs) else None
             self._bring(place, source, known)
+        self._chart.dot_singles()
 
     def _bring(self, place: int, source: Any, history: History | None) -> None:
         epoch, shown = self._shown.get(place, (0, 0))

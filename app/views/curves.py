@@ -47,6 +47,7 @@ class Chart:
     sources: list[ColumnDataSource] = field(default_factory=list)
     lines: list[Any] = field(default_factory=list)
     bands: list[Any] = field(default_factory=list)
+    dots: list[Any] = field(default_factory=list)  # of curves of runs: seen where one point makes no line
     marks: Any = None  # vertical lines at moments of the own run, with words
 
     @property
@@ -64,10 +65,15 @@ class Chart:
         if before == 0 and slots:
             self.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": self.figure}, code=_REFIT))
 
+    def dot_singles(self) -> None:
+        """Show a curve of a single point as a dot."""
+        for source, dot in zip(self.sources, self.dots, strict=True):
+            dot.visible = len(source.data["value"]) == 1
+
     def use_axis(self, name: str) -> None:
         """Show the curves over another column."""
         self.axis = name
-        for renderer in (*self.lines, *self.bands, *([self.marks] if self.marks else [])):
+        for renderer in (*self.lines, *self.bands, *self.dots, *([self.marks] if self.marks else [])):
             if renderer.glyph.x != name:
                 renderer.glyph.x = name
         self.figure.xaxis.axis_label = AXES[name]
@@ -202,6 +208,8 @@ def _add_run(chart: Chart, place: int) -> None:
     own = {"line_width": 2.6, "level": "overlay"} if place == 0 else {"line_width": 1.8}  # the own run lies on top
     chart.sources.append(source)
     chart.lines.append(chart.figure.line(chart.axis, "value", source=source, **look, **own))
+    dot = chart.figure.scatter(chart.axis, "value", source=source, color=SERIES[place], size=7, visible=False)
+    chart.dots.append(dot)
 
 
 def _add_layer(chart: Chart, _: int) -> None:

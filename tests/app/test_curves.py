@@ -57,6 +57,18 @@ def test_slots_are_added_when_needed_and_never_made_anew():
     assert {line.glyph.x for line in chart.lines} == {"seconds"}
 
 
+def test_a_curve_of_one_point_is_a_dot():
+    chart = curves.perplexity_chart("minibatches")
+    chart.grow(3)
+    for n, source in enumerate(chart.sources):
+        source.data = {column: [1.0] * n for column in source.data}
+    chart.dot_singles()
+    chart.use_axis("seconds")
+    assert [dot.visible for dot in chart.dots] == [False, True, False]
+    assert [dot.data_source for dot in chart.dots] == chart.sources
+    assert {dot.glyph.x for dot in chart.dots} == {"seconds"}
+
+
 def test_the_own_run_lies_above_the_others():
     chart = curves.perplexity_chart("minibatches")
     chart.grow(2)

@@ -146,6 +146,7 @@ def test_a_lonely_run_gets_a_sentence_and_so_does_one_without_a_snapshot(monkeyp
     session.view.partner = 0
     assert "There is only one run yet" in session.page._head.html
     assert session.page._table.html == ""
+    assert not session.page._settings.visible
     assert "cm-empty" in session.page.page.css_classes
 
 
