@@ -4,9 +4,10 @@ Everything here is a pure function of counts (mini-batches, documents, sweeps, s
 clock, so a run that was killed and resumed writes the same points and snapshots as one that was not.
 
 Costs are counted in *token draws*: one topic drawn for one token.  Watching a run is kept to a fixed
-share of the draws of training: the live curve 6 %, snapshots 6 %, checkpoints 2 % (or a second each, if that is
-more), documents placed for the topics' examples 1 %.  Which documents are evaluated, and how long, depends on the
-corpus alone: so the figures of its runs compare.  The last evaluation takes two or three seconds.
+share of the draws of training: the live curve 6 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
+second each, if that is more), documents placed for the topics' examples 1 %.  Which documents are evaluated, and
+how long, depends on the corpus alone: so the figures of its runs compare.  The last evaluation takes two or three
+seconds.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from engine.contract import Sweeps
 
-CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE = 0.06, 0.01, 0.06, 0.02
+CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.06, 0.01, 0.06, 0.02, 0.04
 CURVE_SWEEPS = Sweeps(60, 60, 2)
 PAPER_SWEEPS = Sweeps(200, 400, 2)  # point perplexity as in Figure 1 of DLDA
 PLACE_SWEEPS = Sweeps(20, 20, 1)
@@ -24,6 +25,7 @@ MOVE_DRAWS = 0.4  # so has the step of one weight of a topic
 LEAST_DRAWS = 20_000_000  # a second: a short run is watched too, though it takes more than its share
 CURVE_TOKENS, FINAL_TOKENS = 6_000, 400_000  # of the documents behind a point of the curve, and the last evaluation
 LEAST_SCORED = 16
+MOST_PREDICTED = 500  # labelled test documents behind a point of the label error
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
 
 
@@ -90,6 +92,10 @@ class Effort(NamedTuple):
         Topics of all layers together.
     others : float
         What a mini-batch costs beside its draws, in draws: the steps of the topics, and an encoder's work.
+    labelled : int
+        Test documents whose label the model predicts and somebody knows.
+    asking : float
+        What it costs to predict one of them, in draws.
     """
 
     documents: int
@@ -99,6 +105,8 @@ class Effort(NamedTuple):
     checkpoint_numbers: int
     widths: int
     others: float = 0.0
+    labelled: int = 0
+    asking: float = 0.0
 
     @property
     def draws(self) -> float:
@@ -125,12 +133,16 @@ class Plan:
         Mini-batches that write step sizes, active topics, speed and the averaged perplexity so far.
     evaluations : frozenset of int
         Mini-batches with a point of the live curve; empty without test documents.
+    predictions : frozenset of int
+        Mini-batches that write a point of the label error; empty where no label is learned, or none can be checked.
     snapshots, checkpoints : frozenset of int
         Mini-batches that write one.
     curve_documents, final_documents : int
         Test documents behind a point of the curve, and behind the last evaluation.
     curve_sweeps, final_sweeps : Sweeps
         How long their local chains run.
+    predicted_documents : int
+        Labelled test documents behind a point of the label error.
     placed_documents : int
         Training documents kept placed in the hierarchy, from which topics take their examples.
     placed_each : int
@@ -142,19 +154,22 @@ class Plan:
     minibatches: int
     reports: frozenset[int]
     evaluations: frozenset[int]
+    predictions: frozenset[int]
     snapshots: frozenset[int]
     checkpoints: frozenset[int]
     curve_documents: int
     curve_sweeps: Sweeps
     final_documents: int
     final_sweeps: Sweeps
+    predicted_documents: int
     placed_documents: int
     placed_each: int
     averaging: Averaging | None
 
     def due(self, minibatch: int) -> bool:
         """Whether anything but a step happens after this mini-batch."""
-        return any(minibatch in times for times in (self.reports, self.evaluations, self.snapshots, self.checkpoints))
+        written = (self.reports, self.evaluations, self.predictions, self.snapshots, self.checkpoints)
+        return any(minibatch in times for times in written)
 
 
 def make(order: Order, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
@@ -165,6 +180,8 @@ def make(order: Order, effort: Effort, *, train_documents: int, test_documents: 
     final_documents = test_documents if order.paper_point else _scored(FINAL_TOKENS, effort, test_documents)
     point = curve_documents * effort.tokens_per_document * (CURVE_SWEEPS.burn_in + CURVE_SWEEPS.collect)
     evaluations = _fit(last, max(draws * CURVE_SHARE, LEAST_DRAWS), point, most=70)
+    predicted = min(MOST_PREDICTED, effort.labelled)
+    predictions = _fit(last, max(draws * LABEL_SHARE, LEAST_DRAWS), predicted * effort.asking, most=70)
     snapshots = _fit(last, max(draws * SNAPSHOT_SHARE, LEAST_DRAWS), SNAPSHOT_DRAWS * effort.snapshot_numbers)
     saving = max(draws * CHECKPOINT_SHARE, LEAST_DRAWS)
     checkpoints = _even(last, saving, CHECKPOINT_DRAWS * effort.checkpoint_numbers)
@@ -173,12 +190,14 @@ def make(order: Order, effort: Effort, *, train_documents: int, test_documents: 
         minibatches=last,
         reports=ladder(last, 400),
         evaluations=evaluations if test_documents else frozenset(),
+        predictions=predictions if predicted else frozenset(),
         snapshots=snapshots,
         checkpoints=checkpoints,
         curve_documents=curve_documents,
         curve_sweeps=CURVE_SWEEPS,
         final_documents=final_documents,
         final_sweeps=PAPER_SWEEPS if order.paper_point else CURVE_SWEEPS,
+        predicted_documents=predicted,
         placed_documents=placed,
         placed_each=each,
         averaging=averaging(last, order.burn_in, order.samples) if order.averaged and test_documents else None,

@@ -12,7 +12,7 @@ import numpy as np
 
 from app.measure import from_snapshot
 from app.plan import MOVE_DRAWS, PLACE_SWEEPS, Effort, Plan
-from engine import evaluate, streams
+from engine import classify, evaluate, streams
 from engine.contract import Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
 from engine.corpus import TEST, TRAIN, Corpus, minibatch
 
@@ -69,6 +69,7 @@ class Training:
         self._filed = filed
         self.train = corpus.documents(TRAIN)
         self.test = _shuffled(corpus, TEST)
+        self.labelled_test = self.test[corpus.labels[self.test] >= 0]
         self._whole: Batch | None = None
         self._examples = _shuffled(corpus, TRAIN)
         self._curve: tuple[Batch, Batch] | None = None
@@ -108,6 +109,8 @@ class Training:
         """Compile what placing and evaluating documents needs."""
         state, batch = self._first_documents()
         self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
+        if self.kernel.predict is not None:
+            self.kernel.predict(self.seed, state, batch)
         if len(self.test):
             observed, scored = self.corpus.held_out(self.test[:2])
             evaluate.point(self.kernel, self.seed, state, observed, scored, Sweeps(1, 1))
@@ -170,6 +173,14 @@ class Training:
             self._curve = self.corpus.held_out(self.test[: plan.curve_documents])
         observed, scored = self._curve
         return evaluate.point(self.kernel, self.seed, position.state, observed, scored, plan.curve_sweeps)
+
+    def label_error(self, position: Position, plan: Plan) -> float:
+        """Percent of the fixed labelled test documents that get a wrong label; nan where none is predicted."""
+        if self.kernel.predict is None or not plan.predicted_documents:
+            return math.nan
+        batch = self.corpus.batch(self.labelled_test[: plan.predicted_documents])
+        chances = self.kernel.predict(self.seed, position.state, batch)
+        return 100.0 * classify.scores(chances, batch.labels).error
 
     def final_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
         """Score of all documents of the last evaluation; ``between`` is called after each block of them."""
@@ -252,7 +263,9 @@ def effort(training: Training, state: Any, sweeps: float, tokens_per_document: f
     shown += sum(array.size for array in training.kernel.keep(state).values())
     kept = sum(array.size for array in flatten(state).values())
     others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
-    return Effort(training.batch_documents, sweeps, tokens_per_document, shown, kept, widths, others)
+    labelled = len(training.labelled_test) if training.kernel.predict is not None else 0
+    sizes = (training.batch_documents, sweeps, tokens_per_document, shown, kept, widths)
+    return Effort(*sizes, others, labelled, training.kernel.asking)
 
 
 def best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:

@@ -141,6 +141,9 @@ class Session:
             position = self._snapshot(training, plan, position, info)
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
+        if t in plan.predictions:
+            error, documents = training.label_error(position, plan), t * training.batch_documents
+            self.claim.add([Point(t, documents, self.claim.seconds, "label_error", 0, error)])
         return position
 
     def _report(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> None:

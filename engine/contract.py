@@ -185,6 +185,8 @@ class Kernel(NamedTuple):
         is no classifier.
     work : float
         What a document of a mini-batch costs beside its draws of topics, in such draws (about 50 ns).
+    asking : float
+        What it costs to predict one document, in such draws; 0 where nothing is predicted.
     """
 
     batch_size: int
@@ -201,6 +203,7 @@ class Kernel(NamedTuple):
     predict: Callable[..., FloatArray] | None = None
     reads: Callable[..., list[FloatArray]] | None = None
     work: float = 0.0
+    asking: float = 0.0
 
 
 def flatten(state: tuple[Any, ...]) -> dict[str, Array]:

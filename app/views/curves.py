@@ -90,6 +90,7 @@ class Rare(NamedTuple):
 
 RARE = {
     "averaged_perplexity": Rare("Averaged perplexity", "averaged perplexity", "averaged", 3),
+    "label_error": Rare("Label error", "wrong labels, %", "wrong", 1),
     "elbo": Rare("Evidence lower bound", "nats per document", "bound", 4),
 }
 

@@ -115,6 +115,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         predict=lambda seed, state, docs: _predict(at, seed, state, docs),
         reads=lambda state, docs, theta: features(theta, amortised.prior_of(at, state, docs).sizes),
         work=config.encoders * hybrid.work(config.layers),
+        asking=config.predict_samples * (250.0 + 2.5 * sum(config.layers)),
     )
 
 

@@ -1,11 +1,15 @@
 """Parts of training that need no process: examples of topics, blocks, views."""
 
-import numpy as np
+from dataclasses import replace
 
-from app.training import EXAMPLES, Training, best_documents
+import numpy as np
+import pytest
+
+from app.plan import Order, make
+from app.training import EXAMPLES, Training, best_documents, effort
 from engine.contract import Facts
-from engine.corpus import TRAIN
-from engine.models import dlda
+from engine.corpus import TEST, TRAIN
+from engine.models import dlda, sdatm
 from tests.speed.synthetic import small_corpus
 
 
@@ -41,3 +45,37 @@ def test_the_first_epoch_follows_the_file_for_benchmarks_only():
     assert np.array_equal(filed, corpus.documents(TRAIN))
     assert not np.array_equal(shuffled, filed)
     assert np.array_equal(np.sort(shuffled), filed)
+
+
+def test_the_label_error_is_of_labelled_test_documents_only_the_same_ones_for_all_runs():
+    corpus = small_corpus(100)
+    labels = np.where(np.arange(100) % 3, np.arange(100) % 2, -1).astype(np.int32)
+    corpus = replace(corpus, labels=labels, label_names=("even", "odd"))
+    config = sdatm.Config(layers=(4, 3), batch_size=20, hidden=(3, 3), burn_in=1, collect=1, predict_samples=3)
+    kernel = sdatm.build(config, Facts(corpus.n_words, 80, 2))
+    asked = []
+    told = kernel._replace(predict=lambda *arguments: asked.append(arguments[2]) or kernel.predict(*arguments))
+    first, second = (Training(corpus, told, sdatm.State, seed) for seed in (1, 2))
+    state = first.first_state()
+    about = effort(first, state, 4.0, 20.0)
+    test = [int(j) for j in corpus.documents(TEST) if labels[j] >= 0]
+    assert (about.labelled, about.asking) == (len(test), 3 * (250 + 2.5 * 7))
+    made = make(Order(minibatches=4), about, train_documents=80, test_documents=20)
+    assert made.predicted_documents == len(test)
+    position = first.start(state, made)
+    right = (kernel.predict(1, state, corpus.batch(np.array(test))).argmax(axis=1) == labels[test]).mean()
+    assert first.label_error(position, made) == pytest.approx(100 * (1 - right))
+    second.label_error(position, made)
+    assert sorted(asked[0].documents.tolist()) == test
+    np.testing.assert_array_equal(asked[0].documents, asked[1].documents)
+
+
+def test_a_model_that_learns_no_labels_has_no_label_error():
+    corpus = small_corpus(100)
+    corpus = replace(corpus, labels=np.zeros(100, np.int32), label_names=("one", "two"))
+    kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80, 2))
+    training = Training(corpus, kernel, dlda.State, 1)
+    state = training.first_state()
+    made = make(Order(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    assert not made.predictions
+    assert np.isnan(training.label_error(training.start(state, made), made))

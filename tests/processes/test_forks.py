@@ -11,7 +11,7 @@ from app import claim, launcher, worker
 from app.actions import Actions, NewRun
 from app.forks import inherited, origin
 from app.orders import OrderError, fork, place
-from store import corpora, runs, snapshots
+from store import corpora, points, runs, snapshots
 from store.database import open_database
 from store.errors import NotFound
 
@@ -129,6 +129,9 @@ def test_a_datm_run_goes_on_as_sdatm_with_its_topics_and_encoder_and_is_resumed_
     worker.train(db, broken)
     assert kills == 2
     assert written(db, broken) == written(db, whole)
+    wrong = points.series(db, whole, "label_error", most=50)
+    assert wrong.minibatch[[0, -1]].tolist() == [1, 6]
+    assert ((wrong.value >= 0) & (wrong.value <= 100)).all()
     child = runs.get(db, whole)
     assert (child.model, child.parent, child.layers) == ("sdatm", parent.number, (6, 3))
     numbers = snapshots.every(db, parent.number)[-1].number, snapshots.every(db, whole)[1].number
