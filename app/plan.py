@@ -25,7 +25,7 @@ MOVE_DRAWS = 0.4  # so has the step of one weight of a topic
 LEAST_DRAWS = 20_000_000  # a second: a short run is watched too, though it takes more than its share
 CURVE_TOKENS, FINAL_TOKENS = 6_000, 400_000  # of the documents behind a point of the curve, and the last evaluation
 LEAST_SCORED = 16
-MOST_PREDICTED = 500  # labelled test documents behind a point of the label error
+MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled test documents behind a point of the label error, draws of each
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
 
 
@@ -95,7 +95,7 @@ class Effort(NamedTuple):
     labelled : int
         Test documents whose label the model predicts and somebody knows.
     asking : float
-        What it costs to predict one of them, in draws.
+        What one draw of the prediction of one of them costs, in draws of topics.
     """
 
     documents: int
@@ -181,7 +181,9 @@ def make(order: Order, effort: Effort, *, train_documents: int, test_documents: 
     point = curve_documents * effort.tokens_per_document * (CURVE_SWEEPS.burn_in + CURVE_SWEEPS.collect)
     evaluations = _fit(last, max(draws * CURVE_SHARE, LEAST_DRAWS), point, most=70)
     predicted = min(MOST_PREDICTED, effort.labelled)
-    predictions = _fit(last, max(draws * LABEL_SHARE, LEAST_DRAWS), predicted * effort.asking, most=70)
+    predictions = _fit(
+        last, max(draws * LABEL_SHARE, LEAST_DRAWS), predicted * PREDICTION_DRAWS * effort.asking, most=70
+    )
     snapshots = _fit(last, max(draws * SNAPSHOT_SHARE, LEAST_DRAWS), SNAPSHOT_DRAWS * effort.snapshot_numbers)
     saving = max(draws * CHECKPOINT_SHARE, LEAST_DRAWS)
     checkpoints = _even(last, saving, CHECKPOINT_DRAWS * effort.checkpoint_numbers)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.measure import from_snapshot
-from app.plan import MOVE_DRAWS, PLACE_SWEEPS, Effort, Plan
+from app.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan
 from engine import classify, evaluate, streams
 from engine.contract import Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
 from engine.corpus import TEST, TRAIN, Corpus, minibatch
@@ -179,7 +179,7 @@ class Training:
         if self.kernel.predict is None or not plan.predicted_documents:
             return math.nan
         batch = self.corpus.batch(self.labelled_test[: plan.predicted_documents])
-        chances = self.kernel.predict(self.seed, position.state, batch)
+        chances = self.kernel.predict(self.seed, position.state, batch, PREDICTION_DRAWS)
         return 100.0 * classify.scores(chances, batch.labels).error
 
     def final_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:

@@ -178,15 +178,16 @@ class Kernel(NamedTuple):
         The state that goes on from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and what ``keep``
         named (the snapshot of another model may lack some of it, which then starts as ``init`` does).
         Snapshots are single precision, so it is close to the state of then, not equal to it.
-    predict : (seed, state, Batch) -> (documents, C) float64, or None
-        Probability of every class for every document; ``None`` where the model knows no labels.
+    predict : (seed, state, Batch, draws=None) -> (documents, C) float64, or None
+        Probability of every class for every document, averaged over so many draws (None = the model's own number);
+        ``None`` where the model knows no labels.
     reads : (state, Batch, theta) -> list of (documents, K_l) float64, or None
         What the classifier reads of the activations ``theta`` of these documents, a layer each; ``None`` where there
         is no classifier.
     work : float
         What a document of a mini-batch costs beside its draws of topics, in such draws (about 50 ns).
     asking : float
-        What it costs to predict one document, in such draws; 0 where nothing is predicted.
+        What one draw of one document's prediction costs, in such draws; 0 where nothing is predicted.
     """
 
     batch_size: int

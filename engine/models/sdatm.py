@@ -112,10 +112,10 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         advance_chain=lambda *arguments: hybrid_step.advance(at, *arguments),
         keep=lambda state: _keep(at, state),
         restore=lambda seed, arrays: _restore(at, seed, arrays),
-        predict=lambda seed, state, docs: _predict(at, seed, state, docs),
+        predict=lambda seed, state, docs, draws=None: _predict(at, seed, state, docs, draws or config.predict_samples),
         reads=lambda state, docs, theta: features(theta, amortised.prior_of(at, state, docs).sizes),
         work=config.encoders * hybrid.work(config.layers),
-        asking=config.predict_samples * (250.0 + 2.5 * sum(config.layers)),
+        asking=350.0 + 1.3 * sum(config.layers),
     )
 
 
@@ -170,10 +170,10 @@ def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
     )
 
 
-def _predict(at: House, seed: int, state: State, docs: Batch) -> FloatArray:
+def _predict(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
     """Probability of every class, averaged over encoders and draws of activations and weights (eq. 36)."""
     encoders = list(committee.members(state))
-    each = -(-at.config.predict_samples // len(encoders))
+    each = -(-n_samples // len(encoders))
     told = [
         _told(at, committee.seed_of(seed, number), _settled(member), docs, each)
         for number, member in enumerate(encoders)

@@ -38,7 +38,7 @@ def cost(made, effort):
     documents += placed * sweeps(plan.PLACE_SWEEPS)
     written = len(made.snapshots) * plan.SNAPSHOT_DRAWS * effort.snapshot_numbers
     written += len(made.checkpoints) * plan.CHECKPOINT_DRAWS * effort.checkpoint_numbers
-    predicted = len(made.predictions) * made.predicted_documents * effort.asking
+    predicted = len(made.predictions) * made.predicted_documents * plan.PREDICTION_DRAWS * effort.asking
     return documents * effort.tokens_per_document + written + predicted
 
 
@@ -71,7 +71,7 @@ def test_watching_costs_less_than_20_percent_of_training_and_a_few_seconds(
     minibatches, documents, sweeps, tokens, test
 ):
     effort = TABLE_1._replace(documents=documents, sweeps=float(sweeps), tokens_per_document=tokens)
-    effort = effort._replace(labelled=test, asking=40_000.0)  # 128-64-32 and 50 samples
+    effort = effort._replace(labelled=test, asking=640.0)  # 128-64-32
     made = make(minibatches, effort, test=test)
     fixed = 4 * plan.LEAST_DRAWS + plan.FINAL_TOKENS * (plan.CURVE_SWEEPS.burn_in + plan.CURVE_SWEEPS.collect)
     assert cost(made, effort) < 0.20 * effort.draws * minibatches + fixed
@@ -169,3 +169,10 @@ def test_a_very_short_run_has_a_curve_of_ten_points_where_that_is_cheap():
     assert len(made.evaluations) >= 10
     costly = plan.Effort(40, 20.0, 40_000.0, 2000, 4000, 14)
     assert len(make(60, costly, train=240, test=60).evaluations) < 10
+
+
+def test_the_label_error_is_a_curve_also_where_sweeps_are_few():
+    reviews = Effort(200, 30.0, 94.0, 1_500_000, 4_000_000, 224, others=920_000.0, labelled=1_968, asking=640.0)
+    made = make(1500, reviews, train=2_032, test=1_968)
+    assert made.predicted_documents == 500
+    assert len(made.predictions) > 25

@@ -59,11 +59,11 @@ def test_the_label_error_is_of_labelled_test_documents_only_the_same_ones_for_al
     state = first.first_state()
     about = effort(first, state, 4.0, 20.0)
     test = [int(j) for j in corpus.documents(TEST) if labels[j] >= 0]
-    assert (about.labelled, about.asking) == (len(test), 3 * (250 + 2.5 * 7))
+    assert (about.labelled, about.asking) == (len(test), 350 + 1.3 * 7)
     made = make(Order(minibatches=4), about, train_documents=80, test_documents=20)
     assert made.predicted_documents == len(test)
     position = first.start(state, made)
-    right = (kernel.predict(1, state, corpus.batch(np.array(test))).argmax(axis=1) == labels[test]).mean()
+    right = (kernel.predict(1, state, corpus.batch(np.array(test)), 5).argmax(axis=1) == labels[test]).mean()
     assert first.label_error(position, made) == pytest.approx(100 * (1 - right))
     second.label_error(position, made)
     assert sorted(asked[0].documents.tolist()) == test

@@ -90,6 +90,11 @@ def test_a_prediction_is_the_mean_of_all_encoders_which_share_the_draws():
     ]
     assert np.abs(told[0] - told[1]).max() > 0.01
     np.testing.assert_allclose(kernel.predict(4, state, batch), sum(told) / 3, rtol=1e-12)
+    fewer = [
+        alone.predict(committee.seed_of(4, number), member, batch, 1)
+        for number, member in enumerate(committee.members(state))
+    ]
+    np.testing.assert_allclose(kernel.predict(4, state, batch, 3), sum(fewer) / 3, rtol=1e-12)
 
 
 def test_several_encoders_are_less_often_sure_and_wrong():
