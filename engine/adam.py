@@ -33,18 +33,26 @@ class Rows(NamedTuple):
 
 
 def step(
-    weights: tuple[FloatArray, ...], moments: Moments, gradients: list[FloatArray | Rows], rates: list[float], t: int
+    weights: tuple[FloatArray, ...],
+    moments: Moments,
+    gradients: list[FloatArray | Rows],
+    rates: list[float],
+    t: int,
+    fading: list[float] | None = None,
 ) -> tuple[tuple[FloatArray, ...], Moments]:
     """Weights and moments after step ``t`` = 1, 2, ...; rows that a :class:`Rows` does not name stay as they are.
 
-    ``rates`` are the step sizes, one for each array.
+    ``rates`` are the step sizes, one for each array, and ``fading`` the share of each that is lost beside the step,
+    also of rows that stay (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019).
     """
+    fading = fading or [0.0] * len(weights)
     scale = np.sqrt(1.0 - SECOND**t) / (1.0 - FIRST**t)
     small = SMALL * np.sqrt(1.0 - SECOND**t)
     new, first, second = [], [], []
-    for weight, m, v, gradient, rate in zip(weights, *moments, gradients, rates, strict=True):
+    for weight, m, v, gradient, rate, lost in zip(weights, *moments, gradients, rates, fading, strict=True):
         size = rate * scale
-        w, m, v = weight.copy(), m.copy(), v.copy()  # noqa: PLW2901
+        w = np.multiply(weight, 1.0 - lost, order="C") if lost else weight.copy()
+        m, v = m.copy(), v.copy()  # noqa: PLW2901
         if isinstance(gradient, Rows):
             _move_rows(w, m, v, gradient.rows, gradient.values, size, small)
         else:

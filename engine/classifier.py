@@ -62,6 +62,8 @@ class Classifier(NamedTuple):
         Whether the last layer of sDATM-N sees the features too: the network then adds to sDATM-L.
     dropout : float
         Share of the encoder's units that a document does without while labels are learned, others each time.
+    decay : float
+        Share of the encoder's weights, times its step size, that fades at each step while labels are learned.
     """
 
     n_classes: int
@@ -75,6 +77,7 @@ class Classifier(NamedTuple):
     seed: int = 0
     shortcut: bool = False
     dropout: float = 0.0
+    decay: float = 0.0
 
     def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
         """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
@@ -122,6 +125,11 @@ class Classifier(NamedTuple):
         Features are logarithms, mostly near 0: the last layer has far to go, so it goes ``FASTER`` than the encoder.
         """
         return [self.rate * slower] * (n_weights - LAST) + [FASTER * last * slower] * LAST
+
+    def fading(self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, t: int) -> list[float]:
+        """Share of each array that fades at step ``t``: of the encoder's, the first ``n_encoder``, without biases."""
+        lost = min(1.0, self.decay * rate) * float(self.share(t) > 0.0)
+        return [lost * (place < n_encoder and weight.ndim > 1) for place, weight in enumerate(weights)]
 
     def learn(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, docs: Batch, t: int

@@ -70,10 +70,13 @@ def _climb_encoder(at: House, seed: int, state: State, docs: Batch, head: Classi
     t, slower = int(state.t) + 1, _slower(state)
     learned = learn(at, seed, state, head.reads(docs, t) if head else docs, head)
     own = PER_LAYER * len(state.phi)
-    rates = [at.config.learning_rate * slower] * own
+    rate, updates = at.config.learning_rate * slower, int(state.moved) + 1
+    rates = [rate] * own
     rates += head.rates(len(state.weights) - own, at.config.learning_rate, slower) if head else []
-    updates = int(state.moved) + 1
-    weights, moments = adam.step(state.weights, Moments(state.first, state.second), learned.gradient, rates, updates)
+    fading = head.fading(state.weights, own, rate, t) if head else None
+    weights, moments = adam.step(
+        state.weights, Moments(state.first, state.second), learned.gradient, rates, updates, fading
+    )
     moved = state._replace(
         t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
     )

@@ -85,6 +85,13 @@ class Config(Settings):
         low=0,
         high=0.99,
     )
+    decay: float = setting(
+        0.0,
+        label="Decay of the encoder",
+        help="Share of its weights, times its step size, that fades at each step with labels; 4 suits few documents.",
+        low=0,
+        high=1000,
+    )
     encoders: int = setting(
         1,
         label="Encoders",
@@ -122,8 +129,10 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 def _head(at: House, seed: int, state: State | None = None) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
     labels = (config.label_weight, _labels_since(at, state), config.label_ramp, config.label_rate)
-    own = (config.read_share, seed, config.shortcut, config.dropout)
-    return Classifier(max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, *own)
+    learning = (config.shortcut, config.dropout, config.decay)
+    return Classifier(
+        max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, config.read_share, seed, *learning
+    )
 
 
 def _labels_since(at: House, state: State | None) -> int:

@@ -378,3 +378,18 @@ def test_while_labels_count_a_share_of_the_tokens_is_read_another_one_at_every_s
     assert one.counts.shape != other.counts.shape or (one.counts != other.counts).any()
     again = kind.reads(whole, 20)
     np.testing.assert_array_equal(one.counts, again.counts)
+
+
+def test_weights_of_the_encoder_fade_in_a_step_with_labels_and_only_then():
+    batch, _ = labelled()
+    own = {"label_start": 2, "label_ramp": 1, "predict_samples": 2, "learning_rate": 0.01}
+    n = 6 * len(WIDTHS)
+    fades, stays = (trained("sdatm", 2, batch, **own, decay=decay)[0] for decay in (5.0, 0.0))
+    state = fades.init(4)
+    for step in range(4):
+        one, other = fades.step(4, state, batch)[0], stays.step(4, state, batch)[0]
+        lost = 5.0 * 0.01 / np.sqrt(1.0 + (step + 1) / hybrid_step.DECAY) * (step >= 2)
+        for place, (faded, kept, before) in enumerate(zip(one.weights, other.weights, state.weights, strict=True)):
+            share = lost if place < n and before.ndim > 1 else 0.0
+            np.testing.assert_allclose(faded, kept - share * before, rtol=1e-9, atol=1e-12)
+        state = one

@@ -159,6 +159,16 @@ def test_adam_is_the_plain_one_on_arrays_of_any_shape_and_order():
             np.testing.assert_allclose(got, plain, rtol=1e-10)
 
 
+def test_weights_fade_beside_their_step_in_any_order_and_in_rows_that_stay():
+    rng = np.random.default_rng(3)
+    start = (rng.normal(size=(4, 3)), np.asfortranarray(rng.normal(size=(3, 2))), rng.normal(size=(6, 3)))
+    gradients = [rng.normal(size=(4, 3)), rng.normal(size=(3, 2)), adam.Rows(np.array([1]), np.ones((1, 3)))]
+    plain, _ = adam.step(start, adam.start(start), gradients, [0.01] * 3, 1)
+    faded, _ = adam.step(start, adam.start(start), gradients, [0.01] * 3, 1, [0.1, 0.2, 0.3])
+    for one, other, before, lost in zip(faded, plain, start, (0.1, 0.2, 0.3), strict=True):
+        np.testing.assert_allclose(one, other - lost * before, rtol=1e-12)
+
+
 def test_adam_climbs_and_a_row_it_is_not_told_of_stays():
     table = np.random.default_rng(2).normal(size=(6, 3))
     kept = table.copy()
