@@ -10,7 +10,7 @@ from panel.viewable import Viewable
 from app.board import Board
 from app.feed import Tick
 from app.pages.cards import TopicPreview
-from app.pages.watch_curves import WatchCurves
+from app.pages.watch_curves import TALL, WatchCurves
 from app.session import Context
 from app.theme import PAGE
 from app.views import kpis
@@ -32,7 +32,7 @@ class Watch:
         self._about = Board()
         self._preview = TopicPreview(context)
         self._curves: WatchCurves | None = None
-        self._place = pn.Column(sizing_mode="stretch_width", margin=0, min_height=420)
+        self._place = pn.Column(sizing_mode="stretch_width", margin=0, min_height=420, styles=TALL)
         self.page = pn.Column(
             self._strip,
             self._preview.board,
@@ -40,6 +40,7 @@ class Watch:
             self._about,
             css_classes=["tp-page"],
             stylesheets=[PAGE],
+            styles=TALL,
             sizing_mode="stretch_width",
             margin=0,
         )

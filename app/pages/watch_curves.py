@@ -17,6 +17,7 @@ from store.events import Event
 from store.runs import RunRow
 
 AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
+TALL = {"height": "auto", "max-height": "none"}  # Bokeh's layouts are at most as tall as the window
 WIDE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
 
 
@@ -52,13 +53,12 @@ class WatchCurves:
             _Card(self._step_head, self._steps),
             _Card(_title("Tokens per second"), self._rate),
         )
-        self.page = pn.FlexBox(
+        self.page = pn.Row(
             *(card.page for card in self._cards),
-            gap="18px",
-            align_items="stretch",
+            styles=TALL | {"flex-wrap": "wrap", "gap": "18px", "align-items": "stretch"},
             sizing_mode="stretch_width",
             margin=0,
-        )
+        )  # no FlexBox: figures that are added to one later stay without the page's theme
         self.choose()
 
     def choose(self) -> None:

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from app.paths import asset
 from store import corpora, runs
 from store.database import open_database
+from store.points import Point
 
 CODE = {name: json.dumps(asset(f"js/{name}.js").read_text(encoding="utf-8")) for name in ("log_ticks", "log_labels")}
 LENGTH = """() => Math.max(0, ...[...(Bokeh.documents[0]?.all_models ?? [])]
@@ -53,6 +54,27 @@ def test_a_chart_says_what_it_waits_for_until_there_is_a_curve(start_server, pla
     expect(charts).to_have_count(3, timeout=30_000)
     assert all(chart.bounding_box()["width"] > 300 for chart in charts.all())
     db.close()
+
+
+def test_charts_of_rarer_measures_look_like_the_others_and_stand_above_what_happened(
+    start_server, planted, writer, page
+):
+    db, row = writer
+    page.goto(f"{start_server(planted).url}?page=watch&run={row.number}")
+    charts = page.locator(".bk-Figure:visible")
+    expect(charts).to_have_count(3, timeout=30_000)
+    for minibatch in (110, 120):
+        found = [Point(minibatch, minibatch, 1.0, name, 0, -minibatch) for name in ("label_error", "elbo")]
+        runs.beat(db, row.number, row.attempt, minibatch=minibatch, seconds=1.0, points=found)
+    expect(charts).to_have_count(5, timeout=30_000)
+    page.wait_for_function(
+        """() => new Set([...Bokeh.documents[0].all_models].filter(model => model.type === "LinearAxis")
+            .map(axis => [axis.major_label_text_font, axis.axis_label_text_font_style].join())).size === 1""",
+        timeout=10_000,
+    )
+    cards = [chart.bounding_box() for chart in charts.all()]
+    below = page.get_by_role("heading", name="What happened").bounding_box()["y"]
+    assert max(card["y"] + card["height"] for card in cards) < below
 
 
 @pytest.mark.parametrize(("low", "high"), [(3.4e-4, 3.9e-4), (1e-5, 8e-4), (2e-4, 1.4e-3), (1e-7, 0.2), (1e-12, 1.0)])
