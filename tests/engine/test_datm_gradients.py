@@ -209,9 +209,9 @@ def logarithms(monkeypatch, case):
     handed = []
     step = hybrid_step.adam.step
 
-    def record(weights, moments, gradients, rate, t):
+    def record(weights, moments, gradients, rates, t, fading=None):
         handed.append((weights, gradients))
-        return step(weights, moments, gradients, rate, t)
+        return step(weights, moments, gradients, rates, t, fading)
 
     monkeypatch.setattr(hybrid_step.adam, "step", record)
     hybrid_step.step(case.at, 7, case.state, case.docs)
