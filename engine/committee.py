@@ -8,8 +8,6 @@ model's own, which draws the activations that move topics and tells a document's
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from engine import adam, streams
 from engine.contract import Array, FloatArray
 from engine.hybrid import State
@@ -57,10 +55,3 @@ def keep(state: State) -> dict[str, Array]:
         for number, member in enumerate(others, 1)
         for i, weight in enumerate(member.steady)
     }
-
-
-def kept(arrays: dict[str, Array], number: int, fresh: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """Weights of encoder ``number`` of a snapshot, or ``fresh`` where it lacks them or they have another shape."""
-    found = [np.asarray(arrays.get(f"encoder.{number}.{i}", 0.0), dtype=np.float64) for i in range(len(fresh))]
-    same = [mine.shape for mine in found] == [weight.shape for weight in fresh]
-    return tuple(found) if same else fresh

@@ -277,7 +277,7 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
     layers = tuple(layer.shape[1] for layer in phi)
     rng = streams.generator(seed, streams.ENCODER)
     fresh = encoder.initial(rng, at.facts.n_words, layers, at.config.head_gain)
-    head = _restored(arrays, extra, len(fresh))
+    head = restored(arrays, "weights", extra, len(fresh))
     ours = "scale.0" in arrays
     t = int(arrays["t"]) if ours else 0
     zeros, unmet = tuple(np.zeros(width) for width in layers), _unmet(at)
@@ -293,7 +293,7 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
         top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
         spread=np.asarray(arrays["spread"], dtype=np.float64) if len(unmet) and "spread" in arrays else unmet,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
-        weights=(*_restored(arrays, fresh, 0), *head),
+        weights=(*restored(arrays, "weights", fresh), *head),
         moved=np.array(0, dtype=np.int64),
         first=(),
         second=(),
@@ -304,10 +304,12 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
     return _with_moments(at, state)
 
 
-def _restored(arrays: dict[str, Array], weights: tuple[FloatArray, ...], first: int) -> tuple[FloatArray, ...]:
-    """Weights of a snapshot from number ``first`` on, or those given where one of them has another shape there."""
-    names = [f"weights.{first + i}" for i in range(len(weights))]
-    found = tuple(np.asarray(arrays.get(name, 0.0), dtype=np.float64) for name in names)
+def restored(
+    arrays: dict[str, Array], name: str, weights: tuple[FloatArray, ...], first: int = 0
+) -> tuple[FloatArray, ...]:
+    """Arrays ``name.first``, ``name.first+1`` ... of a snapshot; those given where one of them has another shape."""
+    names = [f"{name}.{first + i}" for i in range(len(weights))]
+    found = tuple(np.asarray(arrays.get(each, 0.0), dtype=np.float64) for each in names)
     return found if [mine.shape for mine in found] == [weight.shape for weight in weights] else weights
 
 

@@ -173,10 +173,11 @@ def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
     n_layers = sum(name.startswith("phi.") for name in arrays)
     widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
     state = hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
-    numbers = range(1, at.config.encoders)
-    return committee.begun(
-        state, (committee.kept(arrays, number, _fresh(at, seed, number, widths)) for number in numbers)
+    others = (
+        hybrid.restored(arrays, f"encoder.{number}", _fresh(at, seed, number, widths))
+        for number in range(1, at.config.encoders)
     )
+    return committee.begun(state, others)
 
 
 def _predict(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
