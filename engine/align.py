@@ -18,7 +18,8 @@ narrow model all topics are alike, so the median is tiny, and half of all topics
 have a partner which nobody could tell from them.
 
 Pairs that are ``known`` to have been one topic once, those of a run and of its fork, cost `TIE` less when a
-layer is solved: among topics that are nearly the same, each keeps its own.
+layer is solved: among topics that are nearly the same, each keeps its own.  A pair that costs more than two
+topics left alone is none, whatever it has been.
 """
 
 from collections.abc import Collection, Sequence
@@ -248,7 +249,8 @@ def _pairs(cost: Costs, decided: list[Fixed], known: list[Fixed], threshold: flo
     rows = np.array([i for i in range(height) if i not in barred[0]], dtype=np.intp)
     columns = np.array([j for j in range(width) if j not in barred[1]], dtype=np.intp)
     price = cost.copy()
-    price[[each.first for each in known], [each.second for each in known]] -= TIE
+    once = tuple(np.array([(each.first, each.second) for each in known], dtype=np.intp).reshape(-1, 2).T)
+    price[once] -= TIE * (cost[once] < threshold)
     saved = np.minimum(price[np.ix_(rows, columns)] - threshold, 0.0)
     some, others = linear_sum_assignment(saved)
     worth = saved[some, others] < 0

@@ -217,6 +217,18 @@ def test_topics_of_a_fork_keep_their_numbers_where_others_are_as_near() -> None:
         assert not match.fixed
 
 
+def test_what_has_nothing_in_common_any_more_is_no_pair_though_it_once_was_one_topic() -> None:
+    """The cost of a known pair lies between the limit and the limit + TIE: alone, as it would be unknown."""
+    phi = np.eye(9)
+    moved = phi.copy()
+    moved[:, 0] = 0.0
+    moved[0, 0], moved[1, 0] = 0.3, 0.7  # Hellinger distance sqrt(1 - sqrt(0.3)) = 0.673 of the first
+    one, other = (Topics((table,), np.ones(9)) for table in (phi, moved))
+    known = [Fixed(1, column, column) for column in range(9)]
+    assert align(one, other, known=known, threshold=0.65).partners(1) == {column: column for column in range(1, 9)}
+    assert align(one, other, known=known, threshold=0.7).partners(1)[0] == 0
+
+
 def test_to_be_known_is_no_reason_against_the_words() -> None:
     original = hierarchy()
     copy, orders = permuted(original)
