@@ -67,7 +67,7 @@ def place(
     """
     about = corpora.find(db, corpus)
     try:
-        config = _configured(about, model, texts, fork)
+        config = _configured(db, about, model, texts, fork)
         steps = minibatches if minibatches is not None else _usual(config)
         _check_length(config, steps, fork)
         order = Order(
@@ -135,12 +135,12 @@ def fork(
     )
 
 
-def _configured(about: CorpusRow, model: str, texts: Mapping[str, str], fork: Origin | None) -> Any:
+def _configured(db: Database, about: CorpusRow, model: str, texts: Mapping[str, str], fork: Origin | None) -> Any:
     """The settings of a run on a corpus, those of its parent among them."""
     if fork is not None:
         texts = inherited(fork, model, texts) | dict(texts)
     config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
-    _check_corpus(about, model)
+    _check_corpus(db, about, model)
     if fork is not None and (wrong := wrong_layers(fork, config)):
         raise OrderError(wrong)
     return config
@@ -161,18 +161,27 @@ def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
         raise OrderError(f"corpus {about.name!r} has no test documents, which the averaged protocol needs")
 
 
-def _check_corpus(about: CorpusRow, model: str) -> None:
+def _check_corpus(db: Database, about: CorpusRow, model: str) -> None:
     """Refuse a corpus that the model cannot read."""
     module = models.load(model)
-    if getattr(module, "NEEDS_LABELS", False) and len(about.label_names) < 2:
-        has = f"only {about.label_names[0]!r}" if about.label_names else "none"
-        raise OrderError(
-            f"model {model} learns from labels of at least two classes, and corpus {about.name!r} has {has}; "
-            "import it with labels"
-        )
+    if getattr(module, "NEEDS_LABELS", False):
+        _check_labels(db, about, model)
     links = {setting.name for setting in settings.describe(module.Config)}
     if about.kind == "real" and "link" not in links:
         raise OrderError(f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it")
+
+
+def _check_labels(db: Database, about: CorpusRow, model: str) -> None:
+    """Refuse a corpus whose training documents are of less than two classes; those of test documents teach nothing."""
+    numbers = corpora.taught(db, about.number)
+    names = [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
+    if len(names) < 2:
+        has = f"only {names[0]!r}" if names else "none"
+        where = " among its training documents" if len(about.label_names) > len(names) else ""
+        raise OrderError(
+            f"model {model} learns from labels of at least two classes, and corpus {about.name!r} has {has}{where}; "
+            + ("import it with another split" if where else "import it with labels")
+        )
 
 
 def _learnt(config: Any) -> int:

@@ -16,6 +16,7 @@ from store.database import Database, now
 from store.errors import Conflict, NotFound
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
+TRAINING = 0  # in ``part``; 1 is test
 __all__ = [
     "CorpusArrays",
     "CorpusRow",
@@ -31,6 +32,7 @@ __all__ = [
     "get",
     "load",
     "search",
+    "taught",
     "vocabulary",
     "writer",
 ]
@@ -136,6 +138,18 @@ def load(db: Database, number: int) -> CorpusArrays:
             for prefix in filled if row.has_scored else ("",):
                 filled[prefix] += _fill(result, block, prefix, first, filled[prefix])
     return result
+
+
+def taught(db: Database, number: int) -> Array:
+    """How many training documents have each label, (labels,) int64."""
+    with db.read() as connection:
+        row = corpus_rows.get(connection, number)
+        found = np.zeros(len(row.label_names), dtype=np.int64)
+        for _, blob in _counts(connection, number):
+            marks = unpack(blob, only=("part", "labels"))
+            known = marks["labels"][(marks["part"] == TRAINING) & (marks["labels"] >= 0)]
+            found += np.bincount(known, minlength=len(found))
+    return found
 
 
 def counts(db: Database, number: int, numbers: Sequence[int]) -> DocumentCounts:

@@ -42,15 +42,15 @@ def no_workers(monkeypatch):
     monkeypatch.setattr(launcher, "start", lambda url, run: None)
 
 
-def _block(label):
-    """Four documents of this class, the last for the test."""
+def _block(labels):
+    """Four documents with these labels, or all with this one, the last for the test."""
     return DocumentBlock(
         first=0,
         starts=np.array([0, 2, 4, 6, 8]),
         words=np.array([0, 1, 2, 3, 4, 5, 0, 2], dtype=np.int32),
         values=np.ones(8, dtype=np.int32),
         part=np.array([0, 0, 0, 1], dtype=np.int8),
-        labels=np.full(4, label, dtype=np.int32),
+        labels=np.full(4, labels, dtype=np.int32),
         scored_starts=None,
         scored_words=None,
         scored_values=None,
@@ -541,11 +541,21 @@ def test_a_fork_of_no_steps_is_refused_and_not_made_as_long_as_its_parent(filled
     assert "minibatches must be a whole number of at least 1; got 0" in err
 
 
-@pytest.mark.parametrize(("labels", "has"), [((), "none"), (("sweet",), "only 'sweet'")])
-def test_a_model_that_learns_from_labels_wants_two_classes(labels, has, filled, no_workers, capsys):
+@pytest.mark.parametrize(
+    ("names", "labels", "has"),
+    [
+        ((), [-1, -1, -1, -1], "none; import it with labels"),
+        (("sweet",), [0, 0, 0, 0], "only 'sweet'; import it with labels"),
+        (("sweet", "salty"), [0, 0, -1, 1], "only 'sweet' among its training documents; import it with another split"),
+        (("sweet", "salty"), [-1, -1, -1, 1], "none among its training documents; import it with another split"),
+    ],
+)
+def test_a_model_that_learns_from_labels_wants_two_classes_to_learn_from(
+    names, labels, has, filled, no_workers, capsys
+):
     db = open_database(filled)
-    with corpora.writer(db, "labelled", WORDS, label_names=labels) as writer:
-        writer.add(_block(0 if labels else -1))
+    with corpora.writer(db, "labelled", WORDS, label_names=names) as writer:
+        writer.add(_block(labels))
     db.close()
     status, _, err = call(capsys, "train", "labelled", "--model", "sdatm", "--layers", "3", "--store", filled)
     assert status == 2

@@ -219,6 +219,14 @@ def test_the_counts_of_some_documents_are_those_of_the_whole_corpus(db, kind):
     assert [array.dtype for array in some] == [whole.starts.dtype, whole.words.dtype, whole.values.dtype, np.int32]
 
 
+def test_labels_of_training_documents_are_counted(db):
+    row = write_corpus(db, blocks=3)
+    whole = corpora.load(db, row.number)
+    chosen = whole.labels[whole.part == 0]
+    assert corpora.taught(db, row.number).tolist() == [np.sum(chosen == label) for label in (0, 1)]
+    assert np.sum(whole.labels[whole.part == 1] >= 0) > 0, "labels of test documents are not among them"
+
+
 def test_counts_of_no_document_are_empty_and_of_a_missing_one_not_found(db):
     row = write_corpus(db)
     assert corpora.counts(db, row.number, []).starts.tolist() == [0]
