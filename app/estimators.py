@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from engine import models, paths, topics
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel
 from engine.corpus import Counts, minibatch, own_number, take
-from engine.settings import SettingError
+from engine.settings import SettingError, describe
 
 LARGEST_SEED = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1
@@ -147,14 +147,16 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _config(self) -> Any:
         """The settings of the model, checked."""
         given: dict[str, Any] = dict(self.settings or {})
-        layers = self.layers if isinstance(self.layers, tuple | list) else (self.layers,)
-        given |= {"layers": tuple(int(width) for width in layers), "batch_size": self.batch_size}
+        given |= {"layers": self.layers, "batch_size": self.batch_size}
         if self.inference is not None:
             given["inference"] = self.inference
-        try:
-            return models.load(self._model).Config(**self._adjusted(given))
-        except TypeError as error:
-            raise SettingError(f"{type(self).__name__} has no such setting: {error}") from None
+        model = models.load(self._model).Config
+        known = {about.name: about.kind in ("widths", "numbers") for about in describe(model)}
+        if unknown := sorted(given.keys() - known.keys()):
+            raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {', '.join(known)}")
+        values = {name: _plain(value) for name, value in given.items()}
+        lone = {name: (value,) for name, value in values.items() if known[name] and not isinstance(value, tuple)}
+        return model(**self._adjusted(values | lone))
 
     def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
         return given
@@ -357,6 +359,13 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
     def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
         """Let labels come in before a short training is over."""
         return {"label_start": min(500, self.n_iter // 4), "label_ramp": min(200, self.n_iter // 8)} | given
+
+
+def _plain(value: Any) -> Any:
+    """A value of a grid of parameters without NumPy's types: numbers as Python's, lists and arrays as tuples."""
+    if isinstance(value, list | tuple | np.ndarray):
+        return tuple(_plain(each) for each in value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _threads(n_jobs: int | None) -> int:

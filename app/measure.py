@@ -46,13 +46,13 @@ def refuse_nonsense(topics: Topics, minibatch: int) -> None:
     Raises
     ------
     ArithmeticError
-        With the layer and the mini-batch.
+        With what it is and the mini-batch.
     """
-    for layer, phi in enumerate(topics.phi, start=1):
-        if not np.isfinite(phi).all():
+    named = {f"the topics of layer {layer}": phi for layer, phi in enumerate(topics.phi, start=1)}
+    for name, values in (named | {"the popularities of the top layer (r)": topics.r}).items():
+        if not np.isfinite(values).all():
             raise ArithmeticError(
-                f"the topics of layer {layer} are no longer finite numbers after mini-batch {minibatch}; "
-                "try a smaller step size"
+                f"{name} are no longer finite numbers after mini-batch {minibatch}; try a smaller step size"
             )
 
 

@@ -6,6 +6,7 @@ It checks itself on birth (:func:`check` in ``__post_init__``), draws its own ro
 """
 
 import dataclasses
+import math
 import types
 import typing
 from typing import Any, NamedTuple
@@ -112,7 +113,9 @@ def _check_number(about: Setting, value: Any) -> None:
     whole = about.kind in ("integer", "widths")
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         raise SettingError(f"{about.name} must be {'a whole number' if whole else 'a number'}; got {value!r}")
-    if not value == value or (about.low is not None and value < about.low):  # noqa: PLR0124 - nan
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SettingError(f"{about.name} must be a finite number; got {value!r}")
+    if about.low is not None and value < about.low:
         raise SettingError(f"{about.name} must be at least {about.low:,.10g}; got {value!r}")
     if about.high is not None and value > about.high:
         raise SettingError(f"{about.name} must be at most {about.high:,.10g}; got {value!r}")

@@ -104,7 +104,9 @@ def test_values_that_are_no_counts_are_refused_in_one_sentence():
     [
         ({"layers": (3, 0)}, "layers must be at least 1"),
         ({"inference": "magic"}, "inference must be one of"),
-        ({"settings": {"colour": 1}}, "DLDA has no such setting.*colour"),
+        ({"settings": {"colour": 1}}, "DLDA has no setting 'colour'; it has .*eta"),
+        ({"layers": (3.7, 2)}, r"layers must be a whole number; got 3\.7"),
+        ({"settings": {"gamma0": np.inf}}, "gamma0 must be a finite number; got inf"),
         ({"n_iter": 0}, "n_iter must be a whole number of at least 1; got 0"),
         ({"real_values": "guess"}, "real_values must be"),
     ],
@@ -112,6 +114,19 @@ def test_values_that_are_no_counts_are_refused_in_one_sentence():
 def test_parameters_that_cannot_be_are_refused_when_fitting(parameters, sentence):
     with pytest.raises((SettingError, ValueError), match=sentence):
         DLDA(**parameters).fit(planted(10)[0])
+
+
+def test_values_of_usual_grids_of_parameters_are_taken():
+    """NumPy's numbers, arrays for lists, and one number for all layers."""
+    counts = planted(20)[0]
+    grid = {
+        "layers": np.array([3, 2]),
+        "batch_size": np.int64(5),
+        "n_iter": np.int64(2),
+        "settings": {"eta": np.float64(0.1)},
+    }
+    plain = DLDA(layers=(3, 2), batch_size=5, n_iter=2, settings={"eta": (0.1,)}, random_state=0).fit(counts)
+    np.testing.assert_array_equal(DLDA(**grid, random_state=0).fit(counts).components_, plain.components_)
 
 
 def test_labels_are_learnt_and_missing_ones_are_allowed():

@@ -256,17 +256,23 @@ def test_a_worker_takes_no_run_that_somebody_has_ended(file, state):
         worker.train(file, row.number)
 
 
-def test_topics_that_are_no_longer_numbers_fail_the_run(file, monkeypatch):
+@pytest.mark.parametrize(
+    ("part", "named"), [("phi", "the topics of layer 1"), ("r", "the popularities of the top layer")]
+)
+def test_topics_that_are_no_longer_numbers_fail_the_run(part, named, file, monkeypatch):
     run = order(file).number
     real = training.Training.step
 
     def poison(self, position):
         position, info = real(self, position)
-        phi = tuple(layer * np.nan for layer in position.state.phi)
-        return position._replace(state=position.state._replace(phi=phi)), info
+        poisoned = {
+            "phi": tuple(layer * np.nan for layer in position.state.phi),
+            "r": position.state.r * np.inf,
+        }
+        return position._replace(state=position.state._replace(**{part: poisoned[part]})), info
 
     monkeypatch.setattr(training.Training, "step", poison)
-    with pytest.raises(ArithmeticError, match="layer 1"):
+    with pytest.raises(ArithmeticError, match=named):
         worker.train(file, run)
     assert "no longer finite" in runs.get(file, run).message
 
