@@ -120,7 +120,7 @@ def _draws_of(
     at: House, seed: int, state: State, table: Batch, prior: Prior, heads: Heads, n_samples: int
 ) -> Iterator[tuple[list[FloatArray], FloatArray]]:
     for number in range(n_samples):
-        noise = noise_of(at, state, Address(seed, streams.LABELS, number), table)
+        noise = noise_of(at, state, Address(seed, streams.ASKED, number), table)
         yield encoder.forward(at.config.shape, heads, prior, noise).theta, prior.sizes
 
 

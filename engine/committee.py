@@ -33,13 +33,14 @@ def members(state: State) -> Iterator[State]:
     for first in range(0, len(state.others), PARTS * n):
         parts = [state.others[at : at + n] for at in range(first, first + PARTS * n, n)]
         weights, moments, squares, steady = parts
+        steady = steady if state.steady else ()  # averaged from the same step on as the first encoder's
         yield state._replace(weights=weights, first=moments, second=squares, steady=steady, others=())
 
 
 def gathered(state: State, others: Iterable[State]) -> State:
     """The state whose further encoders are those of ``others``.
 
-    Without a running mean (before labels count) the weights stand in its place, so that all have the same parts.
+    All have the same parts: before labels count the weights fill the place of a running mean, which nobody reads.
     """
     rows: tuple[FloatArray, ...] = ()
     for member in others:
@@ -53,5 +54,5 @@ def keep(state: State) -> dict[str, Array]:
     return {
         f"encoder.{number}.{i}": weight
         for number, member in enumerate(others, 1)
-        for i, weight in enumerate(member.steady)
+        for i, weight in enumerate(member.steady or member.weights)
     }

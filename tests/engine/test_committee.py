@@ -5,6 +5,7 @@ import pytest
 
 from engine import committee, models
 from engine.contract import Batch, Facts, flatten, unflatten
+from engine.encoder import PER_LAYER
 
 CLASSES, WORDS, N = 3, 24, 120
 TINY = {
@@ -146,9 +147,30 @@ def test_a_fork_begins_encoders_that_its_parent_lacks_and_leaves_those_it_does_n
     kept = snapshot(parent, trained(parent, 8))
     more = list(committee.members(built(3).restore(4, kept)))
     fresh = list(committee.members(built(3).init(4)))
-    same(more[1].weights, list(committee.members(parent.restore(4, kept)))[1].weights)
-    same(more[2].weights, fresh[2].weights)
+    theirs = list(committee.members(parent.restore(4, kept)))
+    encoding = PER_LAYER * 2
+    same(more[1].weights, theirs[1].weights)
+    same(more[2].weights[:encoding], theirs[0].weights[:encoding])
+    same(more[2].weights[encoding:], fresh[2].weights[encoding:])
     assert not built(1).restore(4, kept).others
-    other = list(committee.members(built(2, hidden=(7, 4)).restore(4, kept)))
-    assert other[1].weights[0].shape == (WORDS, 6), "another classifier: all anew, half an encoder knows nothing"
-    same(other[1].weights, list(committee.members(built(2, hidden=(7, 4)).init(4)))[1].weights)
+
+
+def test_in_a_fork_to_another_classifier_each_encoder_goes_on_with_a_new_one():
+    parent = built(2)
+    kept = snapshot(parent, trained(parent, 8))
+    theirs = list(committee.members(parent.restore(4, kept)))
+    changed = built(2, hidden=(7, 4))
+    found, fresh = (list(committee.members(state)) for state in (changed.restore(4, kept), changed.init(4)))
+    encoding = PER_LAYER * 2
+    for number in range(2):
+        same(found[number].weights[:encoding], theirs[number].weights[:encoding])
+        same(found[number].weights[encoding:], fresh[number].weights[encoding:])
+
+
+def test_in_a_fork_of_topics_alone_encoders_begin_apart():
+    parent = built(1)
+    bare = {
+        name: table for name, table in snapshot(parent, trained(parent, 2)).items() if not name.startswith("weights")
+    }
+    found = list(committee.members(built(2).restore(4, bare)))
+    assert np.abs(found[1].weights[0] - found[0].weights[0]).max() > 0.01
