@@ -1,9 +1,12 @@
 """Files on their way from a browser to a corpus: each form has a folder of its own, which nobody else can guess."""
 
+import errno
+import re
 import secrets
 import shutil
 import tempfile
 from collections.abc import Awaitable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import BinaryIO, NamedTuple
@@ -12,7 +15,11 @@ from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
 SEVERAL = "documents"  # what several files are called together
+_HALVES = "halves"  # beside it: what is still on its way, and nobody is handed
 _MOST = 1 << 40  # bytes of one file; the disk is full before
+_CLOSED = "This form is closed; open it again"
+_NAMED = 60  # characters of a name in a sentence
+_NOT_PLAIN = re.compile(r"[^ -~]|<")
 
 
 class Sent(NamedTuple):
@@ -20,6 +27,13 @@ class Sent(NamedTuple):
 
     path: Path
     folder: Path
+
+
+class Coming(NamedTuple):
+    """A file on its way: where its bytes go meanwhile, and where it belongs once all of them are there."""
+
+    half: Path
+    whole: Path
 
 
 class Uploads:
@@ -36,8 +50,14 @@ class Uploads:
             self._folders[token] = None
         return token
 
-    def place(self, token: str, name: str) -> Path | None:
-        """Where a file belongs, its folders made; None for a token not known and for a name that leads elsewhere."""
+    def place(self, token: str, name: str) -> Coming | None:
+        """Where a file goes; None for a token not known and for a name that leads elsewhere.
+
+        Raises
+        ------
+        OSError
+            When no file can have that name here.
+        """
         inside = PurePosixPath(name.replace("\\", "/"))
         if inside.is_absolute() or not inside.parts or any(part == ".." or ":" in part for part in inside.parts):
             return None
@@ -45,16 +65,35 @@ class Uploads:
             if token not in self._folders:
                 return None
             folder = self._folders[token] = self._folders[token] or Path(tempfile.mkdtemp(prefix="topiary-"))
-        path = folder.joinpath(SEVERAL, *inside.parts)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
+            whole = folder.joinpath(SEVERAL, *inside.parts)
+            with suppress(FileNotFoundError):
+                whole.lstat()  # says now, not after all its bytes, that a name is too long or that a folder is a file
+            halves = folder / _HALVES
+            halves.mkdir(exist_ok=True)
+        return Coming(halves / secrets.token_hex(8), whole)
+
+    def keep(self, token: str, coming: Coming) -> bool:
+        """Give a file that is all there its name; False where its form was closed meanwhile.
+
+        Raises
+        ------
+        OSError
+            When it cannot have that name.
+        """
+        with self._lock:
+            if self._folders.get(token) is None:
+                return False
+            coming.whole.parent.mkdir(parents=True, exist_ok=True)
+            coming.half.replace(coming.whole)
+        return True
 
     def hand_over(self, token: str) -> Sent | None:
-        """Give up what was sent; None where that is nothing.  Whoever takes it removes the folder."""
+        """Give up what was sent; None where no file has come whole.  Whoever takes it removes the folder."""
         with self._lock:
-            folder = self._folders.pop(token, None)
-        if folder is None:
-            return None
+            folder = self._folders.get(token)
+            if folder is None or not any(path.is_file() for path in (folder / SEVERAL).rglob("*")):
+                return None
+            del self._folders[token]
         every = folder / SEVERAL
         inside = list(every.iterdir())
         return Sent(inside[0] if len(inside) == 1 else every, folder)
@@ -85,7 +124,9 @@ class Receiver(RequestHandler):
     """
 
     _uploads: Uploads
+    _coming: Coming | None = None
     _stream: BinaryIO | None = None
+    _failure: OSError | None = None
 
     def initialize(self, uploads: Uploads) -> None:
         """Remember where files go."""
@@ -98,29 +139,65 @@ class Receiver(RequestHandler):
         free, size = shutil.disk_usage(tempfile.gettempdir()).free, int(self.request.headers.get("Content-Length", 0))
         if size > free:
             raise HTTPError(507, reason=f"There are {free >> 20} MB of room for temporary files, fewer than needed")
-        path = self._uploads.place(self.path_args[0], self.get_query_argument("name"))
-        if path is None:
-            raise HTTPError(404, reason="This form is closed; open it again")
+        try:
+            self._coming = self._uploads.place(self.path_args[0], self.get_query_argument("name"))
+            if self._coming is None:
+                raise HTTPError(404, reason=_CLOSED)
+            self._stream = self._coming.half.open("wb")
+        except OSError as error:
+            raise self._refusal(error) from None
         self.request.connection.set_max_body_size(_MOST)  # type: ignore[union-attr]
-        self._stream = path.open("wb")
         return None
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
-        """Write what came."""
-        if self._stream is not None:
-            self._stream.write(chunk)
+        """Write what came; what goes wrong is told when all of it has come, for a browser listens only then."""
+        if self._stream is not None and self._failure is None:
+            try:
+                self._stream.write(chunk)
+            except OSError as error:
+                self._failure = error
         return None
 
-    def put(self, _: str) -> None:
-        """Say that all of it is there."""
-        self._close()
+    def put(self, token: str) -> None:
+        """Give the file its name, and say that all of it is there."""
+        try:
+            self._close()
+            if self._failure is not None:
+                raise self._failure
+            if self._coming is not None and not self._uploads.keep(token, self._coming):
+                raise HTTPError(404, reason=_CLOSED)
+        except OSError as error:
+            raise self._refusal(error) from None
+        finally:
+            self._drop()
         self.set_status(204)
 
     def on_connection_close(self) -> None:
-        """Close the file of a browser that left."""
-        self._close()
+        """Remove the half of a file that came before the browser left."""
+        with suppress(OSError):  # the last bytes may find no room, and are not wanted
+            self._close()
+        self._drop()
 
     def _close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def _drop(self) -> None:
+        """Remove what has no name yet."""
+        if self._coming is not None:
+            with suppress(OSError):  # its folder is removed in the end
+                self._coming.half.unlink(missing_ok=True)
+
+    def _refusal(self, error: OSError) -> HTTPError:
+        """The sentence that the page shows; it travels in the first line of the answer, which takes plain letters."""
+        name = _NOT_PLAIN.sub("?", self.get_query_argument("name"))
+        name = name if len(name) <= _NAMED else f"{name[:_NAMED]}..."
+        if error.errno == errno.ENOSPC:
+            return HTTPError(
+                507, reason=f"{name}: there is no room left for temporary files; make room and choose it again"
+            )
+        cause = error.strerror or "the system refuses it"
+        return HTTPError(
+            400, reason=f"{name} cannot be kept ({_NOT_PLAIN.sub('?', cause)}); rename it and choose it again"
+        )

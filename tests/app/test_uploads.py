@@ -1,8 +1,13 @@
 """Files that browsers send: where they land, what is refused, and that nothing is left behind."""
 
 import asyncio
+import errno
+import logging
 import shutil
+import socket
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from threading import Event, Thread
 
@@ -46,13 +51,39 @@ def address(uploads):
     thread.join()
 
 
-def send(url, body, method="PUT"):
-    """The status that came back."""
+def answer_to(url, body, method="PUT"):
+    """The status that came back, and the sentence that a page shows."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, body, method=method), timeout=10) as answer:
-            return answer.status
+            return answer.status, answer.reason
     except urllib.error.HTTPError as error:
-        return error.code
+        return error.code, error.reason
+
+
+def send(url, body, method="PUT"):
+    """The status that came back."""
+    return answer_to(url, body, method)[0]
+
+
+def begin_to_send(url, body, promised):
+    """A connection on which so many bytes were promised, and fewer sent."""
+    parts = urllib.parse.urlsplit(url)
+    line = socket.create_connection((parts.hostname, parts.port), timeout=10)
+    head = f"PUT {parts.path}?{parts.query} HTTP/1.1\r\nHost: here\r\nContent-Length: {promised}\r\n\r\n"
+    line.sendall(head.encode() + body)
+    return line
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def soon(holds):
+    """Whether something comes true within ten seconds."""
+    until = time.monotonic() + 10
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.01)
+    return holds()
 
 
 def test_a_file_lands_under_its_name_in_the_folder_of_its_form(uploads, address):
@@ -92,7 +123,9 @@ def test_several_files_are_one_folder_and_one_is_itself(uploads):
     one, several = uploads.begin(), uploads.begin()
     for token, names in ((one, ["a.csv"]), (several, ["docword.x.txt", "vocab.x.txt"])):
         for name in names:
-            uploads.place(token, name).write_text("x")
+            coming = uploads.place(token, name)
+            coming.half.write_text("x")
+            assert uploads.keep(token, coming)
     alone, together = uploads.hand_over(one), uploads.hand_over(several)
     assert alone.path.name == "a.csv"
     assert together.path.name == "documents"
@@ -114,3 +147,60 @@ def test_a_form_that_is_given_up_leaves_nothing(uploads, address, tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
     uploads.forget(token)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_half_of_a_file_is_never_handed_over_and_goes_when_the_connection_breaks(uploads, address, tmp_path):
+    token = uploads.begin()
+    line = begin_to_send(f"{address}/{token}?name=big.csv", b"text,label\nball goal", 100_000)
+    assert soon(lambda: len(files_in(tmp_path)) == 1)
+    assert uploads.hand_over(token) is None
+    line.close()
+    assert soon(lambda: files_in(tmp_path) == [])
+    assert send(f"{address}/{token}?name=other.csv", b"x") == 204  # the form goes on
+    sent = uploads.hand_over(token)
+    assert sent.path.name == "other.csv"
+    assert files_in(sent.folder) == ["other.csv"]
+    shutil.rmtree(sent.folder)
+
+
+def test_a_file_that_is_all_there_only_after_the_others_were_handed_over_is_refused(uploads, address):
+    token = uploads.begin()
+    assert send(f"{address}/{token}?name=a.txt", b"x") == 204
+    coming = uploads.place(token, "b.txt")
+    coming.half.write_text("x")
+    sent = uploads.hand_over(token)
+    assert not uploads.keep(token, coming)
+    assert [path.name for path in sent.path.parent.iterdir()] == ["a.txt"]
+    shutil.rmtree(sent.folder)
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "a.csv/inside.csv", "folder", "\N{GREEK SMALL LETTER PI}" * 200])
+def test_a_name_that_no_file_can_have_is_refused_in_a_sentence(uploads, address, name, caplog):
+    token = uploads.begin()
+    for there in ("a.csv", "folder/b.csv"):
+        assert send(f"{address}/{token}?name={there}", b"x") == 204
+    with caplog.at_level(logging.ERROR):
+        status, said = answer_to(f"{address}/{token}?name={urllib.parse.quote(name)}", b"x")
+    assert status == 400
+    assert said.endswith("; rename it and choose it again")
+    assert caplog.records == []
+    sent = uploads.hand_over(token)
+    assert files_in(sent.folder) == ["a.csv", "b.csv"]
+    shutil.rmtree(sent.folder)
+
+
+def test_a_disk_that_fills_up_is_told_when_the_file_has_come(uploads, address, tmp_path, monkeypatch, caplog):
+    class Full:
+        def write(self, chunk):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("pathlib.Path.open", lambda *_: Full())
+    token = uploads.begin()
+    with caplog.at_level(logging.ERROR):
+        status, said = answer_to(f"{address}/{token}?name=a.txt", b"x")
+    assert (status, said.partition(":")[0]) == (507, "a.txt")
+    assert caplog.records == []
+    assert uploads.hand_over(token) is None
