@@ -125,11 +125,8 @@ def _names(path: Path) -> list[PurePosixPath]:
     if path.is_dir():
         names = [PurePosixPath(file.relative_to(path).as_posix()) for file in path.rglob("*") if file.is_file()]
     else:
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = [PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()]
-        except (OSError, zipfile.BadZipFile) as error:
-            raise IngestError(path, f"is not a sound zip file ({error}); copy or download it again") from None
+        with _archive(path) as archive:
+            names = list(_members(archive))
     return sorted(name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts))
 
 
@@ -153,13 +150,31 @@ def _contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosi
         yield name, raw
 
 
+def _archive(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except UnicodeDecodeError:
+        cause = "is a zip file with a name in it that says it is UTF-8 and is not; pack the files again"
+        raise IngestError(path, cause) from None
+    except (OSError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise IngestError(path, f"is not a sound zip file ({error}); copy or download it again") from None
+
+
+def _members(archive: zipfile.ZipFile) -> dict[PurePosixPath, zipfile.ZipInfo]:
+    """Every file by its path, which the archive may write otherwise: ``./a.txt``, ``b//c.txt``."""
+    return {PurePosixPath(info.filename): info for info in archive.infolist() if not info.is_dir()}
+
+
 def _zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
-    with zipfile.ZipFile(path) as archive:
+    with _archive(path) as archive:
+        members = _members(archive)
         for name in names:
-            if archive.getinfo(str(name)).file_size > _LARGEST:
+            if name not in members:
+                raise IngestError(path, "changed while it was being read; import it again")
+            if members[name].file_size > _LARGEST:
                 raise IngestError(f"{path}/{name}", f"is larger than {_LARGEST >> 20} MB; is it one document?")
             try:  # of a compression that it does not know, or a password, zipfile raises a RuntimeError
-                raw = archive.read(str(name))
-            except (RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+                raw = archive.read(members[name])
+            except (RuntimeError, OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
                 raise IngestError(f"{path}/{name}", f"cannot be unpacked ({error})") from None
             yield name, raw

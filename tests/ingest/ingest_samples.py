@@ -3,6 +3,7 @@
 import gzip
 import zipfile
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -178,6 +179,19 @@ def _cut(make: Callable[[Path], Path], keep: int = -12) -> Callable[[Path], Path
 
 
 _WORDS = "a\nb\nc\n"
+def _misnamed(*, directory: bool) -> Callable[[Path], Path]:
+    """A zip file with a name that says it is UTF-8 and is not: in its directory, or only before the file itself."""
+
+    def make(folder: Path) -> Path:
+        with zipfile.ZipFile(packed := BytesIO(), "w") as archive:
+            archive.writestr("é.txt", "pear")
+        raw = packed.getvalue()
+        place = raw.rindex("é".encode()) if directory else raw.index("é".encode())
+        return write(folder / "a.zip", raw[:place] + b"\xff\xfe" + raw[place + 2 :])
+
+    return make
+
+
 _SIZES = "%%MatrixMarket matrix coordinate integer general\n"
 
 BROKEN = [
@@ -186,6 +200,8 @@ BROKEN = [
     Broken("text", lambda folder: write(folder / "blank" / "0.txt", "").parent, None, "no words"),
     Broken("csv", _file("a.csv", "id,text\n1,pear\n2,apple,3\n"), 3, "3 columns"),
     Broken("csv", _file("a.csv", 'id,text\n1,pear\n2,"apple\n3,fig\n'), 3, "cannot be read"),
+    Broken("text", _misnamed(directory=True), None, "says it is UTF-8"),
+    Broken("text", _misnamed(directory=False), None, "cannot be unpacked"),
     Broken("csv", _file("a.csv", b"id,text\n1,pear\n2,app\xe9le\n"), 3, "is not UTF-8"),
     Broken("csv", _file("a.csv", "text,split\n" + "pear,train\n" * 250 + "fig,trial\n"), 252, "'trial'"),
     Broken("csv", _file("a.csv", ""), None, "empty"),

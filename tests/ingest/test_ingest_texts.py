@@ -1,5 +1,6 @@
 """Texts: columns found by name or look, cleaning, vocabulary, split."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,17 @@ def test_a_zip_reads_as_the_folder_in_it(tmp_path: Path, db: Database) -> None:
     folder = import_path(db, text_folder(tmp_path / "texts"), ImportOptions(**ALL))
     zipped = import_path(db, text_zip(tmp_path / "packed"), ImportOptions(name="packed", **ALL))
     assert folder.content_hash == zipped.content_hash
+
+
+def test_members_of_a_zip_are_found_whatever_way_their_paths_are_written(tmp_path: Path, db: Database) -> None:
+    path = tmp_path / "texts.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("./fruit/0.txt", "fruit//1.txt", "metal/./2.txt", "metal/3.txt"):
+            archive.writestr(name, "apple pear iron")
+    row = import_path(db, path, ImportOptions(test_share=0, **ALL))
+    assert (row.documents, row.label_names) == (4, ("fruit", "metal"))
+    files = {document.columns["file"] for document in corpora.documents(db, row.number, range(4))}
+    assert files == {"fruit/0.txt", "fruit/1.txt", "metal/2.txt", "metal/3.txt"}
 
 
 def test_a_folder_of_train_and_test_gives_the_split(tmp_path: Path, db: Database) -> None:
