@@ -2,6 +2,7 @@
 
 import codecs
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ class ImportOptions:
     vocabulary : str or None
         Vocabulary file of a count format, when it does not stand beside the counts under a usual name.
     encoding : str
-        Encoding of text files.
+        Encoding of text files; ``utf-8-sig`` becomes ``utf-8``, which drops a byte-order mark, too.
     test_share : float
         Part of the documents drawn for the test, when the file has no split of its own; 0 <= share < 1.
     seed : int
@@ -44,7 +45,8 @@ class ImportOptions:
     max_words : int or None
         Keep only that many words, the most frequent.  Default: 10,000 for texts, all for counts.
     token_pattern : str
-        Regular expression of a word in a text: by default two or more letters of any alphabet.
+        Regular expression of a word in a text: by default two or more letters of any alphabet.  With a group, the
+        word is what the group holds.
     binary : bool
         Keep only whether a word occurs (a pixel: whether it is at least half bright).
     levels : int or None
@@ -87,8 +89,9 @@ class ImportOptions:
             raise OptionError(f"levels must be from 1 to 255; got {self.levels!r}")
         if self.levels is not None and self.binary:
             raise OptionError("levels and binary exclude each other; give one of them")
-        _check_encoding(self.encoding)
-        if self.stop_words not in (None, "english", "none") and not Path(self.stop_words).is_file():
+        object.__setattr__(self, "encoding", _encoding(self.encoding))
+        _check_pattern(self.token_pattern)
+        if self.stop_words not in (None, "english", "none") and not _is_file(self.stop_words):
             raise OptionError(f"stop_words must be english, none or a file; there is no file {self.stop_words!r}")
 
     def told(self) -> dict[str, Any]:
@@ -152,10 +155,38 @@ def _parsed(name: str, text: str) -> Any:
         raise OptionError(f"{name} must be {wanted}; got {text!r}") from None
 
 
-def _check_encoding(name: str) -> None:
+def _encoding(name: str) -> str:
+    """The encoding to read lines with.
+
+    Raises
+    ------
+    OptionError
+        When it is none of text, or lines cannot be told apart in it.
+    """
     try:
-        codecs.lookup(name)
-    except LookupError:
+        known = codecs.lookup(name).name
+        lines = "a\n".encode(name)
+    except (LookupError, ValueError):  # base64 and the like encode no text, and "undefined" nothing at all
         raise OptionError(f"there is no text encoding {name!r}; usual ones are utf-8, latin-1, cp1252") from None
-    if "a\n".encode(name) != b"a\n":
+    if known == "utf-8-sig":
+        return "utf-8"
+    if lines != b"a\n" or known == "idna":  # that one is of host names
         raise OptionError(f"files in the encoding {name} cannot be read line by line; convert them to UTF-8")
+    return name
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        groups = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        raise OptionError(f"token_pattern must be a regular expression; got {pattern!r} ({error})") from None
+    if groups > 1:
+        cause = f"got {pattern!r} with {groups}; write (?:...) for a group that only holds together"
+        raise OptionError(f"token_pattern must have one group at most, which is the word; {cause}")
+
+
+def _is_file(name: str | None) -> bool:
+    try:
+        return name is not None and Path(name).is_file()
+    except OSError:  # a name longer than the system allows
+        return False

@@ -225,6 +225,18 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path, db: Data
     assert row.label_names == ("a", "b")
 
 
+def test_utf_8_with_a_signature_is_utf_8(tmp_path: Path, db: Database) -> None:
+    path = write(tmp_path / "a.csv", b"\xef\xbb\xbftext,label\npear fig,a\npear,b\n")
+    row = import_path(db, path, ImportOptions(encoding="UTF-8-sig", test_share=0, **ALL))
+    assert row.label_names == ("a", "b")
+
+
+def test_a_group_in_the_token_pattern_is_the_word(tmp_path: Path, db: Database) -> None:
+    path = write(tmp_path / "a.csv", "text\n#pear fig\n#pear #plum\n")
+    row = import_path(db, path, ImportOptions(token_pattern=r"#(\w+)", test_share=0, **ALL))
+    assert corpora.vocabulary(db, row.number) == ("pear", "plum")
+
+
 def test_another_encoding_can_be_named(tmp_path: Path, db: Database) -> None:
     path = write(tmp_path / "a.csv", "text\npêche\npêche\n".encode("cp1252"))
     row = import_path(db, path, ImportOptions(encoding="cp1252", test_share=0, **ALL))
@@ -253,6 +265,15 @@ def test_another_seed_draws_other_test_documents() -> None:
         ({"seed": -1}, "0 or more"),
         ({"encoding": "utf-9"}, "no text encoding 'utf-9'"),
         ({"encoding": "utf-16"}, "convert them to UTF-8"),
+        ({"encoding": "idna"}, "convert them to UTF-8"),
+        ({"encoding": "base64"}, "no text encoding 'base64'"),
+        ({"encoding": "hex"}, "no text encoding 'hex'"),
+        ({"encoding": "undefined"}, "no text encoding 'undefined'"),
+        ({"encoding": "a\0b"}, "no text encoding"),
+        ({"token_pattern": "("}, r"must be a regular expression; got '\(' \(missing \)"),
+        ({"token_pattern": "a{99999999999}"}, "must be a regular expression"),
+        ({"token_pattern": r"(\w)(\w)"}, "one group at most"),
+        ({"stop_words": "x" * 300}, "there is no file"),
         ({"stop_words": "no such file"}, "there is no file"),
     ],
 )
