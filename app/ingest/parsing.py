@@ -18,6 +18,8 @@ from app.ingest.source import Array
 LARGEST = 2**31 - 1
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 _NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
+_SIZE = re.compile(r"[0-9]{1,18}")
+_WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
 
 
 class Cells(NamedTuple):
@@ -35,6 +37,23 @@ def numbers(chunk: bytes, *, whole: bool) -> Array | None:
         return np.fromstring(chunk, dtype=np.int64 if whole else np.float64, sep=" ")
     except (ValueError, DeprecationWarning):  # numpy < 2.3 warned where newer versions raise
         return None
+
+
+def size(text: str) -> int | None:
+    """A number from 0 to 2,147,483,647 as the head of a file states it; None for anything else.
+
+    >>> size("3430"), size("\N{SUPERSCRIPT TWO}"), size("1e3"), size("4000000000")
+    (3430, None, None, None)
+    """
+    found = int(text) if _SIZE.fullmatch(text) else None
+    return found if found is not None and found <= LARGEST else None
+
+
+def check_promise(documents: int, cells: int, path: Path, line: int) -> None:
+    """Refuse a head that promises far more documents than entries, before there is memory for each of them."""
+    if documents > cells + _WORDLESS:
+        cause = f"promises {documents:,} documents, but only {cells:,} entries, so that most would have no words"
+        raise IngestError(path, f"{cause}; correct the sizes", line)
 
 
 def table(chunk: bytes, columns: int, path: Path, line: int, *, whole: bool = True) -> Array:

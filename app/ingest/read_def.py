@@ -43,9 +43,10 @@ def read(path: Path, options: ImportOptions) -> CountSource:
 
 def _pair(text: str, path: Path, line: int) -> tuple[int, int]:
     fields = text.split()
-    if len(fields) != 2 or not all(field.isdigit() for field in fields):
-        raise IngestError(path, f"{text[:40]!r} should be two whole numbers", line)
-    return int(fields[0]), int(fields[1])
+    sizes = [size for field in fields if (size := parsing.size(field)) is not None]
+    if len(fields) != 2 or len(sizes) != 2:
+        raise IngestError(path, f"{text[:40]!r} should be two whole numbers up to {parsing.LARGEST:,}", line)
+    return sizes[0], sizes[1]
 
 
 def _blocks(path: Path, documents: int, n_words: int) -> Iterator[Rows]:
@@ -61,10 +62,10 @@ def _blocks(path: Path, documents: int, n_words: int) -> Iterator[Rows]:
         lengths.append(length)
         bodies.append(_body(next(lines, (line + 1, ""))[1], length, path, line + 1, n_words))
         if len(lengths) == BLOCK:
-            yield _rows(lengths, bodies, n_words, done)
+            yield _rows(path, lengths, bodies, n_words, done)
             done += len(lengths)
             lengths, bodies = [], []
-    yield _rows(lengths, bodies, n_words, done)
+    yield _rows(path, lengths, bodies, n_words, done)
     if done + len(lengths) != documents:
         raise IngestError(path, f"promises {documents:,} documents, but has {done + len(lengths):,}", 1)
 
@@ -78,7 +79,7 @@ def _body(text: str, length: int, path: Path, line: int, n_words: int) -> Array:
     return found.reshape(-1, 2)
 
 
-def _rows(lengths: list[int], bodies: list[Array], n_words: int, done: int) -> Rows:
+def _rows(path: Path, lengths: list[int], bodies: list[Array], n_words: int, done: int) -> Rows:
     cells = np.concatenate([np.empty((0, 2), np.int64), *bodies])
     starts = sparse.starts_of(np.array(lengths, np.int64))
-    return untitled(*sparse.tidy(starts, cells[:, 0], cells[:, 1], n_words), done + 1)
+    return untitled(*sparse.tidy(starts, cells[:, 0], cells[:, 1], n_words, path), done + 1)

@@ -58,6 +58,8 @@ def _records(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
             record = json.loads(text)
         except json.JSONDecodeError as error:
             raise IngestError(path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
+        except ValueError:  # Python reads no whole number of more than 4,300 digits
+            raise IngestError(path, "has a number of thousands of digits; write it in quotes", line) from None
         except RecursionError:
             raise IngestError(path, "is JSON nested too deeply to be a document", line) from None
         if not isinstance(record, dict):

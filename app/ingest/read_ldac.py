@@ -54,7 +54,7 @@ def _blocks(path: Path, n_words: int, titles: list[str] | None) -> Iterator[Rows
             cells = parsing.pairs(chunk, path, line)
             _check(cells, n_words, path, line)
             starts = sparse.starts_of(cells.lengths)
-            rows = untitled(*sparse.tidy(starts, cells.indices, cells.values, n_words), line)
+            rows = untitled(*sparse.tidy(starts, cells.indices, cells.values, n_words, path), line)
             yield rows if titles is None else rows._replace(titles=titles[line - 1 : line - 1 + len(cells.heads)])
 
 

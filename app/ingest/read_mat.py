@@ -9,7 +9,7 @@ from scipy import io
 from scipy import sparse as scipy_sparse
 from scipy.io.matlab import MatReadError
 
-from app.ingest import beside, files, sparse
+from app.ingest import beside, files, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import TEST, TRAIN, Array, CountSource
@@ -47,10 +47,12 @@ def read(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - t
             cause = f"{OBSERVED} has {seen.shape[0]:,} documents, but {SCORED} has {held.shape[0]:,}"
             raise IngestError(path, f"{cause}; they must be two parts of the same documents")
         part = np.concatenate([part, np.full(held.shape[0], TEST, np.int8)])
-        whole = scipy_sparse.vstack([train, seen + held], format="csr")
+        both = seen.astype(np.int64) + held
+        sparse.check_counts(both.data, path)
+        whole = scipy_sparse.vstack([train, both.astype(np.int32)], format="csr")
         nothing = scipy_sparse.csr_matrix(train.shape, dtype=held.dtype)
-        scored = sparse.of_matrix(scipy_sparse.vstack([nothing, held], format="csr"))
-    arrays = sparse.of_matrix(whole)
+        scored = sparse.of_matrix(scipy_sparse.vstack([nothing, held], format="csr"), path)
+    arrays = sparse.of_matrix(whole, path)
     labels, label_names = _labels(found, path, len(part), train.shape[0])
     titles = [f"train {n + 1}" if n < train.shape[0] else f"test {n - train.shape[0] + 1}" for n in range(len(part))]
     return CountSource(
@@ -82,7 +84,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 def _matrix(found: dict[str, Any], name: str, path: Path, n_words: int) -> scipy_sparse.csr_matrix:
     """One matrix of words x documents, turned to documents x words."""
-    matrix = found[name]
+    matrix = _numeric(found, name, path)
     if matrix.ndim != 2 or matrix.shape[0] != n_words:
         cause = (
             f"{name} is {' x '.join(map(str, matrix.shape))}, but should have one row for each of the {n_words:,} words"
@@ -90,9 +92,18 @@ def _matrix(found: dict[str, Any], name: str, path: Path, n_words: int) -> scipy
         raise IngestError(path, f"{cause} of vocabulary")
     turned = scipy_sparse.csr_matrix(matrix.T)
     data = turned.data
-    if not np.all((data >= 0) & (data == np.floor(data))):
-        raise IngestError(path, f"{name} has a value that is negative or not whole, so it is not a matrix of counts")
+    if not np.all((data >= 0) & (data == np.floor(data)) & (data <= parsing.LARGEST)):
+        cause = f"{name} has a value that is negative, not whole or above {parsing.LARGEST:,}"
+        raise IngestError(path, f"{cause}, so it is not a matrix of counts")
     return turned.astype(np.int32)
+
+
+def _numeric(found: dict[str, Any], name: str, path: Path) -> Any:
+    """A matrix, dense or sparse, that holds numbers and not characters, cells or structures."""
+    matrix = found[name]
+    if matrix.dtype.kind not in "biuf":
+        raise IngestError(path, f"{name} is not a matrix of numbers; save it as one")
+    return matrix
 
 
 def _strings(found: dict[str, Any], name: str, path: Path) -> tuple[str, ...]:
@@ -107,7 +118,7 @@ def _strings(found: dict[str, Any], name: str, path: Path) -> tuple[str, ...]:
 
 
 def _labels(found: dict[str, Any], path: Path, documents: int, n_train: int) -> tuple[Array, tuple[str, ...]]:
-    raw = [found[name].ravel() for name in ("labelsTrain", "labelsTest") if name in found]
+    raw = [_labels_of(found, name, path) for name in ("labelsTrain", "labelsTest") if name in found]
     if not raw:
         return np.full(documents, -1, np.int32), ()
     if [len(each) for each in raw] != [n_train, documents - n_train][: len(raw)] or sum(map(len, raw)) != documents:
@@ -115,3 +126,9 @@ def _labels(found: dict[str, Any], path: Path, documents: int, n_train: int) -> 
     names = _strings(found, "labelsToGroup", path) if "labelsToGroup" in found else ()
     numbered = {str(number): name for number, name in enumerate(names, 1)}
     return beside.encode((beside.number_label(label) for each in raw for label in each.tolist()), numbered)
+
+
+def _labels_of(found: dict[str, Any], name: str, path: Path) -> Array:
+    labels = _numeric(found, name, path)
+    dense: Array = labels.toarray() if scipy_sparse.issparse(labels) else labels
+    return dense.ravel()

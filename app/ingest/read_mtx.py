@@ -14,6 +14,9 @@ from app.ingest.source import Array, CountSource
 NAME = "mtx"
 DESCRIPTION = "MatrixMarket: NAME.mtx (.gz) with vocabulary.txt beside it, or a folder with train.mtx and test.mtx"
 
+_SHORTEST = len(b"1 1\n")  # an entry
+_DEFLATED = 1032  # bytes that gzip makes of one, at most
+
 
 class Header(NamedTuple):
     """The banner and the line of sizes."""
@@ -42,7 +45,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
     sizes = [matrix.shape[0] for matrix in loaded]
     loaded.clear()
-    arrays = sparse.of_matrix(joined, whole=whole)
+    arrays = sparse.of_matrix(joined, path, whole=whole)
     labels, label_names = _labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
     part, titles = files.split_and_titles(parts, sizes)
     return CountSource(
@@ -71,10 +74,15 @@ def _load(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sp
     with files.opened(path) as stream:
         header = _header(stream, path)
         rows, columns, values = _entries(stream, header, path)
+    shape, places = (header.rows, header.columns), (rows, columns)
     if header.rows == len(words) != header.columns:
-        return scipy_sparse.csr_matrix((values, (columns, rows)), shape=(header.columns, header.rows))
-    beside.check_size(vocabulary_path, words, path, header.columns)
-    return scipy_sparse.csr_matrix((values, (rows, columns)), shape=(header.rows, header.columns))
+        shape, places = shape[::-1], places[::-1]
+    beside.check_size(vocabulary_path, words, path, shape[1])
+    parsing.check_promise(shape[0], header.cells, path, header.line)
+    matrix = scipy_sparse.csr_matrix((values, places), shape=shape)  # repeats are added up, in as few bits as they have
+    if header.whole and matrix.data.sum(dtype=np.int64) != values.sum(dtype=np.int64):
+        raise IngestError(path, sparse.TOO_MANY)
+    return matrix
 
 
 def _header(stream: BinaryIO, path: Path) -> Header:
@@ -88,24 +96,27 @@ def _header(stream: BinaryIO, path: Path) -> Header:
     line, text = 2, stream.readline()
     while text.startswith(b"%") or text.isspace():
         line, text = line + 1, stream.readline()
-    sizes = text.split()
-    if len(sizes) != 3 or not all(each.isdigit() for each in sizes):
-        raise IngestError(path, "should be the line of sizes: documents, words, entries", line)
-    rows, columns, cells = (int(each) for each in sizes)
+    fields = text.decode("latin-1").split()
+    sizes = [size for each in fields if (size := parsing.size(each)) is not None]
+    if len(fields) != 3 or len(sizes) != 3:
+        cause = f"should be the line of sizes: documents, words, entries, each up to {parsing.LARGEST:,}"
+        raise IngestError(path, cause, line)
+    rows, columns, cells = sizes
     return Header(field == "pattern", field != "real", rows, columns, cells, line)
 
 
 def _entries(stream: BinaryIO, header: Header, path: Path) -> tuple[Array, Array, Array]:
     """Row, column and value of every entry, in arrays made once."""
-    rows, columns = np.empty(header.cells, np.int32), np.empty(header.cells, np.int32)
-    values = np.ones(header.cells, np.int32 if header.whole else np.float32)
+    room = min(header.cells, _most_entries(path))
+    rows, columns = np.empty(room, np.int32), np.empty(room, np.int32)
+    values = np.ones(room, np.int32 if header.whole else np.float32)
     filled = 0
     for line, chunk in files.chunks(stream, header.line + 1):
         table = parsing.table(chunk, 2 if header.pattern else 3, path, line, whole=header.whole)
         parsing.check_table(table, (header.rows, header.columns), path, line)
         here = slice(filled, filled + len(table))
         filled += len(table)
-        if filled > header.cells:
+        if filled > room:
             break
         rows[here], columns[here] = table[:, 0] - 1, table[:, 1] - 1
         if not header.pattern:
@@ -116,3 +127,8 @@ def _entries(stream: BinaryIO, header: Header, path: Path) -> tuple[Array, Array
         )
         raise IngestError(path, cause, header.line)
     return rows, columns, values
+
+
+def _most_entries(path: Path) -> int:
+    """How many entries a file of this size can hold at most, whatever its head promises."""
+    return path.stat().st_size * (_DEFLATED if path.suffix == ".gz" else 1) // _SHORTEST + 1

@@ -35,7 +35,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     lengths = np.concatenate([cells.lengths for cells in loaded])
     indices = np.concatenate([cells.indices for cells in loaded]).astype(np.int32) - base
     values = np.concatenate([cells.values for cells in loaded])
-    arrays = sparse.tidy(sparse.starts_of(lengths), indices, values, len(words), whole=whole)
+    arrays = sparse.tidy(sparse.starts_of(lengths), indices, values, len(words), path, whole=whole)
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
     labels, label_names = beside.encode(map(beside.number_label, heads), beside.class_names(vocabulary_path))
     sizes = [len(cells.heads) for cells in loaded]

@@ -38,6 +38,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     """The counts, read in chunks whenever they are asked for."""
     (file, _), *_ = files.parts(path, recognises, "UCI bag-of-words")
     header = _header(file)
+    parsing.check_promise(header.documents, header.cells, file, 1)
     base = files.stem(file)
     own = (base.replace("docword", "vocab") + ".txt",) if "docword" in base else ()
     vocabulary_path, words = beside.vocabulary(file, options, own)
@@ -54,9 +55,11 @@ def read(path: Path, options: ImportOptions) -> CountSource:
 def _header(path: Path) -> Header:
     sizes = []
     for number, line in files.lines(path, "latin-1"):
-        if not line.strip().isdigit():
-            raise IngestError(path, f"{line[:40]!r} is not the number of documents, words or entries", number)
-        sizes.append(int(line))
+        size = parsing.size(line.strip())
+        if size is None:
+            cause = f"{line[:40]!r} is not the number of documents, words or entries, up to {parsing.LARGEST:,}"
+            raise IngestError(path, cause, number)
+        sizes.append(size)
         if number == SIZES:
             return Header(*sizes)
     raise IngestError(path, "ends before its three lines of sizes", len(sizes) + 1)
@@ -83,11 +86,11 @@ def _blocks(path: Path, header: Header, titles: list[str] | None) -> Iterator[Ro
             held = np.concatenate([held, fresh])
             last = int(held[-1, 0]) - 1 if len(held) else done
             split = int(np.searchsorted(held[:, 0], last, side="right"))
-            yield _rows(held[:split], done, last, header.words, titles)
+            yield _rows(path, held[:split], done, last, header.words, titles)
             held, done = held[split:], last
     if seen != header.cells:
         raise IngestError(path, f"has {seen:,} entries, but its third line promises {header.cells:,}", SIZES)
-    yield _rows(held, done, header.documents, header.words, titles)
+    yield _rows(path, held, done, header.documents, header.words, titles)
 
 
 def _check_order(fresh: Array, held: Array, path: Path, line: int) -> None:
@@ -99,8 +102,8 @@ def _check_order(fresh: Array, held: Array, path: Path, line: int) -> None:
         )
 
 
-def _rows(table: Array, begin: int, end: int, n_words: int, titles: list[str] | None) -> Rows:
+def _rows(path: Path, table: Array, begin: int, end: int, n_words: int, titles: list[str] | None) -> Rows:
     """Documents ``begin:end`` (from 0) out of their lines."""
     starts = sparse.starts_of(np.bincount(table[:, 0] - 1 - begin, minlength=end - begin))
-    rows = untitled(*sparse.tidy(starts, table[:, 1] - 1, table[:, 2], n_words), begin + 1)
+    rows = untitled(*sparse.tidy(starts, table[:, 1] - 1, table[:, 2], n_words, path), begin + 1)
     return rows if titles is None else rows._replace(titles=titles[begin:end])

@@ -47,7 +47,11 @@ def choose(path: Path, name: str | None) -> Reader:
     IngestError
         When there is no such path or reader, or not exactly one recognises it.
     """
-    if not path.exists():
+    try:
+        there = path.exists()
+    except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into
+        raise IngestError(path, f"cannot be opened ({error.strerror or error})") from None
+    if not there:
         raise IngestError(path, "there is no such file or folder")
     every = readers()
     names = ", ".join(reader.NAME for reader in every)

@@ -1,11 +1,16 @@
 """Compressed rows as they come from files: made tidy, joined, cut into blocks."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
+from app.ingest.errors import IngestError
+from app.ingest.parsing import LARGEST
 from app.ingest.source import BLOCK, Array, Rows, cut
+
+TOO_MANY = f"the counts of a word in one document add up to more than {LARGEST:,}; correct the file"
 
 
 def starts_of(lengths: Array) -> Array:
@@ -15,27 +20,48 @@ def starts_of(lengths: Array) -> Array:
     return starts
 
 
-def tidy(starts: Array, words: Array, values: Array, n_words: int, *, whole: bool = True) -> tuple[Array, Array, Array]:
+def tidy(
+    starts: Array, words: Array, values: Array, n_words: int, where: str | Path, *, whole: bool = True
+) -> tuple[Array, Array, Array]:
     """Rows with ascending words, each once (repeats are added up), zeros left out.
 
     Returns
     -------
     starts int64, words int32, values int32 (float32 unless ``whole``)
+
+    Raises
+    ------
+    IngestError
+        Naming ``where`` the rows are from, when repeats add up to more than a count can be.
     """
     kind = np.int32 if whole else np.float32
     if _is_tidy(starts, words, values):
         return starts, words.astype(np.int32, copy=False), values.astype(kind, copy=False)
     shape = (len(starts) - 1, n_words)
     matrix = sparse.csr_matrix((values.copy(), words.copy(), starts.copy()), shape=shape)
-    return of_matrix(matrix, whole=whole)
+    return of_matrix(matrix, where, whole=whole)
 
 
-def of_matrix(matrix: sparse.csr_matrix, *, whole: bool = True) -> tuple[Array, Array, Array]:
-    """The arrays of a scipy matrix (documents x words), tidied in place."""
+def of_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = True) -> tuple[Array, Array, Array]:
+    """The arrays of a scipy matrix (documents x words), tidied in place.
+
+    Raises
+    ------
+    IngestError
+        Naming ``where`` the matrix is from, when a count is larger than one can be.
+    """
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
+    if whole:
+        check_counts(matrix.data, where)
     kind = np.int32 if whole else np.float32
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data.astype(kind)
+
+
+def check_counts(values: Array, where: str | Path) -> None:
+    """Refuse counts that 32 bits do not hold: repeats were added up, and large reals are rounded."""
+    if len(values) and float(values.max()) > LARGEST:
+        raise IngestError(where, TOO_MANY)
 
 
 def _is_tidy(starts: Array, words: Array, values: Array) -> bool:

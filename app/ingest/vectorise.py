@@ -72,7 +72,7 @@ def count(source: TextSource, options: ImportOptions, progress: Progress) -> Cou
     labels, label_names = beside.encode(ledger.labels, dict(source.classes))
     part = ledger.split()
     _say(source, ledger, part)
-    arrays = sparse.of_matrix(matrix)
+    arrays = sparse.of_matrix(matrix, source.where)
     return CountSource(
         where=source.where,
         vocabulary=vocabulary,

@@ -139,6 +139,7 @@ def matlab(folder: Path, **changed: object) -> Path:
     return folder / "paper.mat"
 
 
+LARGE = sparse.csc_matrix(np.array([[2e9, 0], [0, 2]]))
 HALF = sparse.csc_matrix(np.array([[0.5], [1]]))
 
 # Tokens of texts are those of the default options with min_df=1 and max_df=1: "the" and single letters go.
@@ -178,7 +179,6 @@ def _cut(make: Callable[[Path], Path], keep: int = -12) -> Callable[[Path], Path
     return cut
 
 
-_WORDS = "a\nb\nc\n"
 def _misnamed(*, directory: bool) -> Callable[[Path], Path]:
     """A zip file with a name that says it is UTF-8 and is not: in its directory, or only before the file itself."""
 
@@ -192,16 +192,19 @@ def _misnamed(*, directory: bool) -> Callable[[Path], Path]:
     return make
 
 
+_WORDS = "a\nb\nc\n"
+_MANY = "2000000000"
 _SIZES = "%%MatrixMarket matrix coordinate integer general\n"
+_REALS = "%%MatrixMarket matrix coordinate real general\n"
 
 BROKEN = [
     Broken("text", lambda folder: write(folder / "empty" / "readme.doc", "no text").parent, None, "no texts"),
     Broken("text", _file("bad.zip", b"PK\x03\x04 not a zip"), None, "zip"),
+    Broken("text", _misnamed(directory=True), None, "says it is UTF-8"),
+    Broken("text", _misnamed(directory=False), None, "cannot be unpacked"),
     Broken("text", lambda folder: write(folder / "blank" / "0.txt", "").parent, None, "no words"),
     Broken("csv", _file("a.csv", "id,text\n1,pear\n2,apple,3\n"), 3, "3 columns"),
     Broken("csv", _file("a.csv", 'id,text\n1,pear\n2,"apple\n3,fig\n'), 3, "cannot be read"),
-    Broken("text", _misnamed(directory=True), None, "says it is UTF-8"),
-    Broken("text", _misnamed(directory=False), None, "cannot be unpacked"),
     Broken("csv", _file("a.csv", b"id,text\n1,pear\n2,app\xe9le\n"), 3, "is not UTF-8"),
     Broken("csv", _file("a.csv", "text,split\n" + "pear,train\n" * 250 + "fig,trial\n"), 252, "'trial'"),
     Broken("csv", _file("a.csv", ""), None, "empty"),
@@ -211,6 +214,7 @@ BROKEN = [
     Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n["fig"]\n'), 2, "object"),
     Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n\n{"body": "fig"}\n'), 3, "no field 'text'"),
     Broken("jsonl", _file("a.jsonl", b'{"text": "pear"}\n{"text": "f\xffg"}\n'), 2, "byte 29"),
+    Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n{"text": "fig", "n": ' + "1" * 5000 + "}\n"), 2, "digits"),
     Broken("lines", _file("a.mallet", "n\tx\tpear\n" * 60 + "fig\n"), 61, "tab"),
     Broken("lines", _file("a.mallet", "\n\n"), None, "no documents"),
     Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 4 1\n", vocab_x_txt=_WORDS), 5, "word 4"),
@@ -222,6 +226,11 @@ BROKEN = [
     Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n"), None, "vocabulary"),
     Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n", vocab_x_txt="a\nb\n"), None, "2 words"),
     Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n", vocab_x_txt="a\n\nb\n"), 2, "empty"),
+    Broken("uci", _file("docword.x.txt", b"\xb2\n3\n2\n1 1 2\n", vocab_x_txt=_WORDS), 1, "is not the number"),
+    Broken("uci", _file("docword.x.txt", f"{10**23}\n3\n1\n1 1 2\n", vocab_x_txt=_WORDS), 1, "up to 2,147,483,647"),
+    Broken("uci", _file("docword.x.txt", f"1\n3\n{'9' * 5000}\n1 1 2\n", vocab_x_txt=_WORDS), 3, "up to 2,147"),
+    Broken("uci", _file("docword.x.txt", f"{_MANY}\n3\n1\n1 1 2\n", vocab_x_txt=_WORDS), 1, "only 1 entries"),
+    Broken("uci", _file("docword.x.txt", f"1\n3\n2\n1 1 {_MANY}\n1 1 {_MANY}\n", vocab_x_txt=_WORDS), None, "add up"),
     Broken("uci", _cut(uci), None, "cut short"),
     Broken("ldac", _file("a.ldac", "1 0:1\n2 0:1 3:1\n", vocab_txt=_WORDS), 2, "word 3"),
     Broken("ldac", _file("a.ldac", "1 0:1\n3 0:1 1:1\n", vocab_txt=_WORDS), 2, "says that it has 3"),
@@ -229,12 +238,20 @@ BROKEN = [
     Broken("ldac", _file("a.ldac", "1 0:1\n1 0=4\n", vocab_txt=_WORDS), 2, "word:count"),
     Broken("ldac", _file("a.ldac", "1 0:1\n\n1 0:4\n", vocab_txt=_WORDS), 2, "line is empty"),
     Broken("ldac", _file("a.ldac", "1 0:1\n1 0:4\n"), None, "vocabulary"),
+    Broken("ldac", _file("a.ldac", f"2 0:{_MANY} 0:{_MANY}\n", vocab_txt=_WORDS), None, "add up"),
     Broken("mtx", _file("a.mtx", _SIZES + "2 3 2\n1 1 1\n3 1 1\n", vocab_txt=_WORDS), 4, "document 3"),
     Broken("mtx", _file("a.mtx", _SIZES + "2 3 3\n1 1 1\n2 1 1\n", vocab_txt=_WORDS), 2, "promises 3"),
     Broken("mtx", _file("a.mtx", _SIZES + "2 3 1\n1 1 1\n2 1 1\n", vocab_txt=_WORDS), 2, "more"),
     Broken("mtx", _file("a.mtx", _SIZES + "2 3 2\n1 1 1\n2 x 1\n", vocab_txt=_WORDS), 4, "'x'"),
     Broken("mtx", _file("a.mtx", "%%MatrixMarket matrix array real general\n", vocab_txt=_WORDS), 1, "array"),
     Broken("mtx", _file("a.mtx", _SIZES + "2 5 1\n1 1 1\n", vocab_txt=_WORDS), None, "3 words"),
+    Broken("mtx", _file("a.mtx", _SIZES + f"{10**23} 3 1\n1 1 1\n", vocab_txt=_WORDS), 2, "up to 2,147,483,647"),
+    Broken("mtx", _file("a.mtx", _SIZES + "4000000000 3 1\n1 1 1\n", vocab_txt=_WORDS), 2, "up to 2,147,483,647"),
+    Broken("mtx", _file("a.mtx", _SIZES + f"{_MANY} 3 1\n1 1 1\n", vocab_txt=_WORDS), 2, "only 1 entries"),
+    Broken("mtx", _file("a.mtx", _SIZES + f"2 3 {_MANY}\n1 1 1\n", vocab_txt=_WORDS), 2, "promises 2,000,000,000"),
+    Broken("mtx", _file("a.mtx", _SIZES + f"1 3 2\n1 2 {_MANY}\n1 2 {_MANY}\n", vocab_txt=_WORDS), None, "add up"),
+    Broken("mtx", _file("a.mtx", _REALS + "1 3 1\n1 2 2147483647\n", vocab_txt=_WORDS), None, "add up"),
+    Broken("svmlight", _file("a.svmlight", f"1 1:{_MANY} 1:{_MANY}\n", vocab_txt=_WORDS), None, "add up"),
     Broken("svmlight", _file("a.svmlight", "1 1:1\n2 4:1\n", vocab_txt=_WORDS), 2, "word 4"),
     Broken("svmlight", _file("a.svmlight", "1 1:1\n2 1:-1\n", vocab_txt=_WORDS), 2, "negative"),
     Broken("svmlight", _file("a.svmlight", "1 1:1\n2 1:nan\n", vocab_txt=_WORDS), 2, "nan"),
@@ -245,10 +262,18 @@ BROKEN = [
     Broken("def", _file("a.dat", "2 3\n0 1\n0 1\n1 2\n0 1 1\n", vocab_txt=_WORDS), 5, "2 pairs"),
     Broken("def", _file("a.dat", "2 3\n0 1\n0 1\n1 1\n3 1\n", vocab_txt=_WORDS), 5, "word 3"),
     Broken("def", _file("a.dat", "2 3\n0 1\n0 1\n", vocab_txt=_WORDS), 1, "promises 2 documents"),
+    Broken("def", _file("a.dat", "² 3\n0 1\n0 1\n", vocab_txt=_WORDS), 1, "two whole numbers"),
+    Broken("def", _file("a.dat", f"1 3\n0 {10**23}\n0 1\n", vocab_txt=_WORDS), 2, "up to 2,147,483,647"),
+    Broken("def", _file("a.dat", f"1 3\n0 2\n0 {_MANY} 0 {_MANY}\n", vocab_txt=_WORDS), None, "add up"),
     Broken("mat", _file("a.mat", b"no MATLAB"), None, "not a MATLAB file"),
     Broken("mat", _cut(matlab), None, "cannot be read"),
     Broken("mat", lambda folder: matlab(folder, vocabulary=None), None, "no variable vocabulary"),
     Broken("mat", lambda folder: matlab(folder, wordsTrain=HALF), None, "wordsTrain has a value"),
+    Broken("mat", lambda folder: matlab(folder, wordsTrain=np.array([["ab"], ["cd"]])), None, "of numbers"),
+    Broken("mat", lambda folder: matlab(folder, wordsTrain=np.array([[3e9], [1]])), None, "above 2,147,483,647"),
+    Broken("mat", lambda folder: matlab(folder, wordsTrain=np.array([[np.inf], [1]])), None, "above 2,147,483,647"),
+    Broken("mat", lambda folder: matlab(folder, wordsHeldout=LARGE, wordsTest=LARGE), None, "add up"),
+    Broken("mat", lambda folder: matlab(folder, labelsTrain=np.array(["a", "b", "a"], object)), None, "of numbers"),
     Broken("mat", lambda folder: matlab(folder, labelsTest=np.array([[1]])), None, "one label for each"),
 ]  # fmt: skip
 

@@ -122,6 +122,8 @@ def test_an_unknown_format_or_path_or_a_folder_of_two_formats_is_refused(tmp_pat
         import_path(db, path, ImportOptions(format="word"))
     with pytest.raises(IngestError, match="no such file"):
         import_path(db, tmp_path / "nowhere.csv")
+    with pytest.raises(IngestError, match="cannot be opened"):
+        import_path(db, tmp_path / ("x" * 300 + ".csv"))
     SAMPLES["csv"].make(tmp_path / "sample")
     with pytest.raises(IngestError, match="csv or uci; say which"):
         import_path(db, path.parent)

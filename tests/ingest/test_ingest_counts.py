@@ -252,7 +252,7 @@ def test_tidy_rows_have_each_word_once_in_order_and_the_same_sums(documents: lis
     starts = sparse.starts_of(np.array([len(each) for each in documents]))
     flat = [cell for each in documents for cell in each]
     words, values = (np.array([cell[place] for cell in flat], np.int64) for place in (0, 1))
-    tidied = sparse.tidy(starts, words, values, 6)
+    tidied = sparse.tidy(starts, words, values, 6, "here")
     expected = np.zeros((len(documents), 6), int)
     for document, each in enumerate(documents):
         for word, value in each:
