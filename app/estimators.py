@@ -358,7 +358,13 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
 
     def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
         """Let labels come in before a short training is over."""
-        return {"label_start": min(500, self.n_iter // 4), "label_ramp": min(200, self.n_iter // 8)} | given
+        soon = {"label_start": min(500, self.n_iter // 4), "label_ramp": min(200, self.n_iter // 8)} | given
+        if soon.get("label_weight", 1.0) and soon["label_start"] >= self.n_iter:
+            raise SettingError(
+                f"labels count after {soon['label_start']} mini-batches (label_start), and n_iter is {self.n_iter}; "
+                "give more n_iter or a smaller label_start"
+            )
+        return soon
 
 
 def _plain(value: Any) -> Any:

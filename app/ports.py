@@ -5,6 +5,7 @@ import sys
 
 USUAL_PORT = 5006
 TRIED_PORTS = 20
+LAST_PORT = 65_535
 
 
 class ServeError(Exception):
@@ -17,12 +18,13 @@ def choose_port(address: str, port: int | None) -> int:
     Raises
     ------
     ServeError
-        When it is taken.
+        When it is taken, or there is no such port or address.
     """
+    if port is not None and not 0 <= port <= LAST_PORT:
+        raise ServeError(f"a port is a number from 0 to {LAST_PORT}; got {port}")
+    free = _any_free(address)
     if port == 0:
-        with _probe(address) as probe:
-            probe.bind((address, 0))
-            return int(probe.getsockname()[1])
+        return free
     if port is not None:
         if not _is_free(address, port):
             raise ServeError(
@@ -35,6 +37,17 @@ def choose_port(address: str, port: int | None) -> int:
     raise ServeError(
         f"ports {USUAL_PORT} to {USUAL_PORT + TRIED_PORTS - 1} of {address} are all taken; choose one with --port"
     )
+
+
+def _any_free(address: str) -> int:
+    with _probe(address) as probe:
+        try:
+            probe.bind((address, 0))
+        except (OSError, UnicodeError):
+            raise ServeError(
+                f"this machine cannot listen at the address {address!r}; choose another with --address, or leave it out"
+            ) from None
+        return int(probe.getsockname()[1])
 
 
 def _is_free(address: str, port: int) -> bool:

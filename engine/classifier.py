@@ -24,6 +24,7 @@ START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weigh
 FASTER = 10.0  # than the encoder
 STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; each fifth of them
 NARROW = 8  # units of a layer that has none to spare
+HEARD = 10.0  # what the inputs of a unit can do together however much decays: planted classes are lost with 1 and 4
 GAIN = 2.0  # softplus is half as steep as its input at 0
 
 
@@ -63,7 +64,8 @@ class Classifier(NamedTuple):
     dropout : float
         Share of the encoder's units that a document does without while labels are learned, others each time.
     decay : float
-        Share of the encoder's weights, times its step size, that fades at each step while labels are learned.
+        Share of the encoder's weights, times its step size, that fades at each step while labels are learned, were
+        there a single document with a label; among N of them an N-th of it.
     """
 
     n_classes: int
@@ -126,10 +128,23 @@ class Classifier(NamedTuple):
         """
         return [self.rate * slower] * (n_weights - LAST) + [FASTER * last * slower] * LAST
 
-    def fading(self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, t: int) -> list[float]:
-        """Share of each array that fades at step ``t``: of the encoder's, the first ``n_encoder``, without biases."""
-        lost = min(1.0, self.decay * rate) * float(self.share(t) > 0.0)
-        return [lost * (place < n_encoder and weight.ndim > 1) for place, weight in enumerate(weights)]
+    def fading(
+        self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, docs: Batch, t: int
+    ) -> list[float]:
+        """Share of each array that fades at step ``t``: of the encoder's, the first ``n_encoder``, without biases.
+
+        A prior that all documents with labels share (there are as many of them in the corpus as in the mini-batch):
+        the fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no
+        weight outgrows 1 / strength, and what a unit reads from n values can move it by ``HEARD`` at least.
+        """
+        known = np.count_nonzero(docs.labels >= 0)
+        if self.share(t) == 0.0 or not known:
+            return [0.0] * len(weights)
+        strength = self.decay * len(docs.labels) / (known * max(1, self.n_documents))
+        return [
+            min(1.0, rate * min(strength, len(weight) / HEARD)) * (place < n_encoder and weight.ndim > 1)
+            for place, weight in enumerate(weights)
+        ]
 
     def learn(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, docs: Batch, t: int

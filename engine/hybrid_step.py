@@ -73,7 +73,7 @@ def _climb_encoder(at: House, seed: int, state: State, docs: Batch, head: Classi
     rate, updates = at.config.learning_rate * slower, int(state.moved) + 1
     rates = [rate] * own
     rates += head.rates(len(state.weights) - own, at.config.learning_rate, slower) if head else []
-    fading = head.fading(state.weights, own, rate, t) if head else None
+    fading = head.fading(state.weights, own, rate, docs, t) if head else None
     weights, moments = adam.step(
         state.weights, Moments(state.first, state.second), learned.gradient, rates, updates, fading
     )

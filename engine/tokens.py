@@ -62,7 +62,7 @@ class Document(NamedTuple):
 class Cells(NamedTuple):
     """The words of one document, brought together.
 
-    ``of`` (tokens,) tells the cell of every token, ``prior`` (C, cells) is empty for one layer, and ``mass``
+    ``of`` (tokens,) tells the cell of every token, ``prior`` (C, cells) is not used for one layer, and ``mass``
     (cells,) is the prior mass of every cell.
     """
 
@@ -93,8 +93,7 @@ def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: in
     for j in range(begin, end):
         most_cells = max(most_cells, starts[j + 1] - starts[j])
         most_tokens = max(most_tokens, tokens[j + 1] - tokens[j])
-    room = most_cells if n_columns > 1 else 0
-    return Cells(np.zeros(most_tokens + 2, np.int32), np.empty((n_columns, room)), np.empty(most_cells))
+    return Cells(np.zeros(most_tokens + 2, np.int32), np.empty((n_columns, most_cells)), np.empty(most_cells))
 
 
 @inlined

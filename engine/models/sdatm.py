@@ -86,11 +86,12 @@ class Config(Settings):
         high=0.99,
     )
     decay: float = setting(
-        0.0,
+        5000.0,
         label="Decay of the encoder",
-        help="Share of its weights, times its step size, that fades at each step with labels; 4 suits few documents.",
+        help="Over the number of labelled documents, how fast its weights fade, so that few are not learned by heart; "
+        "0: as the paper.",
         low=0,
-        high=1000,
+        high=1e9,
     )
     encoders: int = setting(
         1,

@@ -116,6 +116,14 @@ def test_parameters_that_cannot_be_are_refused_when_fitting(parameters, sentence
         DLDA(**parameters).fit(planted(10)[0])
 
 
+def test_labels_that_would_never_count_are_refused():
+    counts, subject = planted(20)
+    model = SDATM(layers=(3,), n_iter=10, settings={"label_start": 10})
+    with pytest.raises(ValueError, match=r"labels count after 10 mini-batches \(label_start\), and n_iter is 10"):
+        model.fit(counts, subject)
+    SDATM(layers=(3,), n_iter=1, settings={"label_start": 10, "label_weight": 0.0}).fit(counts, subject)
+
+
 def test_values_of_usual_grids_of_parameters_are_taken():
     """NumPy's numbers, arrays for lists, and one number for all layers."""
     counts = planted(20)[0]

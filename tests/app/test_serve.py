@@ -29,6 +29,21 @@ def test_without_a_chosen_port_the_next_free_one_is_taken(taken, monkeypatch):
     assert taken < ports.choose_port("127.0.0.1", None) < taken + ports.TRIED_PORTS
 
 
+@pytest.mark.parametrize(
+    ("address", "port", "sentence"),
+    [
+        ("127.0.0.1", 70_000, "a port is a number from 0 to 65535; got 70000"),
+        ("127.0.0.1", -1, "a port is a number from 0 to 65535; got -1"),
+        ("nohost.invalid", 0, "cannot listen at the address 'nohost.invalid'"),
+        ("nohost.invalid", None, "cannot listen at the address 'nohost.invalid'"),
+        ("192.0.2.7", 5006, "cannot listen at the address '192.0.2.7'"),
+    ],
+)
+def test_a_port_or_an_address_that_cannot_be_is_told(address, port, sentence):
+    with pytest.raises(ports.ServeError, match=sentence):
+        ports.choose_port(address, port)
+
+
 def test_port_zero_is_any_free_port():
     assert ports.choose_port("127.0.0.1", 0) > 0
 

@@ -380,15 +380,31 @@ def test_while_labels_count_a_share_of_the_tokens_is_read_another_one_at_every_s
     np.testing.assert_array_equal(one.counts, again.counts)
 
 
+def test_the_fewer_labels_the_faster_weights_fade_but_no_unit_falls_silent():
+    batch, _ = labelled()
+    head = Classifier(CLASSES, (), 1.0, 0, 1, 1e-3, 240, decay=600.0)
+    weights = (np.ones((32, 5)), np.ones(5), np.ones((5, 3)), np.ones((3, 4)))
+
+    def lost(documents, part=1.0):
+        some = batch._replace(labels=np.where(np.arange(240) < 240 * part, batch.labels, -1))
+        return head._replace(n_documents=documents).fading(weights, 3, 0.01, some, 1)
+
+    np.testing.assert_allclose(lost(240), [0.01 * 2.5, 0.0, 0.01 * 0.5, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(lost(2400), [0.01 * 0.25, 0.0, 0.01 * 0.25, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(lost(2400, part=0.5), [0.01 * 0.5, 0.0, 0.01 * 0.5, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(lost(2, part=0.5), [0.01 * 3.2, 0.0, 0.01 * 0.5, 0.0], rtol=1e-12)
+    assert lost(240, part=0.0) == [0.0] * 4
+
+
 def test_weights_of_the_encoder_fade_in_a_step_with_labels_and_only_then():
     batch, _ = labelled()
     own = {"label_start": 2, "label_ramp": 1, "predict_samples": 2, "learning_rate": 0.01}
     n = 6 * len(WIDTHS)
-    fades, stays = (trained("sdatm", 2, batch, **own, decay=decay)[0] for decay in (5.0, 0.0))
+    fades, stays = (trained("sdatm", 2, batch, **own, decay=decay)[0] for decay in (50.0, 0.0))
     state = fades.init(4)
     for step in range(4):
         one, other = fades.step(4, state, batch)[0], stays.step(4, state, batch)[0]
-        lost = 5.0 * 0.01 / np.sqrt(1.0 + (step + 1) / hybrid_step.DECAY) * (step >= 2)
+        lost = 50.0 / 240 * 0.01 / np.sqrt(1.0 + (step + 1) / hybrid_step.DECAY) * (step >= 2)
         for place, (faded, kept, before) in enumerate(zip(one.weights, other.weights, state.weights, strict=True)):
             share = lost if place < n and before.ndim > 1 else 0.0
             np.testing.assert_allclose(faded, kept - share * before, rtol=1e-9, atol=1e-12)
