@@ -12,6 +12,8 @@ from app.ingest import options
 from app.parser import MISTAKE, Parser, weight, whole
 
 SHARED_ROOMS = ("engine", "store")
+PORTS = 65535
+MOST_WORDS = 30  # of a topic; a frame keeps so many
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -95,7 +97,7 @@ def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
     demo = _command(
         commands, "demo", "commands.demo", "train on text found on this machine and watch it in the browser"
     )
-    demo.add_argument("--port", type=int, help="port of the app (default: 5006 or the next free one; 0 = any)")
+    demo.add_argument("--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)")
     demo.add_argument("--no-browser", action="store_true", help="do not open a browser")
 
 
@@ -129,18 +131,18 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--model", default="dlda", help="model (default dlda)")
     parser.add_argument("--inference", help="sampler, for example tlasgr or gibbs")
     parser.add_argument("--layers", metavar="WIDTHS", help="topics of every layer from the words up, as in 128-64-32")
-    parser.add_argument("--minibatches", type=int, help="steps (default 3500; 1500 sweeps for gibbs)")
+    parser.add_argument("--minibatches", type=whole(1), help="steps (default 3500; 1500 sweeps for gibbs)")
     parser.add_argument("--seed", type=int, default=1, help="seed of everything random (default 1)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a setting of the model"
     )
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
-    parser.add_argument("--burn-in", type=int, default=0, help="mini-batches before it adds rates (default 2000)")
-    parser.add_argument("--samples", type=int, default=0, help="mini-batches that add rates (default 1500)")
+    parser.add_argument("--burn-in", type=whole(0), default=0, help="mini-batches before it adds rates (default 2000)")
+    parser.add_argument("--samples", type=whole(0), default=0, help="mini-batches that add rates (default 1500)")
     parser.add_argument(
         "--paper-point", action="store_true", help="last evaluation with 600 sweeps over all test documents"
     )
-    parser.add_argument("--threads", type=int, help="threads of the kernels (default: up to 2); no effect on results")
+    parser.add_argument("--threads", type=whole(1), help="threads of the kernels (default: up to 2); no effect on results")
     parser.add_argument("--name", default="", help="a name for the run")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
@@ -155,10 +157,10 @@ def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a setting of the model"
     )
-    parser.add_argument("--minibatches", type=int, help="steps of the fork (default: as many as the run had)")
+    parser.add_argument("--minibatches", type=whole(1), help="steps of the fork (default: as many as the run had)")
     parser.add_argument("--seed", type=int, help="seed of everything random (default: that of the run)")
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
-    parser.add_argument("--threads", type=int, help="threads of the kernels (default: up to 2); no effect on results")
+    parser.add_argument("--threads", type=whole(1), help="threads of the kernels (default: up to 2); no effect on results")
     parser.add_argument("--name", default="", help="a name for the fork")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
@@ -170,9 +172,9 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         commands, "topics", "read_commands.topics", "list the topics of a run, most popular first", reads=True
     )
     topics.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
-    topics.add_argument("--words", type=whole(1), default=12, help="words of a topic (default 12, at most 30)")
+    topics.add_argument("--words", type=whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)")
     tree = _command(commands, "tree", "read_commands.tree", "write the tree under a topic")
-    tree.add_argument("--layer", type=int, help="layer of the root (default: the top)")
+    tree.add_argument("--layer", type=whole(1), help="layer of the root (default: the top)")
     tree.add_argument(
         "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
     )
@@ -188,7 +190,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     compare.add_argument(
         "--output", metavar="FILE", help="write compare.svg (both trees side by side) or compare.json instead"
     )
-    compare.add_argument("--layer", type=int, help="of compare.svg: layer of the root (default: the top)")
+    compare.add_argument("--layer", type=whole(1), help="of compare.svg: layer of the root (default: the top)")
     compare.add_argument(
         "--node", type=int, action="append", help="of compare.svg: rank of the root in B; may be repeated"
     )
@@ -259,7 +261,7 @@ def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = _command(commands, "serve", "commands.serve", "show the store in the browser")
-    parser.add_argument("--port", type=int, help="port of the app (default: 5006 or the next free one; 0 = any)")
+    parser.add_argument("--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)")
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--open", action="store_true", help="open a browser")
 

@@ -14,6 +14,7 @@ from app.console import Mistake, find_run, print_json, print_table, say, tell
 from app.forks import origin
 from app.orders import fork as order_fork
 from app.orders import place
+from app.parser import counted
 from app.progress import Progress, duration
 from store import corpora as corpora_of
 from store import runs
@@ -100,7 +101,7 @@ def train(wanted: argparse.Namespace) -> int:
         texts=texts,
         minibatches=wanted.minibatches,
         seed=wanted.seed,
-        threads=wanted.threads or launcher.threads(),
+        threads=launcher.threads() if wanted.threads is None else wanted.threads,
         averaged=wanted.averaged,
         burn_in=wanted.burn_in,
         samples=wanted.samples,
@@ -121,7 +122,7 @@ def fork(wanted: argparse.Namespace) -> int:
         texts=dict(_setting(text) for text in wanted.settings),
         minibatches=wanted.minibatches,
         seed=wanted.seed,
-        threads=wanted.threads or launcher.threads(),
+        threads=launcher.threads() if wanted.threads is None else wanted.threads,
         averaged=wanted.averaged,
         name=wanted.name,
     )
@@ -139,9 +140,10 @@ def _start(db: Database, row: RunRow, wanted: argparse.Namespace) -> int:
 def _minibatch(text: str) -> int | None:
     if text == "latest":
         return None
-    if not text.isdecimal():
+    number = counted(text)
+    if number is None:
         raise Mistake(f"--snapshot is a mini-batch, or latest; got {text!r}")
-    return int(text)
+    return number
 
 
 def wait(db: Database, run: int) -> int:

@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from app.orders import OrderError
+from app.parser import counted
 from app.ports import ServeError
 from store import runs
 from store.database import Database
@@ -28,7 +29,10 @@ def find_run(db: Database, text: str) -> RunRow:
         return max(rows, key=lambda row: row.number)
     if not text.isdecimal():
         raise Mistake(f"a run is named by its number, or last; got {text!r}")
-    return runs.get(db, int(text))
+    number = counted(text)
+    if number is None:
+        raise runs.missing(text)
+    return runs.get(db, number)
 
 
 def say(text: object) -> None:

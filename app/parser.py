@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 MISTAKE = 2  # exit status of everything the user can put right
+LARGEST = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
 
 
 class Parser(argparse.ArgumentParser):
@@ -16,8 +17,8 @@ class Parser(argparse.ArgumentParser):
         self.exit(MISTAKE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def whole(low: int) -> Callable[[str], int]:
-    """What reads a whole number of at least ``low``, and refuses every other text."""
+def whole(low: int, high: int = LARGEST) -> Callable[[str], int]:
+    """What reads a whole number from ``low`` to ``high``, and refuses every other text."""
 
     def read(text: str) -> int:
         try:
@@ -26,9 +27,20 @@ def whole(low: int) -> Callable[[str], int]:
             value = low - 1
         if value < low:
             raise argparse.ArgumentTypeError(f"must be a whole number of at least {low}; got {text!r}")
+        if value > high:
+            raise argparse.ArgumentTypeError(f"must be a whole number of at most {high}; got {text!r}")
         return value
 
     return read
+
+
+def counted(text: str) -> int | None:
+    """The number that digits write; None for every other text, and for more than anything could be counted to."""
+    try:
+        value = int(text) if text.isdecimal() else LARGEST + 1
+    except ValueError:  # Python reads no more than some thousand digits
+        return None
+    return value if value <= LARGEST else None
 
 
 def weight(text: str) -> float:

@@ -13,6 +13,7 @@ from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions, OptionError
 from app.mixing import Step, mix, telling_layer
 from app.neighbours import Neighbourhood
+from app.parser import counted
 from app.placing import Placed, Placer, find_snapshot, must_compile, open_placer
 from app.progress import Progress
 from app.read_commands import read_frame
@@ -75,10 +76,6 @@ def interpolate(wanted: argparse.Namespace) -> int:
     return 0
 
 
-def _marked(frame: Frame, word: int, new: bool) -> str:  # noqa: FBT001 - a pair of two columns
-    return f"+{frame.vocabulary[word]}" if new else frame.vocabulary[word]
-
-
 def _open(db: Database, wanted: argparse.Namespace) -> tuple[Placer, Frame]:
     run = find_run(db, wanted.run)
     chosen = find_snapshot(db, run.number, wanted.snapshot)
@@ -91,8 +88,9 @@ def _open(db: Database, wanted: argparse.Namespace) -> tuple[Placer, Frame]:
 
 def _document(db: Database, placer: Placer, text: str) -> Document:
     """A document by its number, or the first with every word of a text."""
-    if text.isdecimal():
-        return corpora.documents(db, placer.corpus.number, [int(text)])[0]
+    number = counted(text)
+    if number is not None:
+        return corpora.documents(db, placer.corpus.number, [number])[0]
     found = corpora.search(db, placer.corpus.number, text, 0, 1)[1]
     if not found:
         raise Mistake(f"corpus {placer.corpus.name!r} has no document with {text!r} in it")

@@ -63,7 +63,7 @@ def topics(wanted: argparse.Namespace) -> int:
 
     frame = _frame(wanted)
     try:
-        table = topics_table(frame, wanted.layer)
+        table = topics_table(frame, wanted.layer, wanted.words)
     except LookupError as error:
         raise Mistake(str(error.args[0])) from error
     if wanted.json:

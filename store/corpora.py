@@ -297,10 +297,10 @@ def _fill(result: CorpusArrays, block: dict[str, Array], prefix: str, first: int
 
 def _blocks_of(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -> tuple[Array, Array]:
     """The numbers of documents as an array, and the first document of the block of each."""
+    outside = next((n for n in numbers if not 0 <= n < row.documents), None)  # before numpy, which holds 64 bits
+    if outside is not None:
+        raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside}")
     wanted = np.asarray(numbers, dtype=np.int64)
-    outside = wanted[(wanted < 0) | (wanted >= row.documents)]
-    if len(outside):
-        raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside[0]}")
     firsts = np.array(_firsts(connection, row.number), dtype=np.int64)
     return wanted, firsts[np.searchsorted(firsts, wanted, side="right") - 1]
 

@@ -37,6 +37,6 @@ def hold(connection: Connection, run: int) -> None:
         raise missing(run)
 
 
-def missing(run: int) -> NotFound:
+def missing(run: int | str) -> NotFound:
     """The error about a run that does not exist."""
     return NotFound(f"there is no run number {run}; list the runs to see those that exist")

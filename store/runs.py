@@ -8,7 +8,7 @@ from sqlalchemy import Connection, insert, select
 from store import corpus_rows, events, lineage, removal, run_rows
 from store.database import Database, now
 from store.errors import Conflict, LostClaim, StoreError
-from store.ownership import hold, own
+from store.ownership import hold, missing, own
 from store.points import Point, insert_points, last_values
 from store.run_rows import STALE_SECONDS, RunRow
 from store.tables import runs
@@ -27,6 +27,7 @@ __all__ = [
     "every",
     "finish",
     "get",
+    "missing",
     "rename",
     "requeue",
     "restructure",

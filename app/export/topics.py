@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from app import export
-from app.frame import Frame
+from app.frame import PRINTED_WORDS, Frame
 
 _PREFIX = "topics_"
 
 
-def topics_table(frame: Frame, layer: int | None = None) -> list[dict[str, Any]]:
-    """List topics, most popular first, of one layer or of all from layer 1 up.
+def topics_table(frame: Frame, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
+    """List topics, most popular first, of one layer or of all from layer 1 up, each by its heaviest ``words``.
 
     Returns
     -------
     list of dict
         ``layer``; ``rank`` (1 = most popular now); ``topic`` (the identity number, which lasts);
-        ``share`` of the layer's popularity, 0 to 1; ``words``, the 12 heaviest; ``name`` given by a
-        person, or ""; ``title``, that name or its three most distinctive words, as on every page.
+        ``share`` of the layer's popularity, 0 to 1; ``words``, the heaviest first; ``name`` given by
+        a person, or ""; ``title``, that name or its three most distinctive words, as on every page.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def topics_table(frame: Frame, layer: int | None = None) -> list[dict[str, Any]]
             "rank": frame.rank(node),
             "topic": node.column + 1,
             "share": frame.share(node),
-            "words": [word.text for word in frame.top_words(node)],
+            "words": [word.text for word in frame.top_words(node, words)],
             "name": frame.name(node),
             "title": frame.title(node),
         }

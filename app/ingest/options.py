@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 
+LARGEST_SEED = 2**63 - 1  # as much as the store's column holds
+
+
 class OptionError(ValueError):
     """An option has a value it cannot take; the message is one sentence for the user."""
 
@@ -77,8 +80,8 @@ class ImportOptions:
             raise OptionError(f"header must be auto, yes or no; got {self.header!r}")
         if not 0 <= self.test_share < 1:
             raise OptionError(f"test_share must be at least 0 and below 1; got {self.test_share!r}")
-        if self.seed < 0:
-            raise OptionError(f"seed must be 0 or more; got {self.seed!r}")
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise OptionError(f"seed must be from 0 to {LARGEST_SEED}; got {self.seed!r}")
         if self.min_df is not None and self.min_df < 1:
             raise OptionError(f"min_df must be a number of documents, 1 or more; got {self.min_df!r}")
         if self.max_df is not None and not 0 < self.max_df <= 1:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from app import cli, commands, launcher, process
+from app.frame import KEPT_WORDS
 from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.progress import Left, Progress, bar, duration
@@ -162,6 +163,18 @@ def test_topics_are_listed_by_layer_and_rank(capsys, filled):
         assert re.search(rf" {row['title']}  +{' '.join(row['words'])}$", line)
 
 
+def test_as_many_words_of_a_topic_are_listed_as_are_asked_for(capsys, filled):
+    for asked, listed in (("2", 2), ("30", len(WORDS))):
+        rows = read(capsys, "topics", "1", "--words", asked, "--store", filled)
+        assert {len(row["words"]) for row in rows} == {listed}
+        lines = call(capsys, "topics", "1", "--words", asked, "--store", filled)[1].splitlines()
+        assert [line.split()[-listed:] for line in lines] == [row["words"] for row in rows]
+
+
+def test_the_most_words_that_may_be_asked_for_are_those_that_a_frame_keeps():
+    assert cli.MOST_WORDS == KEPT_WORDS
+
+
 def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_path):
     for form in ("svg", "graphml", "json"):
         path = tmp_path / f"tree.{form}"
@@ -245,14 +258,18 @@ def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1
         ("train food --inference magic", "inference must be one of tlasgr, tlfsgr, sgrld, gibbs; got 'magic'"),
         ("train food --set colour=1", "there is no setting 'colour'; the settings are layers"),
         ("train food --set colour", "--set wants NAME=VALUE, as in eta=0.05; got 'colour'"),
-        ("train food --minibatches 0", "minibatches must be a whole number of at least 1; got 0"),
+        ("train food --minibatches 0", "argument --minibatches: must be a whole number of at least 1; got '0'"),
+        ("train food --threads 0", "argument --threads: must be a whole number of at least 1; got '0'"),
+        ("fork 1 --threads 0", "argument --threads: must be a whole number of at least 1; got '0'"),
         ("train food --seed -1", "seed must be from 0 to"),
-        ("train food --minibatches ten", "argument --minibatches: invalid int value: 'ten'"),
+        ("train food --minibatches ten", "argument --minibatches: must be a whole number of at least 1; got 'ten'"),
         ("show 77", "there is no run number 77"),
         ("show seven", "a run is named by its number, or last; got 'seven'"),
+        ("topics 1 --words 31", "argument --words: must be a whole number of at most 30; got '31'"),
         ("topics 1 --layer 5", "run 1 has no layer 5: it has layers 1 to 2"),
         ("tree 1 --layer 2 --node 3 --output x.svg", "layer 2 of run 1 has no topic 3: it has topics 1 to 2"),
         ("tree 1 --output tree.pdf", "cannot write a tree as 'tree.pdf': its name must end in one of"),
+        ("tree 1 --layer 0 --output x.svg", "argument --layer: must be a whole number of at least 1; got '0'"),
         ("tree 1", "the following arguments are required: --output"),
         ("tree 1 --threshold nan --output x.svg", "argument --threshold: must be a number of at least 0; got 'nan'"),
         ("compare 1 1 --threshold -1", "argument --threshold: must be a number of at least 0; got '-1'"),
@@ -275,6 +292,37 @@ def test_a_mistake_is_one_sentence_on_standard_error_and_status_2(capsys, filled
     assert err.startswith("topiary")
     assert len(err.splitlines()) == 1
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        *((f"{verb} {{}}", "there is no run number {}") for verb in ("show", "pause", "stop", "resume", "delete")),
+        ("topics 1 --minibatch {}", "argument --minibatch: must be a whole number of at most 9223372036854775807"),
+        ("compare 1 1 --minibatch-a {}", "argument --minibatch-a: must be a whole number of at most"),
+        ("fork 1 --snapshot {}", "--snapshot is a mini-batch, or latest; got '{}'"),
+        ("train food --minibatches {}", "argument --minibatches: must be a whole number of at most"),
+        ("train food --seed {}", "seed must be from 0 to 9223372036854775807"),
+        ("train {}", "there is no corpus '{}'; the store has food (1)"),
+        ("import . --seed {}", "seed must be from 0 to 9223372036854775807; got {}"),
+        ("serve --port {}", "argument --port: must be a whole number of at most 65535; got '{}'"),
+    ],
+)
+@pytest.mark.parametrize("number", [str(2**63), "9" * 23])
+def test_a_number_that_no_column_holds_is_refused_in_one_sentence(capsys, filled, no_workers, number, words, sentence):
+    status, out, err = call(capsys, *words.format(number).split(), "--store", filled)
+    assert (status, out) == (2, "")
+    assert sentence.format(number) in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_number_of_more_digits_than_python_reads_names_no_run(capsys, filled):
+    assert "there is no run number 999" in call(capsys, "show", "9" * 5000, "--store", filled)[2]
+
+
+def test_the_largest_number_that_a_column_holds_is_a_mini_batch_like_others(capsys, filled):
+    assert read(capsys, "topics", "1", "--minibatch", str(2**63 - 1), "--store", filled)
+    assert call(capsys, "topics", "1", "--minibatch", "3", "--store", filled)[0] == 2
 
 
 def test_a_store_that_cannot_be_opened_is_a_sentence(capsys, tmp_path):
@@ -538,7 +586,7 @@ def test_compare_and_tree_tint_topics_by_a_class_that_is_named(labelled_runs, tm
 def test_a_fork_of_no_steps_is_refused_and_not_made_as_long_as_its_parent(filled, no_workers, capsys):
     status, _, err = call(capsys, "fork", "1", "--minibatches", "0", "--store", filled)
     assert status == 2
-    assert "minibatches must be a whole number of at least 1; got 0" in err
+    assert "argument --minibatches: must be a whole number of at least 1; got '0'" in err
 
 
 @pytest.mark.parametrize(

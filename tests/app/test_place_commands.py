@@ -175,6 +175,8 @@ def test_people_get_sentences_and_ranks(store, tmp_path, capsys):
         (("infer", "9", "nowhere.txt"), "run"),
         (("infer", "1", "nowhere.txt", "--snapshot", "77"), "no snapshot 77"),
         (("interpolate", "1", "0", "99"), "no 99"),
+        (("interpolate", "1", "0", str(2**63 - 1)), "and no 9223372036854775807"),
+        (("interpolate", "1", "0", "9" * 23), f"no document with '{'9' * 23}' in it"),
         (("interpolate", "1", "0", "zebra"), "no document with 'zebra' in it"),
         (("interpolate", "1", "0", "1", "--layer", "3"), "layers 1 to 2; got 3"),
         (("interpolate", "1", "0", "1", "--steps", "1"), "steps must be from 2"),

@@ -230,8 +230,9 @@ def test_labels_of_training_documents_are_counted(db):
 def test_counts_of_no_document_are_empty_and_of_a_missing_one_not_found(db):
     row = write_corpus(db)
     assert corpora.counts(db, row.number, []).starts.tolist() == [0]
-    with pytest.raises(NotFound, match="no 99"):
-        corpora.counts(db, row.number, [99])
+    for number in (99, 2**63, 10**30):
+        with pytest.raises(NotFound, match=f"and no {number}$"):
+            corpora.counts(db, row.number, [0, number])
 
 
 def changed(**changes):
