@@ -97,7 +97,9 @@ def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
     demo = _command(
         commands, "demo", "commands.demo", "train on text found on this machine and watch it in the browser"
     )
-    demo.add_argument("--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)")
+    demo.add_argument(
+        "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
+    )
     demo.add_argument("--no-browser", action="store_true", help="do not open a browser")
 
 
@@ -142,7 +144,9 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--paper-point", action="store_true", help="last evaluation with 600 sweeps over all test documents"
     )
-    parser.add_argument("--threads", type=whole(1), help="threads of the kernels (default: up to 2); no effect on results")
+    parser.add_argument(
+        "--threads", type=whole(1), help="threads of the kernels (default: up to 2); no effect on results"
+    )
     parser.add_argument("--name", default="", help="a name for the run")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
@@ -160,7 +164,9 @@ def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--minibatches", type=whole(1), help="steps of the fork (default: as many as the run had)")
     parser.add_argument("--seed", type=int, help="seed of everything random (default: that of the run)")
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
-    parser.add_argument("--threads", type=whole(1), help="threads of the kernels (default: up to 2); no effect on results")
+    parser.add_argument(
+        "--threads", type=whole(1), help="threads of the kernels (default: up to 2); no effect on results"
+    )
     parser.add_argument("--name", default="", help="a name for the fork")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
@@ -172,7 +178,9 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         commands, "topics", "read_commands.topics", "list the topics of a run, most popular first", reads=True
     )
     topics.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
-    topics.add_argument("--words", type=whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)")
+    topics.add_argument(
+        "--words", type=whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)"
+    )
     tree = _command(commands, "tree", "read_commands.tree", "write the tree under a topic")
     tree.add_argument("--layer", type=whole(1), help="layer of the root (default: the top)")
     tree.add_argument(
@@ -261,7 +269,9 @@ def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = _command(commands, "serve", "commands.serve", "show the store in the browser")
-    parser.add_argument("--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)")
+    parser.add_argument(
+        "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
+    )
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--open", action="store_true", help="open a browser")
 

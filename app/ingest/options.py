@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-
 LARGEST_SEED = 2**63 - 1  # as much as the store's column holds
 
 
