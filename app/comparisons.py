@@ -1,12 +1,11 @@
 """Comparisons kept in memory by pair of snapshots, and which runs are worth comparing."""
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable
-from threading import Lock
 from typing import NamedTuple, TypeAlias
 
 from app.comparison import Comparison, compare
 from app.frame import Frame
+from app.once import Once
 from engine.align import Alignment, Fixed
 from store.runs import RunRow
 
@@ -32,10 +31,7 @@ class Comparisons:
     """
 
     def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._lock = Lock()
-        self._known: OrderedDict[Key, _Known] = OrderedDict()
-        self._working: dict[Key, Lock] = {}
+        self._known: Once[Key, _Known] = Once(most)
 
     def get(self, a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison:
         """Give the comparison of two frames, worked out on the first call (seconds for large ones).
@@ -46,24 +42,12 @@ class Comparisons:
             When the two have no word in common.
         """
         key = (a.run, a.snapshot, b.run, b.snapshot, frozenset(decisions))
-        with self._lock:
-            turn = self._working.setdefault(key, Lock())
-        with turn:
-            known = self._find(key)
-            if known is None:
-                found = compare(a, b, decisions)
-                known = _Known(found.alignment, found.shared_words)
-            with self._lock:
-                self._known[key] = known
-                self._known.move_to_end(key)
-                self._working.pop(key, None)
-                while len(self._known) > self._most:
-                    self._known.popitem(last=False)
-        return Comparison(a, b, *known)
 
-    def _find(self, key: Key) -> _Known | None:
-        with self._lock:
-            return self._known.get(key)
+        def work() -> _Known:
+            found = compare(a, b, decisions)
+            return _Known(found.alignment, found.shared_words)
+
+        return Comparison(a, b, *self._known.fetch(key, work))
 
 
 def usual_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:

@@ -3,12 +3,11 @@
 A snapshot never changes, so neither does its frame, except for the names people give its topics.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from threading import Lock
 
 from app.frame import Frame
+from app.once import Once
 from engine.tree import Node
 
 MOST_BYTES = 400_000_000
@@ -25,49 +24,20 @@ class Frames:
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._most = most_bytes
-        self._lock = Lock()
-        self._frames: OrderedDict[tuple[int, int], Frame] = OrderedDict()
-        self._building: dict[tuple[int, int], Lock] = {}
+        self._known: Once[tuple[int, int], Frame] = Once(most_bytes, _size, LEAST_FRAMES)
 
     def get(self, run: int, snapshot: int) -> Frame | None:
         """The frame if it is here."""
-        with self._lock:
-            frame = self._frames.get((run, snapshot))
-            if frame is not None:
-                self._frames.move_to_end((run, snapshot))
-            return frame
+        return self._known.get((run, snapshot))
 
     def fetch(self, run: int, snapshot: int, build: Callable[[], Frame]) -> Frame:
         """The frame, built if it is not here."""
-        key = (run, snapshot)
-        with self._lock:
-            turn = self._building.setdefault(key, Lock())
-        with turn:
-            known = self.get(run, snapshot)
-            if known is not None:
-                return known
-            frame = build()
-            with self._lock:
-                self._frames[key] = frame
-                self._building.pop(key, None)
-                self._forget()
-        return frame
+        return self._known.fetch((run, snapshot), build)
 
     def relabel(self, run: int, labels: Mapping[tuple[int, int], str]) -> None:
         """Put other names of topics, by (layer, identity number from 1), into the frames of a run."""
         names = {Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text}
-        with self._lock:
-            for key, frame in self._frames.items():
-                if key[0] == run:
-                    self._frames[key] = replace(frame, labels=names)
-
-    def _forget(self) -> None:
-        sizes = {key: _size(frame) for key, frame in self._frames.items()}
-        total = sum(sizes.values())
-        while total > self._most and len(self._frames) > LEAST_FRAMES:
-            key, _ = self._frames.popitem(last=False)
-            total -= sizes[key]
+        self._known.change(lambda key, frame: replace(frame, labels=names) if key[0] == run else frame)
 
 
 def _size(frame: Frame) -> int:

@@ -4,13 +4,13 @@ Documents must be placed before they can be compared.  That is done once for a s
 a page can say how far it is; the results stay in memory for all sessions.
 """
 
-from collections import OrderedDict
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.once import Once
 from app.placing import Placer, find_snapshot, open_placer
 from app.plan import PLACE_SWEEPS
 from engine import paths
@@ -92,9 +92,7 @@ class Places:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._lock = Lock()
-        self._opening: dict[tuple[int, int], Lock] = {}
-        self._known: OrderedDict[tuple[int, int], tuple[Placer, Neighbourhood]] = OrderedDict()
+        self._known: Once[tuple[int, int], tuple[Placer, Neighbourhood]] = Once(KEPT)
 
     def placer(self, run: int, snapshot: int = 0) -> Placer:
         """A snapshot (0 = the newest) ready to place documents; may wait for kernels to be compiled."""
@@ -106,19 +104,9 @@ class Places:
 
     def _open(self, run: int, snapshot: int) -> tuple[Placer, Neighbourhood]:
         wanted = find_snapshot(self._db, run, snapshot)
-        key = (run, wanted.number)
-        with self._lock:
-            turn = self._opening.setdefault(key, Lock())
-        with turn:
-            with self._lock:
-                known = self._known.get(key)
-            if known is None:
-                placer = open_placer(self._db, runs.get(self._db, run), wanted)
-                known = (placer, Neighbourhood(self._db, placer))
-            with self._lock:
-                self._known[key] = known
-                self._known.move_to_end(key)
-                self._opening.pop(key, None)
-                while len(self._known) > KEPT:
-                    self._known.popitem(last=False)
-        return known
+
+        def opened() -> tuple[Placer, Neighbourhood]:
+            placer = open_placer(self._db, runs.get(self._db, run), wanted)
+            return placer, Neighbourhood(self._db, placer)
+
+        return self._known.fetch((run, wanted.number), opened)
