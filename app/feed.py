@@ -8,7 +8,7 @@ memory; a slow session is not asked again before it has answered, it gets what i
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -24,74 +24,24 @@ from app.frames import Frames
 from app.histories import Histories
 from app.history import History
 from app.neighbours import Places
+from app.once import Once
+from app.ticks import Listeners, Tick
 from store import corpora, labels, points, runs, snapshots
 from store.database import Database
 from store.errors import StoreError
+from store.run_watch import RunWatch
 from store.runs import RunRow
 from store.snapshots import SnapshotRow
 
 INTERVAL = 0.4  # seconds between two looks at the store
 CHUNK = 20_000  # points read at a time
-RING_AGAIN = 10.0  # seconds after which a session that has not answered is called again
 PULSE = 1.0  # seconds between two ticks while something trains, so that ages on screen stay true
 SPARK_POINTS = 48
+VOCABULARIES = 8  # corpora whose words are kept
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
 TROUBLE = (StoreError, SQLAlchemyError, OSError)
 
 log = logging.getLogger("topiary.feed")
-
-
-@dataclass(frozen=True)
-class Tick:
-    """What changed since the last tick: numbers of runs.
-
-    Attributes
-    ----------
-    rows : runs whose row changed, or that came or went
-    points : runs whose history has more points, or a new epoch
-    snapshots : runs with a newer snapshot (its frame is in the cache if anybody looks at it live)
-    labels : runs some topic of which was renamed
-    """
-
-    rows: frozenset[int] = frozenset()
-    points: frozenset[int] = frozenset()
-    snapshots: frozenset[int] = frozenset()
-    labels: frozenset[int] = frozenset()
-
-    def __or__(self, other: "Tick") -> "Tick":
-        """Both in one."""
-        return Tick(
-            self.rows | other.rows,
-            self.points | other.points,
-            self.snapshots | other.snapshots,
-            self.labels | other.labels,
-        )
-
-
-class _Listener:
-    """One session: at most one call of it is on the way, ticks in between are joined."""
-
-    def __init__(self, ring: Callable[[Callable[[], None]], None], callback: Callable[[Tick], None]) -> None:
-        self._ring = ring
-        self._callback = callback
-        self._lock = Lock()
-        self._waiting: Tick | None = None
-        self._rung = 0.0
-
-    def wake(self, tick: Tick) -> None:
-        with self._lock:
-            asked = self._waiting is not None and monotonic() - self._rung < RING_AGAIN
-            self._waiting = tick if self._waiting is None else self._waiting | tick
-            if asked:
-                return
-            self._rung = monotonic()
-        self._ring(self._run)
-
-    def _run(self) -> None:
-        with self._lock:
-            tick, self._waiting = self._waiting, None
-        if tick is not None:
-            self._callback(tick)
 
 
 class Feed:
@@ -134,7 +84,8 @@ class Feed:
         self._lock = Lock()
         self._polling = Lock()
         self._thread = Thread(target=self._loop, name="topiary-poller", daemon=True)
-        self._listeners: dict[int, _Listener] = {}
+        self._listeners = Listeners()
+        self._watch = RunWatch(db)
         self._rows: dict[int, RunRow] = {}
         self._states: dict[int, str] = {}
         self._histories = Histories()
@@ -142,10 +93,10 @@ class Feed:
         self._sparks: dict[int, tuple[float, int, tuple[float, ...]]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
-        self.classes = ClassCache(db, told=lambda: self._emit(Tick()))
+        self.classes = ClassCache(db, told=lambda: self._listeners.wake(Tick()))
         self._frames = Frames()
         self.comparisons = Comparisons()
-        self._vocabularies: dict[int, tuple[str, ...]] = {}
+        self._vocabularies: Once[int, tuple[str, ...]] = Once(VOCABULARIES)
 
     # ------------------------------------------------------------------ life
 
@@ -177,15 +128,7 @@ class Feed:
         end : () -> None
             Ends the subscription.
         """
-        listener = _Listener(ring, callback)
-        with self._lock:
-            self._listeners[id(listener)] = listener
-
-        def end() -> None:
-            with self._lock:
-                self._listeners.pop(id(listener), None)
-
-        return end
+        return self._listeners.add(ring, callback)
 
     def submit(self, work: Callable[[], Any]) -> "Future[Any]":
         """Run ``work`` in one of the feed's threads."""
@@ -230,6 +173,7 @@ class Feed:
     def known_frame(self, run: int, snapshot: int | None = None) -> Frame | None:
         """The frame of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`frame`."""
         if not snapshot:
+            self._live.add(run)
             latest = self.latest(run)
             if latest is None:
                 return None
@@ -257,8 +201,8 @@ class Feed:
         ----------
         run : int
         snapshot : int or None
-            Number of the snapshot; None or 0 is the newest, and from now on the newest is prepared
-            before sessions hear of it.
+            Number of the snapshot; None or 0 is the newest, and the one after it is then prepared before
+            sessions hear of it.
 
         Returns
         -------
@@ -270,7 +214,7 @@ class Feed:
         else:
             self._live.add(run)
             wanted = snapshots.latest(self.db, run)
-        return None if wanted is None else self._frames.fetch(run, wanted.number, partial(self._build, run, wanted))
+        return self._frame(run, wanted)
 
     def snapshots(self, run: int) -> list[SnapshotRow]:
         """Every snapshot kept of a run, oldest first."""
@@ -280,7 +224,7 @@ class Feed:
         """Read the names of a run's topics again and tell every session."""
         names = labels.every(self.db, run)
         self._frames.relabel(run, names)
-        self._emit(Tick(labels=frozenset({run})))
+        self._listeners.wake(Tick(labels=frozenset({run})))
 
     def look(self) -> None:
         """Look at the store now instead of at the next interval (after an action of a visitor)."""
@@ -302,26 +246,28 @@ class Feed:
                 if not self.trouble:
                     log.warning("the store cannot be read: %s", error)
                 self.trouble = f"The store cannot be read at the moment: {str(error).splitlines()[0]}"
-                self._emit(Tick())
+                self._listeners.wake(Tick())
             else:
                 self.trouble = ""
             self.ready.set()
 
     def _poll(self) -> None:
-        rows = {row.number: row for row in runs.every(self.db)}
+        rows = self._watch.look()
         changed = self._take_rows(rows)
-        grown = {number for number in rows if self._grow(rows[number])}
+        grown = {number for number in self._histories.known() & rows.keys() if self._grow(rows[number])}
         busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
         self._histories.tidy()
         newer = self._newer_snapshots(busy)
         self._refresh_sparks(rows[number] for number in busy)
         prepared = newer & self._live
+        self._live -= prepared  # until somebody looks at the new one
+        self._live &= rows.keys()
         tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
         due = (bool(busy) and monotonic() - self._pulse >= PULSE) or notice.current() != self.notice
         self.notice = notice.current()
         if tick != Tick() or due:
             self._pulse = monotonic()
-            self._emit(tick)
+            self._listeners.wake(tick)
         for number in prepared:
             self._pool.submit(self._prepare, number)
         if self.after_look is not None:
@@ -337,7 +283,7 @@ class Feed:
                 self._histories.drop(gone)
                 for cache in (self._latest, self._sparks):
                     cache.pop(gone, None)
-        changed = {n for n in rows if n not in old or _still(old[n]) != _still(rows[n]) or old_states[n] != states[n]}
+        changed = {n for n, row in rows.items() if n not in old or _differ(old[n], row) or old_states[n] != states[n]}
         return changed | (old.keys() - rows.keys())
 
     def _grow(self, row: RunRow) -> bool:
@@ -385,30 +331,25 @@ class Feed:
     def _prepare(self, number: int) -> None:
         """Build the newest frame, then tell: sessions find it in the cache."""
         try:
-            self.frame(number)
+            self._frame(number, snapshots.latest(self.db, number))
         except TROUBLE as error:
             log.warning("the newest snapshot of run %d cannot be read: %s", number, error)
-        self._emit(Tick(snapshots=frozenset({number})))
+        self._listeners.wake(Tick(snapshots=frozenset({number})))
+
+    def _frame(self, run: int, wanted: SnapshotRow | None) -> Frame | None:
+        return None if wanted is None else self._frames.fetch(run, wanted.number, partial(self._build, run, wanted))
 
     def _build(self, number: int, snapshot: SnapshotRow) -> Frame:
         row = self.run(number) or runs.get(self.db, number)
         corpus = corpora.find(self.db, row.corpus)
-        vocabulary = self._vocabularies.get(row.corpus)
-        if vocabulary is None:
-            vocabulary = self._vocabularies[row.corpus] = corpora.vocabulary(self.db, row.corpus)
+        vocabulary = self._vocabularies.fetch(row.corpus, partial(corpora.vocabulary, self.db, row.corpus))
         arrays = snapshots.load(self.db, snapshot.number)
         names = labels.every(self.db, number)
         return build_frame(
             arrays, vocabulary, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
         )
 
-    def _emit(self, tick: Tick) -> None:
-        with self._lock:
-            listeners = tuple(self._listeners.values())
-        for listener in listeners:
-            listener.wake(tick)
 
-
-def _still(row: RunRow) -> RunRow:
-    """The row without what changes by itself."""
-    return replace(row, heartbeat_age=None)
+def _differ(old: RunRow, new: RunRow) -> bool:
+    """Whether two rows differ by more than what changes by itself."""
+    return new is not old and replace(old, heartbeat_age=None) != replace(new, heartbeat_age=None)

@@ -38,6 +38,11 @@ class Histories:
         with self._lock:
             return self._known.get(run)
 
+    def known(self) -> set[int]:
+        """The runs whose history is here."""
+        with self._lock:
+            return set(self._known)
+
     def add(self, run: int, fresh: History) -> History:
         """Keep a history and give it, or the one that somebody else brought meanwhile."""
         with self._lock:

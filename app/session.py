@@ -16,7 +16,8 @@ import param
 
 if TYPE_CHECKING:
     from app.actions import Actions
-    from app.feed import Feed, Tick
+    from app.feed import Feed
+    from app.ticks import Tick
     from store.database import Database
 
 PAGES = ("runs", "watch", "explore", "classes", "compare", "documents", "guide")

@@ -20,7 +20,7 @@ from app import fallback, session, theme, topbar
 from app.actions import Actions
 from app.board import Board
 from app.component import Component, Message, served
-from app.feed import TROUBLE, Feed, Tick
+from app.feed import TROUBLE, Feed
 from app.pages.classes import classes_page
 from app.pages.compare import compare_page
 from app.pages.documents import documents_page
@@ -29,6 +29,7 @@ from app.pages.guide import guide_page
 from app.pages.runs import fork_tab, runs_page
 from app.pages.watch import watch_page
 from app.paths import asset
+from app.ticks import Tick
 from app.views.markup import run_title
 from engine.settings import SettingError
 from store.database import Database

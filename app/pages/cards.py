@@ -4,9 +4,9 @@ from functools import partial
 from typing import Any
 
 from app.board import Board, Message
-from app.feed import Tick
 from app.frame import Frame
 from app.session import Context
+from app.ticks import Tick
 from app.views import kpis, words
 from app.views.preview import caption, preview, waiting
 

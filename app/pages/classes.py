@@ -8,11 +8,11 @@ from panel.viewable import Viewable
 
 from app.board import Board, Message
 from app.class_cache import ClassError, Classified
-from app.feed import Tick
 from app.frame import Frame, identity, parse_identity
 from app.pages.explore_reading import threshold as read_threshold
 from app.pages.runs import fork_tab
 from app.session import Context
+from app.ticks import Tick
 from app.views.class_report import LACKS, Lack, Told, class_report, no_classes, waiting
 from app.views.opening import threshold_of
 from app.views.predicting import predicting

@@ -9,13 +9,13 @@ from panel.viewable import Viewable
 from app.board import Board, Message
 from app.changes import Agreement, EdgeChange, agreement, edge_changes
 from app.comparison import Comparison, Pair, Side
-from app.feed import Tick
 from app.frame import Frame, identity, parse_identity
 from app.pages import compare_reading as reading
 from app.pages.compare_curves import CompareCurves
 from app.pages.compare_wishes import SIDES, Doors, Wishes
 from app.session import Context
 from app.theme import style
+from app.ticks import Tick
 from app.views import compare_edges, compare_numbers, compare_pair, compare_settings, compare_table
 from app.views.atoms import has_pictures
 from app.views.compare_head import End, compare_head, status

@@ -8,13 +8,13 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.board import Board, Message
-from app.feed import Tick
 from app.frame import parse_identity
 from app.neighbours import MOST
 from app.pages import documents_reading as reading
 from app.pages.between import Between
 from app.session import Context
 from app.theme import PAGE
+from app.ticks import Tick
 from app.views import documents_form as form
 from app.views.detail import excerpt
 from app.views.nearby import Act, neighbours

@@ -9,12 +9,12 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.board import Board, Message
-from app.feed import Tick
 from app.forks import LEARNS_LABELS
 from app.notice import Notice
 from app.pages.new_corpus import NewCorpusForm
 from app.pages.new_run import NewRunForm
 from app.session import ANOTHER_RUN, Context
+from app.ticks import Tick
 from app.views.icons import icon
 from app.views.markup import run_title
 from app.views.run_list import empty_store, preparing, run_list

@@ -8,11 +8,11 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.board import Board
-from app.feed import Tick
 from app.pages.cards import TopicPreview
 from app.pages.watch_curves import TALL, WatchCurves
 from app.session import Context
 from app.theme import PAGE
+from app.ticks import Tick
 from app.views import kpis
 from store import corpora, events
 from store.runs import RunRow

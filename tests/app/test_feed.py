@@ -6,8 +6,9 @@ import feed_samples as samples
 import numpy as np
 import pytest
 
-from app.feed import Feed, Tick
+from app.feed import Feed
 from app.history import History
+from app.ticks import Tick
 from store import labels, runs, snapshots
 from store.database import open_database
 from store.points import Point
@@ -165,6 +166,47 @@ def test_the_newest_frame_is_ready_before_a_live_session_hears_of_it(db, feed):
     assert seen[0].minibatch == 2
 
 
+def test_the_newest_frame_is_not_built_for_a_run_that_nobody_looks_at_any_more(db, feed, monkeypatch):
+    row = samples.run(db)
+    built, build = [], feed._build
+    monkeypatch.setattr(feed, "_build", lambda run, row: built.append(row.minibatch) or build(run, row))
+    told = [threading.Event() for _ in range(3)]
+
+    def heard(tick):
+        if row.number in tick.snapshots:
+            told[feed.latest(row.number).minibatch].set()
+
+    feed.subscribe(lambda call: call(), heard)
+    feed.frame(row.number)  # looked at before there is anything to see
+    for minibatch in (1, 2):
+        snapshots.append(db, row.number, row.attempt, minibatch, 1.0, samples.arrays(minibatch))
+        look(feed)
+        assert told[minibatch].wait(timeout=60)
+    assert built == [1]
+
+
+def test_the_words_of_a_corpus_are_read_once_for_all_its_snapshots(db, feed, monkeypatch):
+    row = samples.run(db)
+    read = []
+    monkeypatch.setattr("app.feed.corpora.vocabulary", lambda db, number: read.append(number) or samples.WORDS)
+    for snapshot in range(1, 4):
+        snapshots.append(db, row.number, row.attempt, snapshot, 1.0, samples.arrays(snapshot))
+        feed.frame(row.number)
+    assert read == [row.corpus]
+
+
+def test_a_look_reads_whole_rows_only_of_runs_that_changed(db, feed, monkeypatch):
+    rows = [samples.run(db) for _ in range(3)]
+    for row in rows[1:]:
+        runs.finish(db, row.number, row.attempt, "stopped")
+    look(feed)
+    before = {row.number: row for row in feed.runs()}
+    runs.rename(db, rows[1].number, "renamed")
+    look(feed)
+    same = [row.number for row in feed.runs() if row is before[row.number]]
+    assert same == [rows[2].number]  # the first one trains: its heartbeat is told anew
+
+
 def test_one_frame_of_a_snapshot_is_shared_by_all(db, feed):
     row = samples.run(db)
     snapshots.append(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
@@ -185,7 +227,7 @@ def test_a_name_given_to_a_topic_reaches_the_frames_in_memory(db, feed):
 
 def test_a_store_that_cannot_be_read_is_said_and_survived(db, feed, monkeypatch):
     samples.run(db)
-    monkeypatch.setattr("app.feed.runs.every", _refuse)
+    monkeypatch.setattr("app.feed.RunWatch.look", _refuse)
     look(feed)
     assert feed.trouble.startswith("The store cannot be read at the moment")
     monkeypatch.undo()
@@ -219,7 +261,7 @@ def test_a_call_that_got_lost_is_made_again(db, feed, monkeypatch):
     runs.rename(db, row.number, "one")
     look(feed)
     session.waiting.clear()
-    monkeypatch.setattr("app.feed.RING_AGAIN", 0.0)
+    monkeypatch.setattr("app.ticks.RING_AGAIN", 0.0)
     runs.rename(db, row.number, "two")
     look(feed)
     session.turn()

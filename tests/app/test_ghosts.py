@@ -8,13 +8,13 @@ import numpy as np
 from ghost_samples import NODES, pruned
 
 from app import measure
-from app.feed import Tick
 from app.frame import identity
 from app.pages import explore_reading, ghosts
 from app.pages.explore import Explorer
 from app.pruned import pruned_topics
 from app.remains import Pruned, heirs, remains_of
 from app.session import Context, View, from_query, to_query
+from app.ticks import Tick
 from app.views.ghost import ghost_detail
 from engine.contract import Event
 from engine.tree import Node

@@ -11,11 +11,11 @@ from topic_frames import frame_with_classes, make_frame
 from topic_pairs import changed
 
 from app.comparison import Comparison, Pair, compare
-from app.feed import Tick
 from app.frame import identity
 from app.pages import compare_reading as reading
 from app.pages.compare import Compare
 from app.session import Context, View, from_query, to_query
+from app.ticks import Tick
 from store.matches import Decision
 
 

@@ -12,9 +12,9 @@ from page_sessions import PageSession
 from placing_samples import DOCUMENTS, NASTY, SUBJECTS, arrays, plain_model, plant
 
 from app import placing
-from app.feed import Tick
 from app.pages.documents import COMPILING, Documents
 from app.session import from_query, to_query
+from app.ticks import Tick
 from store import runs, snapshots
 from store.database import Database, open_database
 

@@ -9,10 +9,10 @@ import pytest
 from test_opening import narrow
 from topic_frames import frame_with_classes, make_frame
 
-from app.feed import Tick
 from app.frame import Frame, identity
 from app.pages.explore import Explorer
 from app.session import Context, View, from_query, to_query
+from app.ticks import Tick
 
 
 class Feed:

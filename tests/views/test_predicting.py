@@ -14,8 +14,9 @@ from placing_samples import plain_model
 
 from app import class_store, classes
 from app.class_cache import ClassCache, ClassError, Doing
-from app.feed import Feed, Tick
+from app.feed import Feed
 from app.pages.classes import Classes
+from app.ticks import Tick
 from app.views.predicting import predicting
 from store.database import Database, open_database
 

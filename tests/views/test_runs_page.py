@@ -10,8 +10,8 @@ from class_samples import plant
 from page_sessions import PageSession
 
 from app import notice
-from app.feed import Tick
 from app.pages.runs import Runs, fork_tab, forked
+from app.ticks import Tick
 from store.database import Database, open_database
 
 

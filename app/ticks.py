@@ -1,0 +1,90 @@
+"""What is new, told to sessions: one call of each is on the way at most, what it misses is joined."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from time import monotonic
+from typing import TypeAlias
+
+RING_AGAIN = 10.0  # seconds after which a session that has not answered is called again
+Ring: TypeAlias = Callable[[Callable[[], None]], None]
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What changed since the last tick: numbers of runs.
+
+    Attributes
+    ----------
+    rows : runs whose row changed, or that came or went
+    points : runs whose history has more points, or a new epoch
+    snapshots : runs with a newer snapshot (its frame is in the cache if anybody looks at it live)
+    labels : runs some topic of which was renamed
+    """
+
+    rows: frozenset[int] = frozenset()
+    points: frozenset[int] = frozenset()
+    snapshots: frozenset[int] = frozenset()
+    labels: frozenset[int] = frozenset()
+
+    def __or__(self, other: "Tick") -> "Tick":
+        """Both in one."""
+        return Tick(
+            self.rows | other.rows,
+            self.points | other.points,
+            self.snapshots | other.snapshots,
+            self.labels | other.labels,
+        )
+
+
+class _Listener:
+    """One session: at most one call of it is on the way, ticks in between are joined."""
+
+    def __init__(self, ring: Ring, callback: Callable[[Tick], None]) -> None:
+        self._ring = ring
+        self._callback = callback
+        self._lock = Lock()
+        self._waiting: Tick | None = None
+        self._rung = 0.0
+
+    def wake(self, tick: Tick) -> None:
+        with self._lock:
+            asked = self._waiting is not None and monotonic() - self._rung < RING_AGAIN
+            self._waiting = tick if self._waiting is None else self._waiting | tick
+            if asked:
+                return
+            self._rung = monotonic()
+        self._ring(self._run)
+
+    def _run(self) -> None:
+        with self._lock:
+            tick, self._waiting = self._waiting, None
+        if tick is not None:
+            self._callback(tick)
+
+
+class Listeners:
+    """The sessions that want to hear.  Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._all: dict[int, _Listener] = {}
+
+    def add(self, ring: Ring, callback: Callable[[Tick], None]) -> Callable[[], None]:
+        """Have ``ring(call)`` called at every tick, where ``call()`` gives it to the callback; gives what ends that."""
+        listener = _Listener(ring, callback)
+        with self._lock:
+            self._all[id(listener)] = listener
+
+        def end() -> None:
+            with self._lock:
+                self._all.pop(id(listener), None)
+
+        return end
+
+    def wake(self, tick: Tick) -> None:
+        """Tell every session."""
+        with self._lock:
+            listeners = tuple(self._all.values())
+        for listener in listeners:
+            listener.wake(tick)
