@@ -73,7 +73,7 @@ def corpora(wanted: argparse.Namespace) -> int:
     if wanted.action == "delete":
         if wanted.corpus is None:
             raise Mistake("say which corpus to delete, by name or number")
-        row = corpora_of.find(db, wanted.corpus)
+        row = corpora_of.find_only(db, wanted.corpus)
         corpora_of.delete(db, row.number)
         say(f"deleted corpus {row.number}, {row.name}")
         return 0

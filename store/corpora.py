@@ -29,6 +29,7 @@ __all__ = [
     "documents",
     "every",
     "find",
+    "find_only",
     "get",
     "load",
     "search",
@@ -114,6 +115,26 @@ def find(db: Database, name_or_number: str | int) -> CorpusRow:
         f"there is no corpus {name_or_number!r}; "
         + (f"the store has {known}" if known else "the store has none yet: import one first")
     )
+
+
+def find_only(db: Database, name_or_number: str) -> CorpusRow:
+    """As `find`, for what cannot be taken back: refuses the name of one corpus that is the number of another.
+
+    Raises
+    ------
+    Conflict
+        When two are meant; the sentence says how to name either.
+    NotFound
+        When there is none.
+    """
+    named = find(db, name_or_number)
+    for row in every(db):
+        if str(row.number) == name_or_number and row.number != named.number:
+            raise Conflict(
+                f"{name_or_number!r} is the name of corpus {named.number} and the number of corpus {row.name!r}; "
+                f"say {named.number} for the one, {row.name} for the other"
+            )
+    return named
 
 
 def vocabulary(db: Database, number: int) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +23,7 @@ from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words
 ABANDONED_SECONDS = 3600.0
 _WORDS_AT_ONCE = 20_000
 _BLOCKS_AT_ONCE = 20
+_BREAKING = {"Cc", "Zl", "Zp"}  # control characters and ends of lines, which break every list of names
 
 
 class Writer:
@@ -233,6 +235,8 @@ def _stage(db: Database, name: str, header: dict[str, Any]) -> int:
 def _check_description(name: str, vocabulary: Sequence[str], kind: str, image_shape: tuple[int, int] | None) -> None:
     if not name.strip():
         raise StoreError("a corpus needs a name that is not empty")
+    if any(unicodedata.category(letter) in _BREAKING for letter in name):
+        raise StoreError(f"the name of a corpus is one line without control characters, not {name!r}; choose another")
     if kind not in blocks.KINDS:
         raise StoreError(f"a corpus holds {', '.join(blocks.KINDS)}, not {kind!r}")
     if len(vocabulary) == 0:

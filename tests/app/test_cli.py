@@ -354,6 +354,17 @@ def test_texts_are_imported_trained_on_and_deleted_by_command(capsys, store, tmp
     assert call(capsys, "corpora", "delete", "food", "--store", store)[1] == "deleted corpus 1, food\n"
 
 
+def test_a_corpus_is_not_deleted_by_its_name_where_another_has_that_number(capsys, filled):
+    db = open_database(filled)
+    with corpora.writer(db, "1", WORDS) as writer:
+        writer.add(_block(-1))
+    db.close()
+    status, out, err = call(capsys, "corpora", "delete", "1", "--store", filled)
+    assert (status, out) == (2, "")
+    assert "'1' is the name of corpus 2 and the number of corpus 'food'; say 2 for the one, food for the other" in err
+    assert call(capsys, "corpora", "delete", "2", "--store", filled)[1] == "deleted corpus 2, 1\n"
+
+
 def test_wait_tells_how_a_run_ended_and_fails_when_it_did(capsys, filled):
     db = open_database(filled)
     row = runs.get(db, 1)

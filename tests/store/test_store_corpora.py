@@ -61,6 +61,17 @@ def test_a_corpus_is_found_by_name_and_by_number(db):
         corpora.find(db, "third")
 
 
+def test_a_text_that_means_two_corpora_is_refused_where_only_one_may_be_meant(db):
+    first, second, third = (write_corpus(db, name) for name in ("first", "1", "3"))
+    assert (first.number, third.number) == (1, 3)
+    with pytest.raises(Conflict, match="'1' is the name of corpus 2 and the number of corpus 'first'; say 2 for"):
+        corpora.find_only(db, "1")
+    found = [corpora.find_only(db, text) for text in ("first", "2", "3")]
+    assert found == [first, second, third]
+    with pytest.raises(NotFound, match="there is no corpus '4'"):
+        corpora.find_only(db, "4")
+
+
 def test_an_empty_store_says_that_it_has_no_corpora(db):
     with pytest.raises(NotFound, match="import one first"):
         corpora.find(db, "any")
@@ -272,6 +283,7 @@ def test_blocks_that_contradict_themselves_are_refused(db, wrong, sentence):
     ("options", "sentence"),
     [
         ({"name": " "}, "needs a name"),
+        *(({"name": f"a{letter}b"}, "one line without control characters") for letter in "\n\t\x1b\x7f\x85\u2028"),
         ({"kind": "letters"}, "not 'letters'"),
         ({"vocabulary": ()}, "no words"),
         ({"image_shape": (2, 2)}, "2 x 2 pixels"),
