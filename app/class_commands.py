@@ -6,7 +6,7 @@ from typing import Any
 
 from app import class_store
 from app.class_cache import ClassCache, ClassError, Classified, Misled
-from app.console import Mistake, find_run, print_json, say
+from app.console import Mistake, find_run, flat, print_json, say
 from app.frame import Frame, identity
 from app.placing import find_snapshot
 from app.progress import Progress
@@ -105,17 +105,17 @@ def _print(facts: dict[str, Any], found: Classified) -> None:
     say(f"calibration error  {_percent(facts['calibration_error'])}")
     for layer, part in enumerate(facts["layers"], start=1):
         say(f"layer {layer} carries    {_percent(part)} of the predictions")
-    width = max(len(name) for name in found.names)
+    width = max(len(flat(name)) for name in found.names)
     say(f"\n{'class':<{width}}  {'train':>8} {'test':>8} {'precision':>9} {'recall':>7} {'F1':>7}")
     for row in facts["classes"]:
         scores = f"{row['precision']:>9.3f} {row['recall']:>7.3f} {row['f1']:>7.3f}"
-        say(f"{row['class']:<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}")
+        say(f"{flat(row['class']):<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}")
     if facts["misled"]:
         say(f"\nthe surest wrong predictions, and the path that misled ({len(facts['misled'])} explained with --json):")
     for row in facts["misled"][:SHOWN]:
-        path = " > ".join(f"{step['topic']} {step['title']}" for step in row["path"])
+        path = " > ".join(f"{step['topic']} {flat(step['title'])}" for step in row["path"])
         say(
-            f"  document {row['document']}: {row['class']} taken for {row['predicted']} "
+            f"  document {row['document']}: {flat(row['class'])} taken for {flat(row['predicted'])} "
             f"({_percent(row['probability'])}) by {path}"
         )
 

@@ -31,13 +31,13 @@ def main(argv: list[str] | None = None) -> int:
 
         return int(benchmark(words[1:]) or 0)
     wanted = build_parser().parse_args(words)
-    from app.console import MISTAKES
+    from app.console import MISTAKES, tell
 
     room, _, function = wanted.function.rpartition(".")
     try:
         return int(getattr(importlib.import_module(f"app.{room}"), function)(wanted))
     except MISTAKES as error:
-        print(f"topiary {wanted.command}: {' '.join(str(error).split())}", file=sys.stderr)
+        tell(f"topiary {wanted.command}: {' '.join(str(error).split())}")
         return MISTAKE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

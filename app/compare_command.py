@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from app.changes import KINDS, agreement, counted, edge_changes
 from app.comparison import Comparison, Pair, compare
+from app.console import flat
 from app.decisions import decisions
 from app.export import comparison as files
 from app.frame import Frame
@@ -121,11 +122,11 @@ def _line(comparison: Comparison, pair: Pair) -> str:
         return f"L{pair.layer}  {said:<21} share {share:>6}  {ends}"
     words = comparison.words(pair)
     moved = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
-    return f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{moved}"
+    return f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{flat(moved)}"
 
 
 def _end(frame: Frame, node: Node | None) -> str:
-    return "none" if node is None else f"{frame.rank(node)} {frame.title(node)}"
+    return "none" if node is None else f"{frame.rank(node)} {flat(frame.title(node))}"
 
 
 def _ratio(value: float) -> str:

@@ -1,6 +1,7 @@
 """What the commands share: mistakes of the user, the run that is meant, and printing."""
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -17,6 +18,8 @@ class Mistake(Exception):  # noqa: N818 - what the user made
     """Something the user can put right, in one sentence."""
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_BARE = re.compile(r"[\x7f-\x9f]")
 MISTAKES = (Mistake, OrderError, ServeError, StoreError)
 
 
@@ -35,20 +38,30 @@ def find_run(db: Database, text: str) -> RunRow:
     return runs.get(db, number)
 
 
+def flat(text: object) -> str:
+    """A text of a corpus as one line without control characters: they would steer the terminal, or break a table."""
+    return _CONTROL.sub(lambda found: " " if found[0].isspace() else "", str(text))
+
+
 def say(text: object) -> None:
-    """Print a line, at once."""
-    sys.stdout.write(f"{text}\n")
+    """Print lines, at once, without other control characters."""
+    sys.stdout.write(f"{_lines(text)}\n")
     sys.stdout.flush()
 
 
 def tell(text: str) -> None:
-    """Print a line beside the results, to standard error."""
-    sys.stderr.write(f"{text}\n")
+    """Print lines beside the results, to standard error, without other control characters."""
+    sys.stderr.write(f"{_lines(text)}\n")
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
-    say(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1))
+    say_json(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1))
+
+
+def say_json(text: str) -> None:
+    """Print JSON; the control characters that it may hold as they are become escapes of the same meaning."""
+    say(_BARE.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty: str) -> None:
@@ -56,7 +69,11 @@ def print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty:
     if not rows:
         tell(when_empty)
         return
-    cells = [heads, *([str(item) for item in row] for row in rows)]
+    cells = [heads, *([flat(item) for item in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     for row in cells:
         say("  ".join(item.ljust(width) for item, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _lines(text: object) -> str:
+    return "\n".join(flat(line) for line in str(text).split("\n"))

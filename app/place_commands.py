@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.console import Mistake, find_run, print_json, say, tell
+from app.console import Mistake, find_run, flat, print_json, say, tell
 from app.frame import Frame, identity
 from app.given import Given, from_path, untold
 from app.ingest.errors import IngestError
@@ -67,12 +67,12 @@ def interpolate(wanted: argparse.Namespace) -> int:
         both = [{"document": document.number, "title": document.title} for document in ends]
         print_json({**_where(frame), "layer": layer, "ends": both, "steps": told})
         return 0
-    say(f"{ends[0].title}  ->  {ends[1].title}   (layer {layer} of run {frame.run}; + has come in)")
+    say(f"{flat(ends[0].title)}  ->  {flat(ends[1].title)}   (layer {layer} of run {frame.run}; + has come in)")
     for step in steps:
         words = (
             f"{'+' if new else ''}{frame.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
         )
-        say(f"{100 * step.weight:3.0f} %  {' '.join(words)}")
+        say(f"{100 * step.weight:3.0f} %  {flat(' '.join(words))}")
     return 0
 
 
@@ -187,23 +187,23 @@ def _step_facts(frame: Frame, step: Step) -> dict[str, Any]:
 
 def _print(fact: dict[str, Any]) -> None:
     if not fact["placed"]:
-        say(f"\n{fact['title']}\n  {untold(fact['unknown'])}")
+        say(f"\n{flat(fact['title'])}\n  {flat(untold(fact['unknown']))}")
         return
-    unknown = f"; not known: {' '.join(fact['unknown'])}" if fact["unknown"] else ""
-    say(f"\n{fact['title']}\n  {fact['known']:,} of {fact['tokens']:,} words known{unknown}")
+    unknown = f"; not known: {flat(' '.join(fact['unknown']))}" if fact["unknown"] else ""
+    say(f"\n{flat(fact['title'])}\n  {fact['known']:,} of {fact['tokens']:,} words known{unknown}")
     for label in fact.get("labels", [])[:3]:
-        say(f"  label {_percent(label['probability'])}  {label['label']}")
+        say(f"  label {_percent(label['probability'])}  {flat(label['label'])}")
     listed = [topic for layer in reversed(fact["topics"]) for topic in layer]
-    width = max(len(topic["title"]) for topic in listed)
+    width = max(len(flat(topic["title"])) for topic in listed)
     for topic in listed:
-        told = f"{topic['title']:<{width}}  {' '.join(topic['words'])}"
+        told = f"{flat(topic['title']):<{width}}  {flat(' '.join(topic['words']))}"
         say(f"  L{topic['layer']}  {topic['rank']:>4}  {_percent(topic['share'])}  {told}")
     for path in fact["paths"]:
-        trail = "  >  ".join(f"{topic['id']} {topic['title']}" for topic in path["topics"])
+        trail = "  >  ".join(f"{topic['id']} {flat(topic['title'])}" for topic in path["topics"])
         say(f"  path {_percent(path['share'])}  {trail}")
     for near in fact.get("nearest", []):
-        label = f"  [{near['label']}]" if near["label"] else ""
-        say(f"  near  {near['distance']:.3f}  {near['document']}  {near['title']}{label}")
+        label = f"  [{flat(near['label'])}]" if near["label"] else ""
+        say(f"  near  {near['distance']:.3f}  {near['document']}  {flat(near['title'])}{label}")
 
 
 def _percent(share: float) -> str:

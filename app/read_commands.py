@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from app import launcher
-from app.console import Mistake, find_run, print_json, print_table, say
+from app.console import Mistake, find_run, flat, print_json, print_table, say, say_json
 from store import corpora, labels, runs, snapshots
 from store import points as points_of
 from store.database import Database, open_database
@@ -69,12 +69,11 @@ def topics(wanted: argparse.Namespace) -> int:
     if wanted.json:
         print_json(table)
         return 0
-    width = max(len(row["title"]) for row in table)
-    for row in table:
-        say(
-            f"L{row['layer']}  {row['rank']:>4}  {100 * row['share']:5.1f} %  "
-            f"{row['title']:<{width}}  {' '.join(row['words'])}"
-        )
+    titles = [flat(row["title"]) for row in table]
+    width = max(map(len, titles))
+    for row, title in zip(table, titles, strict=True):
+        words = flat(" ".join(row["words"]))
+        say(f"L{row['layer']}  {row['rank']:>4}  {100 * row['share']:5.1f} %  {title:<{width}}  {words}")
     return 0
 
 
@@ -118,7 +117,7 @@ def compare(wanted: argparse.Namespace) -> int:
         text = compare_runs(db, frames, threshold, most=wanted.most, as_json=wanted.json)
     except (LookupError, ValueError, OSError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
-    say(text)
+    (say_json if wanted.json else say)(text)
     return 0
 
 

@@ -19,7 +19,7 @@ from app.ingest.options import ImportOptions
 from app.progress import Left, Progress, bar, duration
 from app.read_commands import read_frame
 from app.views.opening import USUAL, opening_threshold
-from store import corpora, events, matches, runs, snapshots
+from store import corpora, events, labels, matches, runs, snapshots
 from store.blocks import DocumentBlock
 from store.database import open_database
 from store.points import Point
@@ -64,8 +64,12 @@ def _block(labels):
 @pytest.fixture
 def filled(store):
     """A store with a corpus, and a run that has points and one snapshot."""
+    return _fill(store, WORDS)
+
+
+def _fill(store, words):
     db = open_database(store)
-    with corpora.writer(db, "food", WORDS) as writer:
+    with corpora.writer(db, "food", words) as writer:
         writer.add(_block(-1))
     row = runs.create(
         db,
@@ -161,6 +165,34 @@ def test_topics_are_listed_by_layer_and_rank(capsys, filled):
     _, out, _ = call(capsys, "topics", "1", "--store", filled)
     for row, line in zip(table, out.splitlines(), strict=True):
         assert re.search(rf" {row['title']}  +{' '.join(row['words'])}$", line)
+
+
+STEERING = ("red\x1b[31m", "bell\x07", "clear\x9b2J", "two\nlines", "rub\x7fout", "tab\tbed")
+
+
+@pytest.mark.parametrize("words", ["topics 1", "compare 1 1", "show 1", "runs", "corpora", "train bell\x07"])
+def test_texts_of_a_corpus_cannot_steer_the_terminal_or_break_a_line(capsys, store, words):
+    _fill(store, STEERING)
+    db = open_database(store)
+    runs.rename(db, 1, "my\x1b]0;title\x07")
+    labels.set(db, 1, 1, 1, "roses\x1b[2J")
+    db.close()
+    _, out, err = call(capsys, *words.split(" "), "--store", store)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out + err)
+    if words.startswith("topics"):
+        assert len(out.splitlines()) == 5
+        assert {"red[31m", "clear2J", "two", "lines", "rubout"} <= set(out.split())
+
+
+@pytest.mark.parametrize("words", ["topics 1", "compare 1 1"])
+def test_json_has_every_character_of_a_word_and_prints_no_control_character(capsys, store, words):
+    _fill(store, STEERING)
+    status, out, _ = call(capsys, *words.split(), "--json", "--store", store)
+    assert status == 0
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out)
+    told = json.loads(out)
+    rows = told if words.startswith("topics") else [row["a"] for row in told["topic_matches"]]
+    assert {word for row in rows for word in row["words"]} == set(STEERING)
 
 
 def test_as_many_words_of_a_topic_are_listed_as_are_asked_for(capsys, filled):

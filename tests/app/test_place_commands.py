@@ -112,6 +112,15 @@ def test_the_rows_of_a_table_are_documents_with_their_titles(store, tmp_path, ca
     assert second["theta"][0] == [0.0, 0.0, 2.0, 0.0]
 
 
+def test_titles_cannot_steer_the_terminal_or_break_a_line(store, tmp_path, capsys):
+    (tmp_path / "two.csv").write_text('title,text\n"a\x1b[2J\nb",rose\nc\x9bd,quasar\x07', encoding="utf-8")
+    given = ["infer", "1", str(tmp_path / "two.csv"), "--title-column", "title", "--text-column", "text"]
+    assert cli.main([*given, "--store", store]) == 0
+    out = capsys.readouterr().out
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out)
+    assert {"a[2J b", "cd"} <= set(out.splitlines())
+
+
 def test_counts_over_another_vocabulary_are_matched_by_word(store, tmp_path, capsys):
     (tmp_path / "docword.mail.txt").write_text("1\n3\n3\n1 1 2\n1 2 1\n1 3 4\n", encoding="utf-8")
     (tmp_path / "vocab.mail.txt").write_text("zebra\nrose\ngoal\n", encoding="utf-8")
