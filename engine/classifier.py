@@ -128,9 +128,7 @@ class Classifier(NamedTuple):
         """
         return [self.rate * slower] * (n_weights - LAST) + [FASTER * last * slower] * LAST
 
-    def fading(
-        self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, docs: Batch, t: int
-    ) -> list[float]:
+    def fading(self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, docs: Batch, t: int) -> list[float]:
         """Share of each array that fades at step ``t``: of the encoder's, the first ``n_encoder``, without biases.
 
         A prior that all documents with labels share (there are as many of them in the corpus as in the mini-batch):

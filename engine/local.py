@@ -77,11 +77,13 @@ class Sampler(NamedTuple):
 
         ``words`` are the different words of the documents they are for: the prior of others is not weighed.
         """
-        base = np.ascontiguousarray(phi[1].T if len(phi) > 1 else r[None, :])
-        prior = priors.room(phi[0] if self.collapsed else phi[0][:0], base)
+        lone = len(phi) == 1
+        base = np.ascontiguousarray(r[None, :] if lone else phi[1].T)
+        prior = priors.room(phi[0] if self.collapsed else phi[0][:0], base, lone=lone)
         weighed = np.arange(len(phi[0])) if words is None else words
         parts = chunks(len(weighed), self.pool.n_threads) if self.collapsed else []
-        self.pool.run(priors.weigh_words, [(phi[0], base, prior, weighed, a, b) for a, b in parts])
+        weigh = priors.add_up_blocks if lone else priors.weigh_words
+        self.pool.run(weigh, [(phi[0], base, prior, weighed, a, b) for a, b in parts])
         return Globals(phi[0], base, prior, pack(phi, r))
 
     def fresh(self, glob: Globals, batch: Batch, address: Address) -> Locals:

@@ -13,20 +13,18 @@ from engine.streams import Stream, uniform
 from engine.upper import EIGHT, NONE, ONE, place
 
 
-def room(phi: FloatArray, base: FloatArray) -> FloatArray:
+def room(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatArray:
     """Room for the prior masses of all words: a column for every topic of layer 2, or for every block of eight.
 
+    ``lone`` says that there is one layer only; ``base`` has one row then, and also where layer 2 has one topic.
     Memory is taken where it is written: words that are not weighed cost nothing.
     """
-    return np.zeros((phi.shape[0], -(-phi.shape[1] // 8) if len(base) == 1 else len(base)))
+    return np.zeros((phi.shape[0], -(-phi.shape[1] // 8) if lone else len(base)))
 
 
 @compiled
 def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
     """Fill the rows ``words[begin:end]`` of ``prior``, each in the same order whatever the threads."""
-    if base.shape[0] == 1:
-        _add_up_blocks(phi, base, prior, words, begin, end)
-        return
     turned = np.ascontiguousarray(base.T)
     for i in range(begin, end):
         _weigh(phi[words[i]], turned, prior[words[i]])
@@ -47,9 +45,9 @@ def _weigh(weights: FloatArray, turned: FloatArray, row: FloatArray) -> None:
             row[i] += weights[k] * turned[k, i]
 
 
-@inlined
-def _add_up_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
-    """Running sums of ``phi_vk r_k`` over blocks, added as :func:`pick_topic` adds them."""
+@compiled
+def add_up_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
+    """Fill the same rows for one layer: running sums of ``phi_vk r_k``, added as :func:`pick_topic` adds them."""
     n = phi.shape[1]
     for i in range(begin, end):
         v = words[i]

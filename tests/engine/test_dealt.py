@@ -129,8 +129,8 @@ def picked(phi, word, r, prior, n):
 def test_the_prior_of_one_layer_draws_topics_as_often_as_they_weigh(n_topics):
     phi, r = RNG.random((3, n_topics)), RNG.random((1, n_topics)) + 0.1
     phi[1, n_topics // 2] *= n_topics == 1  # a topic of no weight, if it is not the only one
-    prior = priors.room(phi, r)
-    priors.weigh_words(phi, r, prior, np.arange(3), 0, 3)
+    prior = priors.room(phi, r, lone=True)
+    priors.add_up_blocks(phi, r, prior, np.arange(3), 0, 3)
     np.testing.assert_allclose(prior[:, -1], phi @ r[0], rtol=1e-14)
     n = 2_000 if numba.config.DISABLE_JIT else 40_000
     share = phi[1] * r[0] / (phi[1] @ r[0])
@@ -142,8 +142,8 @@ def test_the_prior_of_one_layer_draws_topics_as_often_as_they_weigh(n_topics):
 def test_the_blocks_of_the_prior_end_where_the_topics_in_them_end():
     """Sums by block and within a block are the same numbers, so that a point below the last is always found."""
     phi, r = RNG.random((50, 40)) * 10.0 ** RNG.integers(-300, 0, (50, 40)), RNG.random((1, 40))
-    prior = priors.room(phi, r)
-    priors.weigh_words(phi, r, prior, np.arange(50), 0, 50)
+    prior = priors.room(phi, r, lone=True)
+    priors.add_up_blocks(phi, r, prior, np.arange(50), 0, 50)
     for v in range(50):
         reached = 0.0
         for block in range(5):
@@ -154,10 +154,11 @@ def test_the_blocks_of_the_prior_end_where_the_topics_in_them_end():
             reached += mass
 
 
+@pytest.mark.parametrize("above", [1, 5])
 @pytest.mark.parametrize("n_topics", [1, 3, 4, 10])
-def test_the_prior_of_more_layers_is_the_product_of_topics_for_the_words_that_occur(n_topics):
-    phi, base = RNG.random((6, n_topics)), RNG.random((5, n_topics))
-    prior = priors.room(phi, base)
+def test_the_prior_of_more_layers_is_the_product_of_topics_for_the_words_that_occur(n_topics, above):
+    phi, base = RNG.random((6, n_topics)), RNG.random((above, n_topics))
+    prior = priors.room(phi, base, lone=False)
     priors.weigh_words(phi, base, prior, np.array([1, 4, 5]), 1, 3)
     np.testing.assert_allclose(prior[[4, 5]], (phi @ base.T)[[4, 5]], rtol=1e-13)
     assert not prior[:4].any()

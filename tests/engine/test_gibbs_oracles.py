@@ -71,6 +71,26 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("above", [(1,), (1, 1), (1, 3)])
+def test_a_layer_of_one_topic_shares_out_tokens_by_its_weights(kind, above):
+    """Documents of a single token under a layer 2 of one topic: P(z = k) is proportional to phi_vk times phi_k1."""
+    weights = WEIGHTS["ordinary"][0]
+    n, law = 60_000, weights * np.linspace(0.5, 2.0, len(weights))
+    phi = [np.vstack([weights, 1.0 - weights]), np.linspace(0.5, 2.0, len(weights))[:, None]]
+    phi += [np.full((below, width), 1.0 / below) for below, width in itertools.pairwise(above)]
+    sampler = sampler_of(kind)
+    glob = sampler.globals_of(tuple(phi), np.ones(above[-1]))
+    batch = rows(np.tile([1, 0], (n, 1)))
+    local = sampler.empty(glob, batch)
+    local.theta1[:] = phi[1][:, 0]
+    plan = Plan(fresh=kind == "collapsed", burn_in=1 if kind == "collapsed" else 0, collect=1)
+    got = sampler.collect(glob, Address(9, LOCAL, 1), batch, local, plan, 1.0)
+    found = np.repeat(np.arange(len(weights)), got.tables[0][0].astype(int))
+    assert len(found) == n
+    assert chi_square(found, law / law.sum()) > RARE
+
+
 @pytest.mark.parametrize("name", WEIGHTS)
 @pytest.mark.parametrize("kind", BOTH)
 def test_tokens_are_split_with_the_right_probabilities(kind, name):
