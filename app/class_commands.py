@@ -11,7 +11,7 @@ from app.frame import Frame, identity
 from app.placing import find_snapshot
 from app.progress import Progress
 from app.read_commands import read_frame, snapshot_at
-from store.database import Database, open_database
+from store.database import Database, open_existing
 from store.runs import RunRow
 
 SHOWN = 10  # wrong predictions printed; --json has all that are explained
@@ -19,7 +19,7 @@ SHOWN = 10  # wrong predictions printed; --json has all that are explained
 
 def classify(wanted: argparse.Namespace) -> int:
     """Print error, macro-F1, calibration, classes, confusion and what misled."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     run = find_run(db, wanted.run)
     try:
         snapshot = 0 if wanted.minibatch is None else snapshot_at(db, run, wanted.minibatch).number

@@ -251,7 +251,9 @@ def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
     between.add_argument("--layer", type=int, help=highest)
     between.add_argument("--words", type=whole(1), default=10, help="words of a step (default 10)")
     for parser in (infer, between):
-        parser.add_argument("--snapshot", type=whole(0), default=0, help="number of a snapshot (default: the newest)")
+        parser.add_argument(
+            "--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)"
+        )
 
 
 def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:

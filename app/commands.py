@@ -19,7 +19,7 @@ from app.progress import Progress, duration
 from store import corpora as corpora_of
 from store import runs
 from store.corpora import CorpusRow
-from store.database import Database, open_database
+from store.database import Database, open_database, open_existing
 from store.runs import RunRow
 
 FILL_SECONDS = 5.0  # a worker needs a moment to claim its run
@@ -69,7 +69,7 @@ def import_corpus(wanted: argparse.Namespace) -> int:
 
 def corpora(wanted: argparse.Namespace) -> int:
     """List corpora, or delete one."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     if wanted.action == "delete":
         if wanted.corpus is None:
             raise Mistake("say which corpus to delete, by name or number")
@@ -91,7 +91,7 @@ def corpora(wanted: argparse.Namespace) -> int:
 
 def train(wanted: argparse.Namespace) -> int:
     """Order a run and start it in the background."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     texts = dict(_setting(text) for text in wanted.settings)
     texts |= {name: value for name in ("layers", "inference") if (value := getattr(wanted, name)) is not None}
     row = place(
@@ -113,7 +113,7 @@ def train(wanted: argparse.Namespace) -> int:
 
 def fork(wanted: argparse.Namespace) -> int:
     """Order a run that goes on from a snapshot of another one, and start it in the background."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     begin = origin(db, find_run(db, wanted.run).number, minibatch=_minibatch(wanted.snapshot))
     row = order_fork(
         db,
@@ -180,7 +180,7 @@ def pause(wanted: argparse.Namespace) -> int:
 
 def resume(wanted: argparse.Namespace) -> int:
     """Go on with a run."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     run = find_run(db, wanted.run).number
     launcher.resume(db, run)
     tell(f"run {run} goes on from its checkpoint")
@@ -189,7 +189,7 @@ def resume(wanted: argparse.Namespace) -> int:
 
 def delete(wanted: argparse.Namespace) -> int:
     """Delete a run."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     run = find_run(db, wanted.run).number
     launcher.delete(db, run)
     say(f"deleted run {run}")
@@ -197,7 +197,7 @@ def delete(wanted: argparse.Namespace) -> int:
 
 
 def _steer(wanted: argparse.Namespace, act: Any, verb: str) -> int:
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     run = find_run(db, wanted.run).number
     act(db, run)
     tell(f"run {run} {verb}")

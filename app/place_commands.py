@@ -14,14 +14,14 @@ from app.ingest.options import ImportOptions, OptionError
 from app.mixing import Step, mix, telling_layer
 from app.neighbours import Neighbourhood
 from app.parser import counted
-from app.placing import Placed, Placer, find_snapshot, must_compile, open_placer
+from app.placing import Placed, Placer, must_compile, open_placer
 from app.progress import Progress
-from app.read_commands import read_frame
+from app.read_commands import read_frame, snapshot_at
 from engine import paths
 from engine.tree import Node
 from store import corpora
 from store.corpora import Document
-from store.database import Database, open_database
+from store.database import Database, open_existing
 
 TOPICS, UNKNOWN = 5, 10  # printed for every layer; words named
 OPTIONS = ("format", "text_column", "title_column", "header", "encoding")
@@ -29,7 +29,7 @@ OPTIONS = ("format", "text_column", "title_column", "header", "encoding")
 
 def infer(wanted: argparse.Namespace) -> int:
     """Place the documents of a file in the topics of a run."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     placer, frame = _open(db, wanted)
     try:
         options = ImportOptions(**{name: value for name in OPTIONS if (value := getattr(wanted, name)) is not None})
@@ -51,7 +51,7 @@ def infer(wanted: argparse.Namespace) -> int:
 
 def interpolate(wanted: argparse.Namespace) -> int:
     """Show what lies between two documents of the corpus of a run."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     placer, frame = _open(db, wanted)
     if wanted.layer is not None and not 1 <= wanted.layer <= frame.n_layers:
         raise Mistake(f"run {frame.run} has layers 1 to {frame.n_layers}; got {wanted.layer}")
@@ -78,7 +78,7 @@ def interpolate(wanted: argparse.Namespace) -> int:
 
 def _open(db: Database, wanted: argparse.Namespace) -> tuple[Placer, Frame]:
     run = find_run(db, wanted.run)
-    chosen = find_snapshot(db, run.number, wanted.snapshot)
+    chosen = snapshot_at(db, run, wanted.minibatch)
     about = corpora.get(db, run.corpus)
     if must_compile(run, about):
         tell("compiling kernels, about 20 s, once on this machine")

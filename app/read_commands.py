@@ -8,7 +8,7 @@ from app import launcher
 from app.console import Mistake, find_run, flat, print_json, print_table, say, say_json
 from store import corpora, labels, runs, snapshots
 from store import points as points_of
-from store.database import Database, open_database
+from store.database import Database, open_existing
 from store.runs import RunRow
 from store.snapshots import SnapshotRow
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def list_runs(wanted: argparse.Namespace) -> int:
     """List all runs."""
-    rows = runs.every(open_database(wanted.store))
+    rows = runs.every(open_existing(wanted.store))
     if wanted.json:
         print_json([run_facts(row) for row in rows])
         return 0
@@ -45,7 +45,7 @@ def list_runs(wanted: argparse.Namespace) -> int:
 
 def show(wanted: argparse.Namespace) -> int:
     """Show one run."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     row = find_run(db, wanted.run)
     facts = run_facts(row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
     if wanted.json:
@@ -83,7 +83,7 @@ def tree(wanted: argparse.Namespace) -> int:
     from app.views.class_overlay import class_number
     from app.views.opening import threshold_of
 
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     row = find_run(db, wanted.run)
     frame = _frame_of(db, row, wanted.minibatch)
     threshold = threshold_of(wanted.threshold, frame)
@@ -94,7 +94,9 @@ def tree(wanted: argparse.Namespace) -> int:
         label = class_number(frame.classes, wanted.label) if wanted.label else 0
         direction: Direction = "up" if wanted.up else "down"
         path = write(frame, roots, threshold, direction, wanted.output, label=label, remains=remains)
-    except (LookupError, ValueError, OSError) as error:
+    except OSError as error:
+        raise _unwritten(wanted.output, error) from error
+    except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(path)
     return 0
@@ -105,7 +107,7 @@ def compare(wanted: argparse.Namespace) -> int:
     from app.compare_command import Wanted, compare_runs, write_comparison
     from app.views.opening import threshold_of
 
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     rows = find_run(db, wanted.run_a), find_run(db, wanted.run_b)
     frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
     threshold = threshold_of(wanted.threshold, *frames)
@@ -115,7 +117,9 @@ def compare(wanted: argparse.Namespace) -> int:
             say(write_comparison(db, frames, view, wanted.output))
             return 0
         text = compare_runs(db, frames, threshold, most=wanted.most, as_json=wanted.json)
-    except (LookupError, ValueError, OSError) as error:
+    except OSError as error:
+        raise _unwritten(wanted.output, error) from error
+    except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     (say_json if wanted.json else say)(text)
     return 0
@@ -123,7 +127,7 @@ def compare(wanted: argparse.Namespace) -> int:
 
 def points(wanted: argparse.Namespace) -> int:
     """Print every point of a run as CSV."""
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     run = find_run(db, wanted.run).number
     say("minibatch,documents,seconds,name,layer,value")
     for point in points_of.table(db, run):
@@ -164,8 +168,12 @@ def run_facts(row: RunRow) -> dict[str, Any]:
     }
 
 
+def _unwritten(path: str, error: OSError) -> Mistake:
+    return Mistake(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")
+
+
 def _frame(wanted: argparse.Namespace) -> "Frame":
-    db = open_database(wanted.store)
+    db = open_existing(wanted.store)
     return _frame_of(db, find_run(db, wanted.run), wanted.minibatch)
 
 

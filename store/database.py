@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from store import migrations
-from store.errors import NotFound, StoreError
+from store.errors import NotFound, Outdated, StoreError
 
 Result = TypeVar("Result")
 
@@ -201,6 +201,21 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
         database.close()
         raise
     return database
+
+
+def open_existing(url_or_path: str | os.PathLike[str] | None = None) -> Database:
+    """Open a store that is there: none is made, and one of an older Topiary is brought up to date.
+
+    Raises
+    ------
+    NotFound
+        When there is none.
+    SchemaMismatch, StoreError
+        As :func:`open_database`.
+    """
+    with suppress(Outdated):
+        open_database(url_or_path, readonly=True).close()
+    return open_database(url_or_path)
 
 
 def default_path() -> Path:

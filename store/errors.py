@@ -20,6 +20,10 @@ class SchemaMismatch(StoreError):  # noqa: N818
     """The database has another version of the tables, or tables of somebody else."""
 
 
+class Outdated(SchemaMismatch):
+    """The store was made by an older Topiary, and whoever opens it to write brings it up to date."""
+
+
 class LostClaim(StoreError):  # noqa: N818
     """Another attempt has taken over the run; the one that asked must stop without writing."""
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from store import tables
-from store.errors import NotFound, SchemaMismatch
+from store.errors import NotFound, Outdated, SchemaMismatch
 
 Step = Callable[[Connection], None]
 Result = TypeVar("Result")
@@ -121,7 +121,8 @@ def version_of(connection: Connection, place: str) -> int | None:
     """The version of the tables; ``None`` where there are none."""
     present = set(inspect(connection).get_table_names())
     if tables.schema_version.name not in present:
-        foreign = sorted(present & set(tables.metadata.tables))
+        # A file is one program's own; a server's database may have tables beside ours.
+        foreign = sorted(present if connection.dialect.name == "sqlite" else present & set(tables.metadata.tables))
         if foreign:
             raise SchemaMismatch(
                 f"{place} has a table {foreign[0]} that is not Topiary's; give the store another database"
@@ -148,7 +149,7 @@ def _refuse(version: int | None, place: str, *, readonly: bool) -> None:
             "and cannot be brought up to date; open it with that version or make a new store"
         )
     if readonly:
-        raise SchemaMismatch(
+        raise Outdated(
             f"the store {place} was made by an older Topiary (tables {version}); run a command that writes to it"
         )
 

@@ -273,7 +273,8 @@ def wish(db: Database, n: int, wish: str) -> RunRow:
         elif row.state in ("queued", "running"):
             run_rows.change(connection, n, wish=wish)
         else:
-            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {wish}; resume it first")
+            way = "" if row.state == "finished" else "; resume it first"
+            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {wish}{way}")
         return run_rows.get(connection, n)
 
     return db.transact(work)

@@ -182,7 +182,7 @@ def test_people_get_sentences_and_ranks(store, tmp_path, capsys):
     [
         (("infer", "1", "nowhere.csv"), "there is no such file"),
         (("infer", "9", "nowhere.txt"), "run"),
-        (("infer", "1", "nowhere.txt", "--snapshot", "77"), "no snapshot 77"),
+        (("infer", "1", "nowhere.txt", "--minibatch", "0"), "no snapshot at or before mini-batch 0"),
         (("interpolate", "1", "0", "99"), "no 99"),
         (("interpolate", "1", "0", str(2**63 - 1)), "and no 9223372036854775807"),
         (("interpolate", "1", "0", "9" * 23), f"no document with '{'9' * 23}' in it"),
