@@ -11,6 +11,7 @@ from app.ingest import files
 from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
 from app.ingest.importing import read
+from app.ingest.marks import encoding_of
 from app.ingest.options import ImportOptions
 from app.ingest.recount import Recount, Rules
 from app.ingest.source import Array, CountSource
@@ -74,7 +75,8 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
     return found
 
 
-def _text(path: Path, raw: bytes, encoding: str) -> str:
+def _text(path: Path, raw: bytes, otherwise: str) -> str:
+    encoding = encoding_of(raw, otherwise)
     try:
         return contents(Path(path.name.removesuffix(".gz")), raw, encoding)[1]
     except Unreadable as error:

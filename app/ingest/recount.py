@@ -7,7 +7,7 @@ came as counts has no rules of its own; then the usual ones apply.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from app.ingest.source import Array
 from app.ingest.words import NOISE, clean, stop_list
 
 TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in"})  # whose words an import has found itself
-LONGEST = 400_000  # characters read of a text
+MARKED = 12_000  # characters at the beginning of a text in which known words are told with their places
 
 
 class Span(NamedTuple):
@@ -49,7 +49,7 @@ class Recount(NamedTuple):
     unknown : tuple of str
         Different words that are not in the vocabulary, the most frequent first.
     spans : tuple of Span
-        Every known word in the text, in its order.
+        The known words in its first :data:`MARKED` characters, in their order.
     """
 
     words: Array
@@ -100,29 +100,26 @@ class Rules:
 
     def count(self, text: str) -> Recount:
         """Count a text as it was written."""
-        return self._count(*cleaned(text[:LONGEST]))
+        return self._count(*cleaned(text))
 
     def count_clean(self, text: str) -> Recount:
         """Count a text that a reader has cleaned already (its spans are those of the clean text)."""
         return self._count(text, range(len(text) + 1))
 
     def _count(self, text: str, places: Sequence[int]) -> Recount:
+        group = 1 if self._expression.groups == 1 else 0
+        tokens = Counter(match[group] for match in self._expression.finditer(text))  # in C: a text may have millions
         found: Counter[int] = Counter()
         unknown: Counter[str] = Counter()
-        spans: list[Span] = []
         stopped = 0
-        group = 1 if self._expression.groups == 1 else 0
-        for match in self._expression.finditer(text):
-            token = match[group]
+        for token, times in tokens.items():
             number = self.numbers.get(token)
             if number is not None:
-                found[number] += 1
-                begin, end = match.span(group)
-                spans.append(Span(places[begin], places[end - 1] + 1 if end > begin else places[begin], number))
+                found[number] += times
             elif token in self.stops:
-                stopped += 1
+                stopped += times
             elif token:
-                unknown[token] += 1
+                unknown[token] += times
         words = np.array(sorted(found), dtype=np.int32)
         return Recount(
             words,
@@ -131,8 +128,17 @@ class Rules:
             found.total(),
             stopped,
             tuple(word for word, _ in unknown.most_common()),
-            tuple(spans),
+            tuple(self._spans(text, places, group)),
         )
+
+    def _spans(self, text: str, places: Sequence[int], group: int) -> Iterator[Span]:
+        for match in self._expression.finditer(text):
+            begin, end = match.span(group)
+            if begin == len(text) or places[begin] >= MARKED:
+                return
+            number = self.numbers.get(match[group])
+            if number is not None:
+                yield Span(places[begin], places[end - 1] + 1 if end > begin else places[begin], number)
 
     def _values(self, words: Array, found: Counter[int]) -> Array:
         kind = np.float32 if self.kind == "real" else np.int32
@@ -155,18 +161,24 @@ def rules_of(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) -> R
     )
 
 
-def cleaned(text: str) -> tuple[str, list[int]]:
+def cleaned(text: str) -> tuple[str, Sequence[int]]:
     """The text as :func:`app.ingest.words.clean` gives it, and where in ``text`` each of its characters stands."""
     lower = text.lower()
-    origin = [place for place, character in enumerate(text) for _ in character.lower()]
+    origin = _origins(text, lower)
     pieces: list[str] = []
-    places: list[int] = []
+    places: list[Array] = []
     last = 0
     for noise in NOISE.finditer(lower):
         pieces += [lower[last : noise.start()], " "]
-        places += [*origin[last : noise.start()], origin[noise.start()]]
+        places.append(origin[last : noise.start() + 1])  # the space stands where the noise begins
         last = noise.end()
-    return "".join([*pieces, lower[last:]]), [*places, *origin[last:]]
+    return "".join([*pieces, lower[last:]]), np.concatenate([*places, origin[last:]]).data
+
+
+def _origins(text: str, lower: str) -> Array:
+    """Where in a text each character of its lower case comes from: no letter becomes shorter, very few longer."""
+    every = np.arange(len(text))
+    return every if len(lower) == len(text) else np.repeat(every, [len(letter.lower()) for letter in text])
 
 
 def _stops(choice: str) -> frozenset[str]:

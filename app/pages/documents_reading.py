@@ -12,6 +12,7 @@ from app.feed import TROUBLE
 from app.frame import Frame
 from app.given import from_text
 from app.ingest.document import Unreadable, contents
+from app.ingest.marks import encoding_of
 from app.mixing import telling_layer
 from app.neighbours import Neighbourhood
 from app.placing import Placed, Placer, find_snapshot, must_compile
@@ -47,7 +48,7 @@ def text_of(packed: str, name: str) -> str:
 def _text_of(raw: bytes, path: PurePath) -> str:
     short = excerpt(path.name, 60)
     try:
-        return contents(path, raw, "utf-8")[1]
+        return contents(path, raw, encoding_of(raw, "utf-8"))[1]
     except Unreadable as error:
         raise ValueError(f"{short} {error}; save it as plain text first.") from None
     except UnicodeDecodeError:
@@ -186,9 +187,10 @@ def _of_text(frame: Frame, placer: Placer, wanted: Wanted) -> Answer:
     given = from_text(wanted.text, placer.rules, wanted.title)
     (placed,) = placer.texts([given.counted])
     counted = given.counted
-    reading = Reading(counted.tokens, counted.known, counted.unknown, placer.rules.own)
+    reading = Reading(counted.tokens, counted.known, counted.stopped, counted.unknown, placer.rules.own)
     spots = [Spot(*span) for span in counted.spans]
-    return _answer(frame, placer, placed, given.title, given.text, spots)._replace(reading=reading)
+    found = _answer(frame, placer, placed, given.title, given.text, spots)
+    return found._replace(reading=reading)
 
 
 def _of_corpus(context: Context, frame: Frame, placer: Placer, number: int) -> Answer:

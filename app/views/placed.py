@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from app.frame import Frame, identity
 from app.given import untold
+from app.ingest.recount import MARKED
 from app.views.atoms import atom_uri, has_pictures, picture_uri
 from app.views.palette import hue
 from app.views.text import broken, escape, percent, shorten
@@ -15,7 +16,6 @@ from engine.paths import Path, shares
 from engine.tree import Node
 
 TOPICS = 6  # of a layer
-LONGEST = 12_000  # characters of a text that are shown
 _UNKNOWN = 8
 _FAINT = 0.04  # words with less of the topic are not marked
 
@@ -29,10 +29,11 @@ class Spot(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a text was read as: words that are not stop words, those known, some of the others, and whose rules."""
+    """What a text was read as: words that count, those known, stop words, the unknown, and whether by own rules."""
 
     tokens: int
     known: int
+    stopped: int
     unknown: Sequence[str]
     own: bool
 
@@ -109,14 +110,14 @@ def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:
     pieces: list[str] = []
     last = 0
     for spot in spots:
-        if spot.end > LONGEST:
+        if spot.end > MARKED:
             break
         word = text[spot.begin : spot.end]
         pieces.append(escape(broken(text[last : spot.begin])))
         pieces.append(_mark(word, parts.get(spot.word, 0.0)))
         last = spot.end
-    rest = escape(broken(text[last:LONGEST]))
-    more = f'<span class="tp-dim"> … {len(text) - LONGEST:,} more characters</span>' if len(text) > LONGEST else ""
+    rest = escape(broken(text[last:MARKED]))
+    more = f'<span class="tp-dim"> … {len(text) - MARKED:,} more characters</span>' if len(text) > MARKED else ""
     return f"{''.join(pieces)}{rest}{more}"
 
 
@@ -161,12 +162,22 @@ def _read(found: Answer) -> str:
     reading = found.reading
     if reading is None:
         return ""
-    known = f"<b>{reading.known:,} of {reading.tokens:,}</b> words are known to the corpus"
+    known = f"{_known(reading)} known to the corpus{_stopped(reading.stopped)}"
     rules = "" if reading.own else "; the corpus came as counts, so words were found by the usual rules"
     listed = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
     more = " …" if len(reading.unknown) > _UNKNOWN else ""
     unknown = f"; not known: <i>{listed}{more}</i>" if listed else ""
-    return f'<p class="dc-read" title="Stop words are not counted">{known}{rules}{unknown}.</p>'
+    return f'<p class="dc-read">{known}{rules}{unknown}.</p>'
+
+
+def _known(reading: Reading) -> str:
+    words, count, are = ("word", "counts", "is") if reading.tokens == 1 else ("words", "count", "are")
+    which = f" that {count}" if reading.stopped else ""
+    return f"<b>{reading.known:,} of {reading.tokens:,}</b> {words}{which} {are}"
+
+
+def _stopped(stopped: int) -> str:
+    return f" ({stopped:,} stop {'word' if stopped == 1 else 'words'} left out)" if stopped else ""
 
 
 def _bag(frame: Frame, found: Answer, parts: Mapping[int, float]) -> str:

@@ -53,6 +53,12 @@ def test_a_text_is_placed_by_its_words(store, tmp_path, capsys):
     assert sum(label["probability"] for label in fact["labels"]) == pytest.approx(1.0)
 
 
+def test_a_text_with_a_byte_order_mark_is_read_by_it(store, tmp_path, capsys):
+    (tmp_path / "letter.txt").write_text("rose hedge qwertz", encoding="utf-16")
+    (fact,) = told(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--store", store)["documents"]
+    assert (fact["tokens"], fact["known"], fact["unknown"]) == (3, 2, ["qwertz"])
+
+
 def test_a_page_and_an_office_file_are_one_document_each(store, tmp_path, capsys):
     """And none of the rose of the script counts."""
     (tmp_path / "a.html").write_text("<p>rose rocket</p><script>rose</script>", encoding="utf-8")

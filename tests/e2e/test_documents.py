@@ -12,7 +12,7 @@ def test_a_pasted_text_is_placed_marked_and_kept_out_of_the_address(server, page
         "Prune the rose hedge, <script>alert(1)</script> then watch the rocket"
     )
     page.get_by_role("button", name="Place", exact=True).click()
-    page.get_by_text("words are known to the corpus").wait_for(timeout=SLOW)
+    page.get_by_text("known to the corpus").wait_for(timeout=SLOW)
     page.get_by_text("among 40 of the corpus").wait_for(timeout=SLOW)
     assert page.locator(".dc-text mark").count() > 0
     topic = page.locator(".dc-topics .dc-choice").last
@@ -23,7 +23,7 @@ def test_a_pasted_text_is_placed_marked_and_kept_out_of_the_address(server, page
     page.get_by_role("link", name="Watch").click()
     page.get_by_text("Layer-adaptive step sizes").wait_for()
     page.go_back()
-    page.get_by_text("words are known to the corpus").wait_for()
+    page.get_by_text("known to the corpus").wait_for()
     assert page.get_by_label("A text of your own").input_value().startswith("Prune the rose")
     assert server.complaints == []
 

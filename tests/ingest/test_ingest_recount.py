@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from app.ingest import words as words_of
 from app.ingest.importing import import_path, read
 from app.ingest.options import ImportOptions
-from app.ingest.recount import cleaned, rules_of
+from app.ingest.recount import MARKED, cleaned, rules_of
 from store import corpora
 from store.database import open_database
 
@@ -66,7 +66,7 @@ def test_the_clean_text_is_that_of_the_import_and_every_letter_knows_where_it_ca
     found, places = cleaned(text)
     assert found == words_of.clean(text)
     assert len(places) == len(found)
-    assert places == sorted(places)
+    assert list(places) == sorted(places)
     assert all(letter == " " or letter in text[place].lower() or letter in "ςσ"
                for letter, place in zip(found, places, strict=True))  # fmt: skip
 
@@ -78,6 +78,14 @@ def test_the_words_of_a_text_are_found_where_they_stand():
     assert [text[span.begin : span.end] for span in found.spans] == ["ROSE", "rose"]
     assert found.words.tolist() == [0]
     assert found.counts.tolist() == [2]
+
+
+def test_a_long_text_is_counted_to_its_end_and_marked_at_its_beginning():
+    text = "great movie " * 50_000
+    found = rules_of({}, "counts", ("great", "movie", "plot")).count(f"{text}plot")
+    assert (found.tokens, found.known, found.unknown) == (100_001, 100_001, ())
+    assert found.counts.tolist() == [50_000, 50_000, 1]
+    assert len(found.spans) == MARKED // 6
 
 
 def test_known_unknown_and_stop_words_are_told_apart():

@@ -33,7 +33,7 @@ def made(frame: Frame, **changes: object) -> Answer:
         "text": f"word20 {SCRIPT} word21 word20",
         "document": -1,
         "label": "",
-        "reading": Reading(4, 3, (SCRIPT,), own=True),
+        "reading": Reading(4, 3, 0, (SCRIPT,), own=True),
         "words": words,
         "counts": np.array([1.0, 2.0, 1.0]),
         "spots": [Spot(0, 6, 20), Spot(33, 39, 21), Spot(40, 46, 20)],
@@ -78,8 +78,17 @@ def test_known_and_unknown_words_are_told(frame):
     html = answer(frame, made(frame), (), {})
     assert "<b>3 of 4</b> words are known" in html
     assert "not known: <i>&lt;script&gt;" in html
-    counted = made(frame, reading=Reading(4, 3, (), own=False))
+    counted = made(frame, reading=Reading(4, 3, 0, (), own=False))
     assert "came as counts" in answer(frame, counted, (), {})
+
+
+def test_words_that_do_not_count_are_told_beside_those_that_do(frame):
+    def told(tokens: int, stopped: int) -> str:
+        return answer(frame, made(frame, reading=Reading(tokens, tokens, stopped, (), own=True)), (), {})
+
+    assert "<b>15 of 15</b> words that count are known to the corpus (1,017 stop words left out)." in told(15, 1017)
+    assert "<b>1 of 1</b> word that counts is known to the corpus (1 stop word left out)." in told(1, 1)
+    assert "<b>2 of 2</b> words are known to the corpus." in told(2, 0)
 
 
 def test_every_path_can_be_chosen_and_the_chosen_one_let_go(frame):

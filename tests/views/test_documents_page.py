@@ -63,7 +63,7 @@ def session(db: Database) -> Iterator[Session]:
 
 def test_a_pasted_text_is_placed_and_its_strongest_path_is_marked(session: Session) -> None:
     session.give("A rose by the hedge; and a rocket. Qwertz!").work()
-    assert "<b>3 of 4</b> words are known" in session.answer
+    assert "<b>3 of 4</b> words that count are known to the corpus (3 stop words left out)" in session.answer
     assert "not known: <i>qwertz" in session.answer
     assert session.marked() == {"rose", "hedge"}
     assert "gardens" in session.answer
@@ -191,6 +191,18 @@ def test_an_office_file_a_page_and_an_old_text_are_placed_by_their_words(session
     assert session.marked() == {"season"}
     session.choose("cut.pdf", b"%PDF-1.4 cut").work()
     assert "cut.pdf is no sound PDF; save it as plain text first" in session.answer
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_file_with_a_byte_order_mark_is_read_by_it(session: Session, encoding: str) -> None:
+    session.choose("letter.txt", "The rose, tea and caf\xe9".encode(encoding)).work()
+    assert session.marked() == {"rose"}
+    assert "caf\xe9" in session.answer
+
+
+def test_a_long_text_is_read_to_its_end(session: Session) -> None:
+    session.give("rose hedge " * 40_000 + "rocket").work()
+    assert "<b>80,001 of 80,001</b> words are known" in session.answer
 
 
 def test_a_document_that_does_not_exist_is_answered_with_a_sentence(db: Database) -> None:

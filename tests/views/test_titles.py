@@ -104,7 +104,7 @@ def test_roots_the_chosen_topic_and_its_relatives_are_called_by_their_titles(
 def test_a_placed_document_calls_topics_by_their_titles(frame: Frame, titles: dict[str, str]) -> None:
     theta = tuple(np.random.default_rng(2).gamma(0.5, 2.0, width) for width in frame.widths)
     found = Answer(
-        title="", text="", document=-1, label="", reading=Reading(4, 4, (), own=True), words=np.array([3], np.int32),
+        title="", text="", document=-1, label="", reading=Reading(4, 4, 0, (), own=True), words=np.array([3], np.int32),
         counts=np.array([4.0]), spots=[], theta=theta, rates=None, classes=[],
         paths=paths.best_paths(frame.phi, theta, 5),
     )  # fmt: skip
