@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.changes import KINDS, agreement, counted, edge_changes
 from app.comparison import Comparison, Pair, compare
-from app.console import flat
+from app.console import flat, percent
 from app.decisions import decisions
 from app.export import comparison as files
 from app.frame import Frame
@@ -101,7 +101,7 @@ def summary_text(comparison: Comparison, threshold: float, most: int) -> str:
         paired = len(comparison.alignment.partners(place + 1))
         lines.append(
             f"layer {place + 1}: {paired} of {a.widths[place]} and {b.widths[place]} topics matched, "
-            f"mean score {_ratio(now.scores[place])}, {100 * now.matched[place]:.0f} % of the mass"
+            f"mean score {_ratio(now.scores[place])}, {percent(now.matched[place], 1)} of the mass"
         )
     told = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
     like = f"F1 {_ratio(now.edges)}, correlation of weights {_ratio(now.correlation)}"

@@ -8,6 +8,7 @@ from typing import Any
 from app.orders import OrderError
 from app.parser import counted
 from app.ports import ServeError
+from app.views.text import percent as on_page
 from store import runs
 from store.database import Database
 from store.errors import NotFound, StoreError
@@ -52,6 +53,11 @@ def say(text: object) -> None:
 def tell(text: str) -> None:
     """Print lines beside the results, to standard error, without other control characters."""
     sys.stderr.write(f"{_lines(text)}\n")
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """Write a share as the pages do, with a space before the sign."""
+    return on_page(share, digits).replace("%", " %")
 
 
 def print_json(value: Any) -> None:

@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from app import launcher
-from app.console import Mistake, find_run, flat, print_json, print_table, say, say_json
+from app.console import Mistake, find_run, flat, percent, print_json, print_table, say, say_json
 from store import corpora, labels, runs, snapshots
 from store import points as points_of
 from store.database import Database, open_existing
@@ -73,7 +73,7 @@ def topics(wanted: argparse.Namespace) -> int:
     width = max(map(len, titles))
     for row, title in zip(table, titles, strict=True):
         words = flat(" ".join(row["words"]))
-        say(f"L{row['layer']}  {row['rank']:>4}  {100 * row['share']:5.1f} %  {title:<{width}}  {words}")
+        say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {title:<{width}}  {words}")
     return 0
 
 

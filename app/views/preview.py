@@ -6,6 +6,7 @@ from app.frame import Frame, identity
 from app.views import words
 from app.views.atoms import atom_uri, has_pictures
 from app.views.markup import element
+from app.views.text import percent
 from engine.tree import Node
 
 CARDS = 8
@@ -25,7 +26,7 @@ def preview(frame: Frame, layer: int) -> str:
             element(
                 "button",
                 f'<span class="tp-topic-head"><i class="tp-rank">{frame.rank(node)}</i><span class="tp-topic-bar">'
-                f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{100 * share:.1f}%</em></span>{head}'
+                f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{percent(share)}</em></span>{head}'
                 f"{_inside(frame, node)}",
                 class_="tp-topic",
                 data_do="topic",

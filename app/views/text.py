@@ -63,13 +63,24 @@ def wrap(words: Sequence[str], width: float) -> list[str]:
     return lines
 
 
-def percent(share: float) -> str:
-    """Write a share for people: ``4.1%``, ``0.37%``, ``<0.01%``."""
-    if share >= 0.0995:
-        return f"{100 * share:.0f}%"
-    if share >= 0.00995:
-        return f"{100 * share:.1f}%"
-    return f"{100 * share:.2f}%" if share >= 0.0001 or share == 0.0 else "<0.01%"
+def percent(share: float, digits: int | None = None) -> str:
+    """Write a share or a probability for people: ``4.1%``, ``0.37%``, ``<0.01%``, ``>99.9%``.
+
+    What is above 0 never reads 0%, and what is below 1 never 100%, however few digits are asked for; the
+    smaller a share (and the nearer to all), the more digits it has unless ``digits`` says how many.
+    """
+    if digits is None:
+        digits = 0 if 0.0995 <= share < 0.995 or _whole(share) else 1 if share >= 0.00995 else 2
+    least = 10.0**-digits
+    written = f"{100 * share:.{digits}f}"
+    if float(written) >= 100.0 and share < 1.0 and not _whole(share):
+        return f">{100 - least:.{digits}f}%"
+    return f"<{least:.{digits}f}%" if float(written) == 0.0 and share > 0.0 else f"{written}%"
+
+
+def _whole(share: float) -> bool:
+    """Whether a share is all of it but for rounding errors of its sum."""
+    return share > 1.0 - 1e-9
 
 
 def number(value: float) -> str:

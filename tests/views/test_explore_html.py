@@ -7,6 +7,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from topic_frames import NASTY, make_frame
 
 from app.frame import Frame, identity
@@ -187,10 +189,22 @@ def test_a_mosaic_holds_every_topic_of_the_layer_by_rank() -> None:
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0.5, "50%"), (0.0412, "4.1%"), (0.00374, "0.37%"), (0.00001, "<0.01%"), (0.0, "0.00%"), (1.0, "100%")],
+    [
+        *((0.5, "50%"), (0.0412, "4.1%"), (0.00374, "0.37%"), (0.00001, "<0.01%"), (0.0, "0.00%"), (1.0, "100%")),
+        *((0.0996, "10%"), (0.994, "99%"), (0.9973, "99.7%"), (0.9996, ">99.9%"), (1 - 1e-8, ">99.9%")),
+        (sum([0.1] * 10), "100%"),
+    ],
 )
 def test_shares_are_written_for_people(share: float, text: str) -> None:
     assert percent(share) == text
+
+
+@given(st.floats(0, 1), st.none() | st.integers(0, 3))
+def test_only_nothing_reads_0_and_only_all_reads_100_percent(share: float, digits: int | None) -> None:
+    written = percent(share, digits)
+    assert written.endswith("%")
+    if 0.0 < share < 1 - 1e-9:
+        assert written[0] in "<>" or 0.0 < float(written[:-1]) < 100.0
 
 
 def test_lines_are_no_wider_than_asked_unless_a_word_is() -> None:
