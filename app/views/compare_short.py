@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.changes import EdgeChange, counted
 from app.comparison import Comparison
-from app.views.text import escape, shorten
+from app.views.text import escape, percent, shorten
 
 _WORDS = 8  # named of those that entered or left
 
@@ -23,10 +23,11 @@ def _topics(comparison: Comparison) -> str:
     mass = _mass(comparison)
     gone, new = topics_a - len(paired), topics_b - len(paired)
     pruned = sum(comparison.absence(pair) == "pruned" for pair in comparison.pairs)
-    share = f", with {100 * mass:.0f} % of the weight" if gone or new else ""
-    text = f"<b>{len(paired):,} of {topics_a:,} topics of A</b> are found again in B{share}"
+    share = f", with {percent(mass)} of the weight" if gone or new else ""
+    topics, are = _number(topics_a, "topic", "topics"), _number(len(paired), "is", "are")
+    text = f"<b>{len(paired):,} of {topics_a:,} {topics} of A</b> {are} found again in B{share}"
     if pruned:
-        return f"{text}; {pruned:,} {'was' if pruned == 1 else 'were'} pruned."
+        return f"{text}; {pruned:,} {_number(pruned, 'was', 'were')} pruned."
     if gone or new:
         return f"{text}; {gone:,} only in A, {new:,} only in B."
     return f"{text}."
@@ -50,7 +51,14 @@ def _lines(changes: Sequence[EdgeChange]) -> str:
     if not before + counts["gained"]:
         return ""
     moved = f" ({counts['stronger']:,} stronger, {counts['weaker']:,} weaker)" if kept else ""
-    return f"<b>{kept:,} of {before:,} lines of A stay</b>{moved}; {counts['gained']:,} are new."
+    lines, stay = _number(before, "line", "lines"), _number(kept, "stays", "stay")
+    new = f"{counts['gained']:,} {_number(counts['gained'], 'is', 'are')} new"
+    return f"<b>{kept:,} of {before:,} {lines} of A {stay}</b>{moved}; {new}."
+
+
+def _number(count: int, one: str, many: str) -> str:
+    """The word that goes with a count."""
+    return one if count == 1 else many
 
 
 def _words(comparison: Comparison) -> str:

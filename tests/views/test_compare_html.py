@@ -11,7 +11,15 @@ from topic_pairs import WIDTHS, changed, frame_of, same
 from app.changes import KINDS, Agreement, counted, edge_changes
 from app.comparison import Comparison, compare
 from app.frame import identity
-from app.views import compare_edges, compare_head, compare_numbers, compare_pair, compare_settings, compare_table
+from app.views import (
+    compare_edges,
+    compare_head,
+    compare_numbers,
+    compare_pair,
+    compare_settings,
+    compare_short,
+    compare_table,
+)
 from app.views.compare_trees import Cut, dashes, draw_trees, edge_colour
 from app.views.palette import DARK, LIGHT, LIVE
 from engine.align import Fixed
@@ -36,6 +44,17 @@ def everything(comparison: Comparison) -> str:
     pairs = "".join(compare_pair.pair_detail(comparison, pair, one_run=False) for pair in comparison.pairs)
     legend = compare_edges.edge_legend(drawn.changes, changes)
     return table(comparison) + pairs + drawn.a + drawn.b + legend + compare_edges.edge_lists(comparison, changes)
+
+
+def test_the_short_answer_counts_in_the_singular_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(stronger: int, lost: int, gained: int) -> str:
+        counts = {"stronger": stronger, "weaker": 0, "same": 0, "lost": lost, "gained": gained}
+        monkeypatch.setattr(compare_short, "counted", lambda _changes: counts)
+        return compare_short.in_short(same()[0], [])
+
+    assert "<b>8 of 9 lines of A stay</b> (8 stronger, 0 weaker); 1 is new." in said(8, 1, 1)
+    assert "<b>1 of 2 lines of A stays</b> (1 stronger, 0 weaker); 0 are new." in said(1, 1, 0)
+    assert "<b>0 of 1 line of A stay</b>; 2 are new." in said(0, 1, 2)
 
 
 def test_words_and_names_that_look_like_markup_are_text_everywhere() -> None:
