@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from engine.classify import Scores
+from engine.classify import Scores, majority_error
 from engine.contract import Array, FloatArray
 from engine.tree import Node
 from store import corpora, runs, snapshots
@@ -85,6 +85,16 @@ class Classified:
     scores: Scores
     carried: tuple[float, ...]
     misled: tuple[Misled, ...]
+
+    @property
+    def commonest(self) -> int | None:
+        """The class, from 0, with the most documents for training, the first of equals; None where none has a label."""
+        return int(self.train_counts.argmax()) if self.train_counts.any() else None
+
+    @property
+    def majority_error(self) -> float | None:
+        """Error of always saying that class, as one would who knows only the documents for training."""
+        return majority_error(self.labels, self.train_counts) if self.commonest is not None else None
 
 
 class Doing(NamedTuple):

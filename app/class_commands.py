@@ -6,7 +6,7 @@ from typing import Any
 
 from app import class_store
 from app.class_cache import ClassCache, ClassError, Classified, Misled
-from app.console import Mistake, find_run, flat, print_json, say
+from app.console import Mistake, find_run, flat, percent, print_json, say
 from app.frame import Frame, identity
 from app.placing import find_snapshot
 from app.progress import Progress
@@ -60,8 +60,10 @@ def class_facts(found: Classified, frame: Frame) -> dict[str, Any]:
         "minibatch": found.minibatch,
         "documents": scores.documents,
         "error": scores.error,
-        "majority_error": scores.majority_error,
+        "majority_error": found.majority_error,
+        "commonest_class": None if found.commonest is None else found.names[found.commonest],
         "macro_f1": scores.macro_f1,
+        "macro_f1_classes": int(scores.judged.sum()),
         "log_loss": scores.log_loss,
         "calibration_error": scores.ece,
         "calibration": [
@@ -69,19 +71,23 @@ def class_facts(found: Classified, frame: Frame) -> dict[str, Any]:
             for count, sure, right in zip(curve.counts, curve.confidence, curve.accuracy, strict=True)
         ],
         "layers": list(found.carried),
-        "classes": [
-            {
-                "class": name,
-                "train": int(found.train_counts[place]),
-                "test": int(found.test_counts[place]),
-                "precision": float(scores.precision[place]),
-                "recall": float(scores.recall[place]),
-                "f1": float(scores.f1[place]),
-            }
-            for place, name in enumerate(found.names)
-        ],
+        "classes": [_class(found, place) for place in range(len(found.names))],
         "confusion": scores.confusion.tolist(),
         "misled": [_misled(each, found, frame) for each in found.misled],
+    }
+
+
+def _class(found: Classified, place: int) -> dict[str, Any]:
+    """Numbers of a class; null for what cannot be said without test documents of it."""
+    scores, test = found.scores, int(found.test_counts[place])
+    judged = bool(scores.judged[place])
+    return {
+        "class": found.names[place],
+        "train": int(found.train_counts[place]),
+        "test": test,
+        "precision": float(scores.precision[place]) if judged else None,
+        "recall": float(scores.recall[place]) if test else None,
+        "f1": float(scores.f1[place]) if judged else None,
     }
 
 
@@ -98,27 +104,39 @@ def _misled(each: Misled, found: Classified, frame: Frame) -> dict[str, Any]:
 
 def _print(facts: dict[str, Any], found: Classified) -> None:
     say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
-    naive = _percent(facts["majority_error"])
-    say(f"error              {_percent(facts['error'])}  (always the commonest class: {naive})")
-    say(f"macro-F1           {facts['macro_f1']:.4f}")
+    say(f"error              {percent(facts['error'])}{_naive(facts)}")
+    say(f"macro-F1           {facts['macro_f1']:.4f}{_covered(facts)}")
     say(f"log loss           {facts['log_loss']:.4f}")
-    say(f"calibration error  {_percent(facts['calibration_error'])}")
+    say(f"calibration error  {percent(facts['calibration_error'])}")
     for layer, part in enumerate(facts["layers"], start=1):
-        say(f"layer {layer} carries    {_percent(part)} of the predictions")
+        say(f"layer {layer} carries    {percent(part)} of the predictions")
     width = max(len(flat(name)) for name in found.names)
     say(f"\n{'class':<{width}}  {'train':>8} {'test':>8} {'precision':>9} {'recall':>7} {'F1':>7}")
     for row in facts["classes"]:
-        scores = f"{row['precision']:>9.3f} {row['recall']:>7.3f} {row['f1']:>7.3f}"
-        say(f"{flat(row['class']):<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}")
+        scores = f"{_score(row['precision']):>9} {_score(row['recall']):>7} {_score(row['f1']):>7}"
+        why = "" if row["test"] else "  no test documents"
+        say(f"{flat(row['class']):<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}{why}")
     if facts["misled"]:
         say(f"\nthe surest wrong predictions, and the path that misled ({len(facts['misled'])} explained with --json):")
     for row in facts["misled"][:SHOWN]:
         path = " > ".join(f"{step['topic']} {flat(step['title'])}" for step in row["path"])
         say(
             f"  document {row['document']}: {flat(row['class'])} taken for {flat(row['predicted'])} "
-            f"({_percent(row['probability'])}) by {path}"
+            f"({percent(row['probability'])}) by {path}"
         )
 
 
-def _percent(part: float) -> str:
-    return f"{100 * part:.2f} %"
+def _naive(facts: dict[str, Any]) -> str:
+    """The error of one who knows only which class is the commonest for training."""
+    if facts["commonest_class"] is None:
+        return ""
+    return f"  (always {facts['commonest_class']}, commonest in training: {percent(facts['majority_error'])})"
+
+
+def _covered(facts: dict[str, Any]) -> str:
+    every, covered = len(facts["classes"]), facts["macro_f1_classes"]
+    return f"  (of {covered} of {every} classes; the others have no test documents)" if covered < every else ""
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

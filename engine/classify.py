@@ -44,10 +44,8 @@ class Scores(NamedTuple):
     documents : int
     error : float
         Part of the documents predicted wrongly.
-    majority_error : float
-        Error of always saying the commonest class among these documents.
     macro_f1 : float
-        Mean F1 over the classes that occur among labels or predictions.
+        Mean F1 over the classes that are judged.
     log_loss : float
         Mean of minus the logarithm of the probability of the true class.
     ece : float
@@ -61,7 +59,6 @@ class Scores(NamedTuple):
 
     documents: int
     error: float
-    majority_error: float
     macro_f1: float
     log_loss: float
     ece: float
@@ -70,6 +67,11 @@ class Scores(NamedTuple):
     recall: FloatArray
     f1: FloatArray
     reliability: Reliability
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """The classes that occur among labels or predictions, (C,); of the others there is nothing to say."""
+        return _judged(self.confusion)
 
 
 def scores(probabilities: Array, labels: Array) -> Scores:
@@ -91,14 +93,12 @@ def scores(probabilities: Array, labels: Array) -> Scores:
     predicted = given.argmax(axis=1)
     table = confusion(truth, predicted, given.shape[1])
     precision, recall, f1 = _per_class(table)
-    present = table.sum(axis=0) + table.sum(axis=1) > 0
     curve = reliability(given, truth)
     of_truth = given[np.arange(len(truth)), truth]
     return Scores(
         documents=len(truth),
         error=float(np.mean(predicted != truth)),
-        majority_error=1.0 - float(table.sum(axis=1).max()) / len(truth),
-        macro_f1=float(f1[present].mean()),
+        macro_f1=float(f1[_judged(table)].mean()),
         log_loss=float(-np.log(np.maximum(of_truth, _TINY)).mean()),
         ece=expected_error(curve),
         confusion=table,
@@ -107,6 +107,19 @@ def scores(probabilities: Array, labels: Array) -> Scores:
         f1=f1,
         reliability=curve,
     )
+
+
+def majority_error(labels: Array, train_counts: Array) -> float:
+    """Error of always saying the class commonest among the documents for training, the first of equals.
+
+    Parameters
+    ----------
+    labels : (n,) int array
+        Of the documents judged.
+    train_counts : (C,) int array
+        Documents for training of every class.
+    """
+    return float(np.mean(np.asarray(labels) != np.argmax(train_counts)))
 
 
 def confusion(labels: Array, predicted: Array, n_classes: int) -> IntArray:
@@ -216,6 +229,10 @@ def _check(probabilities: FloatArray, labels: NDArray[np.int64]) -> None:
         raise ValueError(f"labels must be from 0 to {probabilities.shape[1] - 1}; got {labels.min()} to {labels.max()}")
     if not np.isfinite(probabilities).all():
         raise ValueError("some predicted probabilities are not numbers; the run's weights are damaged")
+
+
+def _judged(table: IntArray) -> NDArray[np.bool_]:
+    return np.asarray(table.sum(axis=0) + table.sum(axis=1) > 0)
 
 
 def _per_class(table: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -15,7 +15,7 @@ from app.views.offer import more_offer
 from app.views.opening import opening_threshold
 from app.views.palette import hue
 from app.views.reliability import reliability_chart, reliability_table
-from app.views.text import escape, shorten
+from app.views.text import escape, percent, shorten
 from engine.classify import telling_paths
 from engine.tree import Node
 
@@ -132,18 +132,22 @@ def _head(told: Told) -> str:
 
 def _numbers(found: Classified) -> str:
     scores = found.scores
-    naive = f"{scores.majority_error:.2%} by always saying the commonest class"
     counts = [int(count) for count in found.train_counts if count]
     rare = f"{max(counts) / min(counts):,.1f} to 1" if counts else "unknown"
     cells = (
-        ("Error", f"{scores.error:.2%}", naive, "Part of the test documents predicted wrongly; lower is better."),
-        ("Macro-F1", f"{scores.macro_f1:.3f}", "every class counts alike", "Mean F1 over classes; 1 is best."),
+        (
+            "Error",
+            percent(scores.error, 2),
+            _naive(found),
+            "Part of the test documents predicted wrongly; lower is better.",
+        ),
+        ("Macro-F1", f"{scores.macro_f1:.3f}", _covered(found), "Mean F1 over classes; 1 is best."),
         ("Log loss", f"{scores.log_loss:.3f}", "sure and wrong costs most", "Minus log probability of the true class."),
-        ("Calibration error", f"{scores.ece:.2%}", "sure against right", "Mean distance of sureness and rightness."),
+        ("Calibration error", percent(scores.ece, 2), "sure against right", "Mean distance of sureness and rightness."),
         ("Imbalance", rare, "commonest to rarest, training", "Training documents of the largest and smallest class."),
     )
     inside = "".join(
-        f'<div class="tp-kpi" title="{hint}"><span class="tp-kpi-name">{name}</span><b>{value}</b>'
+        f'<div class="tp-kpi" title="{hint}"><span class="tp-kpi-name">{name}</span><b>{escape(value)}</b>'
         f'<span class="tp-dim">{note}</span></div>'
         for name, value, note, hint in cells
     )
@@ -151,23 +155,47 @@ def _numbers(found: Classified) -> str:
 
 
 def _classes(told: Told) -> str:
-    found, scores = told.found, told.found.scores
+    found = told.found
     most = max(1, *(int(count) for count in found.train_counts))
     rows = []
     for place, name in enumerate(found.names):
         chosen = ' aria-current="true"' if place + 1 == told.label else ""
         bar = f'<i class="cl-bar" style="--part:{100 * int(found.train_counts[place]) / most:.1f}%"></i>'
-        rates = "".join(f"<td>{float(rate[place]):.3f}</td>" for rate in (scores.precision, scores.recall, scores.f1))
         rows.append(
             f'<tr{chosen}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
             f"<b>{place + 1}</b> {escape(shorten(name, 34))}</button></th>"
-            f"<td>{bar}{int(found.train_counts[place]):,}</td><td>{int(found.test_counts[place]):,}</td>{rates}</tr>"
+            f"<td>{bar}{int(found.train_counts[place]):,}</td><td>{int(found.test_counts[place]):,}</td>"
+            f"{_rates(found, place)}</tr>"
         )
     heads = "".join(
         f'<th scope="col">{word}</th>' for word in ("class", "training", "test", "precision", "recall", "F1")
     )
     table = f'<table class="cl-table"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     return _card("Classes", f'<div class="cl-scroll" tabindex="0" role="region" aria-label="Classes">{table}</div>')
+
+
+def _naive(found: Classified) -> str:
+    """The error of one who knows only which class is the commonest for training."""
+    if found.commonest is None or found.majority_error is None:
+        return "no training document has a label"
+    name = escape(shorten(found.names[found.commonest], 30))
+    return f"{escape(percent(found.majority_error, 2))} by always saying {name}, commonest in training"
+
+
+def _covered(found: Classified) -> str:
+    covered = int(found.scores.judged.sum())
+    if covered == len(found.names):
+        return "every class counts alike"
+    return f"of {covered:,} of {len(found.names):,} classes; the others have no test documents"
+
+
+def _rates(found: Classified, place: int) -> str:
+    """Precision, recall and F1 of a class; dashes for what cannot be said without test documents of it."""
+    scores = found.scores
+    if not scores.judged[place]:
+        return '<td class="tp-dim" colspan="3">– no test documents</td>'
+    recall = f"{scores.recall[place]:.3f}" if found.test_counts[place] else "–"
+    return f"<td>{scores.precision[place]:.3f}</td><td>{recall}</td><td>{scores.f1[place]:.3f}</td>"
 
 
 def _calibration(found: Classified) -> str:
@@ -203,7 +231,7 @@ def _carried(found: Classified) -> str:
         return _card("Which layer carries the prediction", f'<p class="tp-dim">{why}</p>')
     rows = "".join(
         f'<li style="{hue(layer)}"><span>layer {layer}</span>'
-        f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{part:.0%}</b></li>'
+        f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{escape(percent(part))}</b></li>'
         for layer, part in reversed(list(enumerate(found.carried, start=1)))
     )
     note = "How far the topics of a layer lean to the predicted class rather than to the second, in the mean."
@@ -218,7 +246,7 @@ def _telling(told: Told) -> str:
     paths = telling_paths(frame.edges(told.threshold), _said(frame, label - 1), _TELLING)
     rows = "".join(f"<li>{_path(frame, nodes)}<b>{signed(value)}</b></li>" for nodes, value in paths)
     name = escape(frame.classes[label - 1])
-    which = name if told.label else f"{name}, the commonest class (choose another above)"
+    which = name if told.label else f"{name}, the commonest in training (choose another above)"
     note = f"For {which}: sums of the weights of their topics, over edges above τ = {told.threshold:g}."
     show = f'<button class="tp-button" data-do="tree" data-value="{label}">Show on the tree</button>'
     if rows:
@@ -229,8 +257,8 @@ def _telling(told: Told) -> str:
 
 
 def _commonest(found: Classified) -> int:
-    """The class, from 1, with the most documents for training."""
-    return 1 + int(np.argmax(found.train_counts))
+    """The class, from 1, with the most documents for training; 0 where none has a label."""
+    return 0 if found.commonest is None else found.commonest + 1
 
 
 def _said(frame: Frame, label: int) -> list[np.ndarray]:
@@ -279,7 +307,7 @@ def _document(told: Told, each: Misled) -> str:
     return (
         f"<li><span>{read}</span><em>{escape(names[each.label])} → {escape(names[each.predicted])}</em>"
         f'<small title="Probability of the predicted class; part of the document on this path">'
-        f"{each.probability:.0%} sure · {each.share:.0%} of it</small></li>"
+        f"{escape(percent(each.probability))} sure · {escape(percent(each.share))} of it</small></li>"
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.views.text import escape, shorten
+from app.views.text import escape, percent, shorten
 
 # Anchors of the Cividis map (Nunez, Anderton and Renslow 2018), dark to light.
 _CIVIDIS = (
@@ -59,5 +59,5 @@ def _row(place: int, names: Sequence[str], row: Sequence[int]) -> str:
 def _cell(count: int, part: float, words: str) -> str:
     if count == 0:
         return '<td class="cl-none">·</td>'
-    tip = f"{words}: {count:,} ({100 * part:.1f} % of the row)"
+    tip = f"{words}: {count:,} ({percent(part, 1)} of the row)"
     return f'<td style="background:{colour(part)};color:{ink(part)}" title="{escape(tip)}">{count:,}</td>'

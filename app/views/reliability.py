@@ -1,5 +1,6 @@
 """Whether predictions are as sure as they are right: the reliability curve as SVG, with its numbers as a table."""
 
+from app.views.text import escape, percent
 from engine.classify import Reliability
 
 _SIZE, _LEFT, _BELOW = 300.0, 44.0, 40.0
@@ -12,7 +13,7 @@ def reliability_chart(curve: Reliability) -> str:
     line = " ".join(f"{_x(sure):.1f},{_y(right):.1f}" for sure, right, _ in filled)
     dots = "".join(
         f'<circle cx="{_x(sure):.1f}" cy="{_y(right):.1f}" r="{3 + 7 * (count / most) ** 0.5:.1f}">'
-        f"<title>{count:,} documents, {sure:.0%} sure, {right:.0%} right</title></circle>"
+        f"<title>{count:,} documents, {escape(percent(sure))} sure, {escape(percent(right))} right</title></circle>"
         for sure, right, count in filled
     )
     marks = "".join(_mark(part / 5) for part in range(6))
@@ -34,7 +35,7 @@ def reliability_table(curve: Reliability) -> str:
     bins = len(curve.counts)
     rows = "".join(
         f"<tr><td>{place / bins:.1f} to {(place + 1) / bins:.1f}</td><td>{count:,}</td>"
-        f"<td>{sure:.1%}</td><td>{right:.1%}</td></tr>"
+        f"<td>{escape(percent(sure, 1))}</td><td>{escape(percent(right, 1))}</td></tr>"
         for place, (count, sure, right) in enumerate(zip(*curve, strict=True))
         if count > 0
     )

@@ -1,6 +1,7 @@
 """Predictions of a run: made without the labels, once for a snapshot, and explained by paths."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 from class_samples import WRONG, label, plant
 from placing_samples import NAMES, plain_model
 
-from app import classes, cli
+from app import class_commands, classes, cli
 from app.class_cache import ClassCache, ClassError
 from app.classes import classify_run
+from engine.classify import scores
 from engine.tree import Node
 from store.database import open_database
 
@@ -160,6 +162,22 @@ def test_the_command_prints_the_scores_and_its_json_has_all_of_them(db, tmp_path
     said = capsys.readouterr().out
     assert "error              60.00 %" in said
     assert "taken for" in said
+    assert f"(always {told['commonest_class']}, commonest in training: " in said
+    assert told["macro_f1_classes"] == len(NAMES)
+    assert "no test documents" not in said
+
+
+def test_the_command_says_nothing_of_a_class_without_test_documents(found, capsys):
+    probabilities, labels = np.eye(len(NAMES))[[0, 1]], np.array([0, 1])
+    counts = np.bincount(labels, minlength=len(NAMES))
+    few = replace(found, labels=labels, scores=scores(probabilities, labels), test_counts=counts, misled=())
+    facts = class_commands.class_facts(few, None)
+    assert [row["f1"] for row in facts["classes"]] == [1.0, 1.0, None, None]
+    assert facts["macro_f1_classes"] == 2
+    class_commands._print(facts, few)
+    said = capsys.readouterr().out
+    assert "(of 2 of 4 classes; the others have no test documents)" in said
+    assert said.count("-       -       -  no test documents") == 2
 
 
 def test_the_command_says_in_one_sentence_that_a_run_predicts_nothing(db, tmp_path, capsys):

@@ -83,7 +83,7 @@ def test_the_numbers_on_the_page_are_those_of_the_command_and_beat_guessing(open
 
 
 def test_a_class_is_part_of_the_address_and_its_paths_lead_to_the_tinted_tree(opened, server):
-    assert opened.get_by_text("the commonest class (choose another above)").is_visible()
+    assert opened.get_by_text("the commonest in training (choose another above)").is_visible()
     opened.get_by_label("Class", exact=True).select_option(label="garden")
     opened.wait_for_url(re.compile(r"[?&]label=[1-9]"))
     opened.reload()

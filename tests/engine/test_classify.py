@@ -60,14 +60,19 @@ def test_a_certain_prediction_falls_into_the_last_bin() -> None:
     assert found.accuracy[9] == 0.5
 
 
-def test_the_majority_error_is_that_of_always_saying_the_commonest_class() -> None:
-    probabilities, _ = made(6, n=10)
-    assert classify.scores(probabilities, np.array([0] * 7 + [1] * 3)).majority_error == pytest.approx(0.3)
+def test_the_majority_error_is_that_of_always_saying_the_class_commonest_for_training() -> None:
+    labels = np.array([0] * 7 + [1] * 3)
+    assert classify.majority_error(labels, np.array([40, 30])) == pytest.approx(0.3)
+    assert classify.majority_error(labels, np.array([30, 40])) == pytest.approx(0.7)
 
 
 def test_a_class_that_occurs_nowhere_does_not_lower_the_macro_f1() -> None:
     probabilities = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
-    assert classify.scores(probabilities, np.array([0, 1])).macro_f1 == 1.0
+    found = classify.scores(probabilities, np.array([0, 1]))
+    assert found.macro_f1 == 1.0
+    assert found.judged.tolist() == [True, True, False]
+    missed = classify.scores(np.array([[0.1, 0.2, 0.7]]), np.array([0]))
+    assert missed.judged.tolist() == [True, False, True], "a class wrongly predicted counts, as in scikit-learn"
 
 
 @pytest.mark.parametrize(

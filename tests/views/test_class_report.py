@@ -52,7 +52,7 @@ def test_the_page_says_what_the_scores_are(told: Told) -> None:
     text = class_report(told)
     for said in (
         "25.00%",
-        "25.00% sure" if False else "50.00% by always",
+        "75.00% by always saying space, commonest in training",
         "700",
         "4 labelled test documents",
         "3.0 to 1",
@@ -60,6 +60,41 @@ def test_the_page_says_what_the_scores_are(told: Told) -> None:
         assert said in text
     assert f"{told.found.scores.macro_f1:.3f}" in text
     assert f"{told.found.scores.ece:.2%}" in text
+
+
+def without_tests(told: Told, probabilities: list[list[float]]) -> str:
+    """The page where no test document is of the last class."""
+    labels, given = np.array([0, 1]), np.array(probabilities)
+    found = dataclasses.replace(
+        told.found, labels=labels, scores=scores(given, labels), test_counts=np.array([1, 1, 0]), misled=()
+    )
+    return class_report(told._replace(found=found))
+
+
+def test_a_class_without_test_documents_is_no_failure(told: Told) -> None:
+    text = without_tests(told, [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
+    assert "<td>0</td><td" in text
+    assert "– no test documents</td></tr>" in text
+    assert "<td>0.000</td>" not in text
+    assert "of 2 of 3 classes; the others have no test documents" in text
+    assert "every class counts alike" in class_report(told)
+
+
+def test_a_class_wrongly_predicted_has_no_recall_without_test_documents(told: Told) -> None:
+    text = without_tests(told, [[0.9, 0.1, 0.0], [0.2, 0.1, 0.7]])
+    assert "<td>0</td><td>0.000</td><td>–</td><td>0.000</td>" in text
+    assert "every class counts alike" in text
+
+
+def test_without_labels_for_training_no_class_is_the_commonest(told: Told) -> None:
+    text = class_report(told._replace(found=dataclasses.replace(told.found, train_counts=np.zeros(3, np.int64))))
+    assert "no training document has a label" in text
+    assert "commonest in training (choose" not in text
+
+
+def test_what_is_not_certain_is_not_written_as_100_percent(told: Told) -> None:
+    sure = dataclasses.replace(told.found, misled=(told.found.misled[0]._replace(probability=0.9999, share=0.997),))
+    assert "&gt;99.9% sure · 99.7% of it" in class_report(told._replace(found=sure))
 
 
 def test_names_and_titles_that_look_like_markup_are_text(told: Told) -> None:
@@ -88,7 +123,7 @@ def test_paths_that_speak_for_a_class_begin_with_the_most_telling(told: Told) ->
     assert len(values) > 1
     assert values == sorted(values, reverse=True)
     unchosen = class_report(told)
-    assert "For space, the commonest class (choose another above)" in unchosen
+    assert "For space, the commonest in training (choose another above)" in unchosen
     assert 'class="cl-paths"' in unchosen
 
 
@@ -156,7 +191,7 @@ def test_every_number_of_a_heat_map_is_read_on_its_colour() -> None:
 def test_a_heat_map_has_a_cell_for_every_pair() -> None:
     text = heat_table(("a", "b"), [[3, 1], [0, 2]], "true")
     assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == ["3", "1", "·", "2"]
-    assert "a taken for b: 1 (25.0 % of the row)" in text
+    assert "a taken for b: 1 (25.0% of the row)" in text
 
 
 def test_the_tree_shows_the_weight_for_a_class_on_every_topic(frame: Frame) -> None:
