@@ -7,12 +7,15 @@ from app.actions import NewRun
 from app.board import Board, Message
 from app.feed import TROUBLE
 from app.forks import LEARNS_LABELS, Origin, growing, inherited, origin, wrong_layers
+from app.order_check import objections
 from app.orders import LARGEST_SEED, LINK_OF, STEPS, SWEEPS, OrderError
 from app.session import ANOTHER_RUN, Context
-from app.views.form import Field, bounds, by_label, default_text, form
+from app.views.form import BACK, Field, bounds, by_label, default_text, form, sheet, trouble
 from engine import models, settings
 from engine.settings import Setting, SettingError
-from store import corpora
+from store import corpora, runs
+from store.database import Database
+from store.errors import NotFound
 from store.runs import RunRow
 
 OWN = {"minibatches": "Mini-batches", "seed": "Seed"}  # fields that every model has
@@ -61,10 +64,19 @@ class NewRunForm:
         if wanted != self._wanted:
             self._wanted, self._known, self._typed = wanted, None, {}
             self.board.html = _WAIT
-        self._context.later(self._read, self._take)
+        self._context.later(partial(self._tried, wanted), partial(self._take, wanted))
 
-    def _read(self) -> _Known:
-        wanted, begin = self._wanted, None
+    def _tried(self, wanted: Wanted | None) -> _Known | str:
+        """What the form offers, or the sentence to show in its place."""
+        try:
+            return self._read(wanted)
+        except TROUBLE as error:
+            if wanted is not None and isinstance(error, NotFound):
+                return _nothing_to_continue(self._context.db, wanted)
+            return f"The store cannot be read at the moment: {str(error).splitlines()[0]}"
+
+    def _read(self, wanted: Wanted | None) -> _Known:
+        begin = None
         if wanted is not None:
             begin = origin(self._context.db, wanted.run, snapshot=wanted.snapshot or None)
         loaded = {name: models.load(name) for name in models.names()}
@@ -75,7 +87,12 @@ class NewRunForm:
             begin,
         )
 
-    def _take(self, known: _Known) -> None:
+    def _take(self, wanted: Wanted | None, known: _Known | str) -> None:
+        if wanted != self._wanted:
+            return
+        if isinstance(known, str):
+            self._known, self.board.html = None, _no_form(f"Continue run {wanted.run}" if wanted else "New run", known)
+            return
         self._known = known
         self._draw()
 
@@ -139,12 +156,16 @@ class NewRunForm:
         errors |= self._check_own()
         if not errors and known.begin and (said := wrong_layers(known.begin, settings.parse(config, texts))):
             errors["layers"] = said
-        if errors:
-            labels = self._labels()
-            return {name: by_label(said, labels) for name, said in errors.items()}, None
-        corpus = int(self._corpus(known))
-        return {}, NewRun(
-            corpus=corpus,
+        wanted = None if errors else self._order(known, model, texts)
+        if wanted is not None:
+            errors = objections(next(row for row in known.corpora if row.number == wanted.corpus), wanted)
+        labels = self._labels()
+        return {name: by_label(said, labels) for name, said in errors.items()}, None if errors else wanted
+
+    def _order(self, known: _Known, model: str, texts: dict[str, str]) -> NewRun:
+        """What is ordered by fields that can all be read."""
+        return NewRun(
+            corpus=int(self._corpus(known)),
             model=model,
             texts=texts,
             minibatches=int(self._own("minibatches")),
@@ -259,17 +280,17 @@ class NewRunForm:
         ]
         corpus = self._corpus(known) if corpus_choices else ""
         about = "Its topics go on, so it stays." if known.begin else "What the topics are about."
-        return [
+        fields = [
             Field("corpus", "Corpus", about, "choice", corpus, corpus_choices, locked=known.begin is not None),
             Field("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),
             Field(
                 "minibatches", OWN["minibatches"], "Steps of training; a stopped run keeps what it has.", "text",
-                self._typed.get("minibatches", self._length()), error=errors.get("minibatches", ""),
+                self._typed.get("minibatches", self._length()),
             ),
             Field("name", "Name", "How you want to call it; may stay empty.", "text", self._typed.get("name", "")),
             Field(
                 "seed", OWN["seed"], "The same seed gives the same topics, bit for bit.", "text",
-                self._typed.get("seed", self._seed()), error=errors.get("seed", ""),
+                self._typed.get("seed", self._seed()),
             ),
             Field(
                 "averaged", "Averaged perplexity too",
@@ -277,6 +298,7 @@ class NewRunForm:
                 "flag", self._typed.get("averaged", "false"),
             ),
         ]  # fmt: skip
+        return [field._replace(error=errors.get(field.name, "")) for field in fields]
 
     def _link(self) -> str:
         """The link that fits the kind of the chosen corpus."""
@@ -314,6 +336,23 @@ def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:
             else ""
         )
     return ""
+
+
+def _nothing_to_continue(db: Database, wanted: Wanted) -> str:
+    """Why a link does not lead to topics that a run could begin with."""
+    try:
+        runs.get(db, wanted.run)
+    except NotFound:
+        return f"There is no run {wanted.run} in this store (any more), so there is nothing to continue."
+    if wanted.snapshot:
+        return f"Run {wanted.run} has no such snapshot (any more); continue it from another one."
+    return f"Run {wanted.run} has no topics yet; it can be continued after its first snapshot."
+
+
+def _no_form(heading: str, sentence: str) -> str:
+    """The page where there is nothing to fill in: why, and the way back."""
+    why = f"<fieldset>{trouble(sentence)}</fieldset>"
+    return sheet((heading, ""), f'<div class="tp-form">{why}<div class="tp-form-acts">{BACK}</div></div>')
 
 
 def _title(begin: Origin | None) -> tuple[str, str]:

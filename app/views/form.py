@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from app.views.markup import attributes, element
 
+BACK = '<button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
+
 
 class Field(NamedTuple):
     """One row of the form.
@@ -126,7 +128,7 @@ def asking(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, *, 
     return (
         f'<form class="tp-form" data-do="{do}" data-input="typed" data-change="typed" novalidate>{inside}'
         f'{trouble(error)}<div class="tp-form-acts">'
-        f'<button type="button" class="tp-button" data-do="cancel">Back to the runs</button>{send}</div></form>'
+        f"{BACK}{send}</div></form>"
     )
 
 
@@ -139,10 +141,8 @@ def fold(name: str, note: str, inside: Sequence[Field]) -> str:
     """Fields under a heading that opens them; open where one of them is wrong."""
     wrong = any(field.error for field in inside)
     summary = f'{name} <span class="tp-dim">{len(inside)} more; {note}</span>'
-    return (
-        f'<details class="tp-fold"{attributes(data_key="advanced", open=wrong)}><summary>{summary}</summary>'
-        f"{fields(inside)}</details>"
-    )
+    about = attributes(data_key="advanced", open=wrong, data_unfold=wrong)
+    return f'<details class="tp-fold"{about}><summary>{summary}</summary>{fields(inside)}</details>'
 
 
 def fields(inside: Sequence[Field]) -> str:

@@ -4,6 +4,7 @@
 //   data-change="name"  the same when an input changes; data-input="name" while typing
 //   data-again          on a list of acts: it goes back to its first entry, so that the same can be chosen again
 //   data-edit="name"    double-click, F2 or Enter turns the text into an input; the server hears its value
+//   data-unfold         on <details>: it is opened when this comes; whether it stays open is up to the visitor
 //   data-open="id", data-close   show and close a <dialog>
 //   data-file="name"    on an input for files: the server hears its bytes in base64, and its name
 //   data-upload="address"  files and folders that are dropped on it, or chosen by inputs in it, are put there, one by
@@ -28,6 +29,7 @@ const LARGEST = 8_000_000 // bytes of a file handed over
 const OWN = new Set(["open"]) // attributes the visitor changes
 
 function merge_attributes(old, next) {
+  if (next.dataset?.unfold !== undefined && old.dataset.unfold === undefined) { old.open = true }
   for (const {name} of [...old.attributes]) {
     if (!next.hasAttribute(name) && !OWN.has(name)) { old.removeAttribute(name) }
   }

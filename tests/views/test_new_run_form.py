@@ -187,3 +187,78 @@ def test_a_fork_with_labels_begins_as_the_model_that_learns_them(page: Page) -> 
     page.form.refresh(SimpleNamespace(run=1, snapshot=0, labels=True))  # type: ignore[arg-type]
     assert page.fields()["model"] == "sdatm"
     assert page.choose(model="datm")["model"] == "datm"
+
+
+def field(page: Page, name: str) -> str:
+    """One row of the form."""
+    return re.search(rf'<div class="tp-field[^>]*data-key="{name}".*?</div>', page.form.board.html, re.DOTALL)[0]  # type: ignore[index]
+
+
+def test_a_run_too_short_for_its_labels_is_refused_at_the_fields_that_mend_it_before_it_is_sent(page: Page) -> None:
+    page.choose(model="sdatm", minibatches="200")
+    said = "labels count after 500 mini-batches (Labels from mini-batch), and the run has 200"
+    assert said in field(page, "minibatches")
+    assert said in field(page, "label_start")
+    assert re.search(r"<details[^>]* open data-unfold", page.form.board.html)
+    assert "disabled" in page.button()
+    page.choose(label_start="100")
+    assert "tp-error" not in page.form.board.html
+    assert page.start().minibatches == 200
+
+
+def test_a_run_too_short_to_learn_its_widths_is_refused_at_its_length(page: Page) -> None:
+    page.choose(model="datm", grow="true", minibatches="3")
+    assert "learning the widths of" in field(page, "minibatches")
+    assert "disabled" in page.button()
+
+
+@pytest.mark.parametrize(
+    ("planted", "chosen", "where", "said"),
+    [
+        (
+            {"labelled": False},
+            {"model": "sdatm"},
+            "model",
+            "at least two classes, which &#x27;leaflets&#x27; does not have",
+        ),
+        ({"test": False}, {"averaged": "true"}, "averaged", "has no test documents, which the averaged protocol needs"),
+    ],
+)
+def test_what_a_corpus_lacks_is_said_at_the_choice_that_needs_it(
+    tmp_path: Path, planted: dict[str, bool], chosen: dict[str, str], where: str, said: str
+) -> None:
+    db = open_database(str(tmp_path / "store.db"))
+    plant(db, **planted)  # type: ignore[arg-type]
+    page = Page(db)
+    page.choose(**chosen)
+    assert said in field(page, where)
+    assert "disabled" in page.button()
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ({"run": 99, "snapshot": 0, "labels": False}, "There is no run 99 in this store"),
+        ({"run": 77, "snapshot": 0, "labels": True}, "There is no run 77 in this store"),
+        ({"run": 1, "snapshot": 999, "labels": False}, "Run 1 has no such snapshot"),
+    ],
+)
+def test_a_link_that_continues_what_is_not_there_says_so_and_leads_back(
+    page: Page, wanted: dict[str, int], sentence: str
+) -> None:
+    page.form.refresh(SimpleNamespace(**wanted))  # type: ignore[arg-type]
+    assert sentence in page.form.board.html
+    assert "Reading what" not in page.form.board.html
+    assert 'data-do="cancel"' in page.form.board.html
+    page.form.refresh()
+    assert "Start training" in page.button()
+
+
+def test_an_answer_that_comes_after_another_form_was_opened_is_left_aside(page: Page) -> None:
+    page.patient = True
+    page.form.refresh(SimpleNamespace(run=99, snapshot=0, labels=False))  # type: ignore[arg-type]
+    page.form.refresh()
+    page.waiting.reverse()
+    page.work()
+    assert "Start training" in page.button()

@@ -1,0 +1,73 @@
+"""What stands against an order while somebody still writes it, by the fields that could be changed."""
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+from app.actions import NewRun
+from app.forks import inherited
+from app.orders import OrderError, _check_length, _check_numbers, _with_link
+from engine import models, settings
+from engine.settings import SettingError
+from store.corpora import CorpusRow
+
+
+def objections(about: CorpusRow, wanted: NewRun) -> dict[str, str]:
+    """The first reason for which :func:`app.orders.place` would refuse an order, at every field that could mend it.
+
+    Only what the row of the corpus tells is looked at: nothing waits for the store while somebody types.
+
+    Parameters
+    ----------
+    about : CorpusRow
+        The corpus of the order.
+    wanted : NewRun
+        Its settings can be read, each by itself and all together.
+
+    Returns
+    -------
+    dict of str
+        The same sentence by field: that of the rule, and the settings of the model that the sentence names.
+    """
+    checks: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("model", partial(_check_kind, about, wanted.model)),
+        ("link", partial(_with_link, about, wanted.model, wanted.texts)),
+        ("minibatches", partial(_long_enough, about, wanted)),
+        ("corpus", partial(_check_numbers, about, wanted.seed, averaged=False)),
+        ("averaged", partial(_check_numbers, about, wanted.seed, averaged=wanted.averaged)),
+    )
+    field, said = next(((field, said) for field, check in checks if (said := _refusal(check))), ("", ""))
+    return dict.fromkeys((field, *_named(said, wanted.model)), said) if said else {}
+
+
+def _check_kind(about: CorpusRow, model: str) -> None:
+    """Refuse a model that reads other corpora, in the words of the form."""
+    module = models.load(model)
+    if getattr(module, "NEEDS_LABELS", False) and len(about.label_names) < 2:
+        raise OrderError(
+            f"this model learns from labels of at least two classes, which {about.name!r} does not have; "
+            "choose another model, or a corpus with labels"
+        )
+    links = {setting.name for setting in settings.describe(module.Config)}
+    if about.kind == "real" and "link" not in links:
+        raise OrderError(f"this model reads counts, and {about.name!r} holds real numbers; choose DLDA")
+
+
+def _long_enough(about: CorpusRow, wanted: NewRun) -> None:
+    texts = inherited(wanted.fork, wanted.model, wanted.texts) | wanted.texts if wanted.fork else wanted.texts
+    config = settings.parse(models.load(wanted.model).Config, _with_link(about, wanted.model, texts))
+    _check_length(config, wanted.minibatches, wanted.fork)
+
+
+def _refusal(check: Callable[[], object]) -> str:
+    try:
+        check()
+    except (OrderError, SettingError) as error:
+        return str(error)
+    return ""
+
+
+def _named(said: str, model: str) -> list[str]:
+    """Settings of a model that a sentence calls by their names."""
+    names = {setting.name for setting in settings.describe(models.load(model).Config)}
+    return [name for name in re.findall(r"\b[a-z]+_\w+", said) if name in names]
