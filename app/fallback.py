@@ -24,6 +24,11 @@ def usual_run(feed: Feed) -> int:
     return next(running, everyone[0].number if everyone else 0)
 
 
+def lacks_runs(feed: Feed, run: int, page: str) -> bool:
+    """Whether a page has no run to show because the store has none; one just started has its number in the view."""
+    return page not in WITHOUT_A_RUN and not run and not feed.runs()
+
+
 def instead_of_run(feed: Feed, run: int, page: str) -> Instead:
     """Choose what to show on a page where the run is not in the store."""
     if feed.run(run) is not None or (run and not _known_to_lack(feed, run)):

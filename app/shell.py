@@ -26,6 +26,7 @@ from app.pages.compare import compare_page
 from app.pages.documents import documents_page
 from app.pages.explore import explore_page
 from app.pages.guide import guide_page
+from app.pages.no_run import no_run_page
 from app.pages.runs import fork_tab, runs_page
 from app.pages.watch import watch_page
 from app.paths import asset
@@ -43,6 +44,7 @@ PAGES: dict[str, Callable[[session.Context], Viewable]] = {
     "documents": documents_page,
     "guide": guide_page,
 }
+_NO_RUN = ""  # what is built in place of any page that shows a run
 AFTER_ANSWER = 0.15  # seconds; by then the browser has its scripts, and is busy with them for a while
 EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
 
@@ -325,9 +327,9 @@ class Shell:
         return f"Pinned {shown} · live is {latest.minibatch:,}"
 
     def _show(self) -> None:
-        name = self.view.page
+        name = _NO_RUN if fallback.lacks_runs(self._site.feed, self.view.run, self.view.page) else self.view.page
         if name not in self._built:
-            self._built[name] = PAGES[name](self.context)
+            self._built[name] = (no_run_page if name == _NO_RUN else PAGES[name])(self.context)
         if list(self._holder) != [self._built[name]]:
             self._holder[:] = [self._built[name]]
 

@@ -14,6 +14,7 @@ from app.pages.runs import fork_tab
 from app.session import Context
 from app.ticks import Tick
 from app.views.class_report import LACKS, Lack, Told, class_report, no_classes, waiting
+from app.views.no_run import run_not_here
 from app.views.opening import threshold_of
 from app.views.predicting import predicting
 from store import corpora
@@ -77,7 +78,7 @@ class Classes:
         view = self._context.view
         key = (view.run, view.snapshot)
         if self._context.feed.run(view.run) is None:
-            self.board.html = waiting("Choose a run in the bar above.", over=True)
+            self.board.html = waiting(run_not_here(view.run), over=True)
         elif not again and self._read is not None and self._read[:2] == key and self._read.found is not None:
             self._draw()
         elif self._asked != key:

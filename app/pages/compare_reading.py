@@ -9,6 +9,7 @@ from app.decisions import decisions
 from app.frame import Frame
 from app.session import Context
 from app.views.controls import Moment
+from app.views.no_run import run_not_here
 from store import snapshots
 from store.runs import RunRow
 
@@ -108,7 +109,7 @@ def waiting_for(context: Context, asked: Wanted) -> str:
     """Say what is awaited, or why there is nothing to compare."""
     row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
     if row is None:
-        return "Choose a run in the bar above, or start one on the Runs page."
+        return run_not_here(asked.run_b)
     if partner is None and asked.run_a:
         return f"There is no run {asked.run_a} in this store; choose another one as A."
     if partner is None:

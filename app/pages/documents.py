@@ -18,6 +18,7 @@ from app.ticks import Tick
 from app.views import documents_form as form
 from app.views.detail import excerpt
 from app.views.nearby import Act, neighbours
+from app.views.no_run import run_not_here
 from app.views.placed import answer
 from app.views.text import escape
 from engine import paths
@@ -187,7 +188,7 @@ class Documents:
 
     def _nothing(self) -> str:
         if self._context.feed.run(self._view.run) is None:
-            return '<p class="ex-none">Choose a run in the bar above; documents are placed in its topics.</p>'
+            return f'<p class="ex-none">{run_not_here(self._view.run)}</p>'
         if not self._view.snapshot and not self._has_snapshot():
             return (
                 '<p class="ex-none">This run has no topics yet; documents can be placed after its first snapshot.</p>'

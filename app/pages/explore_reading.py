@@ -12,6 +12,7 @@ from app.session import Context
 from app.views.cards import Finding, Found
 from app.views.controls import Moment
 from app.views.detail import Reading, excerpt
+from app.views.no_run import run_not_here
 from app.views.opening import USUAL
 from app.views.picture import Choice
 from engine.tree import Node
@@ -102,7 +103,7 @@ def waiting_for(context: Context) -> str:
     view = context.view
     row = context.feed.run(view.run)
     if row is None:
-        return "Choose a run to explore, or start one on the Runs page."
+        return run_not_here(view.run)
     if context.feed.latest(view.run) is not None:
         return f"Reading the topics of run {view.run} …"
     state = context.feed.state(view.run)

@@ -14,6 +14,7 @@ from app.session import Context
 from app.theme import PAGE
 from app.ticks import Tick
 from app.views import kpis
+from app.views.no_run import run_not_here
 from store import corpora, events
 from store.runs import RunRow
 
@@ -81,7 +82,8 @@ class Watch:
         run = feed.run(self._context.view.run)
         self._place.visible = run is not None
         if run is None:
-            self._strip.html, self._about.html = _NO_RUN, ""
+            sentence = run_not_here(self._context.view.run)
+            self._strip.html, self._about.html = f'<p class="tp-dim" role="status">{sentence}</p>', ""
             return
         history = feed.known_history(run.number)
         series = history.after("point_perplexity") if history else None
@@ -104,12 +106,6 @@ class Watch:
         if self._curves is not None:
             self._curves.tell_heldout(heldout)
             self._curves.tell_changes(happened)
-
-
-_NO_RUN = (
-    '<section class="tp-empty"><div><h2>Nothing to watch yet</h2>'
-    "<p>There is no run; start one on the Runs page.</p></div></section>"
-)
 
 
 def watch_page(context: Context) -> Viewable:

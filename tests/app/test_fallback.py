@@ -4,7 +4,7 @@ import feed_samples
 import pytest
 
 from app import fallback
-from app.session import ANOTHER_RUN
+from app.session import ANOTHER_RUN, PAGES
 from store import runs, snapshots
 
 
@@ -34,6 +34,16 @@ def test_a_run_that_trains_is_the_usual_one(db, feed, two):
     runs.finish(db, (newest := feed_samples.run(db)).number, newest.attempt, "finished")
     feed.look_now()
     assert fallback.usual_run(feed) == training.number
+
+
+def test_only_a_store_without_a_run_has_nothing_to_show_and_only_on_pages_of_a_run(db, feed):
+    feed.look_now()
+    lacking = [page for page in PAGES if fallback.lacks_runs(feed, 0, page)]
+    assert lacking == ["watch", "explore", "classes", "compare", "documents"]
+    assert not fallback.lacks_runs(feed, 1, "watch")  # started a moment ago: the feed has not looked again
+    feed_samples.run(db)
+    feed.look_now()
+    assert not fallback.lacks_runs(feed, 0, "watch")
 
 
 def test_a_link_without_a_run_keeps_what_else_it_says(feed, two):

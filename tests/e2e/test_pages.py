@@ -221,9 +221,12 @@ def test_after_the_run_looked_at_is_deleted_another_one_is_shown_and_without_any
     runs.delete(db, 1)
     page.get_by_text("Nothing grows here yet").wait_for()
     page.wait_for_url("**page=runs&run=0&**")
-    page.get_by_role("link", name="Watch").click()
-    page.get_by_text("Nothing to watch yet").wait_for()
-    assert page.get_by_text("What it is about").count() == 0
+    for name in ("Watch", "Explore", "Compare", "Documents"):
+        page.get_by_role("link", name=name).click()
+        page.get_by_text("There is no run yet").wait_for()
+        assert page.get_by_role("main").locator("input, textarea, select").count() == 0
+        page.get_by_role("button", name="Go to the Runs page").click()
+        page.get_by_text("Nothing grows here yet").wait_for()
     db.close()
 
 

@@ -1,5 +1,6 @@
 """The list of runs: how a run is continued, and what a store without one offers."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,8 +11,10 @@ from class_samples import plant
 from page_sessions import PageSession
 
 from app import notice
+from app.pages.no_run import no_run_page
 from app.pages.runs import Runs, fork_tab, forked
 from app.ticks import Tick
+from app.views.no_run import run_not_here
 from store.database import Database, open_database
 
 
@@ -80,3 +83,16 @@ def test_an_empty_store_makes_the_demo_and_tells_how_far_it_is(db: Database) -> 
     assert "Try the demo" in session.look()
     notice.post("")
     session.feed.stop()
+
+
+def test_what_stands_in_place_of_the_pages_of_a_run_leads_to_where_runs_are_started(db: Database) -> None:
+    session = PageSession(db, "documents", run=0, tab="between")
+    board: Any = no_run_page(session.context)
+    assert "There is no run yet" in board.html
+    board._handle_msg({"do": re.search(r'data-do="(\w+)"', board.html)[1]})  # type: ignore[index]
+    assert (session.view.page, session.view.tab) == ("runs", "")
+
+
+def test_a_run_that_is_not_known_yet_is_looked_for_and_without_one_somebody_is_asked_to_choose() -> None:
+    assert run_not_here(7) == "Looking for run 7 …"
+    assert run_not_here(0) == "Choose a run in the bar above, or start one on the Runs page."
