@@ -121,7 +121,9 @@ class Compare:
             self._fetch()
         if both & tick.points:
             self._draw_curves()
-        if both & tick.rows or self._comparison is None:
+        if self._comparison is None and "cm-empty" not in self.page.css_classes:
+            self._draw()  # one of the two was deleted: nothing of it stays on screen
+        elif both & tick.rows or self._comparison is None:
             self._draw_head()
             self._draw_settings()
 
@@ -161,10 +163,10 @@ class Compare:
     def _comparison(self) -> Comparison | None:
         """The comparison of the two runs that are chosen, of an older snapshot while the next is worked out."""
         wanted = reading.wanted(self._context)
-        known = self._fetched
-        if known is None or (known.wanted.run_a, known.wanted.run_b) != (wanted.run_a, wanted.run_b):
+        known, both = self._fetched, (wanted.run_a, wanted.run_b)
+        if known is None or (known.wanted.run_a, known.wanted.run_b) != both:
             return None
-        return known.comparison
+        return None if any(self._context.feed.run(run) is None for run in both) else known.comparison
 
     def _edge_changes(self, comparison: Comparison) -> list[EdgeChange]:
         known, threshold = self._changes, self._threshold(comparison)
@@ -242,10 +244,12 @@ class Compare:
         ) + self._status(wanted)
 
     def _status(self, wanted: reading.Wanted) -> str:
-        if self._asked is not None or self._fetched is None or self._fetched.wanted != wanted:
+        known = self._fetched
+        told = known is not None and known.wanted == wanted and (known.sentence or self._comparison is not None)
+        if known is None or self._asked is not None or not told:
             busy = self._asked is not None
             return status(reading.waiting_for(self._context, wanted), busy=busy)
-        return status(self._fetched.sentence, busy=False)
+        return status(known.sentence, busy=False)
 
     def _draw_numbers(self) -> None:
         comparison = self._comparison

@@ -403,3 +403,20 @@ def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message
     before, shown = to_query(session.view), session.shown("a")
     session.page._hear(message)
     assert (to_query(session.view), session.shown("a"), session.acts) == (before, shown, [])
+
+
+@pytest.mark.parametrize(
+    ("partner", "sentence"),
+    [(7, "There is no run 7 in this store; choose another one as A."), (0, "There is only one run yet.")],
+)
+def test_after_run_a_is_deleted_nothing_of_it_stays_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, partner: int, sentence: str
+) -> None:
+    session = Session(monkeypatch, partner=partner)
+    assert session.page._table.html
+    assert session.page._trees["a"].svg
+    del session.feed.rows[7], session.feed.newest[7]
+    session.ticks[0](Tick(rows=frozenset({7})))
+    assert sentence in session.page._head.html
+    assert (session.page._table.html, session.page._trees["a"].svg) == ("", "")
+    assert not session.page._settings.visible
