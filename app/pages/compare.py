@@ -1,5 +1,6 @@
 """The page where two runs, or two snapshots, are compared: what changed, where, and by how much."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -306,7 +307,15 @@ class Compare:
         one, two = self._context.feed.run(wanted.run_a), self._context.feed.run(wanted.run_b)
         self._settings.visible = one is not None and two is not None  # an empty card is a thin line
         if one is not None and two is not None:
-            self._settings.html = compare_settings.settings_table(one, two, identical=self._view.identical == "shown")
+            ends = self._curve_end(one.number), self._curve_end(two.number)
+            shown = self._view.identical == "shown"
+            self._settings.html = compare_settings.settings_table(one, two, ends, identical=shown)
+
+    def _curve_end(self, run: int) -> Sequence[float]:
+        """The last points of a run's curve, from what is in memory."""
+        history = self._context.feed.known_history(run)
+        last = history.last("point_perplexity") if history is not None else None
+        return self._context.feed.spark(run) if last is None else (last,)
 
     # ---------------------------------------------------------- the window
 

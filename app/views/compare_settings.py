@@ -1,12 +1,20 @@
 """The settings of two runs side by side; those that are the same are hidden until asked for."""
 
+from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from app.views.facts import RunFacts
+from app.views.facts import RunFacts, curve_end, last_evaluation
 from app.views.markup import element
 from app.views.setting_names import Told, told, value_words
 from app.views.words import perplexity, span
+
+Curves: TypeAlias = tuple[Sequence[float], Sequence[float]]
+_CURVE, _LAST = "perplexity (curve)", "perplexity (final)"  # short: the table is narrow
+_TIPS = {
+    _CURVE: "Last point of the curve, on the same held-out documents for every run of a corpus",
+    _LAST: "Last evaluation of a finished run, on more documents: it does not compare with a point of a curve",
+}
 
 
 class Setting(NamedTuple):
@@ -23,18 +31,27 @@ class Setting(NamedTuple):
         return self.a == self.b
 
 
-def settings_of(a: RunFacts, b: RunFacts) -> list[Setting]:
+def settings_of(a: RunFacts, b: RunFacts, curves: Curves) -> list[Setting]:
     """List every setting of either run, what they are first."""
-    one, two = _facts(a), _facts(b)
+    one, two = (_facts(run, curve) for run, curve in zip((a, b), curves, strict=True))
     return [
-        Setting(name, one.get(name, "–"), two.get(name, "–"), told((a if name in a.settings else b).model, name))
+        Setting(name, one.get(name, "–"), two.get(name, "–"), _told((a if name in a.settings else b).model, name))
         for name in dict.fromkeys((*one, *two))
     ]
 
 
-def settings_table(a: RunFacts, b: RunFacts, *, identical: bool) -> str:
-    """Write the table and the switch that shows the settings that do not differ."""
-    every = settings_of(a, b)
+def settings_table(a: RunFacts, b: RunFacts, curves: Curves, *, identical: bool) -> str:
+    """Write the table and the switch that shows the settings that do not differ.
+
+    Parameters
+    ----------
+    a, b : RunFacts
+    curves : pair of sequences of float
+        Points of the curves of both, the last ones among them.
+    identical : bool
+        Whether settings that do not differ are shown.
+    """
+    every = settings_of(a, b, curves)
     shown = [each for each in every if identical or not each.same]
     rows = "".join(_row(each) for each in shown)
     hidden = sum(each.same for each in every)
@@ -64,7 +81,11 @@ def _row(each: Setting) -> str:
     return f"<tr{kind}>{name}<td>{escape(each.a)}</td><td>{escape(each.b)}</td></tr>"
 
 
-def _facts(run: RunFacts) -> dict[str, str]:
+def _told(model: str, name: str) -> Told:
+    return Told(name, _TIPS[name]) if name in _TIPS else told(model, name)
+
+
+def _facts(run: RunFacts, curve: Sequence[float]) -> dict[str, str]:
     found = {
         "corpus": run.corpus_name,
         "model": run.model,
@@ -73,7 +94,8 @@ def _facts(run: RunFacts) -> dict[str, str]:
         "seed": str(run.seed),
         "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
         "training time": span(run.seconds),
-        "point perplexity": perplexity(run.point_perplexity),
+        _CURVE: perplexity(curve_end(run, curve)),
+        _LAST: perplexity(last_evaluation(run)),
         "averaged perplexity": perplexity(run.averaged_perplexity),
     }
     told = {name: value_words(value) for name, value in run.settings.items() if name not in ("layers", "inference")}

@@ -209,11 +209,11 @@ def _cell(cell: tuple[str, str, str, str]) -> str:
 
 
 def _change(about: Health, *, measured: bool) -> str:
+    if about.state == "finished" and measured:
+        return "last evaluation, on more documents than the curve"
     if about.change is None:
         missing = "first one is on its way" if about.state == "running" else "not measured"
         return "" if measured else missing
-    if about.state == "finished":
-        return "last evaluation, on more documents than the curve"
     sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
     return f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
 

@@ -1,5 +1,6 @@
 """What boards show: users' words are text, states are words, numbers are what the row says."""
 
+import re
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -26,6 +27,7 @@ def run(**changes):
         "settings": {"eta": [0.05]},
         "seed": 1,
         "attempt": 1,
+        "state": "running",
         "minibatch": 50,
         "planned": 200,
         "seconds": 100.0,
@@ -84,6 +86,15 @@ def test_attributes_are_escaped_and_absent_ones_left_out():
 def test_a_run_offers_what_its_state_allows(state, verbs):
     html = listed(run(), state)
     assert {verb for verb in ("pause", "stop", "resume") if f'data-do="{verb}"' in html} == verbs
+
+
+def test_the_list_tells_the_end_of_the_curve_of_every_run_and_no_last_evaluation():
+    curve = (2800.0, 2485.0)
+    rows = [run(state="finished", point_perplexity=3032.0), run(number=8, state="stopped", point_perplexity=2485.0)]
+    html = run_list(rows, lambda _: "finished", lambda _: curve, 7)
+    assert re.findall(r"<b>([\d,.]+)</b>\s*<span[^>]*>perplexity", html) == ["2,485.0", "2,485.0"]
+    assert run_list([rows[0]], lambda _: "finished", lambda _: (), 7).count("<b>–</b>") == 1
+    assert "last evaluation" in kpis.kpis(rows[0], kpis.Health("finished", None, 0))
 
 
 def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there():

@@ -48,6 +48,9 @@ class Feed:
     def state(self, number: int) -> str:
         return self.rows[number].state
 
+    def spark(self, number: int) -> tuple[float, ...]:
+        return (900.0, 800.0 + number)
+
     def known_history(self, number: int) -> None:
         return None
 
@@ -420,3 +423,9 @@ def test_after_run_a_is_deleted_nothing_of_it_stays_and_that_is_said(
     assert sentence in session.page._head.html
     assert (session.page._table.html, session.page._trees["a"].svg) == ("", "")
     assert not session.page._settings.visible
+
+
+def test_the_settings_tell_where_the_curves_end_beside_the_last_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Session(monkeypatch).page._settings.html
+    assert "<td>807.0</td><td>808.0</td>" in table
+    assert "<td>907.0</td><td>908.0</td>" in table
