@@ -1,12 +1,13 @@
 """Add documents: files come from the browser, a process of its own makes a corpus of them."""
 
 from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from app.board import Board, Message
 from app.importer import Import, Standing
 from app.ingest import files, options, registry
+from app.ingest.document import KINDS
 from app.ingest.options import ImportOptions, OptionError
 from app.session import Context
 from app.uploads import ADDRESS, SEVERAL
@@ -42,6 +43,13 @@ _HELP = {  # what is said otherwise than on the command line
 }
 _USUAL = {"max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2", "max_df": "usually 0.7"}
 
+_ENDINGS = frozenset(
+    (
+        *KINDS, ".zip", ".csv", ".tsv", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c", ".mtx",
+        ".mat", ".svmlight", ".libsvm", ".svm", ".feat",
+    )
+)  # fmt: skip
+
 
 class NewCorpusForm:
     """The form of one session.
@@ -60,6 +68,8 @@ class NewCorpusForm:
         self._sending = Sending()
         self._before = 0  # files that came before those on their way
         self._typed: dict[str, str] = {}
+        self._unread: list[str] = []  # single files of no kind that is read
+        self._makeshift = ""  # the name of such a file, as long as the corpus has no better one
         self._import: Import | None = None
         self._standing = Standing()
         self._corpus = ""
@@ -96,8 +106,8 @@ class NewCorpusForm:
                 self._draw()
             case {"do": "sent", "of": int(of), "name": str(name)}:
                 self._before += of
-                self._sending = Sending(self._before)
-                self._typed["name"] = self._typed.get("name") or files.stem(PurePath(name or SEVERAL))[:200]
+                self._call(name, of)
+                self._sending = Sending(self._before, error=_left_out(self._unread))
                 self._draw()
             case {"do": "not-sent", "value": str(said)}:
                 self._sending = Sending(self._before, error=said[:300])
@@ -111,6 +121,16 @@ class NewCorpusForm:
                 self._remember(texts)
                 self._make()
 
+    def _call(self, top: str, sent: int) -> None:
+        """Call the corpus after what was sent, unless somebody has named it, or something readable that came before."""
+        readable = not top or sent > 1 or _can_be_read(top)  # no name: several; one name and several files: a folder
+        if not readable:
+            self._unread.append(top[:100])
+        before = self._typed.get("name", "")
+        if not before or (readable and before == self._makeshift):
+            self._typed["name"] = files.stem(PurePath(top or SEVERAL))[:200]
+            self._makeshift = "" if readable else self._typed["name"]
+
     def _delete(self, number: int, typed: str) -> None:
         if (number, typed) in ((row.number, row.name) for row in self._there):
             self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
@@ -121,6 +141,7 @@ class NewCorpusForm:
         self._sending, self._before, self._import = Sending(), 0, None
         self._standing, self._corpus = Standing(), ""
         self._typed.pop("name", None)
+        self._unread, self._makeshift = [], ""
 
     def _remember(self, texts: dict[object, object]) -> None:
         self._typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in options.HELP}
@@ -209,6 +230,20 @@ class NewCorpusForm:
             name, _LABELS[name], said[:1].upper() + said[1:] + ".", kind, self._typed.get(name, start), choices, error,
             _USUAL.get(name, ""),
         )  # fmt: skip
+
+
+def _can_be_read(name: str) -> bool:
+    """Whether a name has the ending of a format, or none: that is a folder, or images."""
+    kind = files.suffix(Path(name))
+    return not kind or kind in _ENDINGS or kind.startswith(".idx")
+
+
+def _left_out(names: list[str]) -> str:
+    """A sentence about files that came and are of no use, or nothing."""
+    if not names:
+        return ""
+    which = f"{names[-1]} is" if len(names) == 1 else f"{len(names)} files ({names[-1]} the last) are"
+    return f"{which} of none of the kinds below, and will be left out; add the documents, or start over"
 
 
 def _facts(row: corpora.CorpusRow) -> CorpusFacts:

@@ -1,6 +1,7 @@
 """The form that adds documents: what it offers, what it checks, and what it says while a corpus is made."""
 
 import re
+from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any
 
@@ -181,3 +182,37 @@ def test_one_corpus_is_made_however_often_the_button_is_pressed() -> None:
         page.hear("make", form=page.fields())
     assert len(page.made) == 1
     assert not page.ready
+
+
+def test_a_file_that_cannot_be_read_is_told_at_once_and_gives_its_name_only_until_something_better_comes() -> None:
+    page = Page()
+    page.hear("sent", of=1, name="noise.bin")
+    assert "noise.bin is of none of the kinds below" in page.html
+    page.hear("sending", sent=0, of=12, form={"name": "noise"})
+    page.hear("sent", of=12, name="mine")
+    assert 'value="mine"' in page.html
+    assert "noise.bin is of none of the kinds below" in page.html
+    page.hear("sent", of=3, name="more")
+    assert 'value="mine"' in page.html
+    page.hear("again")
+    assert "noise.bin" not in page.html
+
+
+def test_a_name_that_somebody_gave_stays_whatever_comes() -> None:
+    page = Page()
+    page.hear("sent", of=1, name="noise.bin")
+    page.hear("typed", form={"name": "my letters"})
+    page.hear("sent", of=12, name="mine")
+    assert 'value="my letters"' in page.html
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["letters", "a.csv.gz", "docword.kos.txt", "b.PDF", "train-images-idx3-ubyte", "c.idx3-ubyte.gz", "d.mat", "e.zip"],
+)
+def test_every_kind_that_is_read_gives_its_name_and_no_word_of_being_left_out(name: str) -> None:
+    page = Page()
+    page.hear("sent", of=1, name=name)
+    page.hear("sent", of=1, name="other.csv")
+    assert f'value="{PurePath(name).name.removesuffix(".gz").rsplit(".", 1)[0]}"' in page.html
+    assert "none of the kinds below" not in page.html
