@@ -306,7 +306,9 @@ class Compare:
         wanted = reading.wanted(self._context)
         one, two = self._context.feed.run(wanted.run_a), self._context.feed.run(wanted.run_b)
         self._settings.visible = one is not None and two is not None  # an empty card is a thin line
-        if one is not None and two is not None:
+        if one is None or two is None:
+            self._settings.html = ""
+        else:
             ends = self._curve_end(one.number), self._curve_end(two.number)
             shown = self._view.identical == "shown"
             self._settings.html = compare_settings.settings_table(one, two, ends, identical=shown)

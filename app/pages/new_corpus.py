@@ -243,7 +243,7 @@ def _left_out(names: list[str]) -> str:
     if not names:
         return ""
     which = f"{names[-1]} is" if len(names) == 1 else f"{len(names)} files ({names[-1]} the last) are"
-    return f"{which} of none of the kinds below, and will be left out; add the documents, or start over"
+    return f"{which} of none of the kinds listed here, and will be left out; add the documents, or start over"
 
 
 def _facts(row: corpora.CorpusRow) -> CorpusFacts:

@@ -269,4 +269,6 @@ def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(server,
     page.get_by_role("button", name="Back to the runs").click()
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
     page.goto(f"{server.url}?page=runs&run=1&tab=fork-1-99")
-    page.get_by_text("run 1 has no snapshot of that number; fork from its latest one").first.wait_for()
+    page.get_by_text("Run 1 has no such snapshot (any more); continue it from another one.").wait_for()
+    page.get_by_role("button", name="Back to the runs").click()
+    page.get_by_role("heading", name="Runs", exact=True).wait_for()

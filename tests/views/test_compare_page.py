@@ -422,7 +422,7 @@ def test_after_run_a_is_deleted_nothing_of_it_stays_and_that_is_said(
     session.ticks[0](Tick(rows=frozenset({7})))
     assert sentence in session.page._head.html
     assert (session.page._table.html, session.page._trees["a"].svg) == ("", "")
-    assert not session.page._settings.visible
+    assert (session.page._settings.visible, session.page._settings.html) == (False, "")
 
 
 def test_the_settings_tell_where_the_curves_end_beside_the_last_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,11 +187,11 @@ def test_one_corpus_is_made_however_often_the_button_is_pressed() -> None:
 def test_a_file_that_cannot_be_read_is_told_at_once_and_gives_its_name_only_until_something_better_comes() -> None:
     page = Page()
     page.hear("sent", of=1, name="noise.bin")
-    assert "noise.bin is of none of the kinds below" in page.html
+    assert "noise.bin is of none of the kinds listed here" in page.html
     page.hear("sending", sent=0, of=12, form={"name": "noise"})
     page.hear("sent", of=12, name="mine")
     assert 'value="mine"' in page.html
-    assert "noise.bin is of none of the kinds below" in page.html
+    assert "noise.bin is of none of the kinds listed here" in page.html
     page.hear("sent", of=3, name="more")
     assert 'value="mine"' in page.html
     page.hear("again")
@@ -215,4 +215,4 @@ def test_every_kind_that_is_read_gives_its_name_and_no_word_of_being_left_out(na
     page.hear("sent", of=1, name=name)
     page.hear("sent", of=1, name="other.csv")
     assert f'value="{PurePath(name).name.removesuffix(".gz").rsplit(".", 1)[0]}"' in page.html
-    assert "none of the kinds below" not in page.html
+    assert "none of the kinds listed here" not in page.html
