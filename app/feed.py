@@ -90,7 +90,7 @@ class Feed:
         self._states: dict[int, str] = {}
         self._histories = Histories()
         self._latest: dict[int, SnapshotRow] = {}
-        self._sparks: dict[int, tuple[float, int, tuple[float, ...]]] = {}
+        self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
         self.classes = ClassCache(db, told=lambda: self._listeners.wake(Tick()))
@@ -159,7 +159,7 @@ class Feed:
     def spark(self, number: int) -> tuple[float, ...]:
         """A few point perplexities of a run for a sparkline."""
         with self._lock:
-            return self._sparks.get(number, (0.0, 0, ()))[2]
+            return self._sparks.get(number, (0.0, (0, ""), ()))[2]
 
     def latest(self, number: int) -> SnapshotRow | None:
         """The newest snapshot of a run that the poller has seen."""
@@ -321,12 +321,13 @@ class Feed:
     def _refresh_sparks(self, rows: Iterable[RunRow]) -> None:
         now = monotonic()
         for row in rows:
-            read, minibatch, _ = self._sparks.get(row.number, (-SPARK_PAUSE, -1, ()))
-            if minibatch == row.minibatch or now - read < SPARK_PAUSE:
+            read, seen, _ = self._sparks.get(row.number, (-SPARK_PAUSE, (-1, ""), ()))
+            stands = row.minibatch, row.state  # a run that has ended has its last point, and no look comes after
+            if seen == stands or (row.state == "running" and now - read < SPARK_PAUSE):
                 continue
             value = points.series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
             with self._lock:
-                self._sparks[row.number] = (now, row.minibatch, tuple(float(item) for item in value))
+                self._sparks[row.number] = (now, stands, tuple(float(item) for item in value))
 
     def _prepare(self, number: int) -> None:
         """Build the newest frame, then tell: sessions find it in the cache."""

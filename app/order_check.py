@@ -6,7 +6,7 @@ from functools import partial
 
 from app.actions import NewRun
 from app.forks import inherited
-from app.orders import OrderError, _check_length, _check_numbers, _with_link
+from app.orders import OrderError, check_length, check_numbers, with_link
 from engine import models, settings
 from engine.settings import SettingError
 from store.corpora import CorpusRow
@@ -31,10 +31,10 @@ def objections(about: CorpusRow, wanted: NewRun) -> dict[str, str]:
     """
     checks: tuple[tuple[str, Callable[[], object]], ...] = (
         ("model", partial(_check_kind, about, wanted.model)),
-        ("link", partial(_with_link, about, wanted.model, wanted.texts)),
+        ("link", partial(with_link, about, wanted.model, wanted.texts)),
         ("minibatches", partial(_long_enough, about, wanted)),
-        ("corpus", partial(_check_numbers, about, wanted.seed, averaged=False)),
-        ("averaged", partial(_check_numbers, about, wanted.seed, averaged=wanted.averaged)),
+        ("corpus", partial(check_numbers, about, wanted.seed, averaged=False)),
+        ("averaged", partial(check_numbers, about, wanted.seed, averaged=wanted.averaged)),
     )
     field, said = next(((field, said) for field, check in checks if (said := _refusal(check))), ("", ""))
     return dict.fromkeys((field, *_named(said, wanted.model)), said) if said else {}
@@ -55,8 +55,8 @@ def _check_kind(about: CorpusRow, model: str) -> None:
 
 def _long_enough(about: CorpusRow, wanted: NewRun) -> None:
     texts = inherited(wanted.fork, wanted.model, wanted.texts) | wanted.texts if wanted.fork else wanted.texts
-    config = settings.parse(models.load(wanted.model).Config, _with_link(about, wanted.model, texts))
-    _check_length(config, wanted.minibatches, wanted.fork)
+    config = settings.parse(models.load(wanted.model).Config, with_link(about, wanted.model, texts))
+    check_length(config, wanted.minibatches, wanted.fork)
 
 
 def _refusal(check: Callable[[], object]) -> str:

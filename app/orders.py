@@ -69,7 +69,7 @@ def place(
     try:
         config = _configured(db, about, model, texts, fork)
         steps = minibatches if minibatches is not None else _usual(config)
-        _check_length(config, steps, fork)
+        check_length(config, steps, fork)
         order = Order(
             minibatches=steps,
             threads=threads,
@@ -82,7 +82,7 @@ def place(
         raise
     except (LookupError, ValueError) as error:
         raise OrderError(str(error.args[0])) from error
-    _check_numbers(about, seed, averaged=averaged)
+    check_numbers(about, seed, averaged=averaged)
     return runs.create(
         db,
         corpus=about.number,
@@ -139,7 +139,7 @@ def _configured(db: Database, about: CorpusRow, model: str, texts: Mapping[str, 
     """The settings of a run on a corpus, those of its parent among them."""
     if fork is not None:
         texts = inherited(fork, model, texts) | dict(texts)
-    config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
+    config = settings.parse(models.load(model).Config, with_link(about, model, texts))
     _check_corpus(db, about, model)
     if fork is not None and (wrong := wrong_layers(fork, config)):
         raise OrderError(wrong)
@@ -151,7 +151,7 @@ def _usual(config: Any) -> int:
     return SWEEPS if getattr(config, "inference", "") == "gibbs" else STEPS
 
 
-def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
+def check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
     """Refuse what no model can do with a corpus."""
     if not 0 <= seed <= LARGEST_SEED:
         raise OrderError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}")
@@ -189,7 +189,7 @@ def _learnt(config: Any) -> int:
     return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
 
 
-def _check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
+def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
     """Refuse a run that would end before all its layers are there and pruned, or before labels count."""
     if fork is None and 0 < minibatches <= _learnt(config):
         raise OrderError(
@@ -215,7 +215,7 @@ def _burn_in(config: Any, minibatches: int, burn_in: int) -> int:
     return burn_in or max(learnt, averaging(minibatches).first - 1)
 
 
-def _with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
+def with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
     """The texts and the observation link that suits the corpus, where the model has a choice and none was made."""
     described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
     link = texts.get("link") or LINK_OF.get(about.kind, "")

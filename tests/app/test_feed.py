@@ -82,6 +82,19 @@ def test_a_resumed_run_gets_a_new_history_without_what_was_taken_back(db, feed):
     assert new.after("point_perplexity").minibatches.tolist() == [1, 2]
 
 
+def test_the_small_curve_of_a_run_that_ends_has_its_last_point(db, feed):
+    """It is read now and then while the run trains, and nothing of the run changes after its end."""
+    row = samples.run(db)
+    samples.beat(db, row, 1, 3)
+    look(feed)
+    assert feed.spark(row.number) == (99.0, 98.0)
+    samples.beat(db, row, 3, 4)
+    look(feed)
+    runs.finish(db, row.number, row.attempt, "finished")
+    look(feed)
+    assert feed.spark(row.number) == (99.0, 98.0, 97.0)
+
+
 def test_a_session_hears_which_runs_changed_and_only_those(db, feed):
     quiet, busy = samples.run(db), samples.run(db)
     for row in (quiet, busy):
