@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.console import Mistake, find_run, flat, print_json, say, tell
+from app.console import Mistake, find_run, flat, percent, print_json, say, tell
 from app.frame import Frame, identity
 from app.given import Given, from_path, untold
 from app.ingest.errors import IngestError
@@ -207,4 +207,4 @@ def _print(fact: dict[str, Any]) -> None:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:5.1f} %" if math.isfinite(share) else "    –  "
+    return f"{percent(share, 1):>7}" if math.isfinite(share) else "    –  "

@@ -185,7 +185,8 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
     """The snapshot of a run at or before a mini-batch; the newest one for None."""
     newest = snapshots.latest(db, row.number)
     if newest is None:
-        raise Mistake(f"run {row.number} has no topics yet ({launcher.state_of(row)}: {row.message})")
+        why = f"{launcher.state_of(row)}: {row.message}" if row.message else launcher.state_of(row)
+        raise Mistake(f"run {row.number} has no topics yet ({why})")
     found = newest if minibatch is None else snapshots.at(db, row.number, minibatch)
     if found is None:
         raise Mistake(f"run {row.number} has no snapshot at or before mini-batch {minibatch:,}")

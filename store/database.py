@@ -260,10 +260,10 @@ def _parse(address: str) -> URL:
 
 def _open_sqlite(address: str, *, readonly: bool) -> Database:
     path = _path_of(address)
-    if readonly and not path.is_file():
-        raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
     if path.is_dir():
         raise StoreError(f"the store {path} is a folder; give the path of a file")
+    if readonly and not path.is_file():
+        raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
     if not readonly:
         _make_folder(path)
     uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rwc'}"

@@ -363,7 +363,17 @@ def test_a_store_that_cannot_be_opened_is_a_sentence(capsys, tmp_path):
     assert "is a folder" in err
 
 
+def test_who_only_reads_makes_no_store(capsys, store):
+    for words in ("runs", "corpora", "show 1", "topics 1", "infer 1 -", "train food", "pause 1"):
+        status, out, err = call(capsys, *words.split(), "--store", store)
+        assert (status, out) == (2, "")
+        assert "there is no store at" in err
+        assert "import a corpus or run the demo to make one" in err
+    assert not Path(store).exists()
+
+
 def test_an_empty_store_says_how_to_begin(capsys, store):
+    open_database(store).close()
     for command in ("runs", "corpora"):
         status, out, err = call(capsys, command, "--store", store)
         assert (status, out) == (0, "")

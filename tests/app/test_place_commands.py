@@ -219,7 +219,7 @@ def test_a_run_without_a_snapshot_says_so(tmp_path, capsys, plain_model):
     fresh = runs.create(db, corpus=row.corpus, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1)
     db.close()
     assert cli.main(["infer", str(fresh.number), "-", "--store", str(tmp_path / "store.db")]) == 2
-    assert "has no snapshot yet" in capsys.readouterr().err
+    assert "run 2 has no topics yet (queued)" in capsys.readouterr().err
 
 
 def test_the_line_between_two_documents_changes_the_subject(store, capsys):

@@ -10,7 +10,7 @@ from sqlalchemy import event, insert, select, text, update
 from store_samples import new_run, python, write_corpus
 
 from store import corpora, migrations, runs, tables
-from store.database import default_path, now, open_database
+from store.database import default_path, now, open_database, open_existing
 from store.errors import NotFound, SchemaMismatch, StoreError
 
 
@@ -120,6 +120,36 @@ def test_a_database_with_somebody_elses_tables_of_the_same_name_is_refused(db, m
         connection.execute(text("DROP TABLE schema_version"))
     with pytest.raises(SchemaMismatch, match="not Topiary's"):
         open_database(db.url)
+
+
+def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
+    path = tmp_path / "letters.db"
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE letters (number INTEGER)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    for opener in (open_existing, lambda place: open_database(place, readonly=True)):
+        with pytest.raises(SchemaMismatch, match="has a table letters that is not Topiary's; give the store another"):
+            opener(path)
+        assert path.read_bytes() == before
+    with pytest.raises(SchemaMismatch, match="letters"):
+        open_database(path)
+    assert sqlite3.connect(path).execute("SELECT name FROM sqlite_master").fetchall() == [("letters",)]
+
+
+def test_who_wants_a_store_that_is_there_makes_none(tmp_path):
+    path = tmp_path / "folder" / "store.db"
+    with pytest.raises(NotFound, match=r"there is no store at .*store\.db yet"):
+        open_existing(path)
+    assert not path.parent.exists()
+
+
+def test_an_older_store_that_is_there_is_brought_up_to_date(db, monkeypatch):
+    set_version(db, tables.VERSION - 1)
+    monkeypatch.setitem(migrations.STEPS, tables.VERSION - 1, lambda connection: None)
+    open_existing(db.url).close()
+    open_database(db.url, readonly=True).close()
 
 
 def test_several_programs_may_make_the_same_store_at_once(database_url):
