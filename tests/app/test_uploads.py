@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -197,7 +198,10 @@ def test_a_disk_that_fills_up_is_told_when_the_file_has_come(uploads, address, t
         def close(self):
             pass
 
-    monkeypatch.setattr("pathlib.Path.open", lambda *_: Full())
+    real = Path.open
+    monkeypatch.setattr(
+        Path, "open", lambda path, *how, **more: Full() if path.parent.name == "halves" else real(path, *how, **more)
+    )
     token = uploads.begin()
     with caplog.at_level(logging.ERROR):
         status, said = answer_to(f"{address}/{token}?name=a.txt", b"x")
