@@ -32,7 +32,7 @@ def predicts(run: RunRow, corpus: CorpusRow) -> bool:
     if len(corpus.label_names) < 2:
         return False
     module = models.load(run.model)
-    facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names))
+    facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
     kernel = module.build(settings.from_json(module.Config, run.settings), facts, n_threads=1)
     return kernel.predict is not None
 

@@ -124,7 +124,7 @@ def open_placer(db: Database, run: RunRow, snapshot: SnapshotRow) -> Placer:
     for process in kernels.compile_elsewhere(_wanted(run, corpus), db.url):
         process.wait()
     module = models.load(run.model)
-    facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names))
+    facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
     kernel = module.build(settings.from_json(module.Config, run.settings), facts, n_threads=launcher.threads())
     state = measure.from_snapshot(kernel, run.seed, snapshots.load(db, snapshot.number))
     vocabulary = corpora.vocabulary(db, corpus.number)

@@ -252,7 +252,7 @@ class Training:
 
 def facts(corpus: Corpus) -> Facts:
     """What a model must know of a corpus."""
-    return Facts(corpus.n_words, len(corpus.documents(TRAIN)), len(corpus.label_names))
+    return Facts(corpus.n_words, len(corpus.documents(TRAIN)), len(corpus.label_names), corpus.image_shape)
 
 
 def effort(training: Training, state: Any, sweeps: float, tokens_per_document: float) -> Effort:

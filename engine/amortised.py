@@ -107,19 +107,20 @@ def sample(at: House, state: State, address: Address, docs: Batch, *, smooth: bo
 
 
 def draws(
-    at: House, seed: int, state: State, docs: Batch, n_samples: int
+    at: House, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
 ) -> Iterator[tuple[int, int, Batch, Iterator[tuple[list[FloatArray], FloatArray]]]]:
     """For every table of documents (first, last, the table filled up): draws of theta, and their sizes."""
+    numbers = range(first_sample, first_sample + n_samples)
     for first, last, part in tables(docs, ROWS):
         table = _filled(part)
         prior, heads = prior_of(at, state, table), _heads_of(state, table)
-        yield first, last, table, _draws_of(at, seed, state, table, prior, heads, n_samples)
+        yield first, last, table, _draws_of(at, seed, state, table, prior, heads, numbers)
 
 
 def _draws_of(
-    at: House, seed: int, state: State, table: Batch, prior: Prior, heads: Heads, n_samples: int
+    at: House, seed: int, state: State, table: Batch, prior: Prior, heads: Heads, numbers: range
 ) -> Iterator[tuple[list[FloatArray], FloatArray]]:
-    for number in range(n_samples):
+    for number in numbers:
         noise = noise_of(at, state, Address(seed, streams.ASKED, number), table)
         yield encoder.forward(at.config.shape, heads, prior, noise).theta, prior.sizes
 

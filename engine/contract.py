@@ -50,6 +50,7 @@ class Facts(NamedTuple):
     n_words: int
     n_documents: int  # training documents: the N of rho = N / batch size
     n_classes: int = 0
+    image_shape: tuple[int, int] | None = None  # (height, width) where words are pixels
 
 
 class Topics(NamedTuple):

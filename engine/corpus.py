@@ -100,7 +100,7 @@ class Corpus:
         picked = _pick_tokens(whole.starts, tokens, whole.documents, scored_share, self.split_seed)
         if real:
             picked = np.where(picked > 0, whole.counts, 0.0).astype(whole.counts.dtype)
-        return _keep(whole, whole.counts - picked), _keep(whole, picked)
+        return kept(whole, whole.counts - picked), kept(whole, picked)
 
 
 def take(counts: Counts, documents: Array, labels: Array) -> Batch:
@@ -159,19 +159,19 @@ def _minus(whole: Batch, part: Batch) -> Batch:
     missing = _subtract(whole.starts, whole.words, rest, part.starts, part.words, part.counts)
     if missing >= 0:
         raise ValueError(f"document {whole.documents[missing]} scores tokens that it does not have")
-    return _keep(whole, rest)
+    return kept(whole, rest)
 
 
 def thinned(whole: Batch, share: float, seed: int, step: int) -> Batch:
     """The documents with every token kept with probability ``share``: Poisson counts again, of shorter documents."""
-    return _keep(whole, _thin(whole.starts, whole.counts, whole.documents, share, seed, step))
+    return kept(whole, _thin(whole.starts, whole.counts, whole.documents, share, seed, step))
 
 
-def _keep(whole: Batch, counts: Array) -> Batch:
-    """The cells of ``whole`` that still have a count."""
-    kept = counts > 0
-    before = np.concatenate([[0], np.cumsum(kept)])
-    return whole._replace(words=whole.words[kept], counts=counts[kept], starts=before[whole.starts])
+def kept(whole: Batch, counts: Array) -> Batch:
+    """The documents with other ``counts``, one for every cell; cells without a count go."""
+    left = counts > 0
+    before = np.concatenate([[0], np.cumsum(left)])
+    return whole._replace(words=whole.words[left], counts=counts[left], starts=before[whole.starts])
 
 
 @compiled

@@ -128,9 +128,14 @@ def inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
     if not len(spread):
         return values
     values *= 1.0 + np.log((1.0 + met) / (1.0 + spread[docs.words]))
-    owners = np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
-    squares = np.bincount(owners, values * values, len(docs.documents))
-    return np.asarray(values * (LENGTH / np.sqrt(np.maximum(squares, TINY)))[owners])
+    return LENGTH * levelled(values, docs.starts)
+
+
+def levelled(values: FloatArray, starts: Array) -> FloatArray:
+    """The ``values`` of cells, each document's made of length 1."""
+    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    squares = np.bincount(owners, values * values, len(starts) - 1)
+    return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[owners])
 
 
 def read(

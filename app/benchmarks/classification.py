@@ -111,7 +111,7 @@ def _sdatm(
 ) -> Callable[[], Array]:
     config = configured(classifier, effort.settings)
     n = labelled.learned.n_documents
-    facts = Facts(labelled.n_words, n, len(labelled.label_names))
+    facts = Facts(labelled.n_words, n, len(labelled.label_names), labelled.image_shape)
     kernel = models.load("sdatm").build(config, facts, n_threads=effort.threads)
     state = kernel.init(seed)
     documents = take(labelled.judged, np.arange(labelled.judged.n_documents), labelled.judged_labels)

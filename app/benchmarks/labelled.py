@@ -30,6 +30,7 @@ class Labelled(NamedTuple):
     learned_labels, judged_labels : (documents,) int32
     n_words : int
     label_names : tuple of str
+    image_shape : (height, width) or None
     validation : bool
         Whether the judged documents are a part of the training documents; the test documents are then unread.
     """
@@ -41,6 +42,7 @@ class Labelled(NamedTuple):
     judged_labels: Array
     n_words: int
     label_names: tuple[str, ...]
+    image_shape: tuple[int, int] | None
     validation: bool
 
 
@@ -60,6 +62,7 @@ class _Documents(NamedTuple):
     labels: Array
     label_names: tuple[str, ...]
     part: Array
+    image_shape: tuple[int, int] | None = None
 
 
 def read(folder: Path, wanted: Wanted) -> Labelled:
@@ -90,6 +93,7 @@ def read(folder: Path, wanted: Wanted) -> Labelled:
         found.labels[judged],
         n_words,
         found.label_names,
+        found.image_shape,
         wanted.validation,
     )
 
@@ -167,7 +171,8 @@ def _counted(folder: Path, train: str, wanted: Wanted) -> tuple[_Documents, tupl
     rows = sparse.csr_matrix((counts.values, counts.words, counts.starts), shape=shape)
     labels = np.concatenate([run.labels for run in runs])
     found = np.zeros(len(labels), np.int8) if source.part is None else source.part
-    return _Documents(rows, labels, source.label_names, _part(found, labels, path, wanted)), source.vocabulary
+    part = _part(found, labels, path, wanted)
+    return _Documents(rows, labels, source.label_names, part, source.image_shape), source.vocabulary
 
 
 def _part(found: Array, labels: Array, path: Path, wanted: Wanted) -> Array:

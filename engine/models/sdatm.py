@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine import amortised, committee, encoder, hybrid, hybrid_step, streams
+from engine import amortised, committee, encoder, hybrid, hybrid_step, moves, naive, streams
 from engine.classifier import Classifier, features
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Topics
+from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Topics
 from engine.encoder import PER_LAYER
 from engine.hybrid import Chain, House, Settings, State
-from engine.settings import setting
+from engine.naive import Said
+from engine.settings import SettingError, setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
 NEEDS_LABELS = True
@@ -100,20 +101,44 @@ class Config(Settings):
         low=1,
         high=20,
     )
+    moved: int = setting(
+        0,
+        label="Pixels that pictures move",
+        help="At most, another way each time they are read, so that where a thing stands does not matter; "
+        "0: as the paper.",
+        low=0,
+        high=8,
+    )
+    naive_bayes: float = setting(
+        0.0,
+        label="Share of naive Bayes",
+        help="Of what words alone say of a class, in predictions; 0.5 where classes are subjects, less where they are "
+        "tones; 0: as the paper.",
+        low=0,
+        high=1,
+    )
     predict_samples: int = setting(
         50, label="Samples of a prediction", help="Draws of activations and weights averaged.", low=1, high=10**4
     )
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of sDATM for a corpus; results do not depend on ``n_threads``."""
+    """The kernel of sDATM for a corpus; results do not depend on ``n_threads``.
+
+    Raises
+    ------
+    SettingError
+        When words that are no pixels are to be moved.
+    """
+    if config.moved and facts.image_shape is None:
+        raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
     at = hybrid.house(config, facts, n_threads)
     return Kernel(
         batch_size=config.batch_size,
         measure="perplexity",
         init=lambda seed: _init(at, seed),
         prepare=lambda _seed, state, _docs: state,
-        step=lambda seed, state, docs: hybrid_step.step(at, seed, state, docs, _head(at, seed, state)),
+        step=lambda seed, state, docs: _step(at, seed, state, docs),
         infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, _settled(state), docs),
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
@@ -125,6 +150,20 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         work=config.encoders * hybrid.work(config.layers),
         asking=(350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders),  # measured with 1, 4 and 20
     )
+
+
+def _step(at: House, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
+    """One mini-batch, of pictures as they fall."""
+    if state.said:
+        state = state._replace(said=naive.heard(Said(*state.said), docs, at.facts.n_documents))
+    if at.config.moved and at.facts.image_shape:
+        docs = moves.strewn(docs, at.facts.image_shape, at.config.moved, seed, int(state.t) + 1)
+    return hybrid_step.step(at, seed, state, docs, _head(at, seed, state))
+
+
+def _unsaid(at: House) -> tuple[Array, ...]:
+    """The ``said`` of a state that has not read a label; none where naive Bayes has no share."""
+    return naive.begun(max(1, at.facts.n_classes), at.facts.n_words) if at.config.naive_bayes else ()
 
 
 def _head(at: House, seed: int, state: State | None = None) -> Classifier:
@@ -142,7 +181,7 @@ def _labels_since(at: House, state: State | None) -> int:
 
 
 def _init(at: House, seed: int) -> State:
-    state = hybrid.init(at, seed, _head(at, seed).initial(seed, at.config.layers))
+    state = hybrid.init(at, seed, _head(at, seed).initial(seed, at.config.layers))._replace(said=_unsaid(at))
     return committee.begun(
         state, (_fresh(at, seed, number, at.config.layers) for number in range(1, at.config.encoders))
     )
@@ -167,6 +206,7 @@ def _keep(at: House, state: State) -> dict[str, Array]:
     settled = _settled(state)
     shown = _head(at, 0).class_weights(settled.weights[PER_LAYER * len(widths) :], widths)
     kept = hybrid.keep(settled) | {"labels_since": np.array(_labels_since(at, state))} | committee.keep(state)
+    kept |= {f"said.{i}": values for i, values in enumerate(state.said)}
     return kept | {f"class_weights.{layer}": table for layer, table in enumerate(shown)}
 
 
@@ -174,6 +214,7 @@ def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
     n_layers = sum(name.startswith("phi.") for name in arrays)
     widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
     state = hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
+    state = state._replace(said=hybrid.restored(arrays, "said", _unsaid(at)))
     return committee.begun(
         state, (_further(at, seed, number, state, arrays) for number in range(1, at.config.encoders))
     )
@@ -197,18 +238,32 @@ def _predict(at: House, seed: int, state: State, docs: Batch, n_samples: int) ->
     encoders = list(committee.members(state))
     each = -(-n_samples // len(encoders))
     told = [
-        _told(at, committee.seed_of(seed, number), _settled(member), docs, each)
+        _told_moved(at, committee.seed_of(seed, number), _settled(member), docs, each)
         for number, member in enumerate(encoders)
+    ]
+    chances = np.asarray(sum(told) / len(told))
+    return naive.pooled(chances, naive.told(Said(*state.said), docs), at.config.naive_bayes) if state.said else chances
+
+
+def _told_moved(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+    """Probability of every class by one encoder, averaged over the ways that pictures move, the shortest first."""
+    if not at.config.moved or at.facts.image_shape is None:
+        return _told(at, seed, state, docs, n_samples)
+    ways = moves.ways(at.config.moved)[:n_samples]
+    each = -(-n_samples // len(ways))
+    told = [
+        _told(at, seed, state, moves.moved(docs, at.facts.image_shape, *way), each, first)
+        for first, way in zip(range(0, each * len(ways), each), ways, strict=True)
     ]
     return np.asarray(sum(told) / len(told))
 
 
-def _told(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+def _told(at: House, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0) -> FloatArray:
     """Probability of every class by one encoder, averaged over draws."""
     head = _head(at, seed)
     own = state.weights[PER_LAYER * len(state.phi) :]
     chances: FloatArray = np.zeros((len(docs.documents), head.n_classes))
-    for first, last, table, draws in amortised.draws(at, seed, state, docs, n_samples):
-        for number, (theta, sizes) in enumerate(draws):
+    for first, last, table, draws in amortised.draws(at, seed, state, docs, n_samples, first_sample):
+        for number, (theta, sizes) in enumerate(draws, first_sample):
             chances[first:last] += head.chances(own, theta, sizes, table.documents, number)[: last - first]
     return chances / n_samples

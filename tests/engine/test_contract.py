@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
     def kernel(self, n_threads: int = 1) -> Kernel:
         """A kernel for the corpus of this file."""
-        return models.load(self.model).build(self.config, Facts(V, N, n_classes=3), n_threads)
+        return models.load(self.model).build(self.config, Facts(V, N, n_classes=3, image_shape=(5, 6)), n_threads)
 
     @property
     def data(self) -> str:
@@ -44,6 +44,8 @@ class Case(NamedTuple):
 
 def cases() -> list[Case]:
     """Every model as it comes, then with every other answer to each question of choice, one at a time.
+
+    A number that stands at its lowest is a choice that was not made: then it is one more, or half of its highest.
 
     Learning the widths touches every array of a state, so it is tried with every sampler.
     """
@@ -56,6 +58,8 @@ def cases() -> list[Case]:
             found += [Case(name, (("grow", "true"), ("inference", sampler))) for sampler in samplers[1:]]
         for about in described:
             options = about.choices if about.kind == "choice" else ("true", "false") if about.kind == "flag" else ()
+            if about.kind in ("integer", "number") and about.default == about.low:
+                options = (str(about.low + 1),) if about.kind == "integer" else (str(about.high / 2),)
             others = [choice for choice in options if choice != str(about.default).lower()]
             found += [case for choice in others if allowed(case := Case(name, ((about.name, choice),)))]
     return found

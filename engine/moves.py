@@ -1,0 +1,44 @@
+"""Pictures moved by a few pixels: what one shows does not depend on where it stands.
+
+Simard, Steinkraus and Platt, "Best practices for convolutional neural networks applied to visual document analysis"
+(ICDAR 2003).  A picture is a document whose words are pixels, so that a model knows of no neighbourhood; moved ones
+tell it.
+"""
+
+import itertools
+
+import numpy as np
+
+from engine.contract import Array, Batch
+from engine.corpus import kept
+from engine.streams import MOVES, generator
+
+
+def ways(most: int) -> list[tuple[int, int]]:
+    """All (down, right) by at most ``most`` pixels each, the shortest first: (0, 0), then its neighbours ..."""
+    span = range(-most, most + 1)
+    return sorted(itertools.product(span, span), key=lambda way: (way[0] ** 2 + way[1] ** 2, way))
+
+
+def moved(docs: Batch, shape: tuple[int, int], down: Array | int, right: Array | int) -> Batch:
+    """Pictures of ``shape`` (height, width) moved; what leaves the frame is lost.
+
+    Parameters
+    ----------
+    down, right : (documents,) int, or one number for all
+        Pixels.
+    """
+    height, width = shape
+    owners = np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
+    rows, columns = np.divmod(docs.words, width)
+    rows = rows + np.broadcast_to(down, docs.documents.shape)[owners]
+    columns = columns + np.broadcast_to(right, docs.documents.shape)[owners]
+    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+    words = np.where(inside, rows * width + columns, 0).astype(docs.words.dtype)
+    return kept(docs._replace(words=words), np.where(inside, docs.counts, 0).astype(docs.counts.dtype))
+
+
+def strewn(docs: Batch, shape: tuple[int, int], most: int, seed: int, step: int) -> Batch:
+    """Every picture moved another way, each of :func:`ways` as likely."""
+    down, right = generator(seed, MOVES, step).integers(-most, most + 1, (2, len(docs.documents)))
+    return moved(docs, shape, down, right)

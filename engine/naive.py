@@ -1,0 +1,72 @@
+"""What words alone say of a class: naive Bayes, which sDATM may ask beside its classifier.
+
+A classifier that is learned to tell classes apart leaves unsaid what words say of a class by themselves, and so has
+other errors than naive Bayes (Ng and Jordan, "On discriminative vs. generative classifiers", NIPS 2001).  Words count
+as ``ln(1 + x)`` and every document has the same length (Rennie, Shih, Teevan and Karger, "Tackling the poor assumptions
+of naive Bayes text classifiers", ICML 2003); the words of a class have a Dirichlet prior about those of all classes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from engine.contract import Array, Batch, FloatArray
+from engine.encoder import TINY, levelled
+
+PRIOR = 300.0  # weight of the words of all classes beside those of one, where a document weighs about 8
+
+
+class Said(NamedTuple):
+    """Documents with labels, added up.
+
+    ``words`` (C, V) weights of words by class; ``documents`` (C,) how many; ``met`` () documents looked at.
+    """
+
+    words: FloatArray
+    documents: FloatArray
+    met: Array
+
+
+def begun(n_classes: int, n_words: int) -> Said:
+    """Nothing said yet."""
+    return Said(np.zeros((n_classes, n_words)), np.zeros(n_classes), np.array(0.0))
+
+
+def heard(said: Said, docs: Batch, n_documents: int) -> Said:
+    """With the labelled documents of one more mini-batch, until ``n_documents`` have been met: each counts once."""
+    if int(said.met) >= n_documents:
+        return said
+    words, owners = said.words.copy(), _owners(docs)
+    known = docs.labels[owners] >= 0
+    weights = levelled(np.log1p(docs.counts.astype(np.float64)), docs.starts)
+    np.add.at(words, (docs.labels[owners][known], docs.words[known]), weights[known])
+    documents = said.documents + np.bincount(docs.labels[docs.labels >= 0], minlength=len(words))
+    return Said(words, documents, said.met + len(docs.documents))
+
+
+def told(said: Said, docs: Batch) -> FloatArray:
+    """``ln p(class, words)`` up to a constant of each document, (documents, C)."""
+    n_classes, n_words = said.words.shape
+    together = said.words.sum(axis=0) + 1.0 / n_words
+    counts = said.words + PRIOR * together / together.sum()
+    speaks = np.log(counts / counts.sum(axis=1, keepdims=True))
+    often = np.log((said.documents + 1.0) / (said.documents.sum() + n_classes))
+    weights = levelled(np.log1p(docs.counts.astype(np.float64)), docs.starts)
+    rows = sparse.csr_array((weights, docs.words, docs.starts), shape=(len(docs.documents), n_words))
+    return np.asarray(rows @ speaks.T + often)
+
+
+def pooled(chances: FloatArray, told: FloatArray, share: float) -> FloatArray:
+    """Probabilities (documents, C) whose logarithm is the mean of two, with ``share`` for what words told.
+
+    Genest and Zidek, "Combining probability distributions" (Statistical Science, 1986): a logarithmic pool.
+    """
+    logs = (1.0 - share) * np.log(np.maximum(chances, TINY)) + share * told
+    raw = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(raw / raw.sum(axis=1, keepdims=True))
+
+
+def _owners(docs: Batch) -> Array:
+    """The row of each cell."""
+    return np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
