@@ -113,6 +113,10 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         return tags
 
+    def _frame(self) -> tuple[int, int] | None:
+        """Height and width of documents that are pictures."""
+        return None
+
     # ------------------------------------------------------------- training
 
     def _train(self, counts: Counts, labels: Array, n_classes: int) -> Self:
@@ -162,7 +166,7 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return given
 
     def _kernel(self) -> Kernel:
-        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_)
+        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._frame())
         kernel: Kernel = models.load(self._model).build(self._config(), facts, n_threads=_threads(self.n_jobs))
         return kernel
 
@@ -277,6 +281,8 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
         mini-batches (at most 500).
     unlabelled : object, optional
         The value of ``y`` that says a document has no label; such documents take part in everything else.
+    image_shape : (height, width), optional
+        Where documents are pictures and words their pixels, row by row; the setting ``moved`` needs it.
 
     Attributes
     ----------
@@ -296,6 +302,7 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
         settings: Mapping[str, Any] | None = None,
         real_values: str = "refuse",
         unlabelled: Any = None,
+        image_shape: tuple[int, int] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -310,6 +317,7 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
             n_jobs=n_jobs,
         )
         self.unlabelled = unlabelled
+        self.image_shape = image_shape
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn topics and labels.
@@ -355,6 +363,17 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
+
+    def _frame(self) -> tuple[int, int] | None:
+        if self.image_shape is None:
+            return None
+        height, width = _plain(self.image_shape)
+        if height * width != self.n_features_in_:
+            raise ValueError(
+                f"image_shape is height and width, {self.n_features_in_} pixels together as X has features; "
+                f"got {self.image_shape!r}"
+            )
+        return height, width
 
     def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
         """Let labels come in before a short training is over."""

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from app.actions import NewRun
 from app.forks import inherited
-from app.orders import OrderError, check_length, check_numbers, with_link
+from app.orders import OrderError, check_length, check_numbers, check_pictures, with_link
 from engine import models, settings
 from engine.settings import SettingError
 from store.corpora import CorpusRow
@@ -32,7 +33,8 @@ def objections(about: CorpusRow, wanted: NewRun) -> dict[str, str]:
     checks: tuple[tuple[str, Callable[[], object]], ...] = (
         ("model", partial(_check_kind, about, wanted.model)),
         ("link", partial(with_link, about, wanted.model, wanted.texts)),
-        ("minibatches", partial(_long_enough, about, wanted)),
+        ("minibatches", lambda: check_length(_config(about, wanted), wanted.minibatches, wanted.fork)),
+        ("moved", lambda: check_pictures(about, _config(about, wanted))),
         ("corpus", partial(check_numbers, about, wanted.seed, averaged=False)),
         ("averaged", partial(check_numbers, about, wanted.seed, averaged=wanted.averaged)),
     )
@@ -53,10 +55,9 @@ def _check_kind(about: CorpusRow, model: str) -> None:
         raise OrderError(f"this model reads counts, and {about.name!r} holds real numbers; choose DLDA")
 
 
-def _long_enough(about: CorpusRow, wanted: NewRun) -> None:
+def _config(about: CorpusRow, wanted: NewRun) -> Any:
     texts = inherited(wanted.fork, wanted.model, wanted.texts) | wanted.texts if wanted.fork else wanted.texts
-    config = settings.parse(models.load(wanted.model).Config, with_link(about, wanted.model, texts))
-    check_length(config, wanted.minibatches, wanted.fork)
+    return settings.parse(models.load(wanted.model).Config, with_link(about, wanted.model, texts))
 
 
 def _refusal(check: Callable[[], object]) -> str:

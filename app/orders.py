@@ -70,6 +70,7 @@ def place(
         config = _configured(db, about, model, texts, fork)
         steps = minibatches if minibatches is not None else _usual(config)
         check_length(config, steps, fork)
+        check_pictures(about, config)
         order = Order(
             minibatches=steps,
             threads=threads,
@@ -203,6 +204,12 @@ def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
             f"labels count after {unlabelled:,} mini-batches (label_start), and the run has {minibatches:,}; "
             "let it be longer, or labels begin earlier"
         )
+
+
+def check_pictures(about: CorpusRow, config: Any) -> None:
+    """Refuse to move words that are no pixels."""
+    if getattr(config, "moved", 0) and about.image_shape is None:
+        raise OrderError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0")
 
 
 def _burn_in(config: Any, minibatches: int, burn_in: int) -> int:

@@ -42,7 +42,7 @@ def heard(said: Said, docs: Batch, n_documents: int) -> Said:
     weights = levelled(np.log1p(docs.counts.astype(np.float64)), docs.starts)
     np.add.at(words, (docs.labels[owners][known], docs.words[known]), weights[known])
     documents = said.documents + np.bincount(docs.labels[docs.labels >= 0], minlength=len(words))
-    return Said(words, documents, said.met + len(docs.documents))
+    return Said(words, documents, np.array(said.met + float(len(docs.documents))))
 
 
 def told(said: Said, docs: Batch) -> FloatArray:

@@ -153,11 +153,13 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def _step(at: House, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
-    """One mini-batch, of pictures as they fall."""
+    """One mini-batch; what leaves the frame of pictures as they move counts among its tokens all the same."""
     if state.said:
         state = state._replace(said=naive.heard(Said(*state.said), docs, at.facts.n_documents))
     if at.config.moved and at.facts.image_shape:
-        docs = moves.strewn(docs, at.facts.image_shape, at.config.moved, seed, int(state.t) + 1)
+        read = moves.strewn(docs, at.facts.image_shape, at.config.moved, seed, int(state.t) + 1)
+        state, info = hybrid_step.step(at, seed, state, read, _head(at, seed, state))
+        return state, info._replace(tokens=int(docs.counts.sum()))
     return hybrid_step.step(at, seed, state, docs, _head(at, seed, state))
 
 

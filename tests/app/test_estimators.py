@@ -171,3 +171,16 @@ def test_estimators_stand_in_a_pipeline_behind_a_counter():
     texts = ["rose hedge rose", "rocket moon", "rose lawn", "moon rocket launch"]
     pipeline = make_pipeline(CountVectorizer(), DLDA(layers=(2,), n_iter=3, random_state=0))
     assert pipeline.fit_transform(texts).shape == (4, 2)
+
+
+def test_pictures_are_moved_where_their_height_and_width_are_known():
+    counts, subject = planted(40)
+    sizes = {"layers": (4,), "n_iter": 4, "settings": {"moved": 1, "label_start": 1, "predict_samples": 9}}
+    shape = (2, counts.shape[1] // 2)
+    model = SDATM(**sizes, image_shape=np.array(shape), random_state=0).fit(counts, subject)
+    still = SDATM(**sizes, image_shape=shape, random_state=0).set_params(settings=sizes["settings"] | {"moved": 0})
+    assert np.abs(model.predict_proba(counts) - still.fit(counts, subject).predict_proba(counts)).max() > 1e-4
+    with pytest.raises(ValueError, match="only pictures can be moved; set moved to 0, got 1"):
+        SDATM(**sizes).fit(counts, subject)
+    with pytest.raises(ValueError, match=r"image_shape is height and width, \d+ pixels together .* got \(5, 5\)"):
+        SDATM(**sizes, image_shape=(5, 5)).fit(counts, subject)

@@ -150,6 +150,8 @@ def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that
     with pytest.raises(OrderError, match=r"labels count after 500 mini-batches .* and the run has 6"):
         place(db, "small", model="sdatm", texts=texts, minibatches=6)
     assert place(db, "small", model="sdatm", texts=texts | {"label_start": "5"}, minibatches=6).planned == 6
+    with pytest.raises(OrderError, match="only pictures can be moved, and corpus 'small' has none; set moved to 0"):
+        place(db, "small", model="sdatm", texts=texts | {"moved": "1"})
     for model, waits in (("dlda", True), ("datm", False)):
         parent = place(db, "small", model=model, texts=texts, minibatches=1)
         worker.train(db, parent.number)

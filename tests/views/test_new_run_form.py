@@ -206,6 +206,14 @@ def test_a_run_too_short_for_its_labels_is_refused_at_the_fields_that_mend_it_be
     assert page.start().minibatches == 200
 
 
+def test_words_that_are_no_pixels_cannot_be_moved(page: Page) -> None:
+    page.choose(model="sdatm", moved="1")
+    assert "only pictures can be moved, and corpus &#x27;leaflets&#x27; has none" in field(page, "moved")
+    assert "disabled" in page.button()
+    page.choose(moved="0")
+    assert "tp-error" not in page.form.board.html
+
+
 def test_a_run_too_short_to_learn_its_widths_is_refused_at_its_length(page: Page) -> None:
     page.choose(model="datm", grow="true", minibatches="3")
     assert "learning the widths of" in field(page, "minibatches")
