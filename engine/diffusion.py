@@ -22,7 +22,7 @@ from engine.jit import compiled
 from engine.latent import poisson
 from engine.pool import Pool
 from engine.rows import BLOCK, by_blocks, column_sums, row_stream
-from engine.settings import setting
+from engine.settings import STEP_SIZES, setting
 from engine.simplex import LEAST_SCALE
 from engine.streams import KEPT, SHAPES, stream, uniform
 
@@ -126,6 +126,7 @@ def step_setting() -> Any:
     """The setting that names one of ``STEPS``."""
     return setting(
         "clamp",
+        group=STEP_SIZES,
         label="Step on the simplex",
         help="clamp: Euler, negative entries held at 2.2e-16, which smooths; reflect: made positive; exact: no error.",
         choices=tuple(STEPS),

@@ -11,6 +11,11 @@ import types
 import typing
 from typing import Any, NamedTuple
 
+# What settings are about: the headings under which a form shows them.
+SWEEPS, STEP_SIZES, PRIORS = "Mini-batches and sweeps", "Steps of the topics", "Priors"
+ENCODER, WIDTHS = "Encoder", "Learning the widths"
+LABELS, PREDICTIONS = "Learning from labels", "Predictions"
+
 
 class Setting(NamedTuple):
     """One field of a Config, as a form or a command line shows it."""
@@ -24,6 +29,7 @@ class Setting(NamedTuple):
     high: float | None
     choices: tuple[str, ...]
     advanced: bool
+    group: str  # one of the headings above; none for the few that are always shown
 
 
 class SettingError(ValueError):
@@ -39,10 +45,11 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     advanced: bool = True,
+    group: str = "",
 ) -> Any:
     """A dataclass field that carries what a form needs to show it."""
-    about = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "advanced": advanced}
-    return dataclasses.field(default=default, metadata=about)
+    about = {"label": label, "help": help, "low": low, "high": high, "choices": choices}
+    return dataclasses.field(default=default, metadata=about | {"advanced": advanced, "group": group})
 
 
 def describe(config: type[Any]) -> tuple[Setting, ...]:
@@ -53,7 +60,7 @@ def describe(config: type[Any]) -> tuple[Setting, ...]:
             field.name,
             _kind(hints[field.name], field.metadata["choices"]),
             field.default,
-            **{name: field.metadata[name] for name in ("label", "help", "low", "high", "choices", "advanced")},
+            **{name: field.metadata[name] for name in ("label", "help", "low", "high", "choices", "advanced", "group")},
         )
         for field in dataclasses.fields(config)
     )

@@ -312,7 +312,7 @@ def _field(about: Setting, value: str, error: str) -> Field:
     kind = about.kind if about.kind in ("choice", "flag") else "text"
     choices = [(choice, choice) for choice in about.choices]
     hint = bounds(about.low, about.high, default_text(about.default)) if kind == "text" else ""
-    return Field(about.name, about.label, about.help, kind, value, choices, error, hint)
+    return Field(about.name, about.label, about.help, kind, value, choices, error, hint, group=about.group)
 
 
 def _brought(layers: Field) -> Field:

@@ -27,6 +27,8 @@ class Field(NamedTuple):
         Bounds and default, in small print.
     locked : bool
         Whether it cannot be changed; ``help`` says why.
+    group : str
+        Heading under which it stands among folded fields, or empty.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Field(NamedTuple):
     error: str = ""
     hint: str = ""
     locked: bool = False
+    group: str = ""
 
 
 def by_label(said: str, labels: Mapping[str, str]) -> str:
@@ -142,7 +145,17 @@ def fold(name: str, note: str, inside: Sequence[Field]) -> str:
     wrong = any(field.error for field in inside)
     summary = f'{name} <span class="tp-dim">{len(inside)} more; {note}</span>'
     about = attributes(data_key="advanced", open=wrong, data_unfold=wrong)
-    return f'<details class="tp-fold"{about}><summary>{summary}</summary>{fields(inside)}</details>'
+    groups = dict.fromkeys(field.group for field in inside)
+    parts = "".join(_group(group, [field for field in inside if field.group == group]) for group in groups)
+    return f'<details class="tp-fold"{about}><summary>{summary}</summary>{parts}</details>'
+
+
+def _group(name: str, inside: Sequence[Field]) -> str:
+    """Fields that are about one thing, under its heading where it has one."""
+    if not name:
+        return fields(inside)
+    about = attributes(data_key=f"about {name}")
+    return f'<section class="tp-group"{about}><h3>{escape(name)}</h3>{fields(inside)}</section>'
 
 
 def fields(inside: Sequence[Field]) -> str:

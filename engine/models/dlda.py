@@ -19,7 +19,7 @@ from engine.gibbs import THETA, Address, Plan
 from engine.jit import compiled
 from engine.local import LINKS, Collected, Locals, Sampler
 from engine.pool import Pool
-from engine.settings import SettingError, check, setting
+from engine.settings import PRIORS, SWEEPS, SettingError, check, setting
 from engine.tokens import Globals
 from engine.upper import Hyper
 
@@ -47,10 +47,16 @@ class Config:
         advanced=False,
     )
     batch_size: int = setting(
-        200, label="Mini-batch size", help="Documents per mini-batch (not used by Gibbs).", low=1, high=10**7
+        200,
+        group=SWEEPS,
+        label="Mini-batch size",
+        help="Documents per mini-batch (not used by Gibbs).",
+        low=1,
+        high=10**7,
     )
     eta: tuple[float, ...] = setting(
         (0.05,),
+        group=PRIORS,
         label="Topic smoothing eta",
         help="Dirichlet parameter of the topics: one number, or one per layer separated by commas.",
         low=1e-6,
@@ -58,24 +64,37 @@ class Config:
     )
     sampler: str = setting(
         "collapsed",
+        group=SWEEPS,
         label="Local sampler",
         help="collapsed: activations of layer 1 integrated out (fast, Poisson only); plain: every variable drawn.",
         choices=("collapsed", "plain"),
     )
     statistics: str = setting(
         "sampled",
+        group=SWEEPS,
         label="Statistics",
         help="sampled counts, or expected (Rao-Blackwellised) counts as the authors used on RCV1 and Wiki.",
         choices=("sampled", "expected"),
     )
     burn_in: int = setting(
-        20, label="Burn-in sweeps per layer", help="Local sweeps per layer before counts are kept.", low=0, high=10**4
+        20,
+        group=SWEEPS,
+        label="Burn-in sweeps per layer",
+        help="Local sweeps per layer before counts are kept.",
+        low=0,
+        high=10**4,
     )
     collect: int = setting(
-        10, label="Collected sweeps per layer", help="Local sweeps per layer whose counts are kept.", low=1, high=10**4
+        10,
+        group=SWEEPS,
+        label="Collected sweeps per layer",
+        help="Local sweeps per layer whose counts are kept.",
+        low=1,
+        high=10**4,
     )
     settle: int = setting(
         10,
+        group=SWEEPS,
         label="First draw of rates",
         help="Sweep from which the rates p and c are drawn; before it they stay at 1.",
         low=1,
@@ -89,14 +108,15 @@ class Config:
     grow: bool = widths.grow_setting()
     grow_every: int = widths.every_setting()
     prune_below: float = widths.below_setting()
-    a0: float = setting(0.01, label="a_0", help="Beta prior of p^(2).", low=1e-9)
-    b0: float = setting(0.01, label="b_0", help="Beta prior of p^(2).", low=1e-9)
-    e0: float = setting(1.0, label="e_0", help="Gamma prior shape of the rates c.", low=1e-9)
-    f0: float = setting(1.0, label="f_0", help="Gamma prior rate of the rates c.", low=1e-9)
-    gamma0: float = setting(1.0, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
-    c0: float = setting(1.0, label="c_0", help="Rate of the prior of r.", low=1e-9)
+    a0: float = setting(0.01, group=PRIORS, label="a_0", help="Beta prior of p^(2).", low=1e-9)
+    b0: float = setting(0.01, group=PRIORS, label="b_0", help="Beta prior of p^(2).", low=1e-9)
+    e0: float = setting(1.0, group=PRIORS, label="e_0", help="Gamma prior shape of the rates c.", low=1e-9)
+    f0: float = setting(1.0, group=PRIORS, label="f_0", help="Gamma prior rate of the rates c.", low=1e-9)
+    gamma0: float = setting(1.0, group=PRIORS, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
+    c0: float = setting(1.0, group=PRIORS, label="c_0", help="Rate of the prior of r.", low=1e-9)
     sample_gamma0: bool = setting(
         default=False,
+        group=PRIORS,
         label="Sample gamma_0 and c_0",
         help="Draw gamma_0 and c_0 too, as Zhou, Cong and Chen (2016) do; Gibbs only.",
     )

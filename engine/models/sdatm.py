@@ -15,7 +15,7 @@ from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Topic
 from engine.encoder import PER_LAYER
 from engine.hybrid import Chain, House, Settings, State
 from engine.naive import Said
-from engine.settings import SettingError, setting
+from engine.settings import LABELS, PREDICTIONS, SWEEPS, SettingError, setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
 NEEDS_LABELS = True
@@ -35,6 +35,7 @@ class Config(Settings):
     )
     counts: str = setting(
         "mixed",
+        group=SWEEPS,
         label="Counts for the topics",
         help="encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each.",
         choices=("mixed", "encoder", "gibbs"),
@@ -42,6 +43,7 @@ class Config(Settings):
     head_gain: float = hybrid.head_gain_setting(4.0)
     label_weight: float = setting(
         100.0,
+        group=LABELS,
         label="Weight of labels",
         help="Of a label's log-probability beside that of the words; ten times a document's words to predict best.",
         low=0,
@@ -49,31 +51,40 @@ class Config(Settings):
     )
     label_start: int = setting(
         500,
+        group=LABELS,
         label="Labels from mini-batch",
         help="Mini-batches without labels at first; none in a fork of a run of DATM, which has had them.",
         low=0,
         high=10**7,
     )
     label_ramp: int = setting(
-        200, label="Label warm-up", help="Mini-batches over which the weight of labels rises.", low=0, high=10**7
+        200,
+        group=LABELS,
+        label="Label warm-up",
+        help="Mini-batches over which the weight of labels rises.",
+        low=0,
+        high=10**7,
     )
     label_rate: float = setting(
         5e-4,
+        group=LABELS,
         label="Classifier step size",
         help="Step size of Adam for the network of sDATM-N; its units die at the encoder's.",
         low=1e-8,
         high=1,
     )
     hidden: tuple[int, ...] = setting(
-        (400, 200), label="Units of the network", help="Widths a_1 and a_2 of sDATM-N.", low=1, high=65535
+        (400, 200), group=LABELS, label="Units of the network", help="Widths a_1 and a_2 of sDATM-N.", low=1, high=65535
     )
     shortcut: bool = setting(
         default=True,
+        group=LABELS,
         label="Shortcut past the network",
         help="The last layer of sDATM-N sees the topics too: the network adds to sDATM-L. Off: as the paper.",
     )
     read_share: float = setting(
         0.5,
+        group=LABELS,
         label="Words read for labels",
         help="Share of a document's words, drawn anew each time, read once labels count; 1: all, as the paper.",
         low=0.01,
@@ -81,6 +92,7 @@ class Config(Settings):
     )
     dropout: float = setting(
         0.5,
+        group=LABELS,
         label="Units left out",
         help="Share of the encoder's units left out while labels are learned, others each time; 0: as the paper.",
         low=0,
@@ -88,6 +100,7 @@ class Config(Settings):
     )
     decay: float = setting(
         5000.0,
+        group=LABELS,
         label="Decay of the encoder",
         help="Over the number of labelled documents, how fast its weights fade, so that few are not learned by heart; "
         "0: as the paper.",
@@ -96,6 +109,7 @@ class Config(Settings):
     )
     encoders: int = setting(
         1,
+        group=LABELS,
         label="Encoders",
         help="Encoders on the same topics, each from its own start; a prediction is the mean of all. 1: as the paper.",
         low=1,
@@ -103,6 +117,7 @@ class Config(Settings):
     )
     moved: int = setting(
         0,
+        group=LABELS,
         label="Pixels that pictures move",
         help="At most, another way each time they are read, so that where a thing stands does not matter; "
         "0: as the paper.",
@@ -111,6 +126,7 @@ class Config(Settings):
     )
     naive_bayes: float = setting(
         0.0,
+        group=PREDICTIONS,
         label="Share of naive Bayes",
         help="Of what words alone say of a class, in predictions; 0.5 where classes are subjects, less where they are "
         "tones; 0: as the paper.",
@@ -118,7 +134,12 @@ class Config(Settings):
         high=1,
     )
     predict_samples: int = setting(
-        50, label="Samples of a prediction", help="Draws of activations and weights averaged.", low=1, high=10**4
+        50,
+        group=PREDICTIONS,
+        label="Samples of a prediction",
+        help="Draws of activations and weights averaged.",
+        low=1,
+        high=10**4,
     )
 
 

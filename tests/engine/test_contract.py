@@ -172,6 +172,12 @@ def test_every_setting_has_a_label_a_sentence_of_help_and_a_default_within_its_b
 
 
 @every_model
+def test_every_setting_stands_under_a_heading_but_the_few_that_are_always_shown(name):
+    for about in settings.describe(models.load(name).Config):
+        assert bool(about.group) == about.advanced, about.name
+
+
+@every_model
 def test_every_setting_survives_json_and_text(name):
     kind = models.load(name).Config
     config = kind()

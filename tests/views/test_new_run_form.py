@@ -206,6 +206,17 @@ def test_a_run_too_short_for_its_labels_is_refused_at_the_fields_that_mend_it_be
     assert page.start().minibatches == 200
 
 
+def test_settings_stand_under_headings_each_once(page: Page) -> None:
+    page.choose(model="sdatm")
+    html = page.form.board.html
+    found = re.findall(r"<h3>([^<]*)</h3>", html)
+    expected = ["Mini-batches and sweeps", "Encoder", "Priors", "Steps of the topics", "Learning from labels"]
+    assert found == [*expected, "Predictions"]
+    labels = html.index("<h3>Learning from labels"), html.index("<h3>Predictions")
+    assert labels[0] < html.index('data-key="label_weight"') < html.index('data-key="decay"') < labels[1]
+    assert html.count('data-key="batch_size"') == 1
+
+
 def test_words_that_are_no_pixels_cannot_be_moved(page: Page) -> None:
     page.choose(model="sdatm", moved="1")
     assert "only pictures can be moved, and corpus &#x27;leaflets&#x27; has none" in field(page, "moved")
