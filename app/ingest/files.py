@@ -6,12 +6,14 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path, PurePath
 from typing import BinaryIO, NamedTuple, cast
 
 import numpy as np
 
 from app.ingest.errors import IngestError
+from app.ingest.marks import WIDE, encoding_of
 from app.ingest.source import TEST, TRAIN, Array
 
 _KINDS = 4  # of files named in a sentence
@@ -51,16 +53,32 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 def lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
     """``(line number from 1, text)`` of every line.
 
-    Lines are decoded one by one so that an error can say which one; a byte-order mark is dropped.
+    A byte-order mark counts for more than ``encoding``, as it does where a text is one document, and is dropped.
     """
+    marked = encoding_of(start(path), encoding)
     with opened(path) as stream:
-        offset = 0
-        for number, raw in enumerate(stream, 1):
-            text = decoded(raw, encoding, path, number, offset)
-            offset += len(raw)
-            if number == 1:
-                text = text.removeprefix("\ufeff")
-            yield number, text if keep_ends else text.rstrip("\r\n")
+        texts = _wide(stream, marked, path) if marked in WIDE else _narrow(stream, marked, path)
+        for number, text in enumerate(texts, 1):
+            whole = text.removeprefix("\ufeff") if number == 1 else text
+            yield number, whole if keep_ends else whole.rstrip("\r\n")
+
+
+def _narrow(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
+    """Lines decoded one by one, so that an error can say which one."""
+    offset = 0
+    for number, raw in enumerate(stream, 1):
+        yield decoded(raw, encoding, path, number, offset)
+        offset += len(raw)
+
+
+def _wide(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
+    """Lines that cannot be told apart before they are decoded."""
+    try:
+        with TextIOWrapper(stream, encoding, newline="\n") as texts:
+            yield from texts
+    except UnicodeDecodeError:
+        cause = f"begins with the byte-order mark of {encoding.upper()}, but is damaged further on"
+        raise IngestError(path, f"{cause}; save it again as UTF-8") from None
 
 
 def decoded(raw: bytes, encoding: str, path: Path, line: int, offset: int) -> str:

@@ -2,6 +2,7 @@
 
 import codecs
 
+WIDE = ("utf-16", "utf-32")  # a character is several bytes, and so is the end of a line
 # The mark of UTF-32 begins with that of UTF-16, so it is looked for first.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

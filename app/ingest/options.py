@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.ingest.marks import WIDE
+
 LARGEST_SEED = 2**63 - 1  # as much as the store's column holds
 
 
@@ -33,7 +35,8 @@ class ImportOptions:
     vocabulary : str or None
         Vocabulary file of a count format, when it does not stand beside the counts under a usual name.
     encoding : str
-        Encoding of text files; ``utf-8-sig`` becomes ``utf-8``, which drops a byte-order mark, too.
+        Encoding of text files whose byte-order mark does not tell it; ``utf-8-sig`` becomes ``utf-8``, which drops a
+        byte-order mark, too.
     test_share : float
         Part of the documents drawn for the test, when the file has no split of its own; 0 <= share < 1.
     seed : int
@@ -114,7 +117,7 @@ HELP = {
     "split_column": "column or field that says train or test",
     "header": "auto, yes or no: has the table a line of column names",
     "vocabulary": "vocabulary file of a count format",
-    "encoding": "encoding of text files (default utf-8)",
+    "encoding": "encoding of text files without a byte-order mark (default utf-8)",
     "test_share": "share of the documents drawn for the test, where the file has no split (default 0.1)",
     "seed": "seed of that draw and of the held-out tokens (default 0)",
     "stop_words": "english, none or a file with one word a line",
@@ -172,6 +175,9 @@ def _encoding(name: str) -> str:
         raise OptionError(f"there is no text encoding {name!r}; usual ones are utf-8, latin-1, cp1252") from None
     if known == "utf-8-sig":
         return "utf-8"
+    if known.startswith(WIDE):
+        cause = f"files in {name} are read by the byte-order mark that they begin with, so leave the encoding out"
+        raise OptionError(f"{cause}; convert them to UTF-8 where they have none")
     if lines != b"a\n" or known == "idna":  # that one is of host names
         raise OptionError(f"files in the encoding {name} cannot be read line by line; convert them to UTF-8")
     return name

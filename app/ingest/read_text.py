@@ -10,6 +10,7 @@ import numpy as np
 from app.ingest import fields, files, office
 from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
+from app.ingest.marks import WIDE, encoding_of
 from app.ingest.options import ImportOptions
 from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
@@ -32,7 +33,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The files, shuffled by the seed; those that are not UTF-8 are read as Latin-1, with a note.
+    """The files, shuffled by the seed; those without a byte-order mark that are not UTF-8 as Latin-1, with a note.
 
     Files of other kinds are left out, with a note.
 
@@ -62,12 +63,15 @@ def _documents(
     strange: list[str] = []
     unread: list[str] = []
     for name, raw in _contents(path, names):
-        inside = PurePosixPath(*name.parts[top:])
+        inside, marked = PurePosixPath(*name.parts[top:]), encoding_of(raw, encoding)
         try:
-            yield _document(*extracted(name, raw, encoding), inside)
+            yield _document(*extracted(name, raw, marked), inside)
         except UnicodeDecodeError as error:
+            if marked in WIDE:  # every other letter of it would be a zero
+                unread.append(f"{inside} is damaged {marked.upper()}")
+                continue
             line = raw.count(b"\n", 0, error.start) + 1
-            strange.append(f"{inside} is not {encoding.upper()} (line {line}, byte {error.start + 1})")
+            strange.append(f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})")
             yield _document(*contents(name, raw, "latin-1"), inside)
         except Unreadable as error:
             unread.append(f"{inside} {error}")

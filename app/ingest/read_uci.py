@@ -1,6 +1,7 @@
 """UCI bag of words: three lines of sizes, then ``document word count`` lines, numbered from 1."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,15 +55,17 @@ def read(path: Path, options: ImportOptions) -> CountSource:
 
 def _header(path: Path) -> Header:
     sizes = []
-    for number, line in files.lines(path, "latin-1"):
-        size = parsing.size(line.strip())
-        if size is None:
-            cause = f"{line[:40]!r} is not the number of documents, words or entries, up to {parsing.LARGEST:,}"
-            raise IngestError(path, cause, number)
-        sizes.append(size)
-        if number == SIZES:
-            return Header(*sizes)
-    raise IngestError(path, "ends before its three lines of sizes", len(sizes) + 1)
+    with files.opened(path) as stream:  # as bytes, like the counts that follow
+        for number, raw in enumerate(islice(stream, SIZES), 1):
+            line = raw.decode("latin-1").strip()
+            size = parsing.size(line)
+            if size is None:
+                cause = f"{line[:40]!r} is not the number of documents, words or entries, up to {parsing.LARGEST:,}"
+                raise IngestError(path, cause, number)
+            sizes.append(size)
+    if len(sizes) < SIZES:
+        raise IngestError(path, "ends before its three lines of sizes", len(sizes) + 1)
+    return Header(*sizes)
 
 
 def _titles(path: Path, documents: int) -> list[str] | None:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from app.ingest.errors import IngestError
+from app.ingest.marks import encoding_of
 
 NOISE = re.compile(r"</?[a-z!][^<>]{0,300}>|&(?:[a-z]{2,8}|#\d{1,6});|(?:https?|ftp)://\S+|\bwww\.\S+")
 
@@ -49,7 +50,10 @@ def stop_list(choice: str) -> frozenset[str]:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import, and most commands need it not
 
         return frozenset(ENGLISH_STOP_WORDS) | frozenset(_CONTRACTED.split())
+    raw = Path(choice).read_bytes()
+    encoding = encoding_of(raw, "utf-8")
     try:
-        return frozenset(Path(choice).read_text(encoding="utf-8").lower().split())
+        return frozenset(raw.decode(encoding).removeprefix("\ufeff").lower().split())
     except UnicodeDecodeError as error:
-        raise IngestError(choice, f"the stop word list is not UTF-8 at byte {error.start + 1:,}") from None
+        cause = f"the stop word list is not {encoding.upper()} at byte {error.start + 1:,}"
+        raise IngestError(choice, cause) from None

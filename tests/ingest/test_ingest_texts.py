@@ -225,6 +225,68 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path, db: Data
     assert row.label_names == ("a", "b")
 
 
+WIDE = ("utf-16", "utf-16-le", "utf-16-be", "utf-32")
+
+
+@pytest.mark.parametrize("encoding", WIDE)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'title,text\r\nöde,"naïve\r\npear"\r\nfig,plum\r\n'),
+        ("a.csv.gz", "title,text\nöde,naïve pear\nfig,plum\n"),
+        ("a.jsonl", '{"title": "öde", "text": "naïve pear"}\n{"title": "fig", "text": "plum"}\n'),
+        ("a.txt", "öde naïve pear\r\nfig plum"),
+        ("a.mallet", "n1\tx\töde naïve pear\nn2\ty\tfig plum\n"),
+    ],
+)
+def test_a_table_or_list_is_read_by_its_byte_order_mark(
+    tmp_path: Path, db: Database, name: str, text: str, encoding: str
+) -> None:
+    path = write(tmp_path / name, marked(text, encoding))
+    row = import_path(db, path, ImportOptions(test_share=0, encoding="latin-1", **ALL))
+    assert set(corpora.vocabulary(db, row.number)) == {"öde", "naïve", "pear", "fig", "plum"}
+    assert (row.documents, row.meta["notes"]) == (2, [])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", *WIDE])
+def test_texts_of_a_folder_and_of_a_zip_are_read_by_their_byte_order_marks(
+    tmp_path: Path, db: Database, encoding: str
+) -> None:
+    folder = tmp_path / "texts"
+    write(folder / "a.txt", marked("naïve\r\npear", encoding))
+    write(folder / "b.html", marked("<title>Öde</title><p>fig", encoding))
+    write(folder / "c.txt", "plum")
+    for path in (folder, zipped_as(folder, tmp_path / "packed.zip")):
+        row = import_path(db, path, ImportOptions(test_share=0, **ALL))
+        read = {document.title: document.text for document in corpora.documents(db, row.number, range(3))}
+        assert read == {"naïve": "naïve\r\npear", "Öde": "fig", "plum": "plum"}
+        assert row.meta["notes"] == []
+
+
+def test_a_text_that_does_not_keep_what_its_byte_order_mark_says_is_left_out_with_a_note(
+    tmp_path: Path, db: Database
+) -> None:
+    """As Latin-1 it would be words of single letters."""
+    path = text_folder(tmp_path / "texts")
+    write(path / "fruit" / "9.txt", marked("apple", "utf-16")[:-1])
+    row = import_path(db, path, ImportOptions(test_share=0, **ALL))
+    assert (row.documents, row.meta["notes"]) == (6, ["fruit/9.txt is damaged UTF-16: left out"])
+
+
+def test_a_list_of_stop_words_is_read_by_its_byte_order_mark(tmp_path: Path, db: Database) -> None:
+    path = write(tmp_path / "a.csv", "text\nöde pear fig\n")
+    for encoding in ("utf-8", *WIDE):
+        stop = write(tmp_path / "stop.txt", marked("öde\r\nfig\r\n", encoding))
+        row = import_path(db, path, ImportOptions(name=encoding, stop_words=str(stop), test_share=0, **ALL))
+        assert corpora.vocabulary(db, row.number) == ("pear",)
+
+
+def marked(text: str, encoding: str) -> bytes:
+    """A text with a byte-order mark."""
+    raw = text.encode(encoding)
+    return raw if encoding in ("utf-16", "utf-32") else "\ufeff".encode(encoding) + raw
+
+
 def test_utf_8_with_a_signature_is_utf_8(tmp_path: Path, db: Database) -> None:
     path = write(tmp_path / "a.csv", b"\xef\xbb\xbftext,label\npear fig,a\npear,b\n")
     row = import_path(db, path, ImportOptions(encoding="UTF-8-sig", test_share=0, **ALL))
@@ -265,7 +327,9 @@ def test_another_seed_draws_other_test_documents() -> None:
         ({"seed": -1}, "from 0 to 9223372036854775807; got -1"),
         ({"seed": 2**63}, "from 0 to 9223372036854775807; got 9223372036854775808"),
         ({"encoding": "utf-9"}, "no text encoding 'utf-9'"),
-        ({"encoding": "utf-16"}, "convert them to UTF-8"),
+        ({"encoding": "utf-16"}, "by the byte-order mark that they begin with, so leave the encoding out"),
+        ({"encoding": "UTF-32-LE"}, "convert them to UTF-8 where they have none"),
+        ({"encoding": "cp037"}, "cannot be read line by line; convert them to UTF-8"),
         ({"encoding": "idna"}, "convert them to UTF-8"),
         ({"encoding": "base64"}, "no text encoding 'base64'"),
         ({"encoding": "hex"}, "no text encoding 'hex'"),
