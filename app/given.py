@@ -50,6 +50,15 @@ def untold(unknown: Sequence[str]) -> str:
     )
 
 
+def are_known(tokens: int, stopped: int) -> str:
+    """Say what the figure "3 of ``tokens``" is of, and how many stop words were left out of it."""
+    words, count, are = ("word", "counts", "is") if tokens == 1 else ("words", "count", "are")
+    if not stopped:
+        return f"{words} {are} known to the corpus"
+    left_out = f"{stopped:,} stop {'word' if stopped == 1 else 'words'} left out"
+    return f"{words} that {count} {are} known to the corpus ({left_out})"
+
+
 def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
     """The documents of a file or folder, ``-`` for standard input; a text, page or office file is one document.
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from app.console import Mistake, find_run, flat, percent, print_json, say, tell
 from app.frame import Frame, identity
-from app.given import Given, from_path, untold
+from app.given import Given, are_known, from_path, untold
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions, OptionError
+from app.ingest.recount import Recount
 from app.mixing import Step, mix, telling_layer
 from app.neighbours import Neighbourhood
 from app.parser import counted
@@ -44,8 +45,8 @@ def infer(wanted: argparse.Namespace) -> int:
         print_json({**_where(frame), "documents": facts})
         return 0
     say(f"run {frame.run}, mini-batch {frame.minibatch:,}")
-    for fact in facts:
-        _print(fact)
+    for document, fact in zip(documents, facts, strict=True):
+        _print(document.counted, fact)
     return 0
 
 
@@ -185,12 +186,18 @@ def _step_facts(frame: Frame, step: Step) -> dict[str, Any]:
     }
 
 
-def _print(fact: dict[str, Any]) -> None:
+def _read(counted: Recount) -> str:
+    """How much of a text the corpus knows, in the words of the page Documents."""
+    listed = " ".join(counted.unknown[:UNKNOWN]) + (" …" if len(counted.unknown) > UNKNOWN else "")
+    unknown = f"; not known: {flat(listed)}" if listed else ""
+    return f"{counted.known:,} of {counted.tokens:,} {are_known(counted.tokens, counted.stopped)}{unknown}"
+
+
+def _print(counted: Recount, fact: dict[str, Any]) -> None:
     if not fact["placed"]:
         say(f"\n{flat(fact['title'])}\n  {flat(untold(fact['unknown']))}")
         return
-    unknown = f"; not known: {flat(' '.join(fact['unknown']))}" if fact["unknown"] else ""
-    say(f"\n{flat(fact['title'])}\n  {fact['known']:,} of {fact['tokens']:,} words known{unknown}")
+    say(f"\n{flat(fact['title'])}\n  {_read(counted)}")
     for label in fact.get("labels", [])[:3]:
         say(f"  label {_percent(label['probability'])}  {flat(label['label'])}")
     listed = [topic for layer in reversed(fact["topics"]) for topic in layer]

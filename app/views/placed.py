@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.frame import Frame, identity
-from app.given import untold
+from app.given import are_known, untold
 from app.ingest.recount import MARKED
 from app.views.atoms import atom_uri, has_pictures, picture_uri
 from app.views.palette import hue
@@ -162,22 +162,12 @@ def _read(found: Answer) -> str:
     reading = found.reading
     if reading is None:
         return ""
-    known = f"{_known(reading)} known to the corpus{_stopped(reading.stopped)}"
+    known = f"<b>{reading.known:,} of {reading.tokens:,}</b> {are_known(reading.tokens, reading.stopped)}"
     rules = "" if reading.own else "; the corpus came as counts, so words were found by the usual rules"
     listed = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
     more = " …" if len(reading.unknown) > _UNKNOWN else ""
     unknown = f"; not known: <i>{listed}{more}</i>" if listed else ""
     return f'<p class="dc-read">{known}{rules}{unknown}.</p>'
-
-
-def _known(reading: Reading) -> str:
-    words, count, are = ("word", "counts", "is") if reading.tokens == 1 else ("words", "count", "are")
-    which = f" that {count}" if reading.stopped else ""
-    return f"<b>{reading.known:,} of {reading.tokens:,}</b> {words}{which} {are}"
-
-
-def _stopped(stopped: int) -> str:
-    return f" ({stopped:,} stop {'word' if stopped == 1 else 'words'} left out)" if stopped else ""
 
 
 def _bag(frame: Frame, found: Answer, parts: Mapping[int, float]) -> str:

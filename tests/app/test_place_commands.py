@@ -174,11 +174,27 @@ def test_the_same_text_has_the_same_place_in_every_row_of_a_file(store):
     assert len(set(numbers)) == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("rose hedge", "2 of 2 words are known to the corpus"),
+        ("the rose", "1 of 1 word that counts is known to the corpus (1 stop word left out)"),
+        ("the rose and zzz zzz", "1 of 3 words that count are known to the corpus (2 stop words left out)"),
+        ("rose zzz", "1 of 2 words are known to the corpus; not known: zzz"),
+        (" ".join(["rose", *(f"z{letter}" for letter in "abcdefghijk")]), "za zb zc zd ze zf zg zh zi zj …"),
+    ],
+)
+def test_people_are_told_what_of_a_text_did_not_count(store, tmp_path, capsys, text, line):
+    (tmp_path / "letter.txt").write_text(text, encoding="utf-8")
+    assert cli.main(["infer", "1", str(tmp_path / "letter.txt"), "--nearest", "0", "--store", store]) == 0
+    assert line in capsys.readouterr().out
+
+
 def test_people_get_sentences_and_ranks(store, tmp_path, capsys):
     (tmp_path / "letter.txt").write_text("the doctor and the clinic", encoding="utf-8")
     assert cli.main(["infer", "1", str(tmp_path / "letter.txt"), "--nearest", "1", "--store", store]) == 0
     out = capsys.readouterr().out
-    assert "2 of 2 words known" in out
+    assert "\n  2 of 2 words that count are known to the corpus (3 stop words left out)\n" in out
     assert f"label  62.5 %  {NAMES[3]}" in out
     assert "L2:2" in out
 
