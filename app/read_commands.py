@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from app import launcher
 from app.console import Mistake, find_run, flat, percent, print_json, print_table, say, say_json
+from app.views.facts import CURVE, curve_end
+from app.views.words import perplexity
 from store import corpora, labels, runs, snapshots
 from store import points as points_of
 from store.database import Database, open_existing
@@ -20,12 +22,13 @@ if TYPE_CHECKING:
 
 def list_runs(wanted: argparse.Namespace) -> int:
     """List all runs."""
-    rows = runs.every(open_existing(wanted.store))
+    db = open_existing(wanted.store)
+    rows = runs.every(db)
     if wanted.json:
         print_json([run_facts(row) for row in rows])
         return 0
     print_table(
-        ("run", "corpus", "model", "layers", "state", "mini-batches", "perplexity"),
+        ("run", "corpus", "model", "layers", "state", "mini-batches", CURVE),
         [
             (
                 row.number,
@@ -34,7 +37,7 @@ def list_runs(wanted: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.state_of(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                _number(row.point_perplexity),
+                perplexity(_curve_end(db, row)),
             )
             for row in rows
         ],
@@ -217,8 +220,9 @@ def read_frame(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Frame":
     return build_frame(arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names)
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.1f}"
+def _curve_end(db: Database, row: RunRow) -> float | None:
+    """The figure of the page Runs; the row of a finished run has that of the last evaluation instead."""
+    return curve_end(row, points_of.series(db, row.number, "point_perplexity", most=2).value.tolist())
 
 
 def _plain(value: Any) -> str:

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple, TypeAlias
 
-from app.views.facts import RunFacts, curve_end, last_evaluation
+from app.views.facts import CURVE, RunFacts, curve_end, last_evaluation
 from app.views.markup import element
 from app.views.setting_names import Told, told, value_words
 from app.views.words import perplexity, span
 
 Curves: TypeAlias = tuple[Sequence[float], Sequence[float]]
-_CURVE, _LAST = "perplexity (curve)", "perplexity (final)"  # short: the table is narrow
+_LAST = "perplexity (final)"  # short: the table is narrow
 _TIPS = {
-    _CURVE: "Last point of the curve, on the same held-out documents for every run of a corpus",
+    CURVE: "Last point of the curve, on the same held-out documents for every run of a corpus",
     _LAST: "Last evaluation of a finished run, on more documents: it does not compare with a point of a curve",
 }
 
@@ -94,7 +94,7 @@ def _facts(run: RunFacts, curve: Sequence[float]) -> dict[str, str]:
         "seed": str(run.seed),
         "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
         "training time": span(run.seconds),
-        _CURVE: perplexity(curve_end(run, curve)),
+        CURVE: perplexity(curve_end(run, curve)),
         _LAST: perplexity(last_evaluation(run)),
         "averaged perplexity": perplexity(run.averaged_perplexity),
     }

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+CURVE = "perplexity (curve)"  # what curve_end tells, in tables
+
 
 class RunFacts(Protocol):
     """A run, for the eye."""

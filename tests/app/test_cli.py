@@ -19,7 +19,9 @@ from app.ingest.options import ImportOptions
 from app.progress import Left, Progress, bar, duration
 from app.read_commands import read_frame
 from app.views.opening import USUAL, opening_threshold
+from app.views.run_list import run_list
 from store import corpora, events, labels, matches, runs, snapshots
+from store import points as points_of
 from store.blocks import DocumentBlock
 from store.database import open_database
 from store.points import Point
@@ -144,6 +146,23 @@ def test_runs_are_listed_with_the_same_facts_as_show(capsys, filled):
     assert status == 0
     assert "dlda tlasgr" in out
     assert "4/9" in out
+
+
+def test_the_list_of_runs_has_the_perplexity_of_the_page_runs_also_when_a_run_has_finished(capsys, filled):
+    db = open_database(filled)
+    for state in ("running", "finished"):
+        row = runs.get(db, 1)
+        if state == "finished":
+            runs.beat(
+                db, 1, row.attempt, minibatch=9, seconds=0.9, tokens_per_second=8.0, point_perplexity=4.4, points=[]
+            )
+            runs.finish(db, 1, row.attempt, state)
+        head, line = call(capsys, "runs", "--store", filled)[1].splitlines()
+        assert (head.endswith("  perplexity (curve)"), line.split()[-1]) == (True, "5.5")
+        curve = points_of.series(db, 1, "point_perplexity").value
+        assert "<b>5.5</b>" in run_list([runs.get(db, 1)], {1: state}.__getitem__, {1: curve}.__getitem__, 1)
+    db.close()
+    assert read(capsys, "show", "1", "--store", filled)["point_perplexity"] == 4.4
 
 
 def test_a_run_that_nobody_trains_is_shown_as_silent(capsys, filled):
