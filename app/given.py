@@ -70,7 +70,7 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
     if name == "-":
         return [from_text(_text(STDIN, sys.stdin.buffer.read(), options.encoding), rules, STDIN.name)]
     path = Path(name)
-    if options.format is None and path.is_file() and files.suffix(path) in WHOLE:
+    if options.format is None and files.suffix(path) in WHOLE and _is_file(path):
         with files.opened(path) as stream:
             return [from_text(_text(path, stream.read(), options.encoding), rules, path.name)]
     source = read(path, options)
@@ -82,6 +82,13 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
             raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
         found.append(Given(document.title, document.text, rules.count_clean(source.counted(document))))
     return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name longer than the system allows; the reader of every other file says so
+        return False
 
 
 def _text(path: Path, raw: bytes, otherwise: str) -> str:

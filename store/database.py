@@ -260,9 +260,14 @@ def _parse(address: str) -> URL:
 
 def _open_sqlite(address: str, *, readonly: bool) -> Database:
     path = _path_of(address)
-    if path.is_dir():
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into
+        cause = f"({error.strerror or error}); check the path and your rights"
+        raise StoreError(f"the store {path} cannot be opened {cause}") from error
+    if is_folder:
         raise StoreError(f"the store {path} is a folder; give the path of a file")
-    if readonly and not path.is_file():
+    if readonly and not is_file:
         raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
     if not readonly:
         _make_folder(path)

@@ -50,7 +50,8 @@ def choose(path: Path, name: str | None) -> Reader:
     try:
         there = path.exists()
     except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into
-        raise IngestError(path, f"cannot be opened ({error.strerror or error})") from None
+        cause = f"cannot be opened ({error.strerror or error}); check the path and your rights"
+        raise IngestError(path, cause) from None
     if not there:
         raise IngestError(path, "there is no such file or folder")
     every = readers()

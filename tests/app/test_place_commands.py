@@ -203,6 +203,7 @@ def test_people_get_sentences_and_ranks(store, tmp_path, capsys):
     ("words", "sentence"),
     [
         (("infer", "1", "nowhere.csv"), "there is no such file"),
+        (("infer", "1", "x" * 300 + ".txt"), "; check the path and your rights"),
         (("infer", "9", "nowhere.txt"), "run"),
         (("infer", "1", "nowhere.txt", "--minibatch", "0"), "no snapshot at or before mini-batch 0"),
         (("interpolate", "1", "0", "99"), "no 99"),

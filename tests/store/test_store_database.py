@@ -309,6 +309,13 @@ def test_a_file_that_is_no_database_and_a_folder_are_refused(tmp_path):
         open_database(tmp_path)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows says that there is no such file")
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_name_longer_than_the_system_allows_is_refused_in_a_sentence(tmp_path, readonly):
+    with pytest.raises(StoreError, match=r"x cannot be opened \(.+\); check the path and your rights"):
+        open_database(tmp_path / ("x" * 300), readonly=readonly)
+
+
 def test_a_path_with_spaces_and_signs_is_taken_as_it_is(tmp_path):
     folder = "Ännas store #1 100%" + ("" if os.name == "nt" else "?")
     path = tmp_path / folder / "my store.db"
