@@ -62,15 +62,28 @@ def spoilt(raw: bytes) -> bytes:
     return raw[:60] + b"\xff" * 20 + raw[80:]
 
 
+def misnamed() -> bytes:
+    """A packed document with a name in its directory that says it is UTF-8 and is not."""
+    raw = _packed({"word/é.xml": ""})
+    place = raw.rindex("é".encode())
+    return raw[:place] + b"\xff\xfe" + raw[place + 2 :]
+
+
+def repacked(raw: bytes, compression: int) -> bytes:
+    """A packed document in another compression."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        return _packed({name: archive.read(name).decode() for name in archive.namelist()}, compression)
+
+
 def odt(heading: str, paragraph: str, title: str) -> bytes:
     """An OpenDocument text."""
     body = f"<body {_T}><text:h>{heading}</text:h><text:p>{paragraph}</text:p></body>"
     return _packed({"content.xml": body, "meta.xml": f"<about {_DC}><dc:title>{title}</dc:title></about>"})
 
 
-def _packed(parts: dict[str, str]) -> bytes:
+def _packed(parts: dict[str, str], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w", compression) as archive:
         for name, text in parts.items():
             archive.writestr(name, text)
     return out.getvalue()

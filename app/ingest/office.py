@@ -2,6 +2,7 @@
 
 import io
 import logging
+import lzma
 import re
 import zipfile
 import zlib
@@ -16,6 +17,10 @@ _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "line-break": "\n", "s": " "} | d
 # A second copy of a text box, where moved text was, how to pronounce it, what was deleted, remarks of readers.
 _LEFT_OUT = ("Fallback", "moveFrom", "rt", "tracked-changes", "annotation")
 _DAMAGED = "is damaged, or of another program"
+# What zipfile raises for a damaged archive: also of each kind of compression, one it does not know, and a password.
+UNPACKING = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, OSError, ValueError, EOFError, KeyError,
+)  # fmt: skip
 
 
 class Unreadable(Exception):  # noqa: N818 - said of a document
@@ -123,7 +128,7 @@ def _members(raw: bytes, about: str, body: str, *more: str) -> list[bytes]:
                 if archive.getinfo(name).file_size > _LARGEST:
                     raise Unreadable(f"holds more than {_LARGEST >> 20} MB of text")
                 found.append(archive.read(name))
-    except (zipfile.BadZipFile, KeyError, RuntimeError, OSError, EOFError, zlib.error):
+    except UNPACKING:
         raise Unreadable(_DAMAGED) from None
     return found
 

@@ -177,8 +177,8 @@ def _zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[Pure
                 raise IngestError(path, "changed while it was being read; import it again")
             if members[name].file_size > _LARGEST:
                 raise IngestError(f"{path}/{name}", f"is larger than {_LARGEST >> 20} MB; is it one document?")
-            try:  # of a compression that it does not know, or a password, zipfile raises a RuntimeError
+            try:
                 raw = archive.read(members[name])
-            except (RuntimeError, OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-                raise IngestError(f"{path}/{name}", f"cannot be unpacked ({error})") from None
+            except office.UNPACKING as error:
+                raise IngestError(f"{path}/{name}", f"cannot be unpacked ({error}); pack the files again") from None
             yield name, raw

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from office_samples import spoilt
 from scipy import io, sparse
 from sqlalchemy import select
 
@@ -192,6 +193,21 @@ def _misnamed(*, directory: bool) -> Callable[[Path], Path]:
     return make
 
 
+COMPRESSIONS = (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+
+def _spoilt(compression: int) -> Callable[[Path], Path]:
+    """A zip file whose first member has bytes in its middle overwritten."""
+
+    def make(folder: Path) -> Path:
+        with zipfile.ZipFile(packed := BytesIO(), "w", compression) as archive:
+            archive.writestr("all/a.txt", " ".join(map(str, range(2000))))
+            archive.writestr("all/b.txt", "pear")
+        return write(folder / "a.zip", spoilt(packed.getvalue()))
+
+    return make
+
+
 _WORDS = "a\nb\nc\n"
 _MANY = "2000000000"
 _SIZES = "%%MatrixMarket matrix coordinate integer general\n"
@@ -202,6 +218,7 @@ BROKEN = [
     Broken("text", _file("bad.zip", b"PK\x03\x04 not a zip"), None, "zip"),
     Broken("text", _misnamed(directory=True), None, "says it is UTF-8"),
     Broken("text", _misnamed(directory=False), None, "cannot be unpacked"),
+    *(Broken("text", _spoilt(how), None, "all/a.txt: cannot be unpacked") for how in COMPRESSIONS),
     Broken("text", lambda folder: write(folder / "blank" / "0.txt", "").parent, None, "no words"),
     Broken("csv", _file("a.csv", "id,text\n1,pear\n2,apple,3\n"), 3, "3 columns"),
     Broken("csv", _file("a.csv", 'id,text\n1,pear\n2,"apple\n3,fig\n'), 3, "cannot be read"),

@@ -1,6 +1,7 @@
 """PDF, Word and OpenDocument files: their titles and texts, and why one cannot be read."""
 
 from pathlib import Path
+from zipfile import ZIP_LZMA
 
 import office_samples as made
 import pytest
@@ -58,6 +59,12 @@ def test_an_open_document_gives_headings_and_paragraphs() -> None:
         (".pdf", made.pdf(["rain"])[:200], "is no sound PDF"),
         (".pdf", b"", "is no sound PDF"),
         (".docx", made.spoilt(made.docx([["rain " * 99]])), "is damaged, or of another program"),
+        (
+            ".docx",
+            made.spoilt(made.repacked(made.docx([["rain " * 99]]), ZIP_LZMA)),
+            "is damaged, or of another program",
+        ),
+        (".docx", made.misnamed(), "is damaged, or of another"),
         (".docx", b"PK no zip", "is damaged, or of another program"),
         (".docx", made.odt("a", "b", "c"), "is damaged, or of another program"),
         (".docx", made.docx([["<b>"]]), "is damaged, or of another program"),
