@@ -13,11 +13,14 @@ from typing import BinaryIO, NamedTuple
 
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
+from app.parser import counted
+
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
 SEVERAL = "documents"  # what several files are called together
 _HALVES = "halves"  # beside it: what is still on its way, and nobody is handed
 _MOST = 1 << 40  # bytes of one file; the disk is full before
 _CLOSED = "This form is closed; open it again"
+_SIZELESS = "What was sent does not say its size as a number of bytes; choose the file again"
 _NAMED = 60  # characters of a name in a sentence
 _NOT_PLAIN = re.compile(r"[^ -~]|<")
 
@@ -136,7 +139,10 @@ class Receiver(RequestHandler):
         """Open the file before its first bytes come."""
         if self.request.method != "PUT":
             return None
-        free, size = shutil.disk_usage(tempfile.gettempdir()).free, int(self.request.headers.get("Content-Length", 0))
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        size = counted(self.request.headers.get("Content-Length", "0"))
+        if size is None:
+            raise HTTPError(400, reason=_SIZELESS)
         if size > free:
             raise HTTPError(507, reason=f"There are {free >> 20} MB of room for temporary files, fewer than needed")
         try:

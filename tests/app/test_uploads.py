@@ -142,6 +142,16 @@ def test_a_file_larger_than_the_room_is_refused_before_it_is_sent(uploads, addre
     assert uploads.hand_over(token) is None
 
 
+@pytest.mark.parametrize("size", ["ten", "", "-5", "1_000", "9" * 5000])
+def test_a_size_that_is_no_number_is_refused_in_a_sentence(uploads, address, size, caplog):
+    token = uploads.begin()
+    with caplog.at_level(logging.ERROR), begin_to_send(f"{address}/{token}?name=a.txt", b"x", size) as line:
+        said = line.makefile("r", encoding="latin-1").readline().split(" ", 2)
+    assert said[1:] == ["400", "What was sent does not say its size as a number of bytes; choose the file again\n"]
+    assert caplog.records == []
+    assert uploads.hand_over(token) is None
+
+
 def test_a_form_that_is_given_up_leaves_nothing(uploads, address, tmp_path):
     token = uploads.begin()
     send(f"{address}/{token}?name=a.txt", b"x")
