@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.parser import MISTAKE, Parser
+from app.parser import MISTAKE, Parser, threads
 from app.progress import Left, Progress
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--scored", type=_natural, default=0, help="documents that DATM's table scores (default 0: all)")
     one.add_argument("--minibatches", type=_at_least_two, default=3500, help="steps (default 3500); sweeps for gibbs")
     one.add_argument("--seeds", type=_positive, default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")
-    one.add_argument("--threads", type=_positive, default=2, help="threads (default 2); no effect on results")
+    one.add_argument("--threads", type=threads, default=2, help="threads (default 2); no effect on results")
     one.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and go on from what is there")
     _add_classification(benchmarks)
     return parser
@@ -189,7 +189,7 @@ def _add_classification(benchmarks: Any) -> None:
     one.add_argument("--words", type=_positive, default=10_000, help="words kept of texts (default 10000)")
     one.add_argument("--stop-words", default="english", help="left out of texts: english, none or a file of words")
     one.add_argument("--seeds", type=_positive, default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")
-    one.add_argument("--threads", type=_positive, default=2, help="threads (default 2); no effect on results")
+    one.add_argument("--threads", type=threads, default=2, help="threads (default 2); no effect on results")
     one.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and go on from what is there")
 
 

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from app.ingest import options
-from app.parser import MISTAKE, Parser, weight, whole
+from app.parser import MISTAKE, Parser, threads, weight, whole
 
 SHARED_ROOMS = ("engine", "store")
 PORTS = 65535
@@ -145,7 +145,7 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--paper-point", action="store_true", help="last evaluation with 600 sweeps over all test documents"
     )
     parser.add_argument(
-        "--threads", type=whole(1), help="threads of the kernels (default: up to 2); no effect on results"
+        "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
     parser.add_argument("--name", default="", help="a name for the run")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
@@ -165,7 +165,7 @@ def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--seed", type=int, help="seed of everything random (default: that of the run)")
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
     parser.add_argument(
-        "--threads", type=whole(1), help="threads of the kernels (default: up to 2); no effect on results"
+        "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
     parser.add_argument("--name", default="", help="a name for the fork")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")

@@ -34,6 +34,9 @@ def whole(low: int, high: int = LARGEST) -> Callable[[str], int]:
     return read
 
 
+threads = whole(1, 1024)  # no machine has more processors, and every thread takes memory
+
+
 def counted(text: str) -> int | None:
     """The number that digits write; None for every other text, and for more than anything could be counted to."""
     try:
