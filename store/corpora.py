@@ -11,7 +11,7 @@ from store import corpus_rows, removal
 from store.arrays import Array, unpack
 from store.blocks import DocumentBlock, unpack_texts
 from store.corpus_rows import CorpusRow
-from store.corpus_writer import Writer, discard, sweep, writer
+from store.corpus_writer import Writer, check_name, discard, sweep, writer
 from store.database import Database, now
 from store.errors import Conflict, NotFound
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
@@ -24,6 +24,7 @@ __all__ = [
     "DocumentBlock",
     "DocumentCounts",
     "Writer",
+    "check_name",
     "counts",
     "delete",
     "documents",

@@ -165,6 +165,7 @@ def writer(
     StoreError
         When the description is wrong.
     """
+    check_name(db, name)
     _check_description(name, vocabulary, kind, image_shape)
     sweep(db)
     height, width = image_shape or (None, None)
@@ -207,6 +208,24 @@ def discard(db: Database, number: int) -> None:
     db.transact(lambda connection: connection.execute(gone))
 
 
+def check_name(db: Database, name: str) -> None:
+    """Refuse a name that no corpus can have now; whoever reads long before it writes asks first.
+
+    Raises
+    ------
+    Conflict
+        When it is taken.
+    StoreError
+        When it is empty, or would break a list of names.
+    """
+    if not name.strip():
+        raise StoreError("a corpus needs a name that is not empty")
+    if any(unicodedata.category(letter) in _BREAKING for letter in name):
+        raise StoreError(f"the name of a corpus is one line without control characters, not {name!r}; choose another")
+    with db.read() as connection:
+        _refuse_taken(connection, name)
+
+
 def taken(name: str) -> str:
     """The sentence about a name that exists."""
     return f"there is already a corpus called {name!r}; choose another name or delete that one first"
@@ -224,19 +243,19 @@ def _delete_some(connection: Connection, *, table: Any, place: str, number: int,
 
 def _stage(db: Database, name: str, header: dict[str, Any]) -> int:
     def work(connection: Connection) -> int:
-        if connection.execute(select(corpora.c.number).where(corpora.c.name == name)).first() is not None:
-            raise Conflict(taken(name))
+        _refuse_taken(connection, name)
         values = header | {"name": None, "state": "incomplete", "created": now(), "touched": now()}
         return int(connection.execute(insert(corpora).values(values).returning(corpora.c.number)).scalar_one())
 
     return db.transact(work)
 
 
+def _refuse_taken(connection: Connection, name: str) -> None:
+    if connection.execute(select(corpora.c.number).where(corpora.c.name == name)).first() is not None:
+        raise Conflict(taken(name))
+
+
 def _check_description(name: str, vocabulary: Sequence[str], kind: str, image_shape: tuple[int, int] | None) -> None:
-    if not name.strip():
-        raise StoreError("a corpus needs a name that is not empty")
-    if any(unicodedata.category(letter) in _BREAKING for letter in name):
-        raise StoreError(f"the name of a corpus is one line without control characters, not {name!r}; choose another")
     if kind not in blocks.KINDS:
         raise StoreError(f"a corpus holds {', '.join(blocks.KINDS)}, not {kind!r}")
     if len(vocabulary) == 0:

@@ -25,7 +25,6 @@ from app.ingest.words import storable
 from store import corpora
 from store.corpora import CorpusRow, DocumentBlock
 from store.database import Database
-from store.errors import Conflict
 
 _DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
 
@@ -61,8 +60,8 @@ def import_path(
     ------
     IngestError
         When the input cannot become a corpus; one sentence with file, line and cause.
-    store.errors.Conflict
-        When the name of the corpus is taken.
+    store.errors.Conflict, StoreError
+        When the name of the corpus is taken, or cannot be one; before anything is read.
 
     Notes
     -----
@@ -71,8 +70,7 @@ def import_path(
     options = options or ImportOptions()
     path = Path(path)
     name = storable(options.name or files.stem(path.resolve()))
-    if any(row.name == name for row in corpora.every(db)):
-        raise Conflict(f"there is already a corpus called {name!r}; choose another name or delete that one first")
+    corpora.check_name(db, name)
     reader = registry.choose(path, options.format)
     progress(f"Reading {path.name}", None)
     facts = {"file": path.name, "format": reader.NAME, "options": options.told()}

@@ -17,7 +17,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import TextSource
 from store import corpora
 from store.database import Database
-from store.errors import Conflict
+from store.errors import Conflict, StoreError
 
 NAMES = [reader.NAME for reader in registry.readers()]
 KEEP_ALL = {"min_df": 1, "max_df": 1.0}
@@ -138,6 +138,14 @@ def test_a_taken_name_is_refused_before_anything_is_read(tmp_path: Path, db: Dat
     import_path(db, path, ImportOptions(name="mine"))
     with pytest.raises(Conflict, match="already a corpus called 'mine'"):
         import_path(db, tmp_path / "nowhere.csv", ImportOptions(name="mine"))
+
+
+@pytest.mark.parametrize(("name", "says"), [(" ", "needs a name"), ("a\tb", "one line without control characters")])
+def test_a_name_that_no_corpus_can_have_is_refused_before_anything_is_read(
+    tmp_path: Path, db: Database, name: str, says: str
+) -> None:
+    with pytest.raises(StoreError, match=says):
+        import_path(db, tmp_path / "nowhere.csv", ImportOptions(name=name))
 
 
 def test_progress_tells_what_is_being_done_and_how_much_of_it(tmp_path: Path, db: Database) -> None:
