@@ -138,6 +138,7 @@ class Classes:
         latest = self._context.feed.latest(view.run)
         newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
         label = view.label if view.label <= len(read.found.names) else 0
+        run = self._context.feed.run(view.run)
         told = Told(
             read.found,
             read.frame,
@@ -145,6 +146,7 @@ class Classes:
             label,
             threshold_of(view.threshold, read.frame),
             latest.minibatch if latest and newer else 0,
+            0.0 if run is None else run.settings.get("naive_bayes", 0.0),
         )
         self.board.html = class_report(told)
 
