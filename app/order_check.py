@@ -52,7 +52,8 @@ def _check_kind(about: CorpusRow, model: str) -> None:
         )
     links = {setting.name for setting in settings.describe(module.Config)}
     if about.kind == "real" and "link" not in links:
-        raise OrderError(f"this model reads counts, and {about.name!r} holds real numbers; choose DLDA")
+        counts = ", or add the pictures again with 16 grey values of images" if about.image_shape else ""
+        raise OrderError(f"this model reads counts, and {about.name!r} holds real numbers; choose DLDA{counts}")
 
 
 def _config(about: CorpusRow, wanted: NewRun) -> Any:

@@ -169,7 +169,10 @@ def _check_corpus(db: Database, about: CorpusRow, model: str) -> None:
         _check_labels(db, about, model)
     links = {setting.name for setting in settings.describe(module.Config)}
     if about.kind == "real" and "link" not in links:
-        raise OrderError(f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it")
+        counts = ", or import the pictures with --levels 16" if about.image_shape else ""
+        raise OrderError(
+            f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it{counts}"
+        )
 
 
 def _check_labels(db: Database, about: CorpusRow, model: str) -> None:

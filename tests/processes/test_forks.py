@@ -1,13 +1,14 @@
 """Runs that go on from a snapshot of another one."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from process_samples import SMALL, bury, kill_after, order, small_corpus, written
 
-from app import claim, launcher, worker
+from app import claim, launcher, orders, worker
 from app.actions import Actions, NewRun
 from app.forks import inherited, origin
 from app.orders import OrderError, fork, place
@@ -158,4 +159,14 @@ def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that
         begin = origin(db, parent.number)
         with pytest.raises(OrderError, match="labels count after") if waits else nullcontext():
             fork(db, begin, model="sdatm", texts={}, minibatches=6)
+    db.close()
+
+
+@pytest.mark.parametrize(("shape", "more"), [((5, 8), ", or import the pictures with --levels 16"), (None, "")])
+def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(tmp_path, monkeypatch, shape, more):
+    db = open_database(tmp_path / "store.db")
+    real = replace(small_corpus(db, labelled=True), kind="real", image_shape=shape)
+    monkeypatch.setattr(orders.corpora, "find", lambda *_: real)
+    with pytest.raises(OrderError, match=f"'small' holds real numbers; train dlda on it{more}$"):
+        place(db, "small", model="datm", texts={})
     db.close()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 from class_samples import plant
 
 from app.actions import NewRun
+from app.order_check import objections
 from app.orders import OrderError
 from app.pages.new_run import NewRunForm
 from app.views import words
+from store import corpora
 from store.database import open_database
 
 
@@ -20,6 +23,7 @@ class Page:
     """The form as a browser has it: every event sends all fields."""
 
     def __init__(self, db: Any) -> None:
+        self.db = db
         self.sent: list[NewRun] = []
         self.told: list[str] = []
         self.waiting: list[Any] = []
@@ -223,6 +227,18 @@ def test_words_that_are_no_pixels_cannot_be_moved(page: Page) -> None:
     assert "disabled" in page.button()
     page.choose(moved="0")
     assert "tp-error" not in page.form.board.html
+
+
+@pytest.mark.parametrize(("shape", "more"), [(None, ""), ((1, 4), ", or add the pictures again with 16 grey values")])
+def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(
+    page: Page, shape: tuple[int, int] | None, more: str
+) -> None:
+    about = corpora.every(page.db)[0]
+    real = replace(about, kind="real", image_shape=shape)
+    wanted = NewRun(corpus=about.number, model="sdatm", texts={}, minibatches=1000)
+    said = objections(real, wanted)["model"]
+    assert said.startswith(f"this model reads counts, and 'leaflets' holds real numbers; choose DLDA{more}")
+    assert ("pictures" in said) == bool(shape)
 
 
 def test_a_run_too_short_to_learn_its_widths_is_refused_at_its_length(page: Page) -> None:
