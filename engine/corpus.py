@@ -124,6 +124,11 @@ def own_number(words: Array, values: Array) -> int:
     return zlib.crc32(values[order].tobytes(), zlib.crc32(words[order].tobytes()))
 
 
+def owners(starts: Array) -> Array:
+    """The row that each cell belongs to, from where rows begin."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
 def rows(batch: Batch, first: int, last: int) -> Batch:
     """Documents ``first:last`` of a batch: views, not copies, but for ``starts``."""
     starts = batch.starts[first : last + 1]

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine import rsvi, weibull
 from engine.contract import Array, Batch, FloatArray
+from engine.corpus import owners
 from engine.jit import compiled
 
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
@@ -133,9 +134,9 @@ def inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
 
 def levelled(values: FloatArray, starts: Array) -> FloatArray:
     """The ``values`` of cells, each document's made of length 1."""
-    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    squares = np.bincount(owners, values * values, len(starts) - 1)
-    return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[owners])
+    own = owners(starts)
+    squares = np.bincount(own, values * values, len(starts) - 1)
+    return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[own])
 
 
 def read(

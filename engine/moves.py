@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 
 from engine.contract import Array, Batch
-from engine.corpus import kept
+from engine.corpus import kept, owners
 from engine.streams import MOVES, generator
 
 
@@ -29,10 +29,10 @@ def moved(docs: Batch, shape: tuple[int, int], down: Array | int, right: Array |
         Pixels.
     """
     height, width = shape
-    owners = np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
+    own = owners(docs.starts)
     rows, columns = np.divmod(docs.words, width)
-    rows = rows + np.broadcast_to(down, docs.documents.shape)[owners]
-    columns = columns + np.broadcast_to(right, docs.documents.shape)[owners]
+    rows = rows + np.broadcast_to(down, docs.documents.shape)[own]
+    columns = columns + np.broadcast_to(right, docs.documents.shape)[own]
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     words = np.where(inside, rows * width + columns, 0).astype(docs.words.dtype)
     return kept(docs._replace(words=words), np.where(inside, docs.counts, 0).astype(docs.counts.dtype))

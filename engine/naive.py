@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from engine.contract import Array, Batch, FloatArray
+from engine.corpus import owners
 from engine.encoder import TINY, levelled
 
 PRIOR = 300.0  # weight of the words of all classes beside those of one, where a document weighs about 8
@@ -37,10 +38,9 @@ def heard(said: Said, docs: Batch, n_documents: int) -> Said:
     """With the labelled documents of one more mini-batch, until ``n_documents`` have been met: each counts once."""
     if int(said.met) >= n_documents:
         return said
-    words, owners = said.words.copy(), _owners(docs)
-    known = docs.labels[owners] >= 0
-    weights = levelled(np.log1p(docs.counts.astype(np.float64)), docs.starts)
-    np.add.at(words, (docs.labels[owners][known], docs.words[known]), weights[known])
+    words, labels = said.words.copy(), docs.labels[owners(docs.starts)]
+    known = labels >= 0
+    np.add.at(words, (labels[known], docs.words[known]), _weights(docs)[known])
     documents = said.documents + np.bincount(docs.labels[docs.labels >= 0], minlength=len(words))
     return Said(words, documents, np.array(said.met + float(len(docs.documents))))
 
@@ -52,8 +52,7 @@ def told(said: Said, docs: Batch) -> FloatArray:
     counts = said.words + PRIOR * together / together.sum()
     speaks = np.log(counts / counts.sum(axis=1, keepdims=True))
     often = np.log((said.documents + 1.0) / (said.documents.sum() + n_classes))
-    weights = levelled(np.log1p(docs.counts.astype(np.float64)), docs.starts)
-    rows = sparse.csr_array((weights, docs.words, docs.starts), shape=(len(docs.documents), n_words))
+    rows = sparse.csr_array((_weights(docs), docs.words, docs.starts), shape=(len(docs.documents), n_words))
     return np.asarray(rows @ speaks.T + often)
 
 
@@ -67,6 +66,6 @@ def pooled(chances: FloatArray, told: FloatArray, share: float) -> FloatArray:
     return np.asarray(raw / raw.sum(axis=1, keepdims=True))
 
 
-def _owners(docs: Batch) -> Array:
-    """The row of each cell."""
-    return np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
+def _weights(docs: Batch) -> FloatArray:
+    """What each cell says, (cells,)."""
+    return levelled(np.log1p(docs.counts.astype(np.float64)), docs.starts)
