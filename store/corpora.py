@@ -11,7 +11,7 @@ from store import corpus_rows, removal
 from store.arrays import Array, unpack
 from store.blocks import DocumentBlock, unpack_texts
 from store.corpus_rows import CorpusRow
-from store.corpus_writer import Writer, check_name, discard, sweep, writer
+from store.corpus_writer import Writer, check_name, discard, improper, sweep, taken, writer
 from store.database import Database, now
 from store.errors import Conflict, NotFound
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
@@ -32,8 +32,10 @@ __all__ = [
     "find",
     "find_only",
     "get",
+    "improper",
     "load",
     "search",
+    "taken",
     "taught",
     "vocabulary",
     "writer",

@@ -218,12 +218,19 @@ def check_name(db: Database, name: str) -> None:
     StoreError
         When it is empty, or would break a list of names.
     """
-    if not name.strip():
-        raise StoreError("a corpus needs a name that is not empty")
-    if any(unicodedata.category(letter) in _BREAKING for letter in name):
-        raise StoreError(f"the name of a corpus is one line without control characters, not {name!r}; choose another")
+    if said := improper(name):
+        raise StoreError(said)
     with db.read() as connection:
         _refuse_taken(connection, name)
+
+
+def improper(name: str) -> str:
+    """The sentence about a name that no corpus can ever have, or nothing."""
+    if not name.strip():
+        return "a corpus needs a name that is not empty"
+    if any(unicodedata.category(letter) in _BREAKING for letter in name):
+        return f"the name of a corpus is one line without control characters, not {name!r}; choose another"
+    return ""
 
 
 def taken(name: str) -> str:

@@ -9,6 +9,7 @@ from app.importer import Import, Standing
 from app.ingest import files, options, registry
 from app.ingest.document import KINDS
 from app.ingest.options import ImportOptions, OptionError
+from app.ingest.words import storable
 from app.session import Context
 from app.uploads import ADDRESS, SEVERAL
 from app.views.corpus_form import Made, Sending, corpus_form, making, page
@@ -186,12 +187,21 @@ class NewCorpusForm:
                 options.parse({name: text})
             except OptionError as error:
                 errors[name] = by_label(str(error), _LABELS)
+        if said := self._name_error():
+            errors["name"] = said
         if errors:
             return None, errors
         try:
             return options.parse(self._typed), {}
         except OptionError as error:
             return None, {"": by_label(str(error), _LABELS)}
+
+    def _name_error(self) -> str:
+        """Why no corpus can have the name that stands in the form; without one, the files give it."""
+        name = storable(self._typed.get("name", "").strip())
+        if not name:
+            return ""
+        return corpora.taken(name) if name in (row.name for row in self._there) else corpora.improper(name)
 
     # ------------------------------------------------------------- drawing
 

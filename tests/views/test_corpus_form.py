@@ -66,7 +66,7 @@ class Page:
     def hear(self, do: str, **more: Any) -> None:
         self.form.board._heard({"do": do, **more})
 
-    def send(self, files: int = 1, name: str = "letters") -> None:
+    def send(self, files: int = 1, name: str = "notes") -> None:
         self.hear("sending", sent=0, of=files, form=self.fields())
         self.hear("sent", of=files, name=name, form=self.fields())
 
@@ -92,12 +92,12 @@ def test_nothing_can_be_made_before_files_are_here() -> None:
     assert not page.ready
     page.hear("make", form=page.fields())
     assert page.made == []
-    page.hear("sent", of=10, name="letters")
+    page.hear("sent", of=10, name="notes")
     assert "10 files are here" in page.html
     assert page.ready
 
 
-@pytest.mark.parametrize(("top", "name"), [("letters", "letters"), ("reviews.csv.gz", "reviews"), ("", "documents")])
+@pytest.mark.parametrize(("top", "name"), [("notes", "notes"), ("reviews.csv.gz", "reviews"), ("", "documents")])
 def test_the_name_is_that_of_what_was_sent_unless_somebody_gave_one(top: str, name: str) -> None:
     nameless, named = Page(), Page()
     nameless.hear("sent", of=3, name=top)
@@ -116,6 +116,27 @@ def test_what_cannot_be_read_is_said_beside_its_field_and_nothing_is_made() -> N
     assert not page.ready
     page.hear("make", form=page.fields() | {"min_df": "few"})
     assert page.made == []
+
+
+@pytest.mark.parametrize(("name", "said"), [(" letters ", "already a corpus called"), ("a\x85b", "one line without")])
+def test_a_name_that_no_corpus_can_have_is_said_beside_its_field_while_the_files_are_here(name: str, said: str) -> None:
+    page = Page()
+    page.send()
+    page.hear("typed", form=page.fields() | {"name": name})
+    assert said in page.html
+    assert not page.ready
+    page.hear("make", form=page.fields() | {"name": name})
+    assert page.made == []
+    page.hear("typed", form=page.fields() | {"name": "letters of May"})
+    assert said not in page.html
+    assert page.ready
+
+
+def test_files_called_like_a_corpus_that_is_there_ask_for_another_name_at_once() -> None:
+    page = Page()
+    page.send(name="letters.csv")
+    assert "already a corpus called" in page.html
+    assert not page.ready
 
 
 def test_options_arrive_as_they_were_typed() -> None:
