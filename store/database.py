@@ -242,11 +242,18 @@ def _is_file(address: str) -> bool:
 
 def _path_of(address: str) -> Path:
     if "://" not in address:
-        return Path(address).expanduser().resolve()
+        return _whole(address)
     name = _parse(address).database
     if not name or name == ":memory:":
         raise StoreError(f"{address} is a store in memory, which no other process can see; give a file instead")
-    return Path(name).expanduser().resolve()
+    return _whole(name)
+
+
+def _whole(name: str) -> Path:
+    try:
+        return Path(name).expanduser().resolve()
+    except RuntimeError as error:  # no such user, or links that lead to each other
+        raise StoreError(f"the store {name} cannot be found ({error}); write its whole path") from error
 
 
 def _parse(address: str) -> URL:

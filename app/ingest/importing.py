@@ -1,5 +1,6 @@
 """Import a file or folder as a corpus of the store."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,8 @@ def import_path(
     """
     options = options or ImportOptions()
     path = Path(path)
-    name = storable(options.name or files.stem(path.resolve()))
+    whole = Path(os.path.realpath(path))  # fails for no path; resolve() does for links that lead to each other
+    name = storable(options.name or files.stem(whole))
     corpora.check_name(db, name)
     reader = registry.choose(path, options.format)
     progress(f"Reading {path.name}", None)

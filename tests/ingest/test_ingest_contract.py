@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
 from pathlib import Path
@@ -131,6 +132,14 @@ def test_an_unknown_format_or_path_or_a_folder_of_two_formats_is_refused(tmp_pat
     strange.write_bytes(b"\1\2\3")
     with pytest.raises(IngestError, match="--format"):
         import_path(db, strange)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need leave on Windows")
+def test_links_that_lead_to_each_other_are_no_file(tmp_path: Path, db: Database) -> None:
+    (tmp_path / "one.csv").symlink_to(tmp_path / "two.csv")
+    (tmp_path / "two.csv").symlink_to(tmp_path / "one.csv")
+    with pytest.raises(IngestError, match="no such file"):
+        import_path(db, tmp_path / "one.csv")
 
 
 def test_a_taken_name_is_refused_before_anything_is_read(tmp_path: Path, db: Database) -> None:

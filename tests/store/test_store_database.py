@@ -316,6 +316,16 @@ def test_a_name_longer_than_the_system_allows_is_refused_in_a_sentence(tmp_path,
         open_database(tmp_path / ("x" * 300), readonly=readonly)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a home of somebody else, and links without leave, are of POSIX")
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_home_of_nobody_and_links_that_lead_to_each_other_are_refused_in_a_sentence(tmp_path, readonly):
+    (tmp_path / "one.db").symlink_to(tmp_path / "two.db")
+    (tmp_path / "two.db").symlink_to(tmp_path / "one.db")
+    for place in ("~there-is-no-such-user/x.db", str(tmp_path / "one.db")):
+        with pytest.raises(StoreError, match=r"x\.db|one\.db"):
+            open_database(place, readonly=readonly)
+
+
 def test_a_path_with_spaces_and_signs_is_taken_as_it_is(tmp_path):
     folder = "Ännas store #1 100%" + ("" if os.name == "nt" else "?")
     path = tmp_path / folder / "my store.db"
