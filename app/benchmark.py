@@ -26,9 +26,11 @@ KEEP_SECONDS = 60.0  # between two savings of an unfinished row
 def main(argv: Sequence[str]) -> int:
     """Run one benchmark; the exit status is 0, or 2 for a mistake of the user."""
     wanted = _parser().parse_args(list(argv))
+    from app.benchmarks.keeping import check_place
     from app.ingest.errors import IngestError
 
     try:
+        check_place(wanted.json)
         return {"fidelity": fidelity, "classification": classification}[wanted.benchmark](wanted)
     except (IngestError, LookupError, ValueError) as error:
         sys.stderr.write(f"topiary benchmark: {' '.join(str(error).split())}\n")
@@ -60,12 +62,14 @@ def fidelity(wanted: argparse.Namespace) -> int:
         mine = []
         for trial, seed in itertools.product((t for t in trials if t.table == name), range(1, wanted.seeds + 1)):
             length = Length(minibatches=wanted.minibatches, threads=wanted.threads)
-            row = kept.find(trial.key, seed)
+            row = found = kept.find(trial.key, seed)
             if row is None:
                 row = _measured(on, trial, seed, length, kept=kept, progress=progress)
                 rows.append(row)
             mine.append(row)
             _say(table.line(row, rows, cache_folder().name))
+            if found is None:  # said before it is kept, so that a full disk takes no figure away
+                kept.add(row)
         others = [row for row in rows if row not in mine and row.trial.startswith(f"{name} tlasgr:")]
         _say("\n" + "\n".join(table.summary(name, mine if name == "dlda" else [*others, *mine])) + "\n")
     return 0
@@ -89,12 +93,13 @@ def classification(wanted: argparse.Namespace) -> int:
     kept = table.Kept(wanted.json, corpus, effort)
     _say(table.head(corpus, effort))
     for classifier, seed in itertools.product(wanted.models, range(1, wanted.seeds + 1)):
-        row = kept.find(classifier, seed)
+        row = found = kept.find(classifier, seed)
         if row is None:
             row = judging.measure(corpus, classifier, seed, effort, watch=_watch(progress, classifier, seed, effort))
-            kept.add(row)
             progress.end()
         _say(table.line(row))
+        if found is None:  # said before it is kept, so that a full disk takes no figure away
+            kept.add(row)
     _say("\n" + table.note(corpus))
     return 0
 
@@ -154,7 +159,6 @@ def _measured(
 
     progress.show(f"{trial.name} seed {seed}: starting")
     row = trials.measure(corpus, trial, seed, length, start=kept.load(key), watch=watch)
-    kept.add(row)
     progress.end()
     return row
 

@@ -73,6 +73,28 @@ def test_fidelity_goes_on_from_its_file_row_by_row(mat_file, tmp_path, capsys, m
     assert [row["trial"] for row in rows] == ["dlda tlasgr:4", "dlda gibbs:4"]
 
 
+@pytest.mark.parametrize("place", ["nowhere/table.json", "."])
+def test_a_table_that_cannot_be_kept_is_refused_before_anything_is_read(tmp_path, capsys, place):
+    assert fidelity(tmp_path / "not-read.mat", "--json", str(tmp_path / place)) == 2
+    assert "with --json" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_figure_is_printed_though_its_file_cannot_be_written_any_more(mat_file, tmp_path, capsys, monkeypatch):
+    kept = tmp_path / "table.json"
+    measure = measuring.measure
+
+    def filled(*given, **named):
+        kept.with_name("table.json.new").mkdir()  # nothing can be written there from now on
+        return measure(*given, **named)
+
+    monkeypatch.setattr(measuring, "measure", filled)
+    assert fidelity(mat_file, "--only", "gibbs:4", "--json", str(kept)) == 2
+    told = capsys.readouterr()
+    assert "GIBBS   4 " in told.out
+    assert "table.json cannot be written" in told.err
+
+
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("trial", ["tlasgr:4-3", "sgrld:4", "gibbs:4-3"])
 def test_an_interrupted_row_goes_on_to_the_same_figures(mat_file, tmp_path, monkeypatch, trial):
