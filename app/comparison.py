@@ -163,8 +163,8 @@ def other(side: Side) -> Side:
 def compare(a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison:
     """Match the topics of two frames; takes seconds for large ones.
 
-    Topics of two snapshots of one run are paired by their numbers, others by what they are about; where a run and
-    its fork have several topics that are nearly the same, each keeps its number.
+    Topics of two snapshots of one run are paired by their numbers, others by what they are about; where runs of one
+    line of forks have several topics that are nearly the same, each keeps its number.
 
     Parameters
     ----------
@@ -185,13 +185,8 @@ def compare(a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison
         projected = tuple(each[rows[0]] for each in projected[0]), tuple(each[rows[1]] for each in projected[1])
     shared = len(a.vocabulary) if rows is None else len(rows[0])
     fixed = _by_number(a, b) if a.run == b.run else _placed(a, b, decisions)
-    known = [each for each in _by_number(a, b) if NONE not in (each.first, each.second)] if _kin(a, b) else []
+    known = [each for each in _by_number(a, b) if NONE not in (each.first, each.second)] if a.family == b.family else []
     return Comparison(a, b, align(first, second, projected=projected, fixed=fixed, known=known), shared)
-
-
-def _kin(a: Frame, b: Frame) -> bool:
-    """Whether one run was forked from the other, or both from a third."""
-    return not {a.run, a.parent}.isdisjoint({b.run, b.parent} - {None})
 
 
 def _at(frame: Frame, layer: int, column: int) -> Node | None:

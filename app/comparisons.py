@@ -60,14 +60,13 @@ def usual_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
 
 
 def same_but_seed(one: RunRow, two: RunRow) -> bool:
-    """Whether two runs differ in nothing but their seed, and neither was forked from the other or with it.
+    """Whether two runs differ in nothing but their seed, and are not of one line of forks.
 
     Their widths may differ where they are learnt; how long they have trained does not count, see `as_far`.
     """
-    kin = {one.number, one.parent} & {two.number, two.parent} - {None}
     return (
         one.seed != two.seed
-        and not kin
+        and one.family != two.family
         and (one.corpus, one.model, one.inference) == (two.corpus, two.model, two.inference)
         and one.settings == two.settings
     )

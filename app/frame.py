@@ -34,7 +34,7 @@ class RunFacts(Protocol):
     @property
     def corpus_name(self) -> str: ...  # noqa: D102
     @property
-    def parent(self) -> int | None: ...  # noqa: D102
+    def family(self) -> int: ...  # noqa: D102
 
 
 class SnapshotFacts(Protocol):
@@ -106,8 +106,8 @@ class Frame:
         Names of the classes that ``class_weights`` are about; empty when the model has no such weights.
     class_weights : tuple of (C, K_l) float64 arrays
         How much each topic speaks for each class, less the mean over classes; empty likewise.
-    parent : int or None
-        The run that this one was forked from.
+    family : int
+        The run that its line of forks began with, its own number where it was not forked.
     """
 
     run: int
@@ -135,7 +135,7 @@ class Frame:
     names: tuple[NDArray[Any], ...] = ()
     classes: tuple[str, ...] = ()
     class_weights: tuple[NDArray[np.float64], ...] = ()
-    parent: int | None = None
+    family: int = 0
 
     @property
     def n_layers(self) -> int:
@@ -359,7 +359,7 @@ def build_frame(
         names=topics.numbered(arrays, "names"),
         classes=tuple(classes) if speaking else (),
         class_weights=speaking,
-        parent=run.parent,
+        family=run.family,
     )
 
 

@@ -18,7 +18,7 @@ def parent(connection: Connection, snapshot: int, corpus: int) -> dict[str, int]
         When it belongs to a run on another corpus.
     """
     query = (
-        select(runs.c.number, runs.c.corpus, snapshots.c.minibatch)
+        select(runs.c.number, runs.c.corpus, runs.c.family, snapshots.c.minibatch)
         .join(runs, runs.c.number == snapshots.c.run)
         .where(snapshots.c.number == snapshot, runs.c.state != "deleted")
     )
@@ -27,7 +27,8 @@ def parent(connection: Connection, snapshot: int, corpus: int) -> dict[str, int]
         raise NotFound(f"snapshot {snapshot} is not kept any more; fork from the run's latest one")
     if found.corpus != corpus:
         raise Conflict(f"run {found.number} is on another corpus; a fork stays on the corpus of its parent")
-    return {"parent": found.number, "parent_snapshot": snapshot, "parent_minibatch": found.minibatch}
+    own = {"parent": found.number, "parent_snapshot": snapshot, "parent_minibatch": found.minibatch}
+    return own | {"family": found.number if found.family is None else found.family}
 
 
 def inherit(connection: Connection, run: int, origin: dict[str, int]) -> None:

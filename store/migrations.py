@@ -66,7 +66,20 @@ def _add_predictions(connection: Connection) -> None:
     made.create(connection)
 
 
-STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage, 3: _add_predictions}
+def _add_family(connection: Connection) -> None:
+    """Version 5: the run that a line of forks began with, as far as the line can still be followed."""
+    connection.execute(text("ALTER TABLE runs ADD COLUMN family BIGINT"))
+    found = connection.execute(text("SELECT number, parent FROM runs WHERE parent IS NOT NULL"))
+    parents = {int(number): int(parent) for number, parent in found}
+    change = text("UPDATE runs SET family = :first WHERE number = :number")
+    for number, parent in parents.items():
+        first = parent
+        while first in parents:
+            first = parents[first]
+        connection.execute(change, {"first": first, "number": number})
+
+
+STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage, 3: _add_predictions, 4: _add_family}
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""
 

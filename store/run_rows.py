@@ -34,6 +34,8 @@ class RunRow:
         Seconds since the worker last wrote, by the database's clock at the moment of reading.
     parent, parent_snapshot, parent_minibatch : int or None
         The run and the snapshot it was forked from; they may have been deleted since.
+    family : int
+        The run that its line of forks began with, its own number where it was not forked.
     """
 
     number: int
@@ -65,6 +67,7 @@ class RunRow:
     parent: int | None = None
     parent_snapshot: int | None = None
     parent_minibatch: int | None = None
+    family: int = 0
 
     @property
     def alive(self) -> bool:
@@ -110,6 +113,7 @@ def read(row: Row[Any]) -> RunRow:
     values = row._asdict()
     del values["heartbeat"]
     values["layers"] = tuple(values["layers"])
+    values["family"] = values["number"] if values["family"] is None else values["family"]
     age = values["heartbeat_age"]
     values["heartbeat_age"] = None if age is None else max(0.0, age)
     for name in ("created", "started", "ended"):

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-VERSION = 4
+VERSION = 5
 
 
 class Plain(TypeDecorator[str]):
@@ -197,6 +197,7 @@ runs = Table(
     _whole("parent", None),  # no foreign key: a child outlives the run it was forked from
     _whole("parent_snapshot", None),
     _whole("parent_minibatch", None),
+    _whole("family", None),  # of a fork: the run that its line began with, however many of the line are gone
     sqlite_autoincrement=True,
 )
 

@@ -16,7 +16,7 @@ WHEN = Pruned(7, 650, 0.01)
 
 def frame_at(made: dict[str, np.ndarray], minibatch: int, **more) -> Frame:
     """A frame of run 7."""
-    run = SimpleNamespace(number=more.pop("run", 7), seed=5, corpus_name="news", parent=None)
+    run = SimpleNamespace(number=more.pop("run", 7), seed=5, corpus_name="news", family=7)
     moment = SimpleNamespace(number=minibatch, minibatch=minibatch)
     return build_frame(made, vocabulary(len(made["phi.0"])), more.pop("labels", {}), run, moment, **more)
 

@@ -54,7 +54,7 @@ def make_frame(
         arrays(widths, n_words, seed),
         vocabulary(n_words),
         labels or {},
-        SimpleNamespace(number=7, seed=5, corpus_name="news & <views>", parent=None),
+        SimpleNamespace(number=7, seed=5, corpus_name="news & <views>", family=7),
         SimpleNamespace(number=3, minibatch=700),
         image_shape=image_shape,
     )
@@ -70,7 +70,7 @@ def frame_with_classes() -> Frame:
     for layer, width in enumerate((24, 12, 6)):
         made[f"model.class_weights.{layer}"] = rng.normal(size=(3, width)).astype(np.float32)
     run, snapshot = (
-        SimpleNamespace(number=7, seed=5, corpus_name="news", parent=None),
+        SimpleNamespace(number=7, seed=5, corpus_name="news", family=7),
         SimpleNamespace(number=3, minibatch=700),
     )
     return build_frame(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)

@@ -16,7 +16,7 @@ def frame_of(
 ) -> Frame:
     """A frame of a run at mini-batch 700."""
     words = words or vocabulary(len(made["phi.0"]))
-    row = SimpleNamespace(number=run, seed=5 + run, corpus_name="news & <views>", parent=more.get("parent"))
+    row = SimpleNamespace(number=run, seed=5 + run, corpus_name="news & <views>", family=more.get("family", run))
     moment, labels, classes = (
         SimpleNamespace(number=snapshot, minibatch=700),
         more.get("labels", {}),

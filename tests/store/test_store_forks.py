@@ -89,6 +89,18 @@ def test_a_snapshot_that_is_gone_or_of_another_corpus_is_refused_and_leaves_no_r
     assert [row.number for row in runs.every(db)] == [parent.number]
 
 
+def test_a_line_of_forks_is_one_family_though_some_of_it_are_gone(db, parent):
+    child = fork(db, parent)
+    grandchild, stranger = fork(db, child), new_run(db, parent.corpus)
+    runs.claim(db, child.number, {"pid": 1})
+    runs.finish(db, child.number, 1, "stopped")
+    runs.delete(db, child.number)
+    found = {row.number: row.family for row in runs.every(db)}
+    assert found == dict.fromkeys((parent.number, grandchild.number), parent.number) | {
+        stranger.number: stranger.number
+    }
+
+
 def test_deleting_a_fork_leaves_its_parent_as_it_was(db, parent):
     runs.delete(db, fork(db, parent).number)
     assert [row.minibatch for row in snapshots.every(db, parent.number)] == [10, 20, 30]
@@ -107,9 +119,25 @@ def test_a_store_of_version_2_gets_the_columns_that_a_new_store_has(db):
     new = described()
     with db.write() as connection:
         connection.execute(text("DROP TABLE predictions"))
-        for column in ("parent", "parent_snapshot", "parent_minibatch"):
+        for column in ("parent", "parent_snapshot", "parent_minibatch", "family"):
             connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
         connection.execute(update(tables.schema_version).values(version=2))
     open_database(db.url).close()
     assert described() == new
     assert runs.get(db, row.number) == row
+
+
+def test_a_store_of_version_4_gets_the_families_of_its_forks(db, parent):
+    child = fork(db, parent)
+    orphan = fork(db, fork(db, child))
+    middle = runs.get(db, orphan.parent)
+    runs.delete(db, middle.number)
+    sibling = new_run(db, parent.corpus)
+    with db.write() as connection:
+        connection.execute(text("ALTER TABLE runs DROP COLUMN family"))
+        connection.execute(update(tables.schema_version).values(version=4))
+    open_database(db.url).close()
+    found = {row.number: row.family for row in runs.every(db)}
+    assert [found[row.number] for row in (parent, child)] == [parent.number] * 2
+    assert found[orphan.number] == middle.number, "a line can be followed no further than to the run that is gone"
+    assert found[sibling.number] == sibling.number

@@ -83,7 +83,7 @@ def test_a_store_of_version_1_gets_the_table_with_all_that_a_new_store_has(db, p
     with db.write() as connection:
         connection.execute(text("DROP TABLE matches"))
         connection.execute(text("DROP TABLE predictions"))
-        for column in ("parent", "parent_snapshot", "parent_minibatch"):
+        for column in ("parent", "parent_snapshot", "parent_minibatch", "family"):
             connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
         connection.execute(update(tables.schema_version).values(version=1))
     open_database(db.url).close()

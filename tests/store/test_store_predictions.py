@@ -202,6 +202,7 @@ def test_a_store_of_version_3_gets_the_table_that_a_new_store_has(db, run, snaps
     new = described()
     with db.write() as connection:
         connection.execute(text("DROP TABLE predictions"))
+        connection.execute(text("ALTER TABLE runs DROP COLUMN family"))
         connection.execute(update(tables.schema_version).values(version=3))
     open_database(db.url).close()
     assert described() == new

@@ -247,7 +247,7 @@ def test_a_topic_says_for_which_classes_it_speaks(frame: Frame) -> None:
 def test_weights_for_other_classes_than_the_corpus_has_are_left_out() -> None:
     made = arrays() | {"model.class_weights.0": np.ones((2, 24))}
     run, snapshot = (
-        SimpleNamespace(number=7, seed=5, corpus_name="news", parent=None),
+        SimpleNamespace(number=7, seed=5, corpus_name="news", family=7),
         SimpleNamespace(number=3, minibatch=700),
     )
     frame = build_frame(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)

@@ -300,4 +300,4 @@ def test_a_fork_keeps_the_numbers_of_topics_that_are_nearly_the_same() -> None:
         return compare(parent, frame).alignment.partners(1)
 
     assert partners(frame_of(swapped, 8))[0] == 1
-    assert partners(frame_of(swapped, 8, parent=7)) == {column: column for column in range(8)}
+    assert partners(frame_of(swapped, 8, family=7)) == {column: column for column in range(8)}

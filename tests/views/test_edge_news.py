@@ -25,7 +25,7 @@ def frame(minibatch: int, children: list[list[int]], run: int = 7) -> Frame:
     made["phi.1"] = above / above.sum(axis=0)
     snapshot = SimpleNamespace(number=minibatch, minibatch=minibatch)
     return build_frame(
-        made, vocabulary(60), {}, SimpleNamespace(number=run, seed=5, corpus_name="news", parent=None), snapshot
+        made, vocabulary(60), {}, SimpleNamespace(number=run, seed=5, corpus_name="news", family=run), snapshot
     )
 
 

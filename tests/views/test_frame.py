@@ -111,7 +111,7 @@ def test_a_topic_keeps_its_title_when_the_columns_are_in_another_order() -> None
     turned["phi.0"], turned["phi.1"] = made["phi.0"][:, ::-1], made["phi.1"][::-1]
     turned |= {"names.0": np.arange(24)[::-1], "names.1": np.arange(12), "names.2": np.arange(6)}
     run, snapshot = (
-        SimpleNamespace(number=1, seed=1, corpus_name="x", parent=None),
+        SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
         SimpleNamespace(number=1, minibatch=0),
     )
     one, other = (build_frame(each, vocabulary(60), {}, run, snapshot) for each in (made, turned))
@@ -125,7 +125,7 @@ def test_topics_that_nothing_uses_have_a_title_too() -> None:
     made["r"][:] = [1, 0, 0, 0, 0, 0]
     made["phi.2"][:, 0] = np.eye(12)[0]
     run, snapshot = (
-        SimpleNamespace(number=1, seed=1, corpus_name="x", parent=None),
+        SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
         SimpleNamespace(number=1, minibatch=0),
     )
     frame = build_frame(made, vocabulary(60), {}, run, snapshot)
@@ -148,7 +148,7 @@ def test_padding_of_the_top_documents_is_left_out() -> None:
 def test_a_snapshot_of_bare_topics_is_enough_for_a_frame() -> None:
     bare = {name: array for name, array in arrays().items() if name.startswith("phi") or name == "r"}
     run, snapshot = (
-        SimpleNamespace(number=1, seed=1, corpus_name="x", parent=None),
+        SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
         SimpleNamespace(number=1, minibatch=0),
     )
     frame = build_frame(bare, vocabulary(60), {}, run, snapshot)
