@@ -37,6 +37,7 @@ INTERVAL = 0.4  # seconds between two looks at the store
 CHUNK = 20_000  # points read at a time
 PULSE = 1.0  # seconds between two ticks while something trains, so that ages on screen stay true
 SPARK_POINTS = 48
+FIRST_SPARKS = 60  # newest runs whose sparklines are read before anybody asks
 VOCABULARIES = 8  # corpora whose words are kept
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
 TROUBLE = (StoreError, SQLAlchemyError, OSError)
@@ -161,6 +162,11 @@ class Feed:
         with self._lock:
             return self._sparks.get(number, (0.0, (0, ""), ()))[2]
 
+    def without_spark(self, numbers: Iterable[int]) -> list[int]:
+        """Those of some runs whose sparkline has not been read; see :meth:`read_sparks`."""
+        with self._lock:
+            return [number for number in numbers if number in self._rows and number not in self._sparks]
+
     def latest(self, number: int) -> SnapshotRow | None:
         """The newest snapshot of a run that the poller has seen."""
         with self._lock:
@@ -216,6 +222,10 @@ class Feed:
             wanted = snapshots.latest(self.db, run)
         return self._frame(run, wanted)
 
+    def read_sparks(self, numbers: Iterable[int]) -> None:
+        """Read sparklines of runs, kept up to date from then on; the poller does so for the newest runs."""
+        self._refresh_sparks(row for number in numbers if (row := self.run(number)) is not None)
+
     def snapshots(self, run: int) -> list[SnapshotRow]:
         """Every snapshot kept of a run, oldest first."""
         return snapshots.every(self.db, run)
@@ -258,7 +268,8 @@ class Feed:
         busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
         self._histories.tidy()
         newer = self._newer_snapshots(busy)
-        self._refresh_sparks(rows[number] for number in busy)
+        first = set(sorted(rows)[-FIRST_SPARKS:])  # the others when somebody looks at them
+        self._refresh_sparks(rows[number] for number in busy if number in first or number in self._sparks)
         prepared = newer & self._live
         self._live -= prepared  # until somebody looks at the new one
         self._live &= rows.keys()
@@ -308,14 +319,10 @@ class Feed:
                 return added
 
     def _newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
-        newer = set()
-        for number in numbers:
-            row = snapshots.latest(self.db, number)
-            with self._lock:
-                known = self._latest.get(number)
-                if row is not None and (known is None or known.number != row.number):
-                    self._latest[number] = row
-                    newer.add(number)
+        found = snapshots.newest(self.db, numbers)
+        with self._lock:
+            newer = {n for n, row in found.items() if n not in self._latest or self._latest[n].number != row.number}
+            self._latest |= found
         return newer
 
     def _refresh_sparks(self, rows: Iterable[RunRow]) -> None:

@@ -27,6 +27,7 @@ def list_runs(wanted: argparse.Namespace) -> int:
     if wanted.json:
         print_json([run_facts(row) for row in rows])
         return 0
+    ends = points_of.ends(db, "point_perplexity")
     print_table(
         ("run", "corpus", "model", "layers", "state", "mini-batches", CURVE),
         [
@@ -37,7 +38,7 @@ def list_runs(wanted: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.state_of(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                perplexity(_curve_end(db, row)),
+                perplexity(_curve_end(row, ends[row.number])),
             )
             for row in rows
         ],
@@ -220,9 +221,9 @@ def read_frame(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Frame":
     return build_frame(arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names)
 
 
-def _curve_end(db: Database, row: RunRow) -> float | None:
+def _curve_end(row: RunRow, end: float | None) -> float | None:
     """The figure of the page Runs; the row of a finished run has that of the last evaluation instead."""
-    return curve_end(row, points_of.series(db, row.number, "point_perplexity", most=2).value.tolist())
+    return curve_end(row, () if end is None else (end,))
 
 
 def _plain(value: Any) -> str:

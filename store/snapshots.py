@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select
 
 from store import thinning
 from store.arrays import Array, collect, frames, pack, unpack
@@ -17,6 +17,7 @@ from store.ownership import own
 from store.tables import checkpoint_parts, checkpoints, snapshots
 
 _PART_BYTES = 8 << 20
+_RUNS_AT_ONCE = 500  # in one question
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,20 @@ def latest(db: Database, run: int) -> SnapshotRow | None:
     with db.read() as connection:
         row = connection.execute(_of(run).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
     return None if row is None else _row(row)
+
+
+def newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
+    """The newest snapshot of each of some runs, in few questions; runs without one are left out."""
+    found: dict[int, SnapshotRow] = {}
+    wanted = sorted(runs)
+    for first in range(0, len(wanted), _RUNS_AT_ONCE):
+        some = snapshots.c.run.in_(wanted[first : first + _RUNS_AT_ONCE])
+        last = func.max(snapshots.c.minibatch).label("end")
+        ends = select(snapshots.c.run, last).where(some).group_by(snapshots.c.run).subquery()
+        here = (snapshots.c.run == ends.c.run) & (snapshots.c.minibatch == ends.c.end)
+        with db.read() as connection:
+            found |= {row.run: _row(row) for row in connection.execute(select(*_COLUMNS).join(ends, here))}
+    return found
 
 
 def at(db: Database, run: int, minibatch: int) -> SnapshotRow | None:

@@ -140,6 +140,7 @@ class Compare:
 
     def _read(self, wanted: reading.Wanted) -> reading.Fetched:
         try:
+            self._context.feed.read_sparks((wanted.run_a, wanted.run_b))
             return reading.fetch(self._context, wanted)
         finally:
             if self._asked == wanted:

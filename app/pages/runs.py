@@ -17,11 +17,14 @@ from app.session import ANOTHER_RUN, Context
 from app.ticks import Tick
 from app.views.icons import icon
 from app.views.markup import run_title
-from app.views.run_list import empty_store, preparing, run_list
+from app.views.run_list import empty_store, finder, is_found, preparing, rest, run_list
 from store import corpora
 from store.runs import RunRow
 
 ADD = "add"  # the tab of the form that makes a corpus
+MANY = 12  # runs from which on there is a field to find them
+AT_ONCE = 50  # rows that are shown, and so many more whenever somebody asks
+ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
 
 
 class Fork(NamedTuple):
@@ -57,11 +60,13 @@ class Runs:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._board = Board(heard=self._on_board)
+        self._board = Board(heard=self._on_board, sheets=["explore"])
         self._form = NewRunForm(context)
         self._add = NewCorpusForm(context)
         self._corpora: list[corpora.CorpusRow] = []
         self._prepared = False
+        self._text = ""  # of the field that finds runs
+        self._most = AT_ONCE
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
         self.page = self._holder
         context.view.param.watch(self._on_view, ["page", "run", "tab"])
@@ -103,13 +108,26 @@ class Runs:
             self._context.view.param.update(page="explore", run=rows[0].number)
             return
         training = sum(feed.state(row.number) == "running" for row in rows)
-        note = f"{len(rows)} in this store, {training} training" if training else f"{len(rows)} in this store"
+        note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"
+        fitting = [row for row in rows if is_found(row, feed.state(row.number), self._text)]
+        shown = self._shown(fitting)
+        known = {row.number for row in rows}
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
-            f'<div class="tp-title-acts"><button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
+            f'<div class="tp-title-acts">{finder(self._text) if len(rows) > MANY else ""}'
+            f'<button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
             f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>'
-            f"{run_list(rows, feed.state, feed.spark, self._context.view.run, self._without_labels(rows))}</div>"
+            f"{run_list(shown, feed.state, feed.spark, self._context.view.run, self._without_labels(shown), known)}"
+            f"{rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
         )
+        if unread := feed.without_spark(row.number for row in shown):
+            self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
+
+    def _shown(self, rows: Sequence[RunRow]) -> list[RunRow]:
+        """The newest runs, those at work and the one chosen; all that were found would take seconds to draw."""
+        feed, chosen = self._context.feed, self._context.view.run
+        also = {row.number for row in rows if feed.state(row.number) in ACTIVE or row.number == chosen}
+        return [row for place, row in enumerate(rows) if place < self._most or row.number in also]
 
     def _empty(self, note: Notice) -> str:
         """What to do in a store without a run, or how far the demo is."""
@@ -127,6 +145,8 @@ class Runs:
         match message:
             case {"do": ("new" | "add") as tab}:
                 view.tab = tab
+            case {"do": "find" | "more"}:
+                self._find(message)
             case {"do": "demo"}:
                 self._context.later(self._context.actions.demo, lambda _: None)
             case {"do": "fork", "run": str(text)} if text.isdecimal():
@@ -142,6 +162,14 @@ class Runs:
                 self._context.later(partial(self._context.actions.rename_run, int(text), name[:200]), lambda _: None)
             case {"do": "delete", "run": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
                 self._delete(int(text), typed)
+
+    def _find(self, message: Message) -> None:
+        """Show the runs that have the words typed, or more of them."""
+        if message["do"] == "more":
+            self._most += AT_ONCE
+        else:
+            self._text, self._most = str(message.get("value", ""))[:200], AT_ONCE
+        self._draw()
 
     def _compare(self, number: int) -> None:
         """Show a fork beside the run it was forked from."""

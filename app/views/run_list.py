@@ -36,8 +36,9 @@ def run_list(
     spark: Callable[[int], Sequence[float]],
     selected: int,
     labelled: Collection[int] = (),
+    known: Collection[int] = (),
 ) -> str:
-    """Every run as a row.
+    """Runs as rows.
 
     Parameters
     ----------
@@ -50,8 +51,10 @@ def run_list(
         Number of the run the other pages show.
     labelled : collection of int
         Numbers of the runs that can be continued with labels.
+    known : collection of int
+        Numbers of all runs of the store, where these are not all.
     """
-    known = {run.number for run in runs}
+    known = known or {run.number for run in runs}
     rows = "".join(
         _row(
             run,
@@ -64,6 +67,34 @@ def run_list(
         for run in runs
     )
     return f'<ul class="tp-runs" aria-label="Runs">{rows}</ul>'
+
+
+def finder(text: str) -> str:
+    """The field that finds runs by words."""
+    words_of = "number, name, corpus, model or state"
+    return (
+        f'<div class="ex-find tp-find"><input type="search" data-input="find" data-hold value="{escape(text)}" '
+        f'placeholder="Find runs" aria-label="Find runs" title="Words of their {words_of}"></div>'
+    )
+
+
+def is_found(run: RunFacts, state: str, text: str) -> bool:
+    """Whether a run has all words of ``text``, in any case, somewhere in what the list tells of it."""
+    told = f"{run.number} {run_title(run)} {_about(run)} {words.state(state)}".casefold()
+    return all(word in told for word in text.casefold().split())
+
+
+def rest(shown: int, fitting: int, more: int, text: str) -> str:
+    """What stands under the rows: that nothing was found, or that there is more."""
+    if not fitting:
+        return f'<p class="tp-dim" role="status">No run has “{escape(text[:60])}” in what is told of it.</p>'
+    if fitting <= shown:
+        return ""
+    word = f"Show {min(more, fitting - shown)} more"
+    return (
+        f'<p class="tp-more"><button class="tp-button" data-do="more">{word}</button> '
+        f'<span class="tp-dim">{shown:,} of {fitting:,} runs</span></p>'
+    )
 
 
 def empty_store(corpora: Sequence[str], wrong: str = "") -> str:
@@ -109,7 +140,7 @@ def _row(
     run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool, labelled: bool
 ) -> str:
     title = escape(run_title(run))
-    label = f"{'-'.join(map(str, run.layers))} · {words.model(run.model)} {run.inference.upper()} · {run.corpus_name}"
+    label = _about(run)
     loses = "Its points, snapshots and topic names go with it; the corpus stays."
     goes = delete_dialog("run", run.number, run_title(run), loses)
     edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
@@ -122,6 +153,10 @@ def _row(
         f"{_progress(run, state)}{_numbers(run, spark)}"
         f'<div class="tp-run-acts">{_acts(run, state, known, labelled=labelled)}</div>{goes}</li>'
     )
+
+
+def _about(run: RunFacts) -> str:
+    return f"{'-'.join(map(str, run.layers))} · {words.model(run.model)} {run.inference.upper()} · {run.corpus_name}"
 
 
 def _lineage(run: RunFacts, known: Collection[int]) -> str:

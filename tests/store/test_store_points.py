@@ -159,3 +159,12 @@ def test_claims_and_ends_are_events_by_themselves(db, state):
     runs.finish(db, run, 1, state, "a reason")
     told = [(e.attempt, e.minibatch, e.kind, e.text) for e in events.since(db, run)[0]]
     assert told == [(1, 0, "started", "by process 1 on here"), (1, 7, state, "a reason")]
+
+
+def test_the_ends_of_one_curve_are_told_of_all_runs_at_once(db):
+    one, two, none = (claimed_run(db).number for _ in range(3))
+    points.append(
+        db, one, 1, [*some(3), Point(9, 90, 9.0, "elbo", 0, 1.0), Point(9, 90, 9.0, "point_perplexity", 1, 2.0)]
+    )
+    points.append(db, two, 1, [Point(5, 50, 5.0, "point_perplexity", 0, math.nan)])
+    assert points.ends(db, "point_perplexity") == {one: 1000.0 / 3, two: None, none: None}

@@ -210,3 +210,13 @@ def test_a_run_killed_and_resumed_has_exactly_the_rows_of_one_never_stopped(db, 
         assert max([m for m, *_ in written(db, broken.number)[0]], default=0) <= at
     Work(db, broken.number, broken).train(65)
     assert written(db, broken.number) == written(db, whole.number)
+
+
+def test_the_newest_snapshots_of_some_runs_are_those_that_each_alone_has(db, monkeypatch):
+    monkeypatch.setattr(snapshots, "_RUNS_AT_ONCE", 2)
+    numbers = [claimed_run(db).number for _ in range(5)]
+    for place, number in enumerate(numbers[:-1]):
+        for minibatch in range(1, place + 2):
+            snapshots.append(db, number, 1, minibatch, 1.0, {"r": np.ones(2)})
+    found = snapshots.newest(db, numbers[1:])
+    assert found == {number: snapshots.latest(db, number) for number in numbers[1:-1]}

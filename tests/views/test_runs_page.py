@@ -10,12 +10,14 @@ import pytest
 from class_samples import plant
 from page_sessions import PageSession
 
-from app import notice
+from app import notice, process
 from app.pages.no_run import no_run_page
 from app.pages.runs import Runs, fork_tab, forked
 from app.ticks import Tick
 from app.views.no_run import run_not_here
+from store import runs
 from store.database import Database, open_database
+from store.points import Point
 
 
 @pytest.fixture
@@ -61,6 +63,76 @@ def test_a_run_is_continued_by_a_word_and_with_labels_where_there_are_some(
     how = "labels" if 'data-how="labels"' in session.page._board.html else ""
     session.page._on_board({"do": "fork", "run": "1", "how": how})
     assert session.view.tab == tab
+    session.feed.stop()
+
+
+def planted(db: Database, count: int, points: int = 0) -> None:
+    """So many more runs on the corpus of the first; all but run 2, which waits, and run 3, which trains, are over."""
+    for number in range(2, count + 2):
+        row = runs.create(
+            db, corpus=1, model="dlda", inference="tlasgr", layers=(4, 2), settings={}, plan={"minibatches": 9}, seed=1
+        )
+        assert row.number == number
+        if number == 2:
+            continue
+        runs.claim(db, number, process.identity())
+        found = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 100.0 - t) for t in range(1, points + 1)]
+        runs.beat(db, number, 1, minibatch=points, seconds=1.0, points=found)
+        if number != 3:
+            runs.finish(db, number, 1, "finished")
+
+
+def numbers(session: Session) -> list[int]:
+    """Those of the rows that are shown."""
+    return [int(number) for number in re.findall(r'tp-run-number">(\d+)<', session.page._board.html)]
+
+
+def test_of_many_runs_the_newest_those_at_work_and_the_chosen_one_are_shown_and_more_on_demand(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.pages.runs.AT_ONCE", 5)
+    plant(db)
+    planted(db, 29)
+    session = Session(db)
+    session.page._most = 5
+    session.look()
+    assert numbers(session) == [30, 29, 28, 27, 26, 3, 2, 1]
+    assert "8 of 30 runs" in session.page._board.html
+    session.hear("more")
+    assert numbers(session) == [*range(30, 20, -1), 3, 2, 1]
+    session.hear("find", value="FINISHED 17")
+    assert numbers(session) == [17]
+    assert 'data-do="more"' not in session.page._board.html
+    session.hear("find", value="training")
+    assert numbers(session) == [3]
+    session.hear("find", value="<no such run>")
+    assert numbers(session) == []
+    assert "No run has “&lt;no such run&gt;” in what is told of it." in session.page._board.html
+    session.feed.stop()
+
+
+def test_a_few_runs_need_no_field_to_be_found(db: Database) -> None:
+    plant(db)
+    session = Session(db)
+    assert 'data-input="find"' not in session.look()
+    planted(db, 12)
+    assert 'data-input="find"' in session.look()
+    session.feed.stop()
+
+
+def test_the_small_curve_of_an_old_run_is_read_when_it_is_looked_at(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.feed.FIRST_SPARKS", 1)
+    plant(db)
+    planted(db, 4, points=4)
+    feed = PageSession(db, "watch").feed
+    assert feed.without_spark(range(9)) == [1, 2, 3, 4]
+    feed.stop()
+    session = Session(db)
+    session.look()
+    assert session.feed.spark(5) == session.feed.spark(4) == (99.0, 98.0, 97.0, 96.0)
+    assert session.page._board.html.count("<b>96.0</b>") == 2  # of 4 and 5; 3 trains, and its row has none
     session.feed.stop()
 
 
