@@ -1,7 +1,7 @@
 """The page where a run's topics are explored: list, tree, topic, all three one selection."""
 
-from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import panel as pn
@@ -12,13 +12,14 @@ from app.export import trees
 from app.frame import Frame, identity, parse_identity
 from app.pages import explore_reading as reading
 from app.pages.explore_files import hand_over
+from app.pages.explore_wishes import WIDE_TAB, Doors, Wishes
 from app.pages.ghosts import Ghosts
 from app.remains import Pruned, Remains, gone
-from app.session import DEFAULTS, DIRECTIONS, PARTS, Context
+from app.session import Context
 from app.theme import style
 from app.views.cards import Finding, Marks, topic_list
 from app.views.controls import Controls, Moment, control_row
-from app.views.detail import ONLY_ROOT, topic_detail
+from app.views.detail import topic_detail
 from app.views.find import find_topics
 from app.views.foot import tree_foot
 from app.views.ghost import WAITING, ghost_detail
@@ -26,12 +27,10 @@ from app.views.ghost_tree import ghost_sentence
 from app.views.layout import WIDE
 from app.views.offer import more_offer
 from app.views.opening import first_roots, joined, more_at, threshold_of
-from app.views.picture import Choice, Drawing, draw, reveal
+from app.views.picture import Choice, Drawing, draw
 from app.views.tree_view import TreeView
 from engine.tree import Node
 
-_WIDE_TAB = "wide"
-_RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
 _SHOWN = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "pruned"),
@@ -65,6 +64,11 @@ class Explorer:
         self._documents = reading.Documents(context)
         self._ghosts = Ghosts(context)
         self._pruned: Mapping[Node, Pruned] = {}
+        doors = Doors(
+            lambda: self._frame, lambda: self.choice, lambda: self._pruned,
+            self._fetch, self._resize, self._search, self._save,
+        )  # fmt: skip
+        self._wishes = Wishes(context, doors)
         sheets = ["explore"]
         self._controls = Board(heard=self._hear, css_classes=["ex-top"], sheets=sheets)
         self._list = Board(heard=self._hear, css_classes=["ex-list"], sheets=sheets)
@@ -236,7 +240,7 @@ class Explorer:
             hidden=len(self._view.hidden),
             moments=self._moments,
             pinned=self._view.snapshot,
-            wide=self._view.tab == _WIDE_TAB,
+            wide=self._view.tab == WIDE_TAB,
             formats=("svg", *(name for name in trees.formats() if name != "svg")),
             pruned=len(gone(self._pruned, frame)),
             ghosts=self._view.pruned == "shown",
@@ -283,103 +287,10 @@ class Explorer:
         if self._frame is not None:
             self._draw_detail(self._frame)
 
-    # -------------------------------------------------------------- wishes
+    # ---------------------------------------------------------- the window
 
     def _hear(self, message: Message) -> None:
-        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
-        wish, value = message["do"], str(message.get("value", ""))
-        node = parse_identity(str(message.get("id", "")))
-        if wish in self._on_topic:
-            if node is not None and self._frame is not None and self._frame.has(node):
-                self._on_topic[wish](node)
-            elif wish == "select" and node is not None and node in self._pruned:
-                self._put(layer=node.layer, topic=node.column + 1)
-            elif wish == "select" and self._view.topic:  # nothing; the list stays on its layer
-                self._put(topic=0, tab=self._view.tab or "layer")
-        elif wish in self._on_anything:
-            self._on_anything[wish](message, value)
-
-    @cached_property
-    def _on_topic(self) -> dict[str, Callable[[Node], None]]:
-        return {
-            "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
-            "toggle": lambda node: self._shape(closed=_flip(self._view.closed, identity(node))),
-            "root": lambda node: self._put(roots=(identity(node),), layer=node.layer, topic=node.column + 1),
-            "pin": self._pin,
-            "unpin": self._pin,
-            "hide": self._hide,
-            "show": self._show,
-        }
-
-    @cached_property
-    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
-        return {
-            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
-            "open-all": lambda *_: self._put(closed=()),
-            "wide": lambda *_: self._put(tab="" if self._view.tab == _WIDE_TAB else _WIDE_TAB),
-            "direction": lambda _, value: self._shape(direction=value) if value in DIRECTIONS else None,
-            "part": lambda _, value: self._shape(part=value) if value in PARTS else None,
-            "threshold": lambda _, value: self._set_threshold(reading.threshold(value)),
-            "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
-            "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
-            "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
-            "ghosts": lambda *_: self._put(pruned="hidden" if self._view.pruned == "shown" else "shown"),
-            "unhide": lambda *_: self._put(hidden=()),
-            "more": lambda *_: self._shape(most=2 * self._view.most),
-            "size": lambda message, _: self._resize(message),
-            "search": lambda message, value: self._search(value) if "value" in message else self._focus_search(),
-            "rename": self._rename,
-            "save": lambda _, value: self._save(value),
-            "place": lambda message, _: self._place(str(message.get("number", ""))),
-        }
-
-    def _put(self, **fields: Any) -> None:
-        if any(fields.get(name, was) != was for name, was in self._view.param.values().items() if name in _RECUT):
-            fields = {"most": DEFAULTS["most"]} | fields
-        if fields.get("roots"):  # of the visitor's choice, and so is the threshold that they are seen at
-            fields = {"threshold": self._threshold()} | fields
-        self._view.param.update(**fields)
-
-    def _shape(self, **fields: Any) -> None:
-        """Change the tree on screen: its roots become the visitor's choice, and so part of the link."""
-        self._put(roots=tuple(identity(root) for root in self._roots()), **fields)
-
-    def _set_threshold(self, threshold: float | None) -> None:
-        if threshold is not None:
-            self._shape(threshold=threshold)
-
-    def _pin(self, node: Node) -> None:
-        self._put(roots=_flip(tuple(identity(root) for root in self._roots()), identity(node)))
-
-    def _rename(self, message: Message, value: str) -> None:
-        node = parse_identity(str(message.get("id", "")))
-        if node is not None:
-            act = partial(self._context.actions.rename_topic, self._view.run, node.layer, node.column + 1, value[:120])
-            self._context.later(act, lambda _: self._fetch())
-
-    def _hide(self, node: Node) -> None:
-        roots = self._roots()
-        if node in roots and len(roots) > 1:
-            self._put(roots=tuple(identity(root) for root in roots if root != node))
-        elif node not in roots:
-            self._shape(hidden=(*self._view.hidden, identity(node)))
-        else:
-            self._context.tell(f"{ONLY_ROOT}.", "info")
-
-    def _show(self, node: Node) -> None:
-        if self._frame is None:
-            return
-        shown, view = reveal(self._frame, self.choice, node), self._view
-        self._put(
-            roots=tuple(identity(root) for root in shown.roots),
-            closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
-            hidden=tuple(text for text in view.hidden if parse_identity(text) in shown.without),
-            most=view.most,
-        )
-
-    def _list_layer(self, text: str) -> None:
-        if self._frame is not None and text.isdecimal() and 1 <= int(text) <= self._frame.n_layers:
-            self._view.param.update(layer=int(text), topic=0, tab="layer")
+        self._wishes.hear(message)
 
     def _resize(self, message: Message) -> None:
         width, height = message.get("width"), message.get("height")
@@ -399,27 +310,20 @@ class Explorer:
         for board in (self._controls, self._list, self._offer, self._detail, self._foot):
             board.html += " "
 
-    def _focus_search(self) -> None:
+    def _search(self, text: str | None) -> None:
+        """Find topics and documents with the words typed; without any, show where to type them."""
+        if text is not None:
+            self._finding = Finding(text[:200])
         if self._frame is not None:
-            self._draw_list(self._frame, focus=True)
-
-    def _search(self, text: str) -> None:
-        self._finding = Finding(text[:200])
-        if self._frame is not None:
-            self._draw_list(self._frame)
-            if self._finding.text.strip():
-                self._context.later(
-                    partial(reading.search, self._context, self._view.run, self._finding.text), self._searched
-                )
+            self._draw_list(self._frame, focus=text is None)
+            if text and self._finding.text.strip():
+                work = partial(reading.search, self._context, self._view.run, self._finding.text)
+                self._context.later(work, self._searched)
 
     def _searched(self, finding: Finding) -> None:
         if finding.text == self._finding.text and self._frame is not None:
             self._finding = finding
             self._draw_list(self._frame)
-
-    def _place(self, number: str) -> None:
-        if number.isdecimal():
-            self._put(page="documents", documents=(int(number),), trail=(), tab="")
 
     def _save(self, form: str) -> None:
         if self._frame is not None:
@@ -436,8 +340,3 @@ def _ordered(identities: tuple[str, ...]) -> list[Node]:
 
 def _nodes(identities: tuple[str, ...]) -> frozenset[Node]:
     return frozenset(_ordered(identities))
-
-
-def _flip(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
-    """Put one in, or take it out."""
-    return tuple(each for each in identities if each != one) if one in identities else (*identities, one)
