@@ -27,7 +27,7 @@ from app.views.controls import class_chooser
 from app.views.layout import WIDE
 from app.views.offer import more_offer
 from app.views.opening import more_at, threshold_of
-from app.views.tree_view import TreeView
+from app.views.tree_view import TreeView, aspect_of
 from engine.tree import Node
 
 _SHOWN = (
@@ -329,14 +329,13 @@ class Compare:
         self._wishes.hear(message)
 
     def _resize(self, message: Message) -> None:
-        width, height = message.get("width"), message.get("height")
-        if not isinstance(width, int | float) or not isinstance(height, int | float) or min(width, height) < 50:
+        aspect = aspect_of(message, self._aspect)
+        if aspect is None:
             return
         side = message.get("side")
         if side in ("a", "b") and message.get("here") != len(self._trees[side].svg):
             self._send_again()
-        aspect = min(2.6, max(0.6, width / height))
-        if abs(aspect / self._aspect - 1) > 0.12:
+        if aspect != self._aspect:
             self._aspect = aspect
             if self._comparison is not None:
                 self._draw_trees(self._comparison, self._selected(self._comparison))

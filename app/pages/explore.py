@@ -28,7 +28,7 @@ from app.views.layout import WIDE
 from app.views.offer import more_offer
 from app.views.opening import first_roots, joined, more_at, threshold_of
 from app.views.picture import Choice, Drawing, draw
-from app.views.tree_view import TreeView
+from app.views.tree_view import TreeView, aspect_of
 from engine.tree import Node
 
 _SHOWN = (
@@ -293,13 +293,12 @@ class Explorer:
         self._wishes.hear(message)
 
     def _resize(self, message: Message) -> None:
-        width, height = message.get("width"), message.get("height")
-        if not isinstance(width, int | float) or not isinstance(height, int | float) or min(width, height) < 50:
+        aspect = aspect_of(message, self._aspect)
+        if aspect is None:
             return
         if message.get("here") != len(self._tree.svg):
             self._send_again()
-        aspect = min(2.6, max(0.6, width / height))
-        if abs(aspect / self._aspect - 1) > 0.12:
+        if aspect != self._aspect:
             self._aspect = aspect
             if self._frame is not None:
                 self._draw_tree(self._frame)

@@ -8,6 +8,9 @@ import param
 from app.component import Component, Message
 from app.paths import asset
 
+_LEAST = 50  # pixels; a smaller window is one that is about to come or go
+_ASPECTS = (0.6, 2.6)
+_ALIKE = 0.12  # share by which a window may change before its tree is drawn anew
 _TYPES = {"svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
 
 
@@ -51,3 +54,15 @@ class TreeView(Component):
     def _handle_msg(self, data: Any) -> None:
         if isinstance(data, dict) and isinstance(data.get("do"), str):
             super()._handle_msg(data)
+
+
+def aspect_of(message: Message, before: float) -> float | None:
+    """Width over height to draw a tree for, of a message that tells the size of its window.
+
+    That of ``before`` while the window is nearly the same; None of a message that makes no sense.
+    """
+    width, height = message.get("width"), message.get("height")
+    if not isinstance(width, int | float) or not isinstance(height, int | float) or min(width, height) < _LEAST:
+        return None
+    aspect = min(_ASPECTS[1], max(_ASPECTS[0], width / height))
+    return aspect if abs(aspect / before - 1) > _ALIKE else before
