@@ -129,6 +129,7 @@ def test_a_store_of_version_2_gets_the_columns_that_a_new_store_has(db):
 
 def test_a_store_of_version_4_gets_the_families_of_its_forks(db, parent):
     child = fork(db, parent)
+    grandchild = fork(db, child)
     orphan = fork(db, fork(db, child))
     middle = runs.get(db, orphan.parent)
     runs.delete(db, middle.number)
@@ -138,6 +139,6 @@ def test_a_store_of_version_4_gets_the_families_of_its_forks(db, parent):
         connection.execute(update(tables.schema_version).values(version=4))
     open_database(db.url).close()
     found = {row.number: row.family for row in runs.every(db)}
-    assert [found[row.number] for row in (parent, child)] == [parent.number] * 2
+    assert [found[row.number] for row in (parent, child, grandchild)] == [parent.number] * 3
     assert found[orphan.number] == middle.number, "a line can be followed no further than to the run that is gone"
     assert found[sibling.number] == sibling.number
