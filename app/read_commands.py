@@ -38,7 +38,7 @@ def list_runs(wanted: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.state_of(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                perplexity(_curve_end(row, ends[row.number])),
+                perplexity(_curve_end(row, ends.get(row.number))),
             )
             for row in rows
         ],

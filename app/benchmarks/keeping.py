@@ -129,9 +129,9 @@ def check_place(path: Path | None) -> None:
     """
     if path is None:
         return
-    if path.is_dir():
-        raise TableError(f"{path} is a folder; name a file in it with --json")
     with _sentence(path):
+        if path.is_dir():
+            raise TableError(f"{path} is a folder; name a file in it with --json")
         _beside(path).write_bytes(b"")
         _beside(path).unlink()
 

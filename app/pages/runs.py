@@ -114,7 +114,7 @@ class Runs:
         known = {row.number for row in rows}
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
-            f'<div class="tp-title-acts">{finder(self._text) if len(rows) > MANY else ""}'
+            f'<div class="tp-title-acts">{finder(self._text) if len(rows) > MANY or self._text else ""}'
             f'<button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
             f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>'
             f"{run_list(shown, feed.state, feed.spark, self._context.view.run, self._without_labels(shown), known)}"

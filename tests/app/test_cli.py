@@ -702,3 +702,9 @@ def test_a_comparison_that_cannot_be_made_is_one_sentence(words, sentence, two_r
     told = capsys.readouterr().err
     assert sentence in told
     assert told.count("\n") == 1
+
+
+def test_a_run_deleted_while_the_list_is_read_is_listed_without_a_figure(capsys, filled, monkeypatch):
+    monkeypatch.setattr("store.points.ends", lambda _, name: {})
+    assert cli.main(["runs", "--store", filled]) == 0
+    assert "dlda tlasgr" in capsys.readouterr().out

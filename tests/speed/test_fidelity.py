@@ -73,7 +73,7 @@ def test_fidelity_goes_on_from_its_file_row_by_row(mat_file, tmp_path, capsys, m
     assert [row["trial"] for row in rows] == ["dlda tlasgr:4", "dlda gibbs:4"]
 
 
-@pytest.mark.parametrize("place", ["nowhere/table.json", "."])
+@pytest.mark.parametrize("place", ["nowhere/table.json", ".", "x" * 300 + ".json"])
 def test_a_table_that_cannot_be_kept_is_refused_before_anything_is_read(tmp_path, capsys, place):
     assert fidelity(tmp_path / "not-read.mat", "--json", str(tmp_path / place)) == 2
     assert "with --json" in capsys.readouterr().err

@@ -117,6 +117,10 @@ def test_a_few_runs_need_no_field_to_be_found(db: Database) -> None:
     assert 'data-input="find"' not in session.look()
     planted(db, 12)
     assert 'data-input="find"' in session.look()
+    session.hear("find", value="training")
+    runs.delete(db, 13)
+    assert numbers(session) == [3]
+    assert 'data-input="find"' in session.look(), "what hides the others can still be taken back"
     session.feed.stop()
 
 
