@@ -289,6 +289,8 @@ class Shell:
                 self.view.param.update(page=page, tab="")
             case {"do": "run", "value": str(text)} if text.isdecimal():
                 self.view.param.update(run=int(text), **session.ANOTHER_RUN)
+            case {"do": "run", "value": "all"}:
+                self.view.param.update(page="runs", tab="")
             case {"do": "fork"}:
                 self.view.param.update(page="runs", tab=fork_tab(self.view.run, self.view.snapshot))
             case {"do": "live"}:
@@ -306,7 +308,7 @@ class Shell:
         run = feed.run(view.run)
         state = feed.state(view.run)
         place = topbar.Place(view.page, run, state, self._pinned(), self._predicts(view.run))
-        self._bar.html = topbar.top_bar(place, feed.runs(), feed.trouble)
+        self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, feed.trouble)
         self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
 
     def _predicts(self, run: int) -> bool:

@@ -1,6 +1,6 @@
 """The top bar: where you are, how the run is, and what can be done about it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from app.views import words
 from app.views.facts import RunFacts
 from app.views.icons import icon
 from app.views.markup import chip, element, run_title
-from app.views.run_list import ACTIONS, FORK, MARKS
+from app.views.run_list import ACTIONS, FORK, MARKS, foremost
 
 PLACES = (
     ("runs", "Runs", "list"),
@@ -44,14 +44,18 @@ class Place(NamedTuple):
     predicts: bool = False
 
 
-def top_bar(place: Place, everyone: Sequence[RunFacts], trouble: str = "") -> str:
+def top_bar(
+    place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str] = lambda _: "", trouble: str = ""
+) -> str:
     """The bar as HTML.
 
     Parameters
     ----------
     place : Place
     everyone : sequence of rows
-        All runs, for the chooser.
+        All runs; the chooser offers the foremost.
+    state : (run number) -> str
+        The state to show of each.
     trouble : str
         A sentence when the store cannot be read, else empty.
     """
@@ -74,7 +78,7 @@ def top_bar(place: Place, everyone: Sequence[RunFacts], trouble: str = "") -> st
     )
     return (
         f'<div class="tp-bar">{brand}{_nav(place)}'
-        f'<div class="tp-bar-run">{_run(place, everyone)}</div>{share}</div>'
+        f'<div class="tp-bar-run">{_run(place, everyone, state)}</div>{share}</div>'
         f"{_line(place)}{_trouble(trouble)}"
     )
 
@@ -96,9 +100,9 @@ def _nav(place: Place) -> str:
     return f'<nav class="tp-nav" aria-label="Pages">{"".join(links)}</nav>'
 
 
-def _run(place: Place, everyone: Sequence[RunFacts]) -> str:
+def _run(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
     run = place.run
-    chooser = _chooser(run, everyone)
+    chooser = _chooser(place, everyone, state)
     if run is None:
         return chooser
     ahead = words.left(run.minibatch, run.planned, run.seconds) if place.state == "running" else None
@@ -113,17 +117,20 @@ def _run(place: Place, everyone: Sequence[RunFacts]) -> str:
     )
 
 
-def _chooser(run: RunFacts | None, everyone: Sequence[RunFacts]) -> str:
-    """The choice of a run, there whenever there are runs."""
+def _chooser(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
+    """The choice of a run, there whenever there are runs; where not all are in it, its end leads to their list."""
     if not everyone:
         return ""
-    chosen = run.number if run else 0
+    chosen = place.run.number if place.run else 0
+    offered = foremost(everyone, state, chosen)
     known = "".join(
         element("option", f"{row.number} · {escape(run_title(row))}", value=row.number, selected=row.number == chosen)
-        for row in everyone
+        for row in offered
     )
-    none = "" if run else '<option value="" selected>Choose a run</option>'
-    return element("select", none + known, class_="tp-chooser", aria_label="Run", data_change="run")
+    none = "" if place.run else '<option value="" selected>Choose a run</option>'
+    every = len(offered) < len(everyone) and place.page != "runs"
+    rest = f'<option value="all">All {len(everyone):,} runs …</option>' if every else ""
+    return element("select", none + known + rest, class_="tp-chooser", aria_label="Run", data_change="run")
 
 
 def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:

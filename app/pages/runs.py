@@ -17,14 +17,12 @@ from app.session import ANOTHER_RUN, Context
 from app.ticks import Tick
 from app.views.icons import icon
 from app.views.markup import run_title
-from app.views.run_list import empty_store, finder, is_found, preparing, rest, run_list
+from app.views.run_list import AT_ONCE, empty_store, finder, foremost, is_found, preparing, rest, run_list
 from store import corpora
 from store.runs import RunRow
 
 ADD = "add"  # the tab of the form that makes a corpus
 MANY = 12  # runs from which on there is a field to find them
-AT_ONCE = 50  # rows that are shown, and so many more whenever somebody asks
-ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
 
 
 class Fork(NamedTuple):
@@ -110,7 +108,7 @@ class Runs:
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"
         fitting = [row for row in rows if is_found(row, feed.state(row.number), self._text)]
-        shown = self._shown(fitting)
+        shown = foremost(fitting, feed.state, self._context.view.run, self._most)
         known = {row.number for row in rows}
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
@@ -122,12 +120,6 @@ class Runs:
         )
         if unread := feed.without_spark(row.number for row in shown):
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
-
-    def _shown(self, rows: Sequence[RunRow]) -> list[RunRow]:
-        """The newest runs, those at work and the one chosen; all that were found would take seconds to draw."""
-        feed, chosen = self._context.feed, self._context.view.run
-        also = {row.number for row in rows if feed.state(row.number) in ACTIVE or row.number == chosen}
-        return [row for place, row in enumerate(rows) if place < self._most or row.number in also]
 
     def _empty(self, note: Notice) -> str:
         """What to do in a store without a run, or how far the demo is."""

@@ -12,6 +12,8 @@ from app.views.icons import icon
 from app.views.markup import attributes, chip, delete_button, delete_dialog, element, run_title
 from app.views.sparkline import sparkline
 
+ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
+AT_ONCE = 50  # runs that are shown, and so many more whenever somebody asks
 ACTIONS = {
     "running": ("pause", "stop"),
     "queued": ("stop",),
@@ -67,6 +69,13 @@ def run_list(
         for run in runs
     )
     return f'<ul class="tp-runs" aria-label="Runs">{rows}</ul>'
+
+
+def foremost(runs: Sequence[RunFacts], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[RunFacts]:
+    """The first ``most`` runs, those at work and the one chosen; all of thousands would take seconds to draw."""
+    return [
+        run for place, run in enumerate(runs) if place < most or run.number == chosen or state(run.number) in ACTIVE
+    ]
 
 
 def finder(text: str) -> str:

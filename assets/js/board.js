@@ -43,6 +43,12 @@ function merge_attributes(old, next) {
   }
 }
 
+function choose(list) { // once somebody has chosen, a browser no longer follows the attribute
+  if (list.nodeName !== "SELECT") { return }
+  const chosen = [...list.options].findIndex(option => option.hasAttribute("selected"))
+  if (chosen >= 0) { list.selectedIndex = chosen }
+}
+
 function merge(old, next) {
   if (old.dataset?.editing !== undefined) { return }
   const known = new Map()
@@ -58,7 +64,7 @@ function merge(old, next) {
     if (found && same(found, wanted)) {
       if (found === here) { here = here.nextSibling }
       if (found.nodeType === Node.ELEMENT_NODE) {
-        if (!found.isEqualNode(wanted)) { merge_attributes(found, wanted); merge(found, wanted) }
+        if (!found.isEqualNode(wanted)) { merge_attributes(found, wanted); merge(found, wanted); choose(found) }
       } else if (found.nodeValue !== wanted.nodeValue) { found.nodeValue = wanted.nodeValue }
     } else {
       old.insertBefore(wanted, here)

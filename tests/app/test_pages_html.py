@@ -60,7 +60,7 @@ def test_no_word_of_a_user_becomes_markup(field):
         kpis.kpis(row, about),
         kpis.details(row, [(NASTY, NASTY, NASTY)]),
         kpis.overlay_chooser(row, [run(number=8, name=NASTY)], [8], [("#000", "solid"), ("#111", "dashed")]),
-        topbar.top_bar(topbar.Place("runs", row, "running", NASTY), [row], NASTY),
+        topbar.top_bar(topbar.Place("runs", row, "running", NASTY), [row], trouble=NASTY),
         empty_store([NASTY]),
     )
     assert not [html for html in shown if "<img" in html]
@@ -227,3 +227,21 @@ def test_an_empty_store_offers_the_demo_and_one_with_a_corpus_the_form():
     assert 'data-do="demo"' not in empty_store(["garden"])
     assert NASTY not in empty_store([], NASTY)
     assert 'data-do="new"' in empty_store(["garden"])
+
+
+def options(bar):
+    return re.findall(r'<option value="(\w*)"', bar)
+
+
+def test_the_chooser_offers_the_newest_those_at_work_and_the_chosen_and_leads_to_all():
+    everyone = [run(number=number) for number in range(300, 0, -1)]
+    states = {4: "running", 5: "paused"}
+
+    def bar(page="watch", rows=everyone):
+        return topbar.top_bar(topbar.Place(page, rows[-7], "finished"), rows, lambda number: states.get(number, ""))
+
+    newest = [str(number) for number in range(300, 250, -1)]
+    assert options(bar()) == [*newest, "7", "4", "all"]
+    assert "All 300 runs" in bar()
+    assert options(bar("runs")) == [*newest, "7", "4"]
+    assert "all" not in options(bar(rows=everyone[-40:]))

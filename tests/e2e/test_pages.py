@@ -16,6 +16,7 @@ SEEN = {
     "documents": "A text of your own",
     "guide": "What Topiary does",
 }
+_CHOSEN = "([list, wanted]) => list.value === wanted"
 
 
 @pytest.mark.parametrize("side", ["light", "dark"])
@@ -114,6 +115,28 @@ def test_another_page_is_a_step_back_however_quick_and_a_burst_on_one_page_is_on
     page.wait_for_url("**page=runs**")
     page.go_back()
     page.wait_for_url("**page=watch**axis=minibatches**")
+
+
+def test_the_chooser_follows_back_and_leads_to_the_list_where_not_all_runs_are_in_it(start_server, planted, page):
+    db = open_database(planted)
+    for _ in range(55):
+        row = garden.begin(db, 1)
+        runs.finish(db, row.number, row.attempt, "finished")
+    db.close()
+    page.goto(f"{start_server(planted).url}?page=watch&run=1")
+    chooser = page.get_by_role("combobox", name="Run", exact=True)
+    chooser.wait_for()
+    page.evaluate("let now = 0; performance.now = () => now += 1e6")  # every change is a step of its own
+    for number in ("40", "50"):
+        chooser.select_option(number)
+        page.wait_for_url(f"**run={number}&**")
+    page.go_back()
+    page.wait_for_url("**run=40&**")
+    page.wait_for_function(_CHOSEN, arg=[chooser.element_handle(), "40"])
+    chooser.select_option("All 56 runs …")
+    page.wait_for_url("**page=runs&run=40&**")
+    page.get_by_text("56 in this store").wait_for()
+    page.wait_for_function(_CHOSEN, arg=[chooser.element_handle(), "40"])
 
 
 def test_going_to_another_page_leaves_no_complaint_in_the_terminal(server, page):
