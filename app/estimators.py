@@ -282,7 +282,7 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
     unlabelled : object, optional
         The value of ``y`` that says a document has no label; such documents take part in everything else.
     image_shape : (height, width), optional
-        Where documents are pictures and words their pixels, row by row; the setting ``moved`` needs it.
+        Where documents are pictures and words their pixels, row by row; the settings ``moved`` and ``bent`` need it.
 
     Attributes
     ----------

@@ -124,6 +124,15 @@ class Config(Settings):
         low=0,
         high=8,
     )
+    bent: float = setting(
+        0.0,
+        group=LABELS,
+        label="Pixels that pictures bend",
+        help="How far its parts move against each other, another way each time they are read; half a pixel for digits; "
+        "0: as the paper.",
+        low=0,
+        high=8,
+    )
     naive_bayes: float = setting(
         0.0,
         group=PREDICTIONS,
@@ -149,10 +158,11 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     Raises
     ------
     SettingError
-        When words that are no pixels are to be moved.
+        When words that are no pixels are to be moved or bent.
     """
-    if config.moved and facts.image_shape is None:
-        raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
+    for name in ("moved", "bent") if facts.image_shape is None else ():
+        if wanted := getattr(config, name):
+            raise SettingError(f"only pictures can be {name}; set {name} to 0, got {wanted}")
     at = hybrid.house(config, facts, n_threads)
     return Kernel(
         batch_size=config.batch_size,
@@ -180,11 +190,12 @@ def _asking(config: Config) -> float:
 
 
 def _step(at: House, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
-    """One mini-batch; what leaves the frame of pictures as they move counts among its tokens all the same."""
+    """One mini-batch; what pictures lose as they move and bend counts among its tokens all the same."""
+    config, shape = at.config, at.facts.image_shape
     if state.said:
         state = state._replace(said=naive.heard(Said(*state.said), docs, at.facts.n_documents))
-    if at.config.moved and at.facts.image_shape:
-        read = moves.strewn(docs, at.facts.image_shape, at.config.moved, seed, int(state.t) + 1)
+    if shape and (config.moved or config.bent):
+        read = moves.strewn(docs, shape, config.moved, config.bent, seed, int(state.t) + 1)
         state, info = hybrid_step.step(at, seed, state, read, _head(at, seed, state))
         return state, info._replace(tokens=int(docs.counts.sum()))
     return hybrid_step.step(at, seed, state, docs, _head(at, seed, state))
