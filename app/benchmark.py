@@ -82,7 +82,7 @@ def classification(wanted: argparse.Namespace) -> int:
     from app.benchmarks import labelled
 
     texts = _settings(wanted.set) | ({"layers": wanted.layers} if wanted.layers else {})
-    for classifier in set(wanted.models) & {"sdatm-n", "sdatm-l"}:
+    for classifier in set(wanted.models) & {"sdatm-n", "sdatm-l"} or {"sdatm-n"}:
         judging.configured(classifier, texts)  # a mistake shows before the corpus is read
     progress = Progress()
     progress.show(f"reading {wanted.data.name}")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from html import escape
+from typing import TypeVar
 
 from app.views import words
 from app.views.corpus_form import formats, meter
@@ -12,6 +13,7 @@ from app.views.icons import icon
 from app.views.markup import attributes, chip, delete_button, delete_dialog, element, run_title
 from app.views.sparkline import sparkline
 
+Run = TypeVar("Run", bound=RunFacts)
 ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
 AT_ONCE = 50  # runs that are shown, and so many more whenever somebody asks
 ACTIONS = {

@@ -183,6 +183,7 @@ def test_error_and_macro_f1_agree_with_a_count_by_hand():
     ("words", "sentence"),
     [
         (("--set", "label_weigth=3"), "there is no setting 'label_weigth'"),
+        (("--models", "svm", "--set", "label_weigth=3"), "there is no setting 'label_weigth'"),
         (("--set", "label_weight"), "--set wants NAME=VALUE"),
         (("--layers", "4-0"), "layers must be at least 1"),
     ],
