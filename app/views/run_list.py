@@ -73,7 +73,7 @@ def run_list(
     return f'<ul class="tp-runs" aria-label="Runs">{rows}</ul>'
 
 
-def foremost(runs: Sequence[RunFacts], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[RunFacts]:
+def foremost(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:
     """The first ``most`` runs, those at work and the one chosen; all of thousands would take seconds to draw."""
     return [
         run for place, run in enumerate(runs) if place < most or run.number == chosen or state(run.number) in ACTIVE
