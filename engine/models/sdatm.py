@@ -242,12 +242,17 @@ def _settled(state: State) -> State:
 
 def _keep(at: House, state: State) -> dict[str, Array]:
     """As DATM, with all encoders, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
-    widths = tuple(phi.shape[1] for phi in state.phi)
-    settled = _settled(state)
-    shown = _head(at, 0).class_weights(settled.weights[PER_LAYER * len(widths) :], widths)
-    kept = hybrid.keep(settled) | {"labels_since": np.array(_labels_since(at, state))} | committee.keep(state)
+    kept = hybrid.keep(_settled(state)) | {"labels_since": np.array(_labels_since(at, state))} | committee.keep(state)
     kept |= {f"said.{i}": values for i, values in enumerate(state.said)}
-    return kept | {f"class_weights.{layer}": table for layer, table in enumerate(shown)}
+    return kept | {f"class_weights.{layer}": table for layer, table in enumerate(_class_weights(at, state))}
+
+
+def _class_weights(at: House, state: State) -> list[FloatArray]:
+    """How much every topic speaks for a class, (C, K_l) a layer: the mean of all encoders, as predictions are."""
+    widths = tuple(phi.shape[1] for phi in state.phi)
+    heads = (_settled(member).weights[PER_LAYER * len(widths) :] for member in committee.members(state))
+    tables = [_head(at, 0).class_weights(own, widths) for own in heads]
+    return [np.asarray(sum(layers) / len(tables)) for layers in zip(*tables, strict=True)]
 
 
 def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:

@@ -75,6 +75,18 @@ def test_each_encoder_makes_the_step_that_it_would_make_alone(steps):
         same(alone.steady or alone.weights, now.steady or now.weights)
 
 
+@pytest.mark.parametrize("classifier", ["network", "linear"])
+def test_class_weights_are_the_mean_of_all_encoders(classifier):
+    kernel, single = built(3, classifier=classifier), built(1, classifier=classifier)
+    state = trained(kernel, 6)
+    apart = [single.keep(member) for member in committee.members(state)]
+    together = kernel.keep(state)
+    for layer in range(len(TINY["layers"])):
+        tables = [kept[f"class_weights.{layer}"] for kept in apart]
+        assert np.abs(tables[0] - tables[1]).max() > 1e-3
+        np.testing.assert_allclose(together[f"class_weights.{layer}"], np.mean(tables, axis=0), atol=1e-12)
+
+
 def test_encoders_differ_from_the_start():
     weights = [member.weights[0] for member in committee.members(built(3).init(4))]
     assert all(np.abs(one - other).max() > 0.01 for one, other in zip(weights, weights[1:] + weights[:1], strict=True))
