@@ -81,6 +81,7 @@ class Feed:
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")
         self._turns = ThreadPoolExecutor(max_workers=1, thread_name_prefix="topiary-turns")
+        self._aside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="topiary-aside")
         self._stop = Event()
         self._lock = Lock()
         self._polling = Lock()
@@ -110,7 +111,7 @@ class Feed:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
-        for pool in (self._pool, self._turns):
+        for pool in (self._pool, self._turns, self._aside):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def subscribe(
@@ -134,6 +135,10 @@ class Feed:
     def submit(self, work: Callable[[], Any]) -> "Future[Any]":
         """Run ``work`` in one of the feed's threads."""
         return self._pool.submit(work)
+
+    def submit_aside(self, work: Callable[[], Any]) -> "Future[Any]":
+        """Run ``work``, which may take a minute, where nothing else waits for it."""
+        return self._aside.submit(work)
 
     def submit_in_turn(self, work: Callable[[], Any]) -> "Future[Any]":
         """Run ``work`` when everything given here before is done: what takes every processor, and minutes."""
@@ -229,6 +234,10 @@ class Feed:
     def snapshots(self, run: int) -> list[SnapshotRow]:
         """Every snapshot kept of a run, oldest first."""
         return snapshots.every(self.db, run)
+
+    def as_named_now(self, frame: Frame) -> Frame:
+        """A frame that was read before, with the names that its topics have now."""
+        return self._frames.get(frame.run, frame.snapshot) or frame
 
     def relabel(self, run: int) -> None:
         """Read the names of a run's topics again and tell every session."""

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl, quote
 
 import param
@@ -88,6 +88,19 @@ class View(param.Parameterized):
 Callback: TypeAlias = Callable[..., None]
 
 
+def nothing() -> None:
+    """What is to be done where nothing is."""
+
+
+class Later(Protocol):
+    """A way to have work done elsewhere."""
+
+    def __call__(
+        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] = nothing
+    ) -> None:
+        """Run ``work()`` elsewhere, then ``then(its result)`` here, or ``failed()`` a few seconds after an error."""
+
+
 @dataclass(frozen=True)
 class Context:
     """What a page function gets.
@@ -104,12 +117,16 @@ class Context:
         The ways a page may change the store.
     on_tick : (callback) -> None
         ``callback(tick)`` runs on this session's document whenever the store has something new.
-    later : (work, then) -> None
+    on_close : (callback) -> None
+        ``callback()`` runs when the browser is gone.
+    later : (work, then, failed) -> None
         ``work()`` runs in a thread, ``then(its result)`` on this session's document; an error is
-        shown as a message.
-    in_turn : (work, then) -> None
+        shown as a message, and ``failed()`` runs a few seconds after it, so that it can be asked again.
+    in_turn : (work, then, failed) -> None
         As ``later``, but one at a time for all visitors: for what takes every processor, so that whoever waits
         for it holds up nobody else.
+    aside : (work, then, failed) -> None
+        As ``later``, for what may take a minute, such as a search of a million documents: nothing else waits for it.
     soon : (work) -> None
         ``work()`` runs on this session's document while the browser still loads its scripts: for what is
         too slow to make before the answer, and wanted as soon as the page stands.
@@ -122,8 +139,10 @@ class Context:
     db: "Database"
     actions: "Actions"
     on_tick: Callable[[Callable[["Tick"], None]], None]
-    later: Callable[[Callable[[], Any], Callable[[Any], None]], None]
-    in_turn: Callable[[Callable[[], Any], Callable[[Any], None]], None]
+    on_close: Callable[[Callable[[], None]], None]
+    later: Later
+    in_turn: Later
+    aside: Later
     soon: Callable[[Callable[[], None]], None]
     tell: Callable[[str, str], None]
 

@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
+from time import monotonic
 from typing import Any
 from urllib.parse import urlencode
 
@@ -30,6 +31,7 @@ from app.pages.no_run import no_run_page
 from app.pages.runs import fork_tab, runs_page
 from app.pages.watch import watch_page
 from app.paths import asset
+from app.session import nothing
 from app.ticks import Tick
 from app.views.markup import run_title
 from engine.settings import SettingError
@@ -45,6 +47,8 @@ PAGES: dict[str, Callable[[session.Context], Viewable]] = {
     "guide": guide_page,
 }
 _NO_RUN = ""  # what is built in place of any page that shows a run
+PAUSE = 5.0  # seconds between an error and the next attempt
+QUIET = 60.0  # seconds in which the same error is not shown again as attempts go on
 AFTER_ANSWER = 0.15  # seconds; by then the browser has its scripts, and is busy with them for a while
 EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
 
@@ -110,6 +114,8 @@ class Shell:
         self._early: list[Callable[[], None]] = []
         self._open = True
         self._listeners: list[Callable[[Tick], None]] = []
+        self._closers: list[Callable[[], None]] = []
+        self._told = ("", 0.0)  # the last error shown, and when
         self._built: dict[str, Viewable] = {}
         self.view = session.View(**self._start(session.from_query(query) or site.first_view))
         self.context = session.Context(
@@ -118,8 +124,10 @@ class Shell:
             db=site.db,
             actions=site.actions,
             on_tick=self._listeners.append,
+            on_close=self._closers.append,
             later=self.later,
             in_turn=self.in_turn,
+            aside=self.aside,
             soon=self.soon,
             tell=self.tell,
         )
@@ -138,16 +146,24 @@ class Shell:
         """Forget this session; called when the browser is gone."""
         self._open = False
         self._end()
+        for call in self._closers:
+            call()
 
     # ------------------------------------------------ what pages may use
 
-    def later(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run ``work()`` in a thread and ``then(result)`` here; an error is shown as a message."""
-        self._site.feed.submit(work).add_done_callback(partial(self._deliver, then))
+    def later(self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] = nothing) -> None:
+        """Run ``work()`` in a thread and ``then(result)`` here; an error is shown, and ``failed()`` runs after it."""
+        self._site.feed.submit(work).add_done_callback(partial(self._deliver, then, failed))
 
-    def in_turn(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+    def in_turn(
+        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] = nothing
+    ) -> None:
         """As :meth:`later`, when nobody's work of this kind is left to be done before."""
-        self._site.feed.submit_in_turn(work).add_done_callback(partial(self._deliver, then))
+        self._site.feed.submit_in_turn(work).add_done_callback(partial(self._deliver, then, failed))
+
+    def aside(self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] = nothing) -> None:
+        """As :meth:`later`, for what may take a minute."""
+        self._site.feed.submit_aside(work).add_done_callback(partial(self._deliver, then, failed))
 
     def soon(self, work: Callable[[], None]) -> None:
         """Run ``work()`` here while the browser loads its scripts, so that what it makes comes with the document.
@@ -197,18 +213,24 @@ class Shell:
             self._next(call)
         self._draw_bar()
 
-    def _deliver(self, then: Callable[[Any], None], future: "Future[Any]") -> None:
-        self._ring(partial(self._finish, then, future))
+    def _deliver(self, then: Callable[[Any], None], failed: Callable[[], None], future: "Future[Any]") -> None:
+        self._ring(partial(self._finish, then, failed, future))
 
-    def _finish(self, then: Callable[[Any], None], future: "Future[Any]") -> None:
-        try:
-            result = future.result()
-        except CancelledError:
+    def _finish(self, then: Callable[[Any], None], failed: Callable[[], None], future: "Future[Any]") -> None:
+        if future.cancelled():
             return
-        except EXPECTED as error:
+        error = future.exception()
+        if error is None:
+            then(future.result())
+            return
+        if failed is not nothing:
+            self._loop.call_later(PAUSE, self._next, failed)
+        if not isinstance(error, EXPECTED):
+            raise error
+        before, when = self._told
+        if failed is nothing or str(error) != before or monotonic() - when > QUIET:
+            self._told = (str(error), monotonic())
             self.tell(str(error), "error")
-        else:
-            then(result)
 
     # ------------------------------------------------------------ building
 

@@ -1,6 +1,6 @@
 """Corpora: finding, loading and deleting them, and reading their documents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -224,10 +224,18 @@ def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Documen
     return [found[int(n)] for n in wanted]
 
 
-def search(db: Database, number: int, text: str, offset: int = 0, limit: int = 20) -> tuple[int, list[Document]]:
+def search(
+    db: Database,
+    number: int,
+    text: str,
+    offset: int = 0,
+    limit: int = 20,
+    wanted: Callable[[], bool] = lambda: True,
+) -> tuple[int, list[Document]]:
     """One page of the documents whose title or text has every word of ``text``, in the order of the corpus.
 
-    Upper and lower case are the same.  An empty ``text`` finds every document.  One block is held at a time.
+    Upper and lower case are the same.  An empty ``text`` finds every document.  One block is held at a time, and
+    between blocks ``wanted`` is asked: where nobody waits any more, what was found by then is the answer.
 
     Returns
     -------
@@ -244,6 +252,8 @@ def search(db: Database, number: int, text: str, offset: int = 0, limit: int = 2
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
         for first in _firsts(connection, number):
+            if not wanted():
+                break
             hits = _hits(connection, number, first, terms)
             inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
             if inside:

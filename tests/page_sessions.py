@@ -2,8 +2,8 @@
 
 from typing import Any, Self
 
-from app.feed import Feed
-from app.session import Context, View
+from app.feed import TROUBLE, Feed
+from app.session import Context, View, nothing
 from store.database import Database
 
 
@@ -22,27 +22,38 @@ class PageSession:
         self.in_turn = 0
         self.ticks: list[Any] = []
         self.told: list[str] = []
+        self.closers: list[Any] = []
         self.context = Context(
             view=self.view,
             feed=self.feed,
             db=db,
             actions=None,  # type: ignore[arg-type]
             on_tick=self.ticks.append,
-            later=lambda work, then: self.tasks.append((work, then)),
+            on_close=self.closers.append,
+            later=self._later,
             in_turn=self._in_turn,
+            aside=self._later,
             soon=lambda work: work(),
             tell=lambda message, kind: self.told.append(message),
         )
 
-    def _in_turn(self, work: Any, then: Any) -> None:
+    def _later(self, work: Any, then: Any, failed: Any = nothing) -> None:
+        self.tasks.append((work, then, failed))
+
+    def _in_turn(self, work: Any, then: Any, failed: Any = nothing) -> None:
         self.in_turn += 1
-        self.tasks.append((work, then))
+        self._later(work, then, failed)
 
     def work(self, steps: int = 99) -> Self:
         """Do what waits, and what that asks for; at most so many pieces of work."""
         for _ in range(steps):
             if not self.tasks:
                 break
-            work, then = self.tasks.pop(0)
-            then(work())
+            work, then, failed = self.tasks.pop(0)
+            try:
+                found = work()
+            except TROUBLE:
+                failed()
+            else:
+                then(found)
         return self

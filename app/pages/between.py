@@ -85,7 +85,7 @@ class Between:
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
             steps = mix(ends.placer.topics.phi, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
-            self._steps.html = line(ends.frame, steps)
+            self._steps.html = line(self._context.feed.as_named_now(ends.frame), steps)
 
     def _mixed(self, ends: reading.Ends) -> form.Mixed:
         """The layer that is mixed: the chosen one, else the highest that tells the two apart."""
@@ -131,8 +131,8 @@ class Between:
         self._search = form.Search(text)
         self._draw()
         if text.strip():
-            work = partial(reading.search, self._context, self._view.run, text)
-            self._context.later(work, partial(self._found, text))
+            work = partial(reading.search, self._context, self._view.run, text, lambda: text == self._search.text)
+            self._context.aside(work, partial(self._found, text))
 
     def _found(self, text: str, found: tuple[int, list[Nearby]]) -> None:
         if text == self._search.text:

@@ -65,7 +65,9 @@ class TopicPreview:
         if feed.run(view.run) is not None and self._asked != (view.run, view.snapshot):
             self._asked = (view.run, view.snapshot)
             self._context.later(
-                partial(feed.frame, view.run, view.snapshot), partial(self._arrived, view.run, view.snapshot)
+                partial(feed.frame, view.run, view.snapshot),
+                partial(self._arrived, view.run, view.snapshot),
+                partial(self._failed, view.run, view.snapshot),
             )
 
     def _waiting(self) -> str:
@@ -78,6 +80,12 @@ class TopicPreview:
         state = feed.state(view.run)
         said = WAITING.get(state, "This run has no snapshot, and nothing is training it.")
         return f"{_HEAD}</div>{waiting(said, coming=state in COMING)}"
+
+    def _failed(self, run: int, snapshot: int) -> None:
+        """Ask again for what could not be read."""
+        if self._asked == (run, snapshot):
+            self._asked = None
+            self._on_view()
 
     def _arrived(self, run: int, snapshot: int, frame: Frame | None) -> None:
         view, self._asked = self._context.view, None

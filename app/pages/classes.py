@@ -85,7 +85,7 @@ class Classes:
             self._asked = key
             self._wait()
             known = partial(self._work, self._context.feed.classes.recall, *key)
-            self._context.later(known, partial(self._take_known, key))
+            self._context.later(known, partial(self._take_known, key), partial(self._failed, key))
 
     def _wait(self) -> None:
         view, doing = self._context.view, self._context.feed.classes.doing
@@ -120,7 +120,15 @@ class Classes:
         if read is not None:
             self._take(read)
         elif key == self._asked:
-            self._context.in_turn(partial(self._work, self._context.feed.classes.fetch, *key), self._take)
+            work = partial(self._work, self._context.feed.classes.fetch, *key)
+            self._context.in_turn(work, self._take, partial(self._failed, key))
+
+    def _failed(self, key: tuple[int, int]) -> None:
+        """Ask again for what could not be read."""
+        if self._asked == key:
+            self._asked = None
+            if self._context.view.page == "classes":
+                self._fetch()
 
     def _take(self, read: _Read) -> None:
         self._asked = None
@@ -136,15 +144,16 @@ class Classes:
             self.board.html = no_classes(read.sentence, read.lack) if read else waiting("", over=True)
             return
         latest = self._context.feed.latest(view.run)
+        frame = self._context.feed.as_named_now(read.frame)
         newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
         label = view.label if view.label <= len(read.found.names) else 0
         run = self._context.feed.run(view.run)
         told = Told(
             read.found,
-            read.frame,
+            frame,
             read.titles,
             label,
-            threshold_of(view.threshold, read.frame),
+            threshold_of(view.threshold, frame),
             latest.minibatch if latest and newer else 0,
             0.0 if run is None else run.settings.get("naive_bayes", 0.0),
         )

@@ -54,6 +54,7 @@ class Compare:
         self._context = context
         self._view = context.view
         self._asked: reading.Wanted | None = None  # being fetched
+        self._again = False  # whether it is to be fetched once more
         self._fetched: reading.Fetched | None = None
         self._baseline: tuple[Comparison, reading.Baseline] | None = None
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
@@ -130,13 +131,19 @@ class Compare:
 
     def _fetch(self) -> None:
         wanted = reading.wanted(self._context)
-        if wanted == self._asked or not wanted.run_a:
+        self._again = wanted == self._asked  # there is something newer than what is being read
+        if self._again or not wanted.run_a:
             return
         feed = self._context.feed
         if feed.latest(wanted.run_a) is None or feed.latest(wanted.run_b) is None:
             return  # nothing to wait for in a thread: the next tick tells
         self._asked = wanted
-        self._context.later(partial(self._read, wanted), self._arrived)
+        self._context.later(partial(self._read, wanted), self._arrived, self._failed)
+
+    def _failed(self) -> None:
+        """Ask again for what could not be read."""
+        if self._view.page == "compare":
+            self._fetch()
 
     def _read(self, wanted: reading.Wanted) -> reading.Fetched:
         try:
@@ -147,6 +154,8 @@ class Compare:
                 self._asked = None
 
     def _arrived(self, fetched: reading.Fetched) -> None:
+        if self._again:
+            self._fetch()
         if fetched.wanted != reading.wanted(self._context):
             return
         before, self._fetched = self._comparison, fetched

@@ -49,11 +49,18 @@ class CompareCurves:
         for number in self._runs:
             if feed.known_history(number) is None and number not in self._asked:
                 self._asked.add(number)
-                self._context.later(partial(feed.history, number), partial(self._take, number))
+                again = partial(self._failed, number, run_a, run_b)
+                self._context.later(partial(feed.history, number), partial(self._take, number), again)
 
     def _take(self, number: int, _: History | None) -> None:
         self._asked.discard(number)
         self._stream()
+
+    def _failed(self, number: int, run_a: int, run_b: int) -> None:
+        """Ask again for what could not be read, as long as the same two are shown."""
+        self._asked.discard(number)
+        if {run_a, run_b} >= {*self._runs}:
+            self.choose(run_a, run_b)
 
     def _stream(self) -> None:
         """Bring both curves up to date with what is in memory."""

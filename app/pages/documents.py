@@ -80,7 +80,7 @@ class Documents:
         if view.page != "documents" or view.run not in tick.snapshots | tick.rows | tick.labels:
             return
         self._draw_head()
-        if self._asked is None:
+        if self._asked is None or view.run in tick.labels:
             self._choose()
 
     def _choose(self) -> None:
@@ -219,7 +219,9 @@ class Documents:
         columns = [Node(node.layer, placing.frame.place(node)) for node in trail]
         part = paths.responsibilities(placing.placer.topics.phi, found.theta, found.words, columns)
         parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
-        self._answer.html = answer(placing.frame, found, trail, parts, self._near(placing))
+        self._answer.html = answer(
+            self._context.feed.as_named_now(placing.frame), found, trail, parts, self._near(placing)
+        )
 
     def _trail(self, placing: reading.Placing) -> tuple[Node, ...]:
         """The topic or path whose words are marked: the visitor's choice, else the strongest path."""
@@ -312,8 +314,8 @@ class Documents:
         self._search = form.Search(text)
         self._draw_ask()
         if text.strip():
-            work = partial(reading.search, self._context, self._view.run, text)
-            self._context.later(work, partial(self._found, text))
+            work = partial(reading.search, self._context, self._view.run, text, lambda: text == self._search.text)
+            self._context.aside(work, partial(self._found, text))
 
     def _found(self, text: str, found: tuple[int, list[Any]]) -> None:
         if text == self._search.text:

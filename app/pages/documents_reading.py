@@ -149,10 +149,13 @@ def around(context: Context, placing: Placing) -> Around:
     return Around(near.done, len(near.numbers), found)
 
 
-def search(context: Context, run: int, text: str) -> tuple[int, list[Nearby]]:
-    """Find documents of the corpus of a run by their words; how many there are, and the first of them."""
+def search(context: Context, run: int, text: str, wanted: Callable[[], bool]) -> tuple[int, list[Nearby]]:
+    """Find documents of the corpus of a run by their words; how many there are, and the first of them.
+
+    The search ends where it is no longer ``wanted``.
+    """
     row = runs.get(context.db, run)
-    total, found = corpora.search(context.db, row.corpus, text, 0, FOUND)
+    total, found = corpora.search(context.db, row.corpus, text, 0, FOUND, wanted)
     return total, _listed(context, row.corpus, found)
 
 

@@ -159,7 +159,15 @@ class Explorer:
             self._take((run, snapshot), known)
         if run and self._asked != (run, snapshot):
             self._asked = (run, snapshot)
-            self._context.later(partial(reading.frame_and_moments, self._context, run, snapshot), self._fetched)
+            work = partial(reading.frame_and_moments, self._context, run, snapshot)
+            self._context.later(work, self._fetched, partial(self._failed, run, snapshot))
+
+    def _failed(self, run: int, snapshot: int) -> None:
+        """Ask again for what could not be read."""
+        if self._asked == (run, snapshot):
+            self._asked = None
+            if self._view.page == "explore":
+                self._fetch()
 
     def _fetched(self, answer: reading.Fetched) -> None:
         self._asked = None
@@ -316,8 +324,9 @@ class Explorer:
         if self._frame is not None:
             self._draw_list(self._frame, focus=text is None)
             if text and self._finding.text.strip():
-                work = partial(reading.search, self._context, self._view.run, self._finding.text)
-                self._context.later(work, self._searched)
+                text = self._finding.text
+                work = partial(reading.search, self._context, self._view.run, text, lambda: text == self._finding.text)
+                self._context.aside(work, self._searched)
 
     def _searched(self, finding: Finding) -> None:
         if finding.text == self._finding.text and self._frame is not None:

@@ -41,12 +41,12 @@ def frame_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
     return Fetched(run, snapshot, frame, moments, pruned_topics(reader(context), run))
 
 
-def search(context: Context, run: int, text: str) -> Finding:
-    """Search the documents of a run's corpus; waits for the store."""
+def search(context: Context, run: int, text: str, wanted: Callable[[], bool]) -> Finding:
+    """Search the documents of a run's corpus as long as that is ``wanted``; waits for the store."""
     row = context.feed.run(run)
     if row is None:
         return Finding(text, total=0)
-    total, found = corpora.search(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS)
+    total, found = corpora.search(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, wanted)
     documents = [
         Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found
     ]
@@ -74,7 +74,9 @@ class Documents:
         known = self._known.get(key)
         if known is None and key not in self._asked:
             self._asked.add(key)
-            self._context.later(partial(self._read, frame, node), partial(self._keep, key, then))
+            self._context.later(
+                partial(self._read, frame, node), partial(self._keep, key, then), partial(self._failed, key, then)
+            )
         return known
 
     def _read(self, frame: Frame, node: Node) -> list[Reading]:
@@ -89,6 +91,10 @@ class Documents:
             for use in uses
             if (document := texts.get(use.document)) is not None
         ]
+
+    def _failed(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
+        self._asked.discard(key)
+        then()
 
     def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[Reading]) -> None:
         self._asked.discard(key)

@@ -62,7 +62,8 @@ class Ghosts:
         known = self._known.get(key)
         if (known is None or known.pruned != when) and key not in self._asked:
             self._asked.add(key)
-            self._context.later(partial(ghost, self._context, node, when), partial(self._keep, key, then))
+            work = partial(ghost, self._context, node, when)
+            self._context.later(work, partial(self._keep, key, then), partial(self._failed, key, then))
             known = self._known.get(key)
         return known if known is not None and known.pruned == when else None
 
@@ -72,7 +73,8 @@ class Ghosts:
         if (known, of) != (run, pruned) and self._wanted != (run, pruned):
             self._wanted = (run, pruned)
             work = partial(all_remains, reader(self._context), pruned)
-            self._context.later(work, partial(self._keep_remains, (run, pruned), then))
+            again = partial(self._remains_failed, (run, pruned), then)
+            self._context.later(work, partial(self._keep_remains, (run, pruned), then), again)
             known, of, left = self._left
         return left if known == run else ()
 
@@ -80,6 +82,15 @@ class Ghosts:
         """Read everything again when it is asked for next: topics have other names."""
         self._left, self._wanted = (0, {}, ()), None
         self._known.clear()
+
+    def _failed(self, key: tuple[int, Node], then: Callable[[], None]) -> None:
+        self._asked.discard(key)
+        then()
+
+    def _remains_failed(self, key: tuple[int, Mapping[Node, Pruned]], then: Callable[[], None]) -> None:
+        if self._wanted == key:
+            self._wanted = None
+            then()
 
     def _keep_remains(
         self, key: tuple[int, Mapping[Node, Pruned]], then: Callable[[], None], found: tuple[Remains, ...]

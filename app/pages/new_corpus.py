@@ -74,6 +74,7 @@ class NewCorpusForm:
         self._import: Import | None = None
         self._standing = Standing()
         self._corpus = ""
+        context.on_close(lambda: context.actions.uploads.forget(self._token))
 
     def refresh(self) -> None:
         """Draw, with a place for files to be sent to, and read again what is in the store."""

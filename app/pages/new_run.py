@@ -94,6 +94,8 @@ class NewRunForm:
             self._known, self.board.html = None, _no_form(f"Continue run {wanted.run}" if wanted else "New run", known)
             return
         self._known = known
+        if self._typed.get("corpus") not in {str(row.number) for row in known.corpora}:
+            self._typed.pop("corpus", None)  # deleted since it was chosen
         self._draw()
 
     def _on_board(self, message: Message) -> None:

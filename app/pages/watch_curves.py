@@ -82,7 +82,8 @@ class WatchCurves:
         """Fetch the history of a run that is not, or no longer, in memory."""
         if number not in self._asked:
             self._asked.add(number)
-            self._context.later(partial(self._context.feed.history, number), lambda _: self._take(number))
+            take = partial(self._take, number)
+            self._context.later(partial(self._context.feed.history, number), lambda _: take(), take)
 
     def draw_head(self) -> None:
         """Say which runs are shown, and which could be."""

@@ -26,7 +26,7 @@ function same(a, b) {
 }
 
 const LARGEST = 8_000_000 // bytes of a file handed over
-const OWN = new Set(["open"]) // attributes the visitor changes
+const OWN = new Set(["open", "data-editing"]) // attributes the visitor changes
 
 function merge_attributes(old, next) {
   if (next.dataset?.unfold !== undefined && old.dataset.unfold === undefined) { old.open = true }
@@ -184,7 +184,8 @@ export function render({model, view}) {
       dialog?.showModal()
     }
     if (element.dataset.copy !== undefined) {
-      navigator.clipboard?.writeText(location.href).then(() => tell("copied", element), () => tell("not-copied", element))
+      const copied = navigator.clipboard?.writeText(location.href) ?? Promise.reject() // there is none without https
+      copied.then(() => tell("copied", element), () => tell("not-copied", element))
     }
     if (element.dataset.do !== undefined && !(element.type === "submit" && element.form)) { tell(element.dataset.do, element) }
     if (element.dataset.close !== undefined) { element.closest("dialog")?.close() }

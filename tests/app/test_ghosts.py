@@ -61,8 +61,10 @@ class Session:
             db=db,
             actions=None,
             on_tick=self.ticks.append,
-            later=lambda work, then: then(work()),
-            in_turn=lambda work, then: then(work()),
+            on_close=lambda _: None,
+            later=lambda work, then, _=None: then(work()),
+            in_turn=lambda work, then, _=None: then(work()),
+            aside=lambda work, then, _=None: then(work()),
             soon=lambda work: work(),
             tell=lambda *_: None,
         )

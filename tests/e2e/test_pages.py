@@ -225,6 +225,31 @@ def test_a_run_is_renamed_in_place_and_deleted_only_by_its_name(server, page, pl
     db.close()
 
 
+def test_a_name_half_typed_stays_while_the_run_goes_on(start_server, planted, page):
+    db = open_database(planted)
+    row = garden.begin(db, 1, "second spring")
+    garden.advance(db, row, 10)
+    page.goto(f"{start_server(planted).url}?page=runs&run=2")
+    page.get_by_text("10 / 400").first.wait_for()
+    page.locator(".tp-run-title").first.dblclick()
+    page.get_by_label("Name of the run").first.press_sequentially("third")
+    garden.advance(db, row, 20)
+    page.get_by_text("20 / 400").first.wait_for()
+    page.keyboard.type(" spring")
+    page.keyboard.press("Enter")
+    page.locator(".tp-run-title", has_text="third spring").wait_for()
+    page.wait_for_timeout(1000)  # what is stored comes back, and is the same
+    assert runs.get(db, 2).name == "third spring"
+    db.close()
+
+
+def test_where_there_is_no_clipboard_the_visitor_is_told_to_copy_the_address(server, page):
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    page.goto(f"{server.url}?page=watch&run=1")
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("copy the address instead").wait_for()
+
+
 def test_after_the_run_looked_at_is_deleted_another_one_is_shown_and_without_any_the_runs_page(
     start_server, planted, page
 ):

@@ -97,6 +97,9 @@ def test_search_finds_documents_that_have_every_word_page_by_page(db):
     assert [document.number for document in page] == [2, 3, 4]
     assert corpora.search(db, number, "text 7") == (1, corpora.documents(db, number, [7]))
     assert corpora.search(db, number, "nothing") == (0, [])
+    turns = iter([True, False])
+    some, page = corpora.search(db, number, "text", wanted=lambda: next(turns))
+    assert 0 < some == len(page) < corpora.search(db, number, "text")[0]
     assert corpora.search(db, number, " ", 10, 5) == (12, corpora.documents(db, number, [10, 11]))
 
 

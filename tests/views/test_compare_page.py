@@ -86,8 +86,10 @@ class Session:
             db=None,  # type: ignore[arg-type]
             actions=actions,  # type: ignore[arg-type]
             on_tick=self.ticks.append,
+            on_close=lambda _: None,
             later=self._later,
             in_turn=self._later,
+            aside=self._later,
             soon=lambda work: work(),
             tell=lambda *_: None,
         )
@@ -97,7 +99,7 @@ class Session:
         self.asked.append(wanted)
         return reading.Fetched(wanted, None if self.sentence else self.comparison, self.sentence, (), ())
 
-    def _later(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+    def _later(self, work: Callable[[], Any], then: Callable[[Any], None], failed: Any = None) -> None:
         if self.hold:
             self.waiting.append(lambda: then(work()))
         else:
@@ -170,6 +172,19 @@ def test_while_topics_are_matched_the_page_says_so_and_what_was_there_stays_away
         session.waiting.pop(0)()
     assert session.shown("a")
     assert '<div role="status"></div>' in session.page._head.html
+
+
+def test_a_snapshot_that_comes_while_the_one_before_is_matched_is_read_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = Session(monkeypatch)
+    session.hold = True
+    before = len(session.asked)
+    for _ in range(3):
+        session.ticks[0](Tick(snapshots=frozenset({8})))
+    while session.waiting:
+        session.waiting.pop(0)()
+    assert len(session.asked) == before + 2, "once as it came, once more for what came meanwhile"
 
 
 def test_runs_that_cannot_be_compared_say_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,9 +45,13 @@ class Page:
         self.view = SimpleNamespace(tab="add")
         self._begun = Begun(*standings)
         self.deleted: list[int] = []
-        actions = SimpleNamespace(uploads=Uploads(), add_corpus=self._add, delete_corpus=self.deleted.append)
+        self.closers: list[Any] = []
+        self.uploads = Uploads()
+        actions = SimpleNamespace(uploads=self.uploads, add_corpus=self._add, delete_corpus=self.deleted.append)
         self.form = NewCorpusForm(
-            SimpleNamespace(view=self.view, actions=actions, db=None, later=self._later)  # type: ignore[arg-type]
+            SimpleNamespace(  # type: ignore[arg-type]
+                view=self.view, actions=actions, db=None, later=self._later, on_close=self.closers.append
+            )
         )
         self.form.refresh()
 
@@ -62,6 +66,10 @@ class Page:
     @property
     def html(self) -> str:
         return self.form.board.html
+
+    @property
+    def token(self) -> str:
+        return self.form._token
 
     def hear(self, do: str, **more: Any) -> None:
         self.form.board._heard({"do": do, **more})
@@ -169,6 +177,17 @@ def test_an_error_is_shown_and_the_files_can_be_chosen_again() -> None:
     assert "Drop files or a folder here" in page.html
     page.send()
     assert page.ready
+
+
+def test_what_was_sent_is_removed_when_the_browser_is_gone() -> None:
+    page = Page()
+    coming = page.uploads.place(page.token, "notes/a.txt")
+    coming.half.write_text("a rose", encoding="utf-8")
+    assert page.uploads.keep(page.token, coming)
+    for call in page.closers:
+        call()
+    assert not coming.whole.exists()
+    assert page.uploads.place(page.token, "notes/b.txt") is None
 
 
 def test_files_that_did_not_come_are_said_and_those_before_stay() -> None:

@@ -15,7 +15,7 @@ from app import placing
 from app.pages.documents import COMPILING, Documents
 from app.session import from_query, to_query
 from app.ticks import Tick
-from store import runs, snapshots
+from store import corpora, labels, runs, snapshots
 from store.database import Database, open_database
 
 __all__ = ["plain_model"]
@@ -331,3 +331,27 @@ def test_placing_uses_the_snapshot_of_the_link(db: Database) -> None:
     chosen = SimpleNamespace(number=snapshots.latest(db, 1).number)  # type: ignore[union-attr]
     assert "lawn" in Session(db, snapshot=chosen.number, documents=(0,)).work().answer
     assert "no snapshot 77" in Session(db, snapshot=77, documents=(0,)).work().answer
+
+
+def test_a_topic_renamed_meanwhile_is_called_by_its_new_name(session: Session) -> None:
+    session.give("A rose by the hedge").work()
+    assert "gardens" in session.answer
+    for topic in (1, 2, 3, 4):
+        labels.set(session.context.db, 1, 1, topic, f"herbs {topic}")
+    session.feed.relabel(1)
+    for callback in session.ticks:
+        callback(Tick(labels=frozenset({1})))
+    assert "herbs" in session.answer
+
+
+def test_a_search_that_was_overtaken_ends(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def search(*wanted: Any) -> tuple[int, list[Any]]:
+        asked.append(wanted[-1]())
+        return 0, []
+
+    monkeypatch.setattr(corpora, "search", search)
+    session.hear("find", value="ro")
+    session.hear("find", value="rose").work()
+    assert asked == [False, True]

@@ -46,8 +46,10 @@ class Session:
             db=None,  # type: ignore[arg-type]
             actions=None,  # type: ignore[arg-type]
             on_tick=self.ticks.append,
-            later=lambda work, _: self.tasks.append(work),
-            in_turn=lambda work, _: self.tasks.append(work),
+            on_close=lambda _: None,
+            later=lambda work, *_: self.tasks.append(work),
+            in_turn=lambda work, *_: self.tasks.append(work),
+            aside=lambda work, *_: self.tasks.append(work),
             soon=lambda work: work(),
             tell=lambda *told: self.told.append(told),
         )

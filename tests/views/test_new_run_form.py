@@ -15,7 +15,7 @@ from app.order_check import objections
 from app.orders import OrderError
 from app.pages.new_run import NewRunForm
 from app.views import words
-from store import corpora
+from store import corpora, runs
 from store.database import open_database
 
 
@@ -103,6 +103,19 @@ def test_what_somebody_changed_stays_when_the_model_changes(page: Page) -> None:
     wanted = page.start()
     assert (wanted.model, wanted.seed, wanted.name) == ("datm", 3, "mine")
     assert (wanted.texts["burn_in"], wanted.texts["layers"], wanted.texts["collect"]) == ("7", "9-3", "5")
+
+
+def test_a_corpus_deleted_since_it_was_chosen_is_forgotten_and_the_rest_stays(page: Page) -> None:
+    page.choose(name="mine")
+    assert corpora.every(page.db)[0].number == 1
+    runs.delete(page.db, 1)
+    corpora.delete(page.db, 1)
+    plant(page.db, name="again")
+    page.form.refresh()
+    number = corpora.every(page.db)[0].number
+    assert (page.fields()["corpus"], page.fields()["name"]) == (str(number), "mine")
+    assert page.choose(burn_in="7")["burn_in"] == "7"
+    assert page.start().corpus == number
 
 
 def test_the_length_follows_the_inference_until_somebody_types_one(page: Page) -> None:

@@ -18,6 +18,7 @@ from app.feed import Feed
 from app.pages.classes import Classes
 from app.ticks import Tick
 from app.views.predicting import predicting
+from store import labels
 from store.database import Database, open_database
 
 __all__ = ["plain_model"]
@@ -158,7 +159,7 @@ def test_whoever_waits_for_a_prediction_holds_up_nobody_else(db: Database) -> No
     answers: list[str] = []
     asked = Semaphore(0)
 
-    def in_turn(work: Any, then: Any) -> None:
+    def in_turn(work: Any, then: Any, _: Any) -> None:
         _elsewhere(feed.submit_in_turn, work, then)
         asked.release()
 
@@ -178,5 +179,31 @@ def test_whoever_waits_for_a_prediction_holds_up_nobody_else(db: Database) -> No
     assert answers == ["It was only waited for."] * 4
 
 
-def _elsewhere(submit: Any, work: Any, then: Any) -> None:
+def _elsewhere(submit: Any, work: Any, then: Any, _: Any = None) -> None:
     submit(work).add_done_callback(lambda done: then(done.result()))
+
+
+def test_an_answer_that_could_not_be_read_is_asked_for_again(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = iter([OSError("the disk was away"), OSError("still"), None, None])
+    recall = ClassCache.recall
+
+    def shaky(*wanted: Any) -> Any:
+        if error := next(failures):
+            raise error
+        return recall(*wanted)
+
+    monkeypatch.setattr(ClassCache, "recall", shaky)
+    session = Session(db).work()
+    session.feed.stop()
+    assert "5 labelled test documents" in session.page.board.html
+
+
+def test_a_topic_renamed_meanwhile_is_called_by_its_new_name(db: Database) -> None:
+    session = Session(db, threshold=1.0).work()
+    assert 'class="cl-paths"' in session.page.board.html
+    for layer, width in enumerate(session.page._read.frame.widths, 1):
+        for topic in range(1, width + 1):
+            labels.set(db, 1, layer, topic, f"herbs {layer} {topic}")
+    session.feed.relabel(1)
+    session.feed.stop()
+    assert "herbs 1 " in session.page.board.html
