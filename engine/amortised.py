@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import corpus, encoder, simplex, streams
+from engine import corpus, encoder, hybrid, simplex, streams
 from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
 from engine.encoder import POSTERIORS, Heads, LeftOut, Prior, Tape
 from engine.gibbs import Address
@@ -142,7 +142,7 @@ def advance(
         if at.config.refine:
             local = locals_of(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
             sweeping = address._replace(purpose=streams.INFER)  # numbers of its own, as the draw of topics has
-            more = at.sampler.rate(glob, sweeping, observed, scored, local, each)
+            more = at.sampler.rate(glob, sweeping, observed, scored, local, each, hybrid.first_rates(at, 1))
             rates = Rates(rates.cells + more.cells, rates.totals + more.totals)
             continue
         encoder.rates_at(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)

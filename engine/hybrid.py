@@ -20,6 +20,8 @@ from engine.settings import ENCODER, PRIORS, STEP_SIZES, SWEEPS, SettingError, c
 from engine.upper import Hyper
 from engine.widths import Rule
 
+NEVER = 1 << 40  # a sweep that does not come
+
 
 def head_gain_setting(default: float) -> Any:
     """The field ``head_gain`` of a Config."""
@@ -266,6 +268,11 @@ def acquainted(at: House, state: State, docs: Batch) -> State:
         return state
     seen = np.bincount(docs.words, minlength=len(state.spread))
     return state._replace(spread=state.spread + seen, met=np.array(state.met + len(docs.documents)))
+
+
+def first_rates(at: House, usual: int) -> int:
+    """The sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
+    return NEVER if at.config.prior == "paper" else usual
 
 
 def rule_of(config: Any) -> Rule | None:

@@ -19,7 +19,6 @@ from engine.upper import pack
 
 DECAY = 1000  # mini-batches after which the encoder's step size begins to fall
 ROWS = 100  # documents of one table: large enough for the matrix library
-NEVER = 1 << 40  # a sweep that does not come
 
 
 class Learned(NamedTuple):
@@ -271,9 +270,9 @@ def _counts(at: House, seed: int, state: State, docs: Batch, theta: list[FloatAr
 
 
 def _plan(at: House, n_layers: int) -> Plan:
-    """Sweeps of a mini-batch, from theta = 1/K; the paper's prior keeps its rates c = 1."""
+    """Sweeps of a mini-batch, from theta = 1/K."""
     burn_in = at.config.burn_in * n_layers
-    first_rates = NEVER if at.config.prior == "paper" else max(1, burn_in // 2)
+    first_rates = hybrid.first_rates(at, max(1, burn_in // 2))
     return Plan(fresh=True, burn_in=burn_in, collect=at.config.collect * n_layers, first_rates=first_rates)
 
 

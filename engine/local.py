@@ -156,12 +156,22 @@ class Sampler(NamedTuple):
         self._over(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
 
     def rate(
-        self, glob: Globals, address: Address, observed: Batch, scored: Batch, local: Locals, sweeps: Sweeps
+        self,
+        glob: Globals,
+        address: Address,
+        observed: Batch,
+        scored: Batch,
+        local: Locals,
+        sweeps: Sweeps,
+        first_rates: int = 1,
     ) -> Rates:
-        """Go on with chains on ``observed``, changing ``local`` in place; sum what ``scored`` cells are judged by."""
+        """Go on with chains on ``observed``, changing ``local`` in place; sum what ``scored`` cells are judged by.
+
+        The rates c are drawn from sweep ``first_rates`` on.
+        """
         rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
         cells = Scored(scored.words, scored.counts, scored.starts)
-        plan = Plan(fresh=False, **sweeps._asdict(), wants=gibbs.RATES)
+        plan = Plan(fresh=False, **sweeps._asdict(), first_rates=first_rates, wants=gibbs.RATES)
         out = _NOTHING._replace(tables=self._no_tables(), scored=cells, rates=rates.cells, totals=rates.totals)
         self._sweep(glob, address, observed, local, plan, lambda: out)
         return rates

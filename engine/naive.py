@@ -35,7 +35,10 @@ def begun(n_classes: int, n_words: int) -> Said:
 
 
 def heard(said: Said, docs: Batch, n_documents: int) -> Said:
-    """With the labelled documents of one more mini-batch, until ``n_documents`` have been met: each counts once."""
+    """With the labelled documents of one more mini-batch, until ``n_documents`` have been met.
+
+    The last mini-batch of a pass that they do not fill is of the next one, so a few may count twice, and others not.
+    """
     if int(said.met) >= n_documents:
         return said
     words, labels = said.words.copy(), docs.labels[owners(docs.starts)]

@@ -9,7 +9,7 @@ from test_gibbs_oracles import bars, mismatch
 
 from engine import amortised, encoder, hybrid, hybrid_step, models, schedule
 from engine.classifier import FASTER
-from engine.contract import Batch, Facts
+from engine.contract import Batch, Facts, Sweeps
 from engine.corpus import thinned
 from engine.local import Collected
 from engine.models import datm
@@ -226,6 +226,23 @@ def test_expected_tables_give_the_slope_of_the_likelihood_in_r():
     np.testing.assert_allclose(
         hybrid_step.slopes_of(this.state, got, 4)[1], (ends[0] - ends[1]) / (2 * h) / 4, rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("prior", ["matched", "paper"])
+def test_documents_are_scored_under_the_rates_of_the_prior_that_is_learned(prior, monkeypatch):
+    this, seen = case(prior=prior, refine=2), []
+    rate = this.at.sampler.rate
+
+    def watched(*given):
+        scored = rate(*given)
+        seen.append(given[4].c.copy())
+        return scored
+
+    monkeypatch.setattr(type(this.at.sampler), "rate", lambda _, *given: watched(*given))
+    start = hybrid.Chain(np.array(0))
+    hybrid_step.advance(this.at, 7, this.state, start, this.docs, this.docs, Sweeps(20, 2))
+    assert len(seen) == 2
+    assert all(np.array_equal(c, np.ones_like(c)) == (prior == "paper") for c in seen)
 
 
 def test_topics_by_gradients_from_counts_stay_on_the_simplex_and_move_r_only_where_it_is_learned():
