@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qsl, quote
 
 import param
@@ -83,9 +83,6 @@ class View(param.Parameterized):
     trail = param.ClassSelector(default=(), class_=tuple)
     steps = param.Integer(default=9, bounds=(2, 30))
     mixed = param.Integer(default=0, bounds=(0, 999))
-
-
-Callback: TypeAlias = Callable[..., None]
 
 
 def nothing() -> None:
