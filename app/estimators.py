@@ -17,9 +17,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from app.targets import labels_of, plain
 from engine import models, paths, topics
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel
 from engine.corpus import Counts, minibatch, own_number, take
@@ -120,8 +120,7 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     # ------------------------------------------------------------- training
 
     def _train(self, counts: Counts, labels: Array, n_classes: int) -> Self:
-        if isinstance(self.n_iter, bool) or not isinstance(self.n_iter, int | np.integer) or self.n_iter < 1:
-            raise ValueError(f"n_iter must be a whole number of at least 1; got {self.n_iter!r}")
+        n_iter = self._steps()
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         self.n_classes_ = n_classes
         self.n_documents_ = counts.n_documents
@@ -131,12 +130,18 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         every = take(counts, documents, labels)
         if not kernel.batch_size:
             state = kernel.prepare(self.seed_, state, every)
-        for t in range(1, self.n_iter + 1):
+        for t in range(1, n_iter + 1):
             batch = every
             if kernel.batch_size:
                 batch = take(counts, minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
         return self._keep(kernel, state)
+
+    def _steps(self) -> int:
+        """The mini-batches to be made, checked."""
+        if isinstance(self.n_iter, bool) or not isinstance(self.n_iter, int | np.integer) or self.n_iter < 1:
+            raise ValueError(f"n_iter must be a whole number of at least 1; got {self.n_iter!r}")
+        return int(self.n_iter)
 
     def _keep(self, kernel: Kernel, state: Any) -> Self:
         found = kernel.topics(state)
@@ -145,25 +150,29 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.topics_ = [np.ascontiguousarray(table.T) for table in topics.projections(found.phi)]
         self.components_ = self.topics_[0]
         self.popularity_ = [topics.shares(layer) for layer in topics.popularity(found.phi, found.r)]
-        self.n_iter_ = self.n_iter
+        self.n_iter_ = self._steps()
         return self
 
     def _config(self) -> Any:
         """The settings of the model, checked."""
-        given: dict[str, Any] = dict(self.settings or {})
-        given |= {"layers": self.layers, "batch_size": self.batch_size}
+        own: dict[str, Any] = {"layers": self.layers, "batch_size": self.batch_size}
         if self.inference is not None:
-            given["inference"] = self.inference
+            own["inference"] = self.inference
+        others = dict(self.settings or {})
+        if twice := sorted(own.keys() & others.keys()):
+            raise SettingError(f"give {twice[0]} as a parameter of {type(self).__name__}, not in settings")
+        given = own | others
         model = models.load(self._model).Config
         known = {about.name: about.kind in ("widths", "numbers") for about in describe(model)}
         if unknown := sorted(given.keys() - known.keys()):
             raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {', '.join(known)}")
-        values = {name: _plain(value) for name, value in given.items()}
+        values = {name: plain(value) for name, value in given.items()}
         lone = {name: (value,) for name, value in values.items() if known[name] and not isinstance(value, tuple)}
-        return model(**self._adjusted(values | lone))
+        return model(**(self._usual() | values | lone))
 
-    def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
-        return given
+    def _usual(self) -> dict[str, Any]:
+        """Settings whose default here is not the model's own."""
+        return {}
 
     def _kernel(self) -> Kernel:
         facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._frame())
@@ -187,7 +196,7 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return Counts(kept.indptr.astype(np.int64), kept.indices.astype(np.int32), kept.data)
 
     def _whole(self, table: Any) -> Array:
-        values = np.asarray(table.data)
+        values = np.asarray(table.data, dtype=np.float64)  # rint would make bytes halves; float32 cannot tell 2^31
         whole = np.rint(values)
         if self.real_values not in ("refuse", "round"):
             raise ValueError(f"real_values must be 'refuse' or 'round'; got {self.real_values!r}")
@@ -199,7 +208,7 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"{row}: give counts, or set real_values='round'"
             )
         if len(whole) and whole.max() > LARGEST_COUNT:
-            raise ValueError(f"the counts of X must be at most {LARGEST_COUNT}; got {whole.max():g}")
+            raise ValueError(f"the counts of X must be at most {LARGEST_COUNT}; got {whole.max():.10g}")
         return whole.astype(np.int32)
 
     def _batch(self, counts: Counts) -> Batch:
@@ -224,7 +233,7 @@ class DLDA(_Topics):
     batch_size : int, default=200
         Documents of a mini-batch.
     settings : dict, optional
-        Any other setting of the model by name, for example ``{"eta": (0.1,)}``.
+        Any other setting of the model by name (not one that is a parameter here), for example ``{"eta": (0.1,)}``.
     real_values : {"refuse", "round"}, default="refuse"
         What to do with values that are not whole numbers.
     random_state : int, RandomState instance or None, default=None
@@ -281,6 +290,7 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
         mini-batches (at most 500).
     unlabelled : object, optional
         The value of ``y`` that says a document has no label; such documents take part in everything else.
+        None (the default) and NaN may be it; a None or NaN in ``y`` that is not this value is refused.
     image_shape : (height, width), optional
         Where documents are pictures and words their pixels, row by row; the settings ``moved`` and ``bent`` need it.
 
@@ -334,16 +344,14 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
         ValueError
             When X does not hold counts, y does not fit, or a parameter or setting cannot be.
         """
-        _, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
-        y = column_or_1d(y, warn=True)
-        known = np.ones(len(y), dtype=bool) if self.unlabelled is None else y != self.unlabelled
-        check_classification_targets(y[known])
-        self.classes_ = np.unique(y[known])
+        if y is None:
+            validate_data(self, X, y)  # it says so in its own words
+        counts = self._counts(X, reset=True)
+        self.classes_, labels = labels_of(y, plain(self.unlabelled))
+        check_consistent_length(X, labels)
         if len(self.classes_) < 2:
             raise ValueError(f"SDATM needs labels of at least 2 classes; y has only 1 class or none: {self.classes_}")
-        labels = np.full(len(y), -1, dtype=np.int32)
-        labels[known] = np.searchsorted(self.classes_, y[known])
-        return self._train(self._counts(X), labels, len(self.classes_))
+        return self._train(counts, labels, len(self.classes_))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of every label of ``classes_`` for every document, (n_documents, n_classes)."""
@@ -367,30 +375,29 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
     def _frame(self) -> tuple[int, int] | None:
         if self.image_shape is None:
             return None
-        height, width = _plain(self.image_shape)
-        if height * width != self.n_features_in_:
+        shape = plain(self.image_shape)
+        sides = shape if isinstance(shape, tuple) else ()
+        whole = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
+        if not whole or sides[0] * sides[1] != self.n_features_in_:
             raise ValueError(
                 f"image_shape is height and width, {self.n_features_in_} pixels together as X has features; "
                 f"got {self.image_shape!r}"
             )
-        return height, width
+        return sides[0], sides[1]
 
-    def _adjusted(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _usual(self) -> dict[str, Any]:
         """Let labels come in before a short training is over."""
-        soon = {"label_start": min(500, self.n_iter // 4), "label_ramp": min(200, self.n_iter // 8)} | given
-        if soon.get("label_weight", 1.0) and soon["label_start"] >= self.n_iter:
+        n_iter = self._steps()
+        return {"label_start": min(500, n_iter // 4), "label_ramp": min(200, n_iter // 8)}
+
+    def _config(self) -> Any:
+        config = super()._config()
+        if config.label_weight and config.label_start >= self.n_iter:
             raise SettingError(
-                f"labels count after {soon['label_start']} mini-batches (label_start), and n_iter is {self.n_iter}; "
+                f"labels count after {config.label_start} mini-batches (label_start), and n_iter is {self.n_iter}; "
                 "give more n_iter or a smaller label_start"
             )
-        return soon
-
-
-def _plain(value: Any) -> Any:
-    """A value of a grid of parameters without NumPy's types: numbers as Python's, lists and arrays as tuples."""
-    if isinstance(value, list | tuple | np.ndarray):
-        return tuple(_plain(each) for each in value)
-    return value.item() if isinstance(value, np.generic) else value
+        return config
 
 
 def _threads(n_jobs: int | None) -> int:

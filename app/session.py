@@ -85,15 +85,11 @@ class View(param.Parameterized):
     mixed = param.Integer(default=0, bounds=(0, 999))
 
 
-def nothing() -> None:
-    """What is to be done where nothing is."""
-
-
 class Later(Protocol):
     """A way to have work done elsewhere."""
 
     def __call__(
-        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] = nothing
+        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
     ) -> None:
         """Run ``work()`` elsewhere, then ``then(its result)`` here, or ``failed()`` a few seconds after an error."""
 

@@ -31,7 +31,6 @@ from app.pages.no_run import no_run_page
 from app.pages.runs import fork_tab, runs_page
 from app.pages.watch import watch_page
 from app.paths import asset
-from app.session import nothing
 from app.ticks import Tick
 from app.views.markup import run_title
 from engine.settings import SettingError
@@ -151,17 +150,21 @@ class Shell:
 
     # ------------------------------------------------ what pages may use
 
-    def later(self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] = nothing) -> None:
+    def later(
+        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
+    ) -> None:
         """Run ``work()`` in a thread and ``then(result)`` here; an error is shown, and ``failed()`` runs after it."""
         self._site.feed.submit(work).add_done_callback(partial(self._deliver, then, failed))
 
     def in_turn(
-        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] = nothing
+        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
     ) -> None:
         """As :meth:`later`, when nobody's work of this kind is left to be done before."""
         self._site.feed.submit_in_turn(work).add_done_callback(partial(self._deliver, then, failed))
 
-    def aside(self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] = nothing) -> None:
+    def aside(
+        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
+    ) -> None:
         """As :meth:`later`, for what may take a minute."""
         self._site.feed.submit_aside(work).add_done_callback(partial(self._deliver, then, failed))
 
@@ -213,22 +216,22 @@ class Shell:
             self._next(call)
         self._draw_bar()
 
-    def _deliver(self, then: Callable[[Any], None], failed: Callable[[], None], future: "Future[Any]") -> None:
+    def _deliver(self, then: Callable[[Any], None], failed: Callable[[], None] | None, future: "Future[Any]") -> None:
         self._ring(partial(self._finish, then, failed, future))
 
-    def _finish(self, then: Callable[[Any], None], failed: Callable[[], None], future: "Future[Any]") -> None:
+    def _finish(self, then: Callable[[Any], None], failed: Callable[[], None] | None, future: "Future[Any]") -> None:
         if future.cancelled():
             return
         error = future.exception()
         if error is None:
             then(future.result())
             return
-        if failed is not nothing:
+        if failed is not None:
             self._loop.call_later(PAUSE, self._next, failed)
         if not isinstance(error, EXPECTED):
             raise error
         before, when = self._told
-        if failed is nothing or str(error) != before or monotonic() - when > QUIET:
+        if failed is None or str(error) != before or monotonic() - when > QUIET:
             self._told = (str(error), monotonic())
             self.tell(str(error), "error")
 

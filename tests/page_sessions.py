@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from app.feed import TROUBLE, Feed
-from app.session import Context, View, nothing
+from app.session import Context, View
 from store.database import Database
 
 
@@ -37,10 +37,10 @@ class PageSession:
             tell=lambda message, kind: self.told.append(message),
         )
 
-    def _later(self, work: Any, then: Any, failed: Any = nothing) -> None:
+    def _later(self, work: Any, then: Any, failed: Any = None) -> None:
         self.tasks.append((work, then, failed))
 
-    def _in_turn(self, work: Any, then: Any, failed: Any = nothing) -> None:
+    def _in_turn(self, work: Any, then: Any, failed: Any = None) -> None:
         self.in_turn += 1
         self._later(work, then, failed)
 

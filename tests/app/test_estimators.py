@@ -1,5 +1,7 @@
 """The models as scikit-learn estimators: its own common checks, planted topics, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from app.estimators import DATM, DLDA, SDATM
+from app.targets import labels_of, plain
 from engine.settings import SettingError
 
 TINY = {"layers": (3, 2), "n_iter": 2, "batch_size": 20, "real_values": "round"}
@@ -108,12 +111,55 @@ def test_values_that_are_no_counts_are_refused_in_one_sentence():
         ({"layers": (3.7, 2)}, r"layers must be a whole number; got 3\.7"),
         ({"settings": {"gamma0": np.inf}}, "gamma0 must be a finite number; got inf"),
         ({"n_iter": 0}, "n_iter must be a whole number of at least 1; got 0"),
+        ({"n_iter": 8.0}, r"n_iter must be a whole number of at least 1; got 8\.0"),
         ({"real_values": "guess"}, "real_values must be"),
+        ({"settings": {"layers": (3,)}}, "give layers as a parameter of DLDA, not in settings"),
+        ({"settings": {"batch_size": 3}}, "give batch_size as a parameter of DLDA, not in settings"),
+        ({"inference": "gibbs", "settings": {"inference": "gibbs"}}, "give inference as a parameter of DLDA"),
     ],
 )
 def test_parameters_that_cannot_be_are_refused_when_fitting(parameters, sentence):
     with pytest.raises((SettingError, ValueError), match=sentence):
         DLDA(**parameters).fit(planted(10)[0])
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.int64, np.float32])
+def test_counts_of_every_type_are_read_without_a_warning(kind):
+    counts = (planted(10)[0] * 50 % 128).astype(kind)
+    read = DLDA()._counts(counts, reset=True)
+    assert read.values.dtype == np.int32
+    np.testing.assert_array_equal(read.values, counts[counts != 0].astype(int))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64])
+def test_a_count_too_large_is_refused_whatever_its_type(kind):
+    counts = planted(10)[0].astype(kind)
+    counts[3, 3] = 2**31
+    with pytest.raises(ValueError, match="counts of X must be at most 2147483647; got 2147483648"):
+        DLDA().fit(counts)
+
+
+def test_inference_may_stand_in_settings_where_the_parameter_is_not_given():
+    assert DLDA(settings={"inference": "gibbs"})._config().inference == "gibbs"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"n_iter": 8.0}, r"^n_iter must be a whole number of at least 1; got 8\.0$"),
+        ({"n_iter": "8"}, "^n_iter must be a whole number of at least 1; got '8'$"),
+        ({"settings": {"label_start": "3"}}, "^label_start must be a whole number; got '3'$"),
+    ],
+)
+def test_a_number_that_cannot_be_is_blamed_by_its_own_name(parameters, sentence):
+    counts, subject = planted(20)
+    with pytest.raises(ValueError, match=sentence):
+        SDATM(**{"layers": (3,)} | parameters).fit(counts, subject)
+
+
+def test_numpy_numbers_of_mini_batches_are_taken_with_labels_too():
+    config = SDATM(n_iter=np.int64(8), settings={"label_ramp": np.int64(3)})._config()
+    assert (config.label_start, config.label_ramp) == (2, 3)
 
 
 def test_labels_that_would_never_count_are_refused():
@@ -152,6 +198,54 @@ def test_labels_are_learnt_and_missing_ones_are_allowed():
     assert model.transform(fresh).shape == (90, 9)
 
 
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("labels", "unlabelled", "classes"),
+    [
+        (["a", "b", -1], -1, ["a", "b"]),
+        ([0, 1, "?"], "?", [0, 1]),
+        (np.array([0, 1, "?"], dtype=object), "?", [0, 1]),
+        (["a", "b", None], None, ["a", "b"]),
+        (np.array([0, 1, None], dtype=object), None, [0, 1]),
+        (np.array(["a", "b", NAN], dtype=object), NAN, ["a", "b"]),
+        (np.array([0.0, 1.0, NAN]), np.float64(NAN), [0, 1]),
+        ([0, 1, NAN], NAN, [0, 1]),
+        (np.array([0, 1, 7]), np.array(7), [0, 1]),
+    ],
+)
+def test_documents_without_a_label_make_no_class(labels, unlabelled, classes):
+    found, numbers = labels_of(labels, plain(unlabelled))
+    assert (found.tolist(), numbers.tolist()) == (classes, [0, 1, -1])
+
+
+def test_a_fit_takes_labels_of_which_some_are_none():
+    counts, subject = planted(20)
+    model = SDATM(layers=(3,), n_iter=2, settings=LINEAR).fit(counts, [None if k == 2 else int(k) for k in subject])
+    assert model.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "unlabelled", "sentence"),
+    [
+        (["a", "b", None], "?", "row 2 of y is None, which is no label: give one, or set unlabelled=None"),
+        (["a", None, NAN], NAN, "row 1 of y is None, which is no label"),
+        (np.array([0, NAN, 1]), None, r"row 1 of y is nan, which is no label: give one, or set unlabelled=np\.nan"),
+        (np.array(["a", "b", -1]), -1, "unlabelled is -1, and y has '-1', which is not equal: give both the same type"),
+        (np.array(["a", "b", NAN]), NAN, "unlabelled is nan, and y has 'nan', which is not equal"),
+        (np.array([0, 1, -1]), "-1", "unlabelled is '-1', and y has -1, which is not equal"),
+        (np.array([0.0, 1.0, -1.0]), "-1", r"unlabelled is '-1', and y has -1\.0, which is not equal"),
+        ([0, 1, "?"], None, r"labels must be all words or all numbers; y has '\?' and 1"),
+        ([0, 1, float("inf")], None, "Input y contains infinity"),
+        ([0.5, 1.5, None], None, "Unknown label type: continuous"),
+    ],
+)
+def test_labels_that_cannot_be_told_apart_are_refused_in_one_sentence(labels, unlabelled, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SDATM(layers=(3,), n_iter=1, unlabelled=unlabelled).fit(planted(3)[0], labels)
+
+
 def test_one_class_is_too_few():
     with pytest.raises(ValueError, match="at least 2 classes"):
         SDATM(n_iter=1).fit(planted(10)[0], np.zeros(10))
@@ -182,5 +276,17 @@ def test_pictures_are_moved_where_their_height_and_width_are_known():
     assert np.abs(model.predict_proba(counts) - still.fit(counts, subject).predict_proba(counts)).max() > 1e-4
     with pytest.raises(ValueError, match="only pictures can be moved; set moved to 0, got 1"):
         SDATM(**sizes).fit(counts, subject)
-    with pytest.raises(ValueError, match=r"image_shape is height and width, \d+ pixels together .* got \(5, 5\)"):
-        SDATM(**sizes, image_shape=(5, 5)).fit(counts, subject)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (24,), 24, np.array(24), (-4, -6), (4, 3, 2), (4.0, 6.0), (True, 24), "46"])
+def test_an_image_shape_that_does_not_fit_is_refused(shape):
+    counts, subject = planted(20)
+    sentence = f"image_shape is height and width, 24 pixels together as X has features; got {shape!r}"
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        SDATM(layers=(3,), n_iter=2, image_shape=shape).fit(counts, subject)
+
+
+@pytest.mark.parametrize("shape", [[4, 6], np.array([4, 6]), (np.int64(4), np.int32(6))])
+def test_an_image_shape_may_be_a_list_or_of_numpy(shape):
+    counts, subject = planted(20)
+    assert SDATM(layers=(3,), n_iter=2, image_shape=shape, settings=LINEAR).fit(counts, subject)._frame() == (4, 6)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from app.session import nothing
 from app.shell import PAUSE, Shell
 
 
@@ -23,7 +22,7 @@ class Visit:
             tell=lambda sentence, _: self.told.append(sentence),
         )
 
-    def end(self, result: Any, then: Any = None, failed: Any = nothing) -> None:
+    def end(self, result: Any, then: Any = None, failed: Any = None) -> None:
         future: Future[Any] = Future()
         if isinstance(result, Exception):
             future.set_exception(result)
