@@ -70,8 +70,9 @@ def opinionated(classes_a: tuple[str, ...], classes_b: tuple[str, ...]) -> Compa
     )
 
 
-def reworded() -> Comparison:
+def reworded(words: tuple[str, ...] | None = None) -> Comparison:
     """Run 7 against a run 8 of the same topics, in each of which some of 300 words came and went."""
     made = arrays(WIDTHS, 300)
     other = np.random.default_rng(3).dirichlet(np.full(300, 0.2), WIDTHS[0]).T
-    return compare(frame_of(made, 7), frame_of(made | {"phi.0": 0.5 * made["phi.0"] + 0.5 * other}, 8))
+    there = made | {"phi.0": 0.5 * made["phi.0"] + 0.5 * other}
+    return compare(frame_of(made, 7, words), frame_of(there, 8, words))

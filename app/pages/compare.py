@@ -308,7 +308,11 @@ class Compare:
         classes = classes_of(comparison)
         chooser = class_chooser(classes, self._view.label) if classes else ""
         self._legend.html = compare_edges.edge_legend(
-            drawn.changes, changes, chooser, words=not has_pictures(comparison.b)
+            drawn.changes,
+            changes,
+            chooser,
+            words=not has_pictures(comparison.b),
+            chosen=bool(self._view.roots or self._view.partner_roots),
         )
         self._edges.html = compare_edges.edge_lists(comparison, changes)
 

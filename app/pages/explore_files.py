@@ -44,6 +44,6 @@ def hand_over(
         if form == "svg":
             window.hand_over(name, picture.svg)
         else:
-            window.hand_over_picture(name, picture.svg, picture.layout.width, picture.layout.height)
+            window.hand_over_picture(name, picture.svg, *picture.size)
     elif form in trees.formats():
         window.hand_over(name, trees.render(frame, choice, form, remains))

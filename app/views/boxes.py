@@ -15,8 +15,8 @@ HEADER = 1.15  # font of the rank, relative to the words
 HEAD = 1.75  # the line of rank and share with the bar beneath, relative to the words
 PADDING = 7.0
 SHAPE = 2.1  # wanted width : height of the words
-_LONGEST = 22  # letters of one word; e-mail addresses and hashes are cut
-_GIST = 13  # letters of one line of the gist
+LONGEST = 22  # letters of one word; e-mail addresses and hashes are cut
+GIST = 13  # letters of one line of the gist
 _PICTURE = 7.5  # width of the picture of a topic of images, in ems
 
 
@@ -68,7 +68,7 @@ def _box(frame: Frame, node: Node, n_words: int) -> Box:
     most = float(frame.shares[node.layer - 1].max())
     rank, share, name = str(frame.rank(node)), percent(frame.share(node)), shorten(frame.name(node), 40)
     pictured = has_pictures(frame)
-    lines = [] if pictured else _wrapped([shorten(word.text, _LONGEST) for word in frame.top_words(node, n_words)])
+    lines = [] if pictured else _wrapped([shorten(word.text, LONGEST) for word in frame.top_words(node, n_words)])
     header = BOLD * text_width(rank) * HEADER + text_width(share) * 0.85 + 1.4
     ems = max([header, BOLD * text_width(name), _PICTURE * pictured, *(text_width(line) for line in lines)])
     width = ems * font + 2 * PADDING
@@ -102,7 +102,7 @@ def _gist(frame: Frame, node: Node, width: float, height: float) -> tuple[tuple[
     """Choose the few lines for looking from afar, and the largest font in which they fit."""
     name = frame.name(node)
     lines = wrap(name.split(), 7.0)[:3] if name else frame.title_words(node)
-    lines = [shorten(line, _GIST) for line in lines]
+    lines = [shorten(line, GIST) for line in lines]
     across = (width - 12) / max(BOLD * text_width(line) for line in lines)
     return tuple(lines), min(across, (height - 26) / (1.15 * len(lines)))
 

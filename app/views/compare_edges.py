@@ -18,6 +18,7 @@ _MARKED = (
     'entered</span><span title="Among the 12 heaviest words in A and not among the 24 heaviest in B">'
     '<del class="cm-out">word</del> left</span>'
 )
+_BACK = '<button class="ex-soft" data-do="popular" title="Back to the most popular topics">Reset roots</button>'
 TITLES: dict[Kind, tuple[str, str]] = {
     "gained": ("Gained", "Above the threshold in B and not in A"),
     "lost": ("Lost", "Above the threshold in A and not in B"),
@@ -28,13 +29,19 @@ TITLES: dict[Kind, tuple[str, str]] = {
 
 
 def edge_legend(
-    drawn: Sequence[EdgeChange], every: Sequence[EdgeChange], chooser: str = "", *, words: bool = True
+    drawn: Sequence[EdgeChange],
+    every: Sequence[EdgeChange],
+    chooser: str = "",
+    *,
+    words: bool = True,
+    chosen: bool = False,
 ) -> str:
     """Write colour, line style and number of every kind: how many are in the picture, how many there are.
 
     ``chooser`` is the HTML of the choice of a class, empty where no topic has an opinion; ``words`` says whether
-    words are marked in the trees.
+    words are marked in the trees, ``chosen`` whether somebody has chosen the roots, who may want them back.
     """
+    back = _BACK if chosen else ""
     here, all_of = counted(drawn), counted(every)
     entries = "".join(
         f'<span title="{TITLES[kind][1]}">{_stroke(kind)}{TITLES[kind][0]} '
@@ -43,7 +50,7 @@ def edge_legend(
     )
     return (
         f'<div class="cm-legend"><h2 class="tp-h2">Trees</h2><div class="tp-legend" role="group" '
-        f'aria-label="Edges by what became of them">{entries}{_MARKED if words else ""}</div>{chooser}'
+        f'aria-label="Edges by what became of them">{entries}{_MARKED if words else ""}</div>{chooser}{back}'
         '<span class="tp-dim">Matched topics stand in the same place; dashed places are empty.</span></div>'
     )
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from app.changes import KINDS, EdgeChange, Kind
 from app.comparison import Absence, Comparison, Pair, Side, other
 from app.frame import identity
-from app.views.boxes import Box, boxes
+from app.views.boxes import GIST, LONGEST, Box, boxes
 from app.views.class_overlay import ClassOverlay, class_overlay
 from app.views.layout import WIDE, Curve, Layout, lay_out
 from app.views.node_svg import Marking
 from app.views.palette import LIVE, Theme
 from app.views.picture import Choice, cut
-from app.views.text import escape
+from app.views.text import escape, shorten
 from app.views.tree_svg import Look, Scene, Stroke, tree_svg
 from engine.tree import Edge, Node, Subnetwork
 
@@ -270,7 +270,8 @@ def _marks(comparison: Comparison, side: Side, seats: _Seats, theme: Theme) -> d
         node, change = pair.on(side), comparison.words(pair)
         words, line = (change.left, "line-through") if side == "a" else (change.entered, "underline")
         if node is not None and words:
-            found[node] = Marking(frozenset(words), edge_colour(theme, kind), line)
+            cut_ones = {shorten(word, most) for word in words for most in (LONGEST, GIST)}
+            found[node] = Marking(frozenset(cut_ones.union(words)), edge_colour(theme, kind), line)
     return found
 
 

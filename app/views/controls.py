@@ -12,7 +12,7 @@ from app.views.picture import Choice
 from app.views.text import escape, shorten
 from engine.tree import Node
 
-SLIDER = (0.0, 30.0, STEP)  # lowest and highest threshold under the hand, and its step
+SLIDER = (STEP, 30.0, STEP)  # lowest (at 0 all is joined to all) and highest threshold under the hand, and its step
 
 
 class Moment(NamedTuple):

@@ -9,7 +9,7 @@ _CIVIDIS = (
     *((0, 32, 76), (49, 68, 107), (87, 93, 109), (124, 123, 120)),
     *((165, 156, 116), (210, 193, 100), (255, 233, 69)),
 )
-_LIGHT_FROM = 0.52  # from here on black is easier to read than white
+_LIGHT_FROM = 0.47  # from here on black is easier to read than white
 
 
 def colour(part: float) -> str:

@@ -1,5 +1,6 @@
 """One node as SVG: the outline, the words, the gist for looking from afar, the handle to fold it."""
 
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -127,7 +128,6 @@ def _line(line: str, marking: Marking) -> str:
     if not marking.words:
         return escape(line)
     look = f'fill="{marking.colour}" font-weight="600" text-decoration="{marking.line}"'
-    parts = (
-        f"<tspan {look}>{escape(word)}</tspan>" if word in marking.words else escape(word) for word in line.split(" ")
-    )
-    return " ".join(parts)
+    marked = "|".join(re.escape(word) for word in sorted(marking.words, key=len, reverse=True))
+    parts = re.split(rf"(?<!\S)({marked})(?!\S)", line)  # every second one is a marked word, which may have blanks
+    return "".join(f"<tspan {look}>{escape(part)}</tspan>" if i % 2 else escape(part) for i, part in enumerate(parts))

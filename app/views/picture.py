@@ -13,7 +13,7 @@ from app.views.ghost_tree import Haunting, ghost_boxes, hang
 from app.views.layout import WIDE, Layout, lay_out
 from app.views.opening import USUAL
 from app.views.palette import LIVE, Theme
-from app.views.tree_svg import Look, Scene, tree_svg
+from app.views.tree_svg import Look, Scene, size_of, tree_svg
 from engine.tree import Direction, Node, Part, Subnetwork, subnetwork
 
 CAP = 40  # topics of one layer drawn before "n more" stands for the rest
@@ -39,12 +39,13 @@ _NONE = Haunting()
 
 
 class Drawing(NamedTuple):
-    """A finished picture: its SVG text, what it shows, and where everything stands."""
+    """A finished picture: its SVG text, what it shows, where everything stands, and its width and height."""
 
     svg: str
     part: Subnetwork
     layout: Layout
     more: dict[int, int]
+    size: tuple[float, float]
     news: EdgeNews | None = None
     haunting: Haunting = _NONE
 
@@ -142,7 +143,8 @@ def draw(
         above=ghost_nodes(haunting, frame, everyone, layout, theme),
         opinion=opinion,
     )
-    return Drawing(tree_svg(Scene(frame, part, contents, layout), look), part, layout, more, news, haunting)
+    svg = tree_svg(Scene(frame, part, contents, layout), look)
+    return Drawing(svg, part, layout, more, size_of(layout, look), news, haunting)
 
 
 def caption(frame: Frame, choice: Choice, *, pruned: int = 0) -> str:

@@ -12,10 +12,11 @@ from app.views.boxes import Box
 from app.views.class_overlay import ClassOverlay, signed
 from app.views.layout import CHIP, MARGIN, Band, Curve, Layout
 from app.views.palette import LIVE, Theme, layer_colour
-from app.views.text import escape, number, percent
+from app.views.text import escape, number, percent, text_width
 from engine.tree import Direction, Node, Subnetwork
 
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+_SMALL = 11  # size of the caption
 CAPTION = 24.0  # height of the line beneath the picture of a file
 
 
@@ -91,16 +92,21 @@ def tree_svg(scene: Scene, look: Look) -> str:
         *(_node(scene, node, look) for node in layout.places if node in scene.boxes),
         look.above,
     ]
-    width, height = layout.width, layout.height
+    width, height = size_of(layout, look)
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
     if look.live:
         return f'<svg {box} role="tree" aria-label="{label}">{"".join(inside)}</svg>'
-    height += CAPTION
-    box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
-    caption = node_svg.svg_text(MARGIN, height - 14, 11, theme.muted, look.caption)
+    caption = node_svg.svg_text(MARGIN, height - 14, _SMALL, theme.muted, look.caption)
     ground = f'<title>{label}</title><rect width="100%" height="100%" fill="{theme.paper}"/>'
     head = f'<svg {box} width="{width:.0f}" height="{height:.0f}" role="img" font-family="{FONT}">'
     return "".join([head, ground, *inside, caption, "</svg>"])
+
+
+def size_of(layout: Layout, look: Look) -> tuple[float, float]:
+    """Width and height of the picture; a file has room for its caption too."""
+    if look.live:
+        return layout.width, layout.height
+    return max(layout.width, 2 * MARGIN + _SMALL * text_width(look.caption)), layout.height + CAPTION
 
 
 def _bands(scene: Scene, look: Look) -> list[str]:

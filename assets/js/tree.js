@@ -130,7 +130,9 @@ export function render({model, view}) {
     const drawn = model.svg !== "" && parsed.nodeName === "svg"
     const old_nodes = new Map(nodes().map(each => [each.dataset.id, place_of(each)]))
     const old_edges = new Map(edges().map(each => [`${each.dataset.from}>${each.dataset.to}`, each.lastElementChild.getAttribute("d")]))
-    const focused = view.shadow_el.activeElement?.dataset?.id
+    const active = view.shadow_el.activeElement
+    const inside = active && world.contains(active)
+    const {id: focused, layer: chip} = inside ? active.dataset : {}
     const held = old_nodes.get(anchor)
     world.replaceChildren(...(drawn ? [...parsed.childNodes].map(child => document.importNode(child, true)) : []))
     note.hidden = drawn
@@ -153,7 +155,11 @@ export function render({model, view}) {
     if (old_nodes.size > 0 && !still.matches) { move(old_nodes, old_edges) }
     choose()
     rove()
-    if (focused) { (node(focused) ?? node(anchor))?.focus({preventScroll: true}) }
+    if (inside) { // what had the focus, or what stands for it: keys must not fall out of the tree
+      const again = focused ? node(focused) : world.querySelector(`.tp-more[data-layer="${chip}"]`)
+      const stop = again ?? node(anchor) ?? world.querySelector('.tp-node[tabindex="0"]')
+      stop?.focus({preventScroll: true})
+    }
     stage.dataset.drawn = String(Number(stage.dataset.drawn ?? 0) + 1)
   }
   const choose = () => {
@@ -253,11 +259,16 @@ export function render({model, view}) {
     zoom(spread(now) / Math.max(1, spread(before)), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2)
   }
   canvas.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "mouse" && (event.button !== 0 || event.ctrlKey)) { return } // a menu takes the release
     touching.set(event.pointerId, at(event))
     dragged = touching.size > 1
   })
   canvas.addEventListener("pointermove", (event) => {
     const [x, y] = at(event)
+    if (event.pointerType === "mouse" && event.buttons === 0 && touching.has(event.pointerId)) { // let go elsewhere
+      release(event)
+      dragged = false
+    }
     const before = touching.get(event.pointerId)
     if (before === undefined) {
       const target = event.target.closest("[data-tip]")

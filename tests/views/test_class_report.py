@@ -191,7 +191,7 @@ def test_every_number_of_a_heat_map_is_read_on_its_colour() -> None:
 
     for part in np.linspace(0, 1, 101):
         light, dark = sorted((luminance(colour(part)), luminance(ink(part))), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) > 4.0, part
+        assert (light + 0.05) / (dark + 0.05) > 4.5, part
 
 
 def test_a_heat_map_has_a_cell_for_every_pair() -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from topic_frames import NASTY, arrays
-from topic_pairs import WIDTHS, changed, frame_of, same
+from topic_pairs import WIDTHS, changed, frame_of, reworded, same
 
 from app.changes import KINDS, Agreement, counted, edge_changes
 from app.comparison import Comparison, compare
@@ -136,6 +136,17 @@ def test_the_legend_counts_the_drawn_edges_and_all_edges(comparison: Comparison)
     here, every = counted(drawn.changes), counted(changes)
     assert re.findall(r"<b>(\d+)</b> of (\d+)", html) == [(str(here[kind]), str(every[kind])) for kind in KINDS]
     assert sum(here.values()) < sum(every.values())
+    assert "popular" not in html
+    assert 'data-do="popular"' in compare_edges.edge_legend(drawn.changes, changes, chosen=True)
+
+
+@pytest.mark.parametrize("word", ["w{0:03}", "word number {0:03}", "w{0:03} and so on, far too long a name for a box"])
+def test_words_that_entered_are_marked_in_the_tree_however_long_and_with_blanks(word: str) -> None:
+    compared = reworded(tuple(word.format(number) for number in range(300)))
+    roots = tuple(compared.b.nodes(1))
+    drawn = draw_trees(compared, edge_changes(compared, 1.0), Cut((), roots, 1.0, 40))
+    entered = [compared.words(pair).entered for pair in compared.pairs if pair.paired and pair.b in roots]
+    assert drawn.b.count("underline") >= sum(map(len, entered)) > 20
 
 
 def test_kinds_of_edges_differ_by_more_than_colour() -> None:

@@ -7,8 +7,10 @@ import pytest
 from topic_frames import NASTY, make_frame
 
 from app.frame import identity
+from app.views.node_svg import Marking, _line
 from app.views.palette import DARK, LIGHT, LIVE, Theme, layer_border, layer_colour
 from app.views.picture import Choice, caption, draw
+from app.views.text import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -88,6 +90,27 @@ def test_the_file_needs_no_style_sheet_and_carries_its_caption() -> None:
         assert "weight &gt; 2.5 / topics of the layer below · seed 5" in svg
     assert "news &amp; &lt;views&gt;" in svg
     assert caption(frame, choice).startswith("news & <views>")
+
+
+@pytest.mark.parametrize("n_roots", [1, 3])
+def test_the_file_is_as_wide_as_its_caption_and_as_large_as_the_picture_says(n_roots: int) -> None:
+    frame = make_frame((6,))
+    choice = Choice(roots(frame, n_roots), 1.0)
+    drawing = draw(frame, choice, theme=LIGHT)
+    width, height = map(float, ET.fromstring(drawing.svg).attrib["viewBox"].split()[2:])
+    assert (width, height) == pytest.approx(drawing.size, abs=0.5)
+    assert width >= 11 * text_width(caption(frame, choice))
+    assert height > drawing.layout.height
+    live = draw(frame, choice)
+    assert live.size == (live.layout.width, live.layout.height)
+
+
+def test_marked_words_are_found_in_their_line_with_blanks_in_them_too() -> None:
+    marking = Marking(frozenset({"new york", "york", "sea"}), "#123456", "underline")
+    assert re.findall(r"<tspan fill[^>]*>([^<]*)", _line("sea new york seaside york", marking)) == [
+        "sea", "new york", "york"
+    ]  # fmt: skip
+    assert "".join(ET.fromstring(f"<t>{_line('a&b sea', marking)}</t>").itertext()) == "a&b sea"
 
 
 def test_a_folded_topic_says_how_many_it_hides_and_is_announced_as_closed() -> None:
