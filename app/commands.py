@@ -50,9 +50,17 @@ def import_corpus(wanted: argparse.Namespace) -> int:
 
     given = {name: getattr(wanted, name) for name in HELP if hasattr(wanted, name)}
     progress = Progress()
+
+    def show(words: str, share: float | None = None) -> None:
+        """Notes stay, each on a line of its own."""
+        if words.startswith("Note: "):
+            progress.end(words)
+        else:
+            progress.show(words, share)
+
     db = open_database(wanted.store)
     try:
-        row = import_path(db, Path(wanted.path), ImportOptions(**given), progress.show)
+        row = import_path(db, Path(wanted.path), ImportOptions(**given), show)
     except (IngestError, OptionError) as error:
         raise Mistake(str(error)) from error
     finally:

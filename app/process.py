@@ -11,11 +11,12 @@ from typing import Any, Literal
 import psutil
 
 CLOCK_STEP = 2.0  # seconds; the creation time of one process may be told this differently
+BOOT_STEP = 0.05  # seconds; the same, since the machine began
 
 
 def identity() -> dict[str, Any]:
     """Who the process calling this is, as JSON for the row of a run."""
-    return {"pid": os.getpid(), "created": psutil.Process().create_time(), "host": platform.node()}
+    return {"pid": os.getpid(), **_born(psutil.Process()), "host": platform.node()}
 
 
 def life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"]:
@@ -26,9 +27,20 @@ def life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"
         return "elsewhere"
     try:
         process = psutil.Process(int(who["pid"]))
-        same = abs(process.create_time() - float(who["created"])) <= CLOCK_STEP
-        return "alive" if same and process.status() != psutil.STATUS_ZOMBIE else "dead"
+        return "alive" if _same(_born(process), who) and process.status() != psutil.STATUS_ZOMBIE else "dead"
     except psutil.NoSuchProcess:
         return "dead"
     except psutil.AccessDenied:
         return "unknown"
+
+
+def _born(process: psutil.Process) -> dict[str, float]:
+    """When a process began, by the clock and in seconds since the machine did: a clock that is set moves the first."""
+    created = process.create_time()
+    return {"created": created, "since_boot": created - psutil.boot_time()}
+
+
+def _same(born: dict[str, float], who: dict[str, Any]) -> bool:
+    if abs(born["created"] - float(who["created"])) <= CLOCK_STEP:
+        return True
+    return abs(born["since_boot"] - float(who.get("since_boot", -1.0))) <= BOOT_STEP

@@ -14,7 +14,7 @@ from app import launcher, process
 from app.claim import Claim, Interrupt
 from store import corpora, runs, snapshots
 from store.database import Database, open_database
-from store.errors import Conflict, StoreError
+from store.errors import Conflict, LostClaim, NotFound, StoreError
 from store.points import Point
 from store.runs import RunRow
 
@@ -222,15 +222,17 @@ def main(argv: list[str] | None = None) -> int:
     interrupt = Interrupt()
     interrupt.listen()
     db = open_database(wanted.store)
+    status, works = 0, True
     try:
         train(db, wanted.run, interrupt=interrupt)
     except StoreError as error:
         sys.stderr.write(f"{error}\n")
-        return LOST
+        status, works = LOST, isinstance(error, (Conflict, LostClaim, NotFound))
     finally:
-        launcher.fill(db)
+        if works:  # where nothing can be written, workers that start others would never end
+            launcher.fill(db)
         db.close()
-    return 0
+    return status
 
 
 def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:

@@ -21,6 +21,7 @@ def parent(connection: Connection, snapshot: int, corpus: int) -> dict[str, int]
         select(runs.c.number, runs.c.corpus, runs.c.family, snapshots.c.minibatch)
         .join(runs, runs.c.number == snapshots.c.run)
         .where(snapshots.c.number == snapshot, runs.c.state != "deleted")
+        .with_for_update(of=snapshots)  # its run may be thinning its snapshots at this moment
     )
     found = connection.execute(query).first()
     if found is None:

@@ -1,6 +1,7 @@
 """Which column or field of a table is the text, the title, the label and the split."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,11 +91,11 @@ def document(record: Record, roles: Roles, number: int, path: Path, line: int) -
             raise IngestError(path, f"the split {said[:40]!r} is neither train nor test", line)
         part = PARTS[said.lower()]
     told = record.get(roles.label) if roles.label else None
-    title = as_text(record.get(roles.title)) if roles.title else ""
-    title = title or (as_text(record.get(roles.identity)) if roles.identity else "") or f"document {number}"
+    own = as_text(record.get(roles.title)) if roles.title else ""
+    title = own or (as_text(record.get(roles.identity)) if roles.identity else "") or f"document {number}"
     dropped = {*roles.text, roles.title, roles.split, None if isinstance(told, list) else roles.label}
     columns = {name: as_text(value) for name, value in record.items() if name not in dropped}
-    return TextDocument(text, " ".join(title.split()), _label(told), part, columns)
+    return TextDocument(text, " ".join(title.split()), _label(told), part, columns, bool(own))
 
 
 def as_text(value: Any) -> str:
@@ -111,6 +112,8 @@ def as_text(value: Any) -> str:
 def _label(told: Any) -> str | None:
     if isinstance(told, list):
         told = told[0] if told else None
+    if isinstance(told, float) and not math.isfinite(told):
+        return None  # as tables of pandas write a missing one
     return as_text(told).strip() or None
 
 

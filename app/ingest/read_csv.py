@@ -54,8 +54,8 @@ def read(path: Path, options: ImportOptions) -> TextSource:
 
 
 def with_title(document: TextDocument) -> str:
-    """Title and text of a document, cleaned for counting."""
-    return clean(f"{document.title}\n{document.text}")
+    """The title of a document, where it has one of its own, and its text, cleaned for counting."""
+    return clean(f"{document.title}\n{document.text}" if document.titled else document.text)
 
 
 def _documents(

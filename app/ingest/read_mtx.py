@@ -66,7 +66,8 @@ def _labels(
     for part, size in zip(parts, sizes, strict=True):
         base = files.stem(part.path)
         beside_it = (f"{base}.label", f"{base}.labels", f"{base}.labels.txt")
-        raw += beside.column(part.path, beside_it, size, encoding) or [None] * size
+        column = beside.column(part.path, beside_it, size, encoding) or [""] * size
+        raw += [value or None for value in column]  # an empty line is no label
     return beside.encode(raw, names)
 
 

@@ -30,6 +30,8 @@ class TextDocument(NamedTuple):
         TRAIN, TEST, LEFT_OUT, or None where the file does not say.
     columns : mapping of str to str
         Everything else the file knows of it.
+    titled : bool
+        Whether the title is its own; what stands in its place is no words of the document.
     """
 
     text: str
@@ -37,6 +39,7 @@ class TextDocument(NamedTuple):
     label: str | None = None
     part: int | None = None
     columns: Mapping[str, str] = {}
+    titled: bool = True
 
 
 class Rows(NamedTuple):

@@ -50,7 +50,10 @@ def stop_list(choice: str) -> frozenset[str]:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import, and most commands need it not
 
         return frozenset(ENGLISH_STOP_WORDS) | frozenset(_CONTRACTED.split())
-    raw = Path(choice).read_bytes()
+    try:
+        raw = Path(choice).read_bytes()
+    except OSError as error:
+        raise IngestError(choice, f"the stop word list cannot be read ({error.strerror})") from None
     encoding = encoding_of(raw, "utf-8")
     try:
         return frozenset(raw.decode(encoding).removeprefix("\ufeff").lower().split())

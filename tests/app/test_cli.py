@@ -1,6 +1,7 @@
 """The commands: exit statuses, sentences and the keys of JSON."""
 
 import importlib
+import io
 import json
 import os
 import re
@@ -417,6 +418,18 @@ def test_texts_are_imported_trained_on_and_deleted_by_command(capsys, store, tmp
     assert read(capsys, "show", "1", "--store", store)["state"] == "stopped"
     assert call(capsys, "delete", "1", "--store", store)[1] == "deleted run 1\n"
     assert call(capsys, "corpora", "delete", "food", "--store", store)[1] == "deleted corpus 1, food\n"
+
+
+def test_notes_of_an_import_stay_on_a_terminal(store, tmp_path, monkeypatch):
+    lines = [f'{{"text": "apple bread number{n}", "split": "train"}}' for n in range(6)]
+    lines += ['{"text": "of the", "split": "train"}', '{"text": "apple bread", "split": "test"}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert cli.main(["import", str(tmp_path / "a.jsonl"), "--min-df", "1", "--max-df", "1", "--store", store]) == 0
+    shown = [line.rpartition("\r")[2] for line in screen.getvalue().split("\n")]
+    assert any(line.startswith("Note: ") and "left out" in line for line in shown), screen.getvalue()
 
 
 def test_a_corpus_is_not_deleted_by_its_name_where_another_has_that_number(capsys, filled):

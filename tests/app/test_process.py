@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import psutil
+
 from app import process
 
 
@@ -18,7 +20,18 @@ def test_a_process_that_has_ended_is_dead():
 
 def test_another_process_with_the_same_number_is_not_the_same_process():
     me = process.identity()
-    assert process.life(me | {"created": me["created"] - 100}) == "dead"
+    other = {"created": me["created"] - 100, "since_boot": me["since_boot"] - 100}
+    assert process.life(me | other) == "dead"
+    assert (
+        process.life({"created": other["created"], "pid": me["pid"], "host": me["host"]}) == "dead"
+    )  # of an older one
+
+
+def test_a_clock_that_is_set_kills_nobody(monkeypatch):
+    me, created, boot = process.identity(), psutil.Process.create_time, psutil.boot_time
+    monkeypatch.setattr(psutil.Process, "create_time", lambda self: created(self) + 3600)
+    monkeypatch.setattr(psutil, "boot_time", lambda: boot() + 3600)
+    assert process.life(me) == "alive"
 
 
 def test_nothing_is_known_of_other_hosts_and_of_nobody():

@@ -78,6 +78,15 @@ def test_a_folder_of_matrices_joins_train_and_test_with_labels(tmp_path: Path, d
     assert dense(db, row.number).tolist() == [[2, 0, 1], [0, 4, 0], [0, 1, 0], [5, 0, 0], [0, 1, 0]]
 
 
+def test_an_empty_line_of_labels_is_no_class(tmp_path: Path, db: Database) -> None:
+    write(tmp_path / "vocab.txt", "a\nb\n")
+    write(tmp_path / "a.label", "sport\n\nart\n\n")
+    text = "%%MatrixMarket matrix coordinate integer general\n4 2 4\n1 1 1\n2 1 1\n3 2 1\n4 2 1\n"
+    row = import_path(db, write(tmp_path / "a.mtx", text), NONE)
+    assert row.label_names == ("art", "sport")
+    assert corpora.load(db, row.number).labels.tolist() == [1, -1, 0, -1]
+
+
 def test_a_matrix_of_words_by_documents_is_turned_round(tmp_path: Path, db: Database) -> None:
     write(tmp_path / "vocab.txt", "a\nb\nc\n")
     text = "%%MatrixMarket matrix coordinate integer general\n3 2 3\n1 2 5\n3 1 7\n2 2 1\n"

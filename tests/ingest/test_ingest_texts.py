@@ -113,6 +113,35 @@ def test_a_list_of_labels_gives_the_first_and_stays_a_column(tmp_path: Path, db:
     assert second.label is None
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_what_stands_in_place_of_a_title_is_no_words_of_the_text(tmp_path: Path, db: Database, form: str) -> None:
+    rows = [("Rivers", "apple"), ("", "iron")]
+    if form == "csv":
+        text = "id,title,text\n" + "".join(f"shop-{n},{title},{text}\n" for n, (title, text) in enumerate(rows))
+    else:
+        text = "\n".join(f'{{"id": "shop-{n}", "title": "{t}", "text": "{text}"}}' for n, (t, text) in enumerate(rows))
+    row = import_path(db, write(tmp_path / f"a.{form}", text), ImportOptions(test_share=0, **ALL))
+    assert sorted(map(sorted, bags(db, row))) == [["apple", "rivers"], ["iron"]]
+    assert {document.title for document in corpora.documents(db, row.number, [0, 1])} == {"Rivers", "shop-1"}
+
+
+def test_a_label_that_pandas_lacked_is_none(tmp_path: Path, db: Database) -> None:
+    lines = ['{"text": "apple", "label": 1.0}', '{"text": "iron", "label": NaN}', '{"text": "rose", "label": 2.0}']
+    row = import_path(db, write(tmp_path / "a.jsonl", "\n".join(lines)), ImportOptions(test_share=0, **ALL))
+    assert row.label_names == ("1.0", "2.0")
+
+
+def test_a_stop_word_list_that_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stops = write(tmp_path / "stops.txt", "the")
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(IngestError, match=r"stops\.txt.*cannot be read \(Permission denied\)"):
+        words.stop_list(str(stops))
+
+
 def test_a_folder_gives_labels_by_sub_folder_titles_by_first_line_and_is_shuffled_by_seed(
     tmp_path: Path, db: Database
 ) -> None:

@@ -9,7 +9,7 @@ from process_samples import SMALL, Written, bury, kill_after, order, small_corpu
 from app import claim, launcher, orders, process, training, worker
 from engine import models
 from store import points, runs, snapshots
-from store.errors import Conflict, LostClaim
+from store.errors import Conflict, LostClaim, StoreError
 from store.points import Point
 
 
@@ -296,3 +296,19 @@ def test_points_are_points(file):
         isinstance(point, Point) and point.documents == 20 * point.minibatch for point in points.table(file, run)
     )
     assert launcher.state_of(runs.get(file, run)) == "finished"
+
+
+@pytest.mark.parametrize(
+    ("error", "starts"), [(StoreError("the disk is full"), 0), (LostClaim("another attempt"), 1), (None, 1)]
+)
+def test_a_worker_that_cannot_write_starts_no_others(file, monkeypatch, error, starts):
+    run, filled = order(file).number, []
+
+    def train(*_, **__):
+        if error:
+            raise error
+
+    monkeypatch.setattr(worker, "train", train)
+    monkeypatch.setattr(launcher, "fill", filled.append)
+    status = worker.main(["--store", file.url, "--run", str(run)])
+    assert (status, len(filled)) == (worker.LOST if error else 0, starts)
