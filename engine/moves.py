@@ -15,9 +15,7 @@ from engine.contract import Array, Batch
 from engine.corpus import kept, owners, rows
 from engine.streams import MOVES, generator
 
-SMOOTH = (
-    1 / 7
-)  # standard deviation of the Gaussian that makes a field smooth, of a picture's shorter side: 4 of 28 pixels
+SMOOTH = 1 / 7  # of the shorter side: standard deviation of the Gaussian that smooths a field, 4 of 28 pixels
 AT_ONCE = 2**20  # pixels bent at a time
 
 
@@ -68,9 +66,8 @@ def _bent(docs: Batch, shape: tuple[int, int], far: float, rng: np.random.Genera
     spread = SMOOTH * min(shape)
     noise = rng.random((2, *pictures.shape), np.float32) - np.float32(0.5)
     field = ndimage.gaussian_filter(noise, (0, 0, spread, spread), mode="constant")
-    field *= (
-        far * math.sqrt(12.0) * 2.0 * math.sqrt(math.pi) * spread
-    )  # noise has 1/12, and a Gaussian leaves 1/(4 pi s^2)
+    # The variance of the noise is 1/12, of which the Gaussian leaves 1 / (4 pi spread^2).
+    field *= far * math.sqrt(12.0) * 2.0 * math.sqrt(math.pi) * spread
     places = np.indices(pictures.shape, np.float32)
     places[1:] += field
     found = ndimage.map_coordinates(pictures, places, order=1, mode="grid-constant").reshape(table.shape)

@@ -37,7 +37,7 @@ def begun(n_classes: int, n_words: int) -> Said:
 def heard(said: Said, docs: Batch, n_documents: int) -> Said:
     """With the labelled documents of one more mini-batch, until ``n_documents`` have been met.
 
-    The last mini-batch of a pass that they do not fill is of the next one, so a few may count twice, and others not.
+    Mini-batches rarely fill a pass, and the rest are of the next one: of them a few count twice, and others never.
     """
     if int(said.met) >= n_documents:
         return said
