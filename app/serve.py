@@ -23,7 +23,7 @@ from app.feed import Feed
 from app.outbox import leave_nothing
 from app.paths import asset
 from app.ports import choose_port
-from app.session import DEFAULTS, PAGES, View, to_query
+from app.session import DEFAULTS, View, to_query
 from app.shell import Site, visit
 from app.uploads import ADDRESS, Receiver
 from store.database import open_database
@@ -105,7 +105,8 @@ def _server(site: Site, address: str, port: int) -> Any:
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
         extra_patterns=[
             (rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": site.actions.uploads}),
-            (rf"/({'|'.join(PAGES)})/?", RedirectHandler, {"url": "/?page={0}", "permanent": False}),
+            # What is no page opens the nearest view, as in every other link; metadata is Bokeh's own.
+            (r"/(?!metadata)([\w-]+)/?", RedirectHandler, {"url": "/?page={0}", "permanent": False}),
         ],
         compress_response=address not in LOOPBACK,  # on the way to this very machine it only costs time
         keep_alive_milliseconds=20000,

@@ -235,9 +235,10 @@ def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str
 
 
 def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
-    said = escape(run.message or words.state(state))
+    said = run.message or words.state(state)
     if state in ("running", "silent"):
-        return ("Heartbeat", words.ago(run.heartbeat_age), said, "When the worker last wrote to the store.")
+        return ("Heartbeat", words.ago(run.heartbeat_age), escape(said), "When the worker last wrote to the store.")
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else words.state(state).capitalize()
-    return (name, f"{when.astimezone():%d %b %H:%M}", said, "By the clock of the database.")
+    told = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and two lines have room
+    return (name, f"{when.astimezone():%d %b %H:%M}", escape(told), f"{said}. By the clock of the database.")

@@ -97,6 +97,13 @@ def test_the_list_tells_the_end_of_the_curve_of_every_run_and_no_last_evaluation
     assert "last evaluation" in kpis.kpis(rows[0], kpis.Health("finished", None, 0))
 
 
+def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended_and_whole_when_pointed_at():
+    last = "finished: point perplexity 812.3 on 1,968 test documents, 600 sweeps"
+    strip = kpis.kpis(run(state="finished", message=last, ended=datetime.now(UTC)), kpis.Health("finished", None, 0))
+    assert f'<span class="tp-dim">{last.removeprefix("finished: ")}</span>' in strip
+    assert f'title="{last}. By the clock' in strip
+
+
 def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there():
     child = run(parent=3, parent_minibatch=2000)
     said = "forked from run 3 at mini-batch 2,000"

@@ -232,6 +232,8 @@ def test_an_empty_store_says_what_to_do(start_server, store_url, page):
 def test_a_junk_link_opens_the_nearest_view(server, page):
     page.goto(f"{server.url}?page=nowhere&run=99999999999&threshold=nan&roots=%00,L0:1&axis=x&tab=%3Cb%3E")
     page.get_by_text("Layer-adaptive step sizes").wait_for()
+    page.goto(f"{server.url}nowhere?run=1")
+    page.get_by_text("Layer-adaptive step sizes").wait_for()
 
 
 def test_a_run_is_renamed_in_place_and_deleted_only_by_its_name(server, page, planted):
