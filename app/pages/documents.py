@@ -49,7 +49,7 @@ class Documents:
         self._text = self._draft = self._title = ""
         self._refused = ""  # why the file that was chosen last is not shown
         self._search = form.Search()
-        self._images = False
+        self._kind = reading.Kind()
         self._kind_of = 0  # the run of which that is known
         self._placing: reading.Placing | None = None
         self._asked: reading.Wanted | None = None
@@ -106,15 +106,15 @@ class Documents:
             self._look_around()
 
     def _look_at_kind(self) -> None:
-        """Find out whether the documents of the run are images."""
+        """Find out what the documents of the run are."""
         run = self._view.run
         if self._context.feed.run(run) is not None and run != self._kind_of:
-            self._kind_of = run
-            self._context.later(partial(reading.are_images, self._context, run), self._take_kind)
+            self._kind_of, self._kind = run, self._kind._replace(some=())
+            self._context.later(partial(reading.kind, self._context, run), partial(self._take_kind, run))
 
-    def _take_kind(self, images: bool) -> None:  # noqa: FBT001 - the result of another thread
-        if images != self._images:
-            self._images = images
+    def _take_kind(self, run: int, kind: reading.Kind) -> None:
+        if run == self._kind_of:
+            self._kind = kind
             self._draw_ask()
 
     def _wanted(self) -> reading.Wanted | None:
@@ -208,7 +208,8 @@ class Documents:
         self._head.html = form.head(BETWEEN if between else "", note, newer=newer)
 
     def _draw_ask(self) -> None:
-        self._ask.html = form.ask(self._draft, self._search, images=self._images)
+        some = self._kind.some if self._wanted() is None else ()
+        self._ask.html = form.ask(self._draft, self._search, images=self._kind.images, some=some)
 
     def _draw_answer(self) -> None:
         placing = self._placing

@@ -28,6 +28,7 @@ from store.corpora import Document
 PATHS = 8  # shown of a document
 FOUND = 8  # documents of a search
 NEAREST = 8
+SOME = 3  # documents to begin with
 DRAWN = 24  # documents among which two of different classes are looked for
 
 
@@ -93,6 +94,13 @@ class Ends(NamedTuple):
     telling: int  # the highest layer that tells them apart
 
 
+class Kind(NamedTuple):
+    """What the documents of a run are: images or texts, and some of them."""
+
+    images: bool = False
+    some: Sequence[Nearby] = ()
+
+
 class Around(NamedTuple):
     """How far the corpus is placed, and the nearest documents once it is."""
 
@@ -115,9 +123,12 @@ def waits_for_kernels(context: Context, run: int) -> bool:
     return must_compile(row, corpora.get(context.db, row.corpus))
 
 
-def are_images(context: Context, run: int) -> bool:
-    """Whether the documents of a run's corpus are images."""
-    return corpora.get(context.db, runs.get(context.db, run).corpus).image_shape is not None
+def kind(context: Context, run: int) -> Kind:
+    """Look at the corpus of a run; the documents shown stand at even distances in it, so that classes differ."""
+    corpus = corpora.get(context.db, runs.get(context.db, run).corpus)
+    numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
+    some = _listed(context, corpus.number, corpora.documents(context.db, corpus.number, numbers))
+    return Kind(corpus.image_shape is not None, some)
 
 
 def place(context: Context, wanted: Wanted) -> Placing:

@@ -61,10 +61,13 @@ def head(tab: str, note: str, *, newer: str = "") -> str:
     )
 
 
-def ask(text: str, search: Search, *, images: bool) -> str:
-    """Write the two ways to give a document: a text (not for images), or one of the corpus."""
+def ask(text: str, search: Search, *, images: bool, some: Sequence[Nearby] = ()) -> str:
+    """Write the two ways to give a document: a text (not for images), or one of the corpus.
+
+    ``some`` documents of the corpus stand there until one is searched.
+    """
     given = "" if images else _text(text)
-    corpus = _corpus(search, _PLACE, "any", "Any document")
+    corpus = _corpus(search, _PLACE, "any", "Any document", some)
     return f'<div class="dc-ask{" dc-one" if images else ""}">{given}{corpus}</div>'
 
 
@@ -103,7 +106,7 @@ def _text(text: str) -> str:
 _PLACE = (Act("document", "Place"),)
 
 
-def _corpus(search: Search, acts: Sequence[Act], chance: str, word: str) -> str:
+def _corpus(search: Search, acts: Sequence[Act], chance: str, word: str, some: Sequence[Nearby] = ()) -> str:
     box = (
         '<div class="ex-find"><input type="search" data-input="find" data-hold '
         f'value="{escape(search.text)}" placeholder="Words of a document" '
@@ -112,13 +115,13 @@ def _corpus(search: Search, acts: Sequence[Act], chance: str, word: str) -> str:
     any_one = element("button", word, class_="ex-soft", data_do=chance, title="Chosen by chance")
     return (
         f'<section class="dc-card"><h3>A document of the corpus</h3><div class="dc-row">{box}{any_one}</div>'
-        f"{_hits(search, acts)}</section>"
+        f"{_hits(search, acts, some)}</section>"
     )
 
 
-def _hits(search: Search, acts: Sequence[Act]) -> str:
+def _hits(search: Search, acts: Sequence[Act], some: Sequence[Nearby]) -> str:
     if not search.text.strip() and search.total is None:
-        return ""
+        return f'<p class="dc-read">Some of them:</p>{document_list(some, acts)}' if some else ""
     if search.total is None:
         return '<p class="dc-read" role="status">Searching …</p>'
     if not search.total:

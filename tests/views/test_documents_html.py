@@ -184,6 +184,14 @@ def test_the_form_keeps_the_text_as_text_and_asks_for_none_where_documents_are_i
     assert "<textarea" not in form.ask("", form.Search(), images=True)
 
 
+def test_some_documents_stand_in_the_form_until_one_is_searched():
+    some = [Nearby(4, SCRIPT, "about roses", "garden")]
+    assert "about roses" in form.ask("", form.Search(), images=False, some=some)
+    assert "<script" not in form.ask("", form.Search(), images=False, some=some)
+    assert "about roses" not in form.ask("", form.Search("x"), images=False, some=some)
+    assert "about roses" not in form.ask("", form.Search("x", 0), images=False, some=some)
+
+
 def test_the_second_end_can_be_chosen_when_the_first_is():
     search = form.Search("x", 1, [Nearby(4, "four", "", "")])
     assert ">To</button>" not in form.ends([], search, 9, None)

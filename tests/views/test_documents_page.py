@@ -300,6 +300,15 @@ def test_the_ends_of_a_line_are_chosen_turned_round_and_left_to_chance(session: 
     assert NASTY not in session.page._between._form.html
 
 
+def test_the_page_begins_with_some_documents_of_the_corpus_of_its_run(session: Session) -> None:
+    ask = session.work().page._ask
+    offered = re.findall(r'<li data-key="d(\d+)">', ask.html)
+    assert len(set(offered)) == 3
+    session.hear("document", number=offered[1]).work()
+    assert session.view.documents == (int(offered[1]),)
+    assert "<li" not in ask.html
+
+
 def test_documents_that_are_images_are_chosen_from_the_corpus_only(tmp_path: Any, plain_model: None) -> None:
     db = open_database(str(tmp_path / "images.db"))
     plant(db, image_shape=(5, 5))
