@@ -52,7 +52,7 @@ def fidelity(wanted: argparse.Namespace) -> int:
     trials = published.chosen(wanted.models, wanted.only)
     progress = Progress()
     progress.show(f"reading {wanted.data.name}")
-    corpus = read_corpus(wanted.data)
+    corpus = read_corpus(wanted.data, wanted.words)
     kept = Table(wanted.json, corpus, wanted.minibatches, wanted.scored)
     progress.end()
     for name in dict.fromkeys(trial.table for trial in trials):
@@ -168,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     one = benchmarks.add_parser("fidelity", help="averaged perplexity beside the published figures")
     one.add_argument("--data", required=True, type=Path, metavar="FILE", help="the corpus, for example 20news_data.mat")
+    one.add_argument("--words", type=_positive, help="keep the most frequent that are no stop words (default: all)")
     one.add_argument("--models", type=_list, default=("dlda",), help="tables: dlda (the default), datm, or dlda,datm")
     one.add_argument("--only", type=_list, default=(), help="only these rows, as in tlasgr:128,gibbs:128-64-32")
     one.add_argument("--scored", type=_natural, default=0, help="documents that DATM's table scores (default 0: all)")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from app.benchmarks.reading import joined
+from app.benchmarks.reading import joined, stops_beside
 from app.ingest import beside, files, importing, words
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
@@ -111,8 +111,7 @@ def _recognised(folder: Path) -> str:
 
 def _news(folder: Path, wanted: Wanted) -> tuple[_Documents, int]:
     found, vocabulary = _counted(folder, "train.mtx", wanted)
-    listed = folder / "stop-word-list.txt"
-    stops = words.stop_list(str(listed)) if listed.exists() else frozenset()
+    stops = stops_beside(folder)
     totals = np.asarray(found.rows.sum(axis=0)).ravel()
     kept = (totals >= LEAST) & np.array([word not in stops for word in vocabulary])
     return found._replace(rows=found.rows[:, kept]), int(kept.sum())

@@ -11,6 +11,7 @@ from app.benchmarks import distances, published
 from app.benchmarks import fidelity as measuring
 from app.benchmarks.keeping import Table
 from app.benchmarks.pooling import pooled
+from app.benchmarks.reading import commonest, read_corpus
 from engine import models
 from engine.corpus import TEST, TRAIN
 
@@ -259,3 +260,42 @@ def test_a_table_that_scores_other_documents_is_not_gone_on_with(mat_file, tmp_p
     assert "60 training and 20 test documents" in capsys.readouterr().out
     assert fidelity(mat_file, "--models", "datm", "--only", "tlasgr:4", "--json", str(kept)) == 2
     assert "other documents scored" in capsys.readouterr().err
+
+
+def dense(counts, n_words):
+    return sparse.csr_array((counts.values, counts.words, counts.starts), shape=(counts.n_documents, n_words)).toarray()
+
+
+def test_only_the_commonest_words_that_are_no_stop_words_stay_and_documents_without_them_go(mat_file):
+    whole = read_corpus(mat_file)
+    table, scored = dense(whole.counts, whole.n_words), dense(whole.scored, whole.n_words)
+    often = table.sum(axis=0)
+    stops = frozenset(np.array(whole.vocabulary)[np.argsort(often)[-3:]].tolist())
+    ranked = [v for v in np.argsort(-often, kind="stable").tolist() if whole.vocabulary[v] not in stops]
+    for n_words in (2, 10, 1_000):
+        kept = ranked[:n_words]
+        filled = table[:, kept].any(axis=1)
+        few = commonest(whole, n_words, stops)
+        assert few.vocabulary == tuple(whole.vocabulary[v] for v in kept)
+        np.testing.assert_array_equal(dense(few.counts, few.n_words), table[filled][:, kept])
+        np.testing.assert_array_equal(dense(few.scored, few.n_words), scored[filled][:, kept])
+        np.testing.assert_array_equal(few.part, whole.part[filled])
+    assert not filled.all() or table[:, ranked[:2]].any(axis=1).sum() < len(table)  # some document did go
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_table_is_measured_on_fewer_words(mat_file, capsys):
+    (mat_file.parent / "stop-word-list.txt").write_text("word1\nword2\n", encoding="utf-8")
+    assert fidelity(mat_file, "--only", "tlasgr:4", "--words", "50") == 0
+    assert "50 words" in capsys.readouterr().out
+    assert fidelity(mat_file, "--only", "tlasgr:4", "--words", "59") == 0
+    assert "58 words" in capsys.readouterr().out
+    assert fidelity(mat_file, "--only", "tlasgr:4") == 0
+    assert "60 words" in capsys.readouterr().out
+
+
+def test_raw_newsgroups_are_cut_to_the_two_thousand_words_of_the_papers(shared_data):
+    folder = shared_data / "20news_counts_61188"
+    corpus = read_corpus(folder, 2_000)
+    assert (corpus.counts.n_documents, corpus.n_words, int(corpus.counts.values.sum())) == (18_767, 2_000, 1_422_985)
+    assert not set(corpus.vocabulary) & set((folder / "stop-word-list.txt").read_text(encoding="utf-8").split())
