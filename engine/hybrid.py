@@ -128,7 +128,7 @@ class Settings:
         high=10**4,
     )
     topic_rate: float = setting(
-        0.05,
+        0.3,
         group=STEP_SIZES,
         label="Step size of topics",
         help="Of Adam, where topics move by gradients (wai); falls as the encoder's.",

@@ -218,8 +218,14 @@ def logarithms(monkeypatch, case):
     return handed[-1]
 
 
-def test_topics_climb_in_logarithms(monkeypatch):
-    this = case(inference="wai")
+def prior(this, name, table):
+    """A document's share of ln Dir(Phi; eta), as a density of the logarithms; r has none."""
+    return 0.0 if name == "r" else this.at.config.eta * np.log(table).sum() / this.at.facts.n_documents
+
+
+@pytest.mark.parametrize("eta", [0.05, 3.0])
+def test_topics_climb_in_logarithms(monkeypatch, eta):
+    this = case(inference="wai", eta=eta)
     logs, gradients = logarithms(monkeypatch, this)
     probe = Probe(monkeypatch, this)
     arrays, rng, h = probe.parameters(), np.random.default_rng(4), 1e-5
@@ -228,7 +234,7 @@ def test_topics_climb_in_logarithms(monkeypatch):
         direction = rng.choice([-1.0, 1.0], at.shape)
         moved = [at + side * direction for side in (h, -h)]
         tables = [np.exp(x) if name == "r" else np.exp(x) / np.exp(x).sum(axis=0) for x in moved]
-        up, down = (probe.value(arrays | {name: table}) for table in tables)
+        up, down = (probe.value(arrays | {name: table}) + prior(this, name, table) for table in tables)
         assert (gradient * direction).sum() == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-7)
 
 
