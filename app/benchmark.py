@@ -167,7 +167,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="topiary benchmark", description="Measure this installation of Topiary.")
     benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     one = benchmarks.add_parser("fidelity", help="averaged perplexity beside the published figures")
-    one.add_argument("--data", required=True, type=Path, metavar="FILE", help="the corpus, for example 20news_data.mat")
+    one.add_argument(
+        "--data", required=True, type=Path, metavar="PATH", help="file or folder of counts, as 20news_data.mat"
+    )
     one.add_argument("--words", type=_positive, help="keep the most frequent that are no stop words (default: all)")
     one.add_argument("--models", type=_list, default=("dlda",), help="tables: dlda (the default), datm, or dlda,datm")
     one.add_argument("--only", type=_list, default=(), help="only these rows, as in tlasgr:128,gibbs:128-64-32")

@@ -12,7 +12,7 @@ from engine.corpus import Corpus, Counts
 
 
 def read_corpus(path: Path, n_words: int | None = None) -> Corpus:
-    """The corpus of a file of counts that brings its own training and test documents.
+    """The corpus of a file or folder of counts that brings its own training and test documents.
 
     Parameters
     ----------
