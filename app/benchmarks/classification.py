@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from app.benchmarks.labelled import Labelled
+from app.benchmarks.reading import matrix
 from engine import models, settings
 from engine.classify import Scores, scores
 from engine.contract import Array, Facts
-from engine.corpus import Counts, minibatch, take
+from engine.corpus import minibatch, take
 
 _KINDS = {"sdatm-n": "network", "sdatm-l": "linear"}
 CHECKS = 10  # judgements along the way, with validation documents only
@@ -144,10 +144,8 @@ def _plain(
     del effort, curve, watch  # they belong to training step by step
     last = LinearSVC(random_state=seed) if classifier == "svm" else LogisticRegression(max_iter=1000, C=10.0)
     pipeline = make_pipeline(TfidfTransformer(sublinear_tf=True), last)
-    pipeline.fit(_matrix(labelled.learned, labelled.n_words), labelled.learned_labels)
-    return lambda: np.asarray(pipeline.predict(_matrix(labelled.judged, labelled.n_words)))
-
-
-def _matrix(counts: Counts, n_words: int) -> Any:
-    rows = (counts.values.astype(np.float64), counts.words, counts.starts)
-    return sparse.csr_matrix(rows, shape=(counts.n_documents, n_words))
+    learned, judged = (
+        matrix(counts, labelled.n_words).astype(np.float64) for counts in (labelled.learned, labelled.judged)
+    )
+    pipeline.fit(learned, labelled.learned_labels)
+    return lambda: np.asarray(pipeline.predict(judged))

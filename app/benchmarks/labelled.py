@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from app.benchmarks.reading import joined, stops_beside
+from app.benchmarks.reading import compressed, joined, matrix, stops_beside
 from app.ingest import beside, files, importing, words
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
@@ -87,9 +86,9 @@ def read(folder: Path, wanted: Wanted) -> Labelled:
     learned, judged = found.part == TRAIN, found.part == TEST
     return Labelled(
         name,
-        _counts(found.rows[learned]),
+        compressed(found.rows[learned]),
         found.labels[learned],
-        _counts(found.rows[judged]),
+        compressed(found.rows[judged]),
         found.labels[judged],
         n_words,
         found.label_names,
@@ -166,8 +165,7 @@ def _counted(folder: Path, train: str, wanted: Wanted) -> tuple[_Documents, tupl
         raise IngestError(path, "holds no counts")
     runs = list(source.blocks())
     counts = joined([(run.starts, run.words, run.values) for run in runs])
-    shape = (counts.n_documents, len(source.vocabulary))
-    rows = sparse.csr_matrix((counts.values, counts.words, counts.starts), shape=shape)
+    rows = matrix(counts, len(source.vocabulary))
     labels = np.concatenate([run.labels for run in runs])
     found = np.zeros(len(labels), np.int8) if source.part is None else source.part
     part = _part(found, labels, path, wanted)
@@ -198,10 +196,3 @@ def _largest(folder: Path) -> Path:
     if not tables:
         raise IngestError(folder, "has no .jsonl or .csv file of texts")
     return max(tables, key=lambda each: each.stat().st_size)
-
-
-def _counts(rows: Any) -> Counts:
-    """Compressed rows with ascending words."""
-    rows = rows.tocsr()
-    rows.sum_duplicates()
-    return Counts(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.int32))

@@ -1,6 +1,7 @@
 """A corpus straight from a file, without a store."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -51,14 +52,14 @@ def commonest(corpus: Corpus, n_words: int, stops: frozenset[str]) -> Corpus:
 
     Documents without any of them go.  As the papers made their 2,000 words of 20 Newsgroups.
     """
-    counts = _matrix(corpus.counts, corpus.n_words)
+    counts = matrix(corpus.counts, corpus.n_words)
     often = np.asarray(counts.sum(axis=0)).ravel()
     often[[word in stops for word in corpus.vocabulary]] = 0
     kept = np.argsort(-often, kind="stable")[: min(n_words, int(np.count_nonzero(often)))]
-    filled = np.flatnonzero(counts[:, kept].sum(axis=1))
-    scored = None if corpus.scored is None else _rows(_matrix(corpus.scored, corpus.n_words)[filled][:, kept])
+    filled = np.flatnonzero(np.asarray(counts[:, kept].sum(axis=1)))
+    scored = None if corpus.scored is None else compressed(matrix(corpus.scored, corpus.n_words)[filled][:, kept])
     return Corpus(
-        counts=_rows(counts[filled][:, kept]),
+        counts=compressed(counts[filled][:, kept]),
         vocabulary=tuple(corpus.vocabulary[word] for word in kept.tolist()),
         part=corpus.part[filled],
         labels=corpus.labels[filled],
@@ -67,13 +68,16 @@ def commonest(corpus: Corpus, n_words: int, stops: frozenset[str]) -> Corpus:
     )
 
 
-def _matrix(counts: Counts, n_words: int) -> sparse.csr_array:
-    return sparse.csr_array((counts.values, counts.words, counts.starts), shape=(counts.n_documents, n_words))
+def matrix(counts: Counts, n_words: int) -> Any:
+    """Documents as a sparse matrix of SciPy, (documents, words)."""
+    return sparse.csr_matrix((counts.values, counts.words, counts.starts), shape=(counts.n_documents, n_words))
 
 
-def _rows(matrix: sparse.csr_array) -> Counts:
-    matrix.sort_indices()
-    return Counts(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.int32))
+def compressed(rows: Any) -> Counts:
+    """A sparse matrix of SciPy as compressed rows with ascending words."""
+    rows = rows.tocsr()
+    rows.sum_duplicates()
+    return Counts(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.int32))
 
 
 def joined(parts: list[tuple[Array, Array, Array]]) -> Counts:
