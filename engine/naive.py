@@ -21,7 +21,8 @@ PRIOR = 300.0  # weight of the words of all classes beside those of one, where a
 class Said(NamedTuple):
     """Documents with labels, added up.
 
-    ``words`` (C, V) weights of words by class; ``documents`` (C,) how many; ``met`` () documents looked at.
+    ``words`` (C, V) weights of words by class; ``documents`` (C,) how many; ``met`` (documents,) which numbers of
+    documents have been looked at, as far as the highest.
     """
 
     words: FloatArray
@@ -31,21 +32,39 @@ class Said(NamedTuple):
 
 def begun(n_classes: int, n_words: int) -> Said:
     """Nothing said yet."""
-    return Said(np.zeros((n_classes, n_words)), np.zeros(n_classes), np.array(0.0))
+    return Said(np.zeros((n_classes, n_words)), np.zeros(n_classes), np.zeros(0, dtype=bool))
 
 
 def heard(said: Said, docs: Batch, n_documents: int) -> Said:
-    """With the labelled documents of one more mini-batch, until ``n_documents`` have been met.
+    """With the labelled documents of one more mini-batch, each once, until ``n_documents`` have been met.
 
-    Mini-batches rarely fill a pass, and the rest are of the next one: of them a few count twice, and others never.
+    Mini-batches rarely fill a pass, and the rest of it is skipped: which documents are new is not how many came before.
+    Runs of an older version kept how many; they stay with what they heard.
     """
-    if int(said.met) >= n_documents:
+    if said.met.ndim == 0:
         return said
-    words, labels = said.words.copy(), docs.labels[owners(docs.starts)]
-    known = labels >= 0
-    np.add.at(words, (labels[known], docs.words[known]), _weights(docs)[known])
-    documents = said.documents + np.bincount(docs.labels[docs.labels >= 0], minlength=len(words))
-    return Said(words, documents, np.array(said.met + float(len(docs.documents))))
+    met = _room(said.met, docs)
+    if np.count_nonzero(met) >= n_documents:
+        return said
+    new = ~met[docs.documents] & (docs.labels >= 0)
+    met[docs.documents] = True
+    cells = new[owners(docs.starts)]
+    words = said.words.copy()
+    np.add.at(words, (docs.labels[owners(docs.starts)][cells], docs.words[cells]), _weights(docs)[cells])
+    return Said(words, said.documents + np.bincount(docs.labels[new], minlength=len(words)), met)
+
+
+def kept(said: Said) -> dict[str, Array]:
+    """As named arrays."""
+    return {f"said.{i}": values for i, values in enumerate(said)}
+
+
+def restored(arrays: dict[str, Array], new: Said) -> Said:
+    """What :func:`kept` gave; ``new`` where there is none, or of other classes or words."""
+    found = [arrays.get(f"said.{i}") for i in range(len(new))]
+    if found[0] is None or np.shape(found[0]) != new.words.shape:
+        return new
+    return Said(*map(np.asarray, found))
 
 
 def told(said: Said, docs: Batch) -> FloatArray:
@@ -67,6 +86,12 @@ def pooled(chances: FloatArray, told: FloatArray, share: float) -> FloatArray:
     logs = (1.0 - share) * np.log(np.maximum(chances, TINY)) + share * told
     raw = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(raw / raw.sum(axis=1, keepdims=True))
+
+
+def _room(met: Array, docs: Batch) -> Array:
+    """A copy of ``met`` that has a place for each of the documents."""
+    room = max(len(met), int(docs.documents.max(initial=-1)) + 1)
+    return np.concatenate([met, np.zeros(room - len(met), dtype=bool)])
 
 
 def _weights(docs: Batch) -> FloatArray:

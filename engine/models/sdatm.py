@@ -243,7 +243,7 @@ def _settled(state: State) -> State:
 def _keep(at: House, state: State) -> dict[str, Array]:
     """As DATM, with all encoders, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
     kept = hybrid.keep(_settled(state)) | {"labels_since": np.array(_labels_since(at, state))} | committee.keep(state)
-    kept |= {f"said.{i}": values for i, values in enumerate(state.said)}
+    kept |= naive.kept(Said(*state.said)) if state.said else {}
     return kept | {f"class_weights.{layer}": table for layer, table in enumerate(_class_weights(at, state))}
 
 
@@ -259,7 +259,8 @@ def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
     n_layers = sum(name.startswith("phi.") for name in arrays)
     widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
     state = hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
-    state = state._replace(said=hybrid.restored(arrays, "said", _unsaid(at)))
+    unsaid = _unsaid(at)
+    state = state._replace(said=naive.restored(arrays, Said(*unsaid)) if unsaid else ())
     return committee.begun(
         state, (_further(at, seed, number, state, arrays) for number in range(1, at.config.encoders))
     )

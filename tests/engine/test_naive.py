@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine import naive
+from engine.corpus import minibatch, rows
 from tests.engine.test_moves import batch_of
 
 CLASSES, V = 3, 12
@@ -51,9 +52,39 @@ def test_each_document_counts_once_and_those_without_a_label_not_at_all():
     again = naive.heard(said, docs, len(table))
     np.testing.assert_array_equal(again.words, said.words)
     assert said.documents.sum() == (docs.labels >= 0).sum()
-    assert int(said.met) == len(table)
+    assert np.count_nonzero(said.met) == len(table)
     known = batch_of(table[docs.labels >= 0])._replace(labels=docs.labels[docs.labels >= 0])
     np.testing.assert_allclose(naive.heard(naive.begun(CLASSES, V), known, 99).words, said.words, rtol=1e-12)
+
+
+def test_passes_whose_rest_is_skipped_count_every_document_once():
+    table, docs, _ = documents(37)
+    said = naive.begun(CLASSES, V)
+    for t in range(1, 40):
+        numbers = minibatch(4, t, np.arange(37), 8)
+        some = batch_of(table[numbers])._replace(labels=docs.labels[numbers], documents=numbers)
+        said = naive.heard(said, some, 37)
+    at_once = naive.heard(naive.begun(CLASSES, V), docs, 37)
+    np.testing.assert_allclose(said.words, at_once.words, rtol=1e-12)
+    np.testing.assert_array_equal(said.documents, at_once.documents)
+
+
+def test_what_was_heard_is_kept_with_which_documents():
+    _, docs, _ = documents()
+    first, rest = (rows(docs, *part) for part in ((0, 25), (15, 40)))
+    halfway = naive.heard(naive.begun(CLASSES, V), first, 40)
+    again = naive.restored(naive.kept(halfway), naive.begun(CLASSES, V))
+    whole = naive.heard(naive.begun(CLASSES, V), docs, 40)
+    np.testing.assert_allclose(naive.heard(again, rest, 40).words, whole.words, rtol=1e-12)
+    other = naive.begun(CLASSES + 1, V)
+    assert naive.restored(naive.kept(halfway), other) is other
+    assert naive.restored({}, other) is other
+
+
+def test_a_run_of_the_version_that_kept_only_how_many_stays_with_what_it_heard():
+    _, docs, _ = documents()
+    old = naive.heard(naive.begun(CLASSES, V), docs, 40)._replace(met=np.array(40.0))
+    assert naive.heard(old, docs, 40) is old
 
 
 def test_where_nothing_was_said_it_has_no_opinion():
