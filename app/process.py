@@ -1,11 +1,14 @@
 """Who is a process: enough to tell, later and from another process, whether it still lives.
 
 A process number alone is not an identity (numbers are used again), and a dead child of a living
-parent still has one (a zombie).
+parent still has one (a zombie). Nor is the name of a host: two machines, or two containers of one,
+may have the same.
 """
 
 import os
 import platform
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
 
 import psutil
@@ -16,14 +19,14 @@ BOOT_STEP = 0.05  # seconds; the same, since the machine began
 
 def identity() -> dict[str, Any]:
     """Who the process calling this is, as JSON for the row of a run."""
-    return {"pid": os.getpid(), **_born(psutil.Process()), "host": platform.node()}
+    return {"pid": os.getpid(), **_born(psutil.Process()), "host": platform.node(), "boot": _boot()}
 
 
 def life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"]:
-    """Whether the process that :func:`identity` described still runs; "elsewhere" is another host."""
+    """Whether the process that :func:`identity` described still runs; "elsewhere" is another host or boot."""
     if not {"pid", "created", "host"} <= who.keys():
         return "unknown"
-    if who["host"] != platform.node():
+    if who["host"] != platform.node() or who.get("boot", "") not in ("", _boot()):
         return "elsewhere"
     try:
         process = psutil.Process(int(who["pid"]))
@@ -32,6 +35,14 @@ def life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"
         return "dead"
     except psutil.AccessDenied:
         return "unknown"
+
+
+def _boot() -> str:
+    """Which machine since when, and which numbering of its processes; "" where the system does not tell."""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    return ""
 
 
 def _born(process: psutil.Process) -> dict[str, float]:

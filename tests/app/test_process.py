@@ -37,3 +37,13 @@ def test_a_clock_that_is_set_kills_nobody(monkeypatch):
 def test_nothing_is_known_of_other_hosts_and_of_nobody():
     assert process.life(process.identity() | {"host": "another one"}) == "elsewhere"
     assert process.life({}) == "unknown"
+
+
+def test_a_machine_or_container_of_the_same_name_is_another_one(monkeypatch):
+    me = process.identity()
+    other = me | {"pid": me["pid"] + 1, "created": 1.0, "since_boot": 1.0, "boot": "another boot pid:[1]"}
+    assert process.life(other) == "elsewhere"
+    assert process.life(other | {"boot": me["boot"]}) == "dead"
+    assert process.life(me | {"boot": ""}) == "alive"  # of a system that does not tell, or of an older version
+    monkeypatch.setattr(process, "_boot", lambda: "")
+    assert process.life(other) == "elsewhere"
