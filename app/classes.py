@@ -14,7 +14,7 @@ from app.class_cache import ClassError, Classified, Misled, Told
 from app.class_store import surest_wrong
 from app.placing import Placer, find_snapshot, open_placer
 from engine import classify, models, paths, settings
-from engine.contract import Array, Facts, FloatArray
+from engine.contract import Array, Batch, Facts, FloatArray
 from engine.corpus import TEST, TRAIN, Counts, take
 from engine.topics import numbered
 from engine.tree import Node
@@ -70,7 +70,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
         raise ClassError(
             f"no test document of {placer.corpus.name} has a label, so predictions have nothing to be compared with"
         )
-    probabilities, theta, read = _predict(placer, predict, counts, documents, told)
+    probabilities, read = _predict(placer, predict, counts, documents, told)
     labels = counts.labels[documents].astype(np.int64)
     try:
         scores = classify.scores(probabilities, labels)
@@ -92,7 +92,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
         carried=tuple(classify.carried(weights, read, probabilities).tolist()) if weights and read else (),
         misled=tuple(
             each._replace(path=_named(each.path, topics))
-            for each in _misled(placer, weights, theta, documents, labels, probabilities)
+            for each in _misled(placer, weights, counts, documents, labels, probabilities)
         ),
     )
 
@@ -108,26 +108,27 @@ def _predict(
     counts: CorpusArrays,
     documents: Array,
     told: Told,
-) -> tuple[FloatArray, list[FloatArray], list[FloatArray]]:
-    """Probabilities (n, C) and activations (n, K_l) of documents, and what the classifier reads of these.
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Probabilities (n, C) of documents, and what the classifier reads of them, (n, K_l) a layer.
 
     The kernel does not see their labels.
     """
     seed, state, kernel = placer.run.seed, placer.state, placer.kernel
-    cells, hidden = Counts(counts.starts, counts.words, counts.values), np.full_like(counts.labels, -1)
     rows: list[FloatArray] = []
-    places: list[tuple[FloatArray, ...]] = []
     read: list[list[FloatArray]] = []
     for begin in range(0, len(documents), BLOCK):
         told(begin, len(documents))
-        batch = take(cells, documents[begin : begin + BLOCK], hidden)
+        batch = _hidden(counts, documents[begin : begin + BLOCK])
         with placer.lock:
             rows.append(predict(seed, state, batch))
-            places.append(kernel.infer(seed, state, batch, None).theta)
-            read.append(kernel.reads(state, batch, places[-1]) if kernel.reads is not None else [])
+            read.append(kernel.reads(state, batch) if kernel.reads is not None else [])
     told(len(documents), len(documents))
-    theta, features = ([np.concatenate(layer) for layer in zip(*blocks, strict=True)] for blocks in (places, read))
-    return np.concatenate(rows), theta, features
+    return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*read, strict=True)]
+
+
+def _hidden(counts: CorpusArrays, documents: Array) -> Batch:
+    """Documents as a kernel reads them, without their labels."""
+    return take(Counts(counts.starts, counts.words, counts.values), documents, np.full_like(counts.labels, -1))
 
 
 def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
@@ -138,15 +139,18 @@ def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
 def _misled(
     placer: Placer,
     weights: Sequence[Array],
-    theta: list[FloatArray],
+    counts: CorpusArrays,
     documents: Array,
     labels: Array,
     probabilities: FloatArray,
 ) -> tuple[Misled, ...]:
+    rows, guesses = surest_wrong(probabilities, labels)
+    with placer.lock:
+        theta = placer.kernel.infer(placer.run.seed, placer.state, _hidden(counts, documents[rows]), None).theta
     found = []
-    for row, guess in zip(*map(np.ndarray.tolist, surest_wrong(probabilities, labels)), strict=True):
+    for place, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
         ends = int(labels[row]), guess
-        path = misleading_path(placer.topics.phi, [layer[row] for layer in theta], weights, *ends)
+        path = misleading_path(placer.topics.phi, [layer[place] for layer in theta], weights, *ends)
         sure = float(probabilities[row, ends[1]])
         found.append(Misled(int(documents[row]), *ends, sure, path.nodes, path.share))
     return tuple(found)

@@ -14,7 +14,7 @@ from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
 from engine.encoder import POSTERIORS, Heads, LeftOut, Prior, Tape
 from engine.gibbs import Address
 from engine.hybrid import Chain, House, State
-from engine.local import Locals
+from engine.local import Locals, placing
 from engine.tokens import Globals
 
 ROWS = 32  # documents of one table
@@ -85,6 +85,14 @@ def infer(at: House, state: State, docs: Batch) -> Local:
             for place_of, parts in enumerate(above):
                 parts[first:last] = _from_above(tape, place_of)[: last - first]
     return Local(tuple(theta), tuple(above))
+
+
+def swept(at: House, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    """Posterior means of theta of every layer by Gibbs sweeps under the topics, as in DLDA, without the encoder."""
+    n_layers = len(state.phi)
+    plan = placing(n_layers, sweeps, hybrid.first_rates(at, max(1, n_layers)))
+    glob = at.sampler.globals_of(state.phi, state.r, np.unique(docs.words))
+    return at.sampler.place(glob, Address(seed, streams.INFER, 0), docs, plan)
 
 
 def _from_above(tape: Tape, layer: int) -> FloatArray:

@@ -182,9 +182,9 @@ class Kernel(NamedTuple):
     predict : (seed, state, Batch, draws=None) -> (documents, C) float64, or None
         Probability of every class for every document, averaged over so many draws (None = the model's own number);
         ``None`` where the model knows no labels.
-    reads : (state, Batch, theta) -> list of (documents, K_l) float64, or None
-        What the classifier reads of the activations ``theta`` of these documents, a layer each; ``None`` where there
-        is no classifier.
+    reads : (state, Batch) -> list of (documents, K_l) float64, or None
+        What the classifier reads of documents, a layer each: not always of their places, which sweeps may tell;
+        ``None`` where there is no classifier.
     work : float
         What a document of a mini-batch costs beside its draws of topics, in such draws (about 50 ns).
     asking : float

@@ -22,6 +22,8 @@ from engine.upper import Hyper, n_upper, pack, unpack_tables
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
 
+PLACING = Sweeps(20, 10)  # a layer, for documents whose place is asked for: nothing is saved by haste there
+
 _NOTHING = Outcome(
     Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)),
     np.zeros(0),
@@ -61,6 +63,12 @@ class Collected(NamedTuple):
     top: FloatArray
     q: float
     counts: Array
+
+
+def placing(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> Plan:
+    """How documents met for the first time are placed: by so many sweeps, or by those of ``PLACING``."""
+    wanted = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
+    return Plan(fresh=True, **wanted._asdict(), first_rates=first_rates, wants=gibbs.THETA)
 
 
 class Sampler(NamedTuple):

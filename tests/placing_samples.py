@@ -80,7 +80,9 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         keep=lambda state: {},
         restore=lambda seed, arrays: State(*topics.restored(arrays)),
         predict=predict if config.classes else None,
-        reads=(lambda _state, _batch, theta: [np.log1p(layer) for layer in theta]) if config.classes else None,
+        reads=(lambda state, batch: [np.log1p(layer) for layer in infer(0, state, batch).theta])
+        if config.classes
+        else None,
     )
 
 

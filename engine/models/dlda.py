@@ -15,16 +15,15 @@ import numpy as np
 
 from engine import augment, diffusion, dirichlet, schedule, simplex, streams, topics, widths
 from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.gibbs import THETA, Address, Plan
+from engine.gibbs import Address, Plan
 from engine.jit import compiled
-from engine.local import LINKS, Collected, Locals, Sampler
+from engine.local import LINKS, Collected, Locals, Sampler, placing
 from engine.pool import Pool
 from engine.settings import PRIORS, SWEEPS, SettingError, check, setting
 from engine.tokens import Globals
 from engine.upper import Hyper
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
-PLACING = Sweeps(20, 10)  # a layer, for documents whose place is asked for: nothing is saved by haste there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -432,12 +431,7 @@ def _move(
 
 
 def _infer(house: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    n_layers = len(state.phi)
-    plan = house.plan(state)._replace(
-        wants=THETA, burn_in=PLACING.burn_in * n_layers, collect=PLACING.collect * n_layers
-    )
-    if sweeps is not None:
-        plan = plan._replace(**sweeps._asdict())
+    plan = placing(len(state.phi), sweeps, house.plan(state).first_rates)
     return house.sampler.place(house.globals_of(state), Address(seed, streams.INFER, 0), docs, plan)
 
 

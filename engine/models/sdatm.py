@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import amortised, committee, encoder, hybrid, hybrid_step, moves, naive, streams
 from engine.classifier import Classifier, features
-from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Topics
+from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Sweeps, Topics
 from engine.encoder import PER_LAYER
 from engine.hybrid import Chain, House, Settings, State
 from engine.naive import Said
@@ -142,6 +142,13 @@ class Config(Settings):
         low=0,
         high=1,
     )
+    placed_by: str = setting(
+        "sweeps",
+        group=SWEEPS,
+        label="Places of documents",
+        help="sweeps: Gibbs sweeps under the topics, as DLDA; encoder: as the paper, and nearly only by their label.",
+        choices=("sweeps", "encoder"),
+    )
     predict_samples: int = setting(
         50,
         group=PREDICTIONS,
@@ -170,14 +177,14 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         init=lambda seed: _init(at, seed),
         prepare=lambda _seed, state, _docs: state,
         step=lambda seed, state, docs: _step(at, seed, state, docs),
-        infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, _settled(state), docs),
+        infer=lambda seed, state, docs, sweeps=None: _infer(at, seed, state, docs, sweeps),
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
         advance_chain=lambda *arguments: hybrid_step.advance(at, *arguments),
         keep=lambda state: _keep(at, state),
         restore=lambda seed, arrays: _restore(at, seed, arrays),
         predict=lambda seed, state, docs, draws=None: _predict(at, seed, state, docs, draws or config.predict_samples),
-        reads=lambda state, docs, theta: features(theta, amortised.prior_of(at, state, docs).sizes),
+        reads=lambda state, docs: _reads(at, state, docs),
         work=config.encoders * hybrid.work(config.layers),
         asking=_asking(config),
     )
@@ -277,6 +284,23 @@ def _further(at: House, seed: int, number: int, state: State, arrays: dict[str, 
     begin = state.weights[:n] if "weights.0" in arrays else fresh[:n]
     name = f"encoder.{number}"
     return (*hybrid.restored(arrays, name, begin), *hybrid.restored(arrays, name, fresh[n:], n))
+
+
+def _infer(at: House, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    """Posterior means of theta of every layer.
+
+    An encoder that learns labels comes to say of a document little but its class, so then sweeps place documents.
+    """
+    reads_labels = _head(at, seed, state).share(int(state.t)) > 0.0
+    if reads_labels and at.config.placed_by == "sweeps":
+        return amortised.swept(at, seed, state, docs, sweeps)
+    return amortised.infer(at, _settled(state), docs)
+
+
+def _reads(at: House, state: State, docs: Batch) -> list[FloatArray]:
+    """Features of documents as the encoder means them."""
+    theta = amortised.infer(at, _settled(state), docs).theta
+    return features(theta, amortised.prior_of(at, state, docs).sizes)
 
 
 def _predict(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:

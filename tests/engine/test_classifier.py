@@ -1,11 +1,13 @@
 """The classifier of sDATM: derivatives, what labels change, and what is predicted."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from engine import classifier, hybrid, hybrid_step, models
 from engine.classifier import START_SPREAD, Classifier, softmax
-from engine.contract import Batch, Facts, flatten
+from engine.contract import Batch, Facts, Sweeps, flatten
 
 WIDTHS, CLASSES, N = (5, 3), 4, 7
 WIDE = (9, 8)  # layers that have units to spare
@@ -301,12 +303,47 @@ def test_a_prediction_does_not_depend_on_the_company():
 def test_a_kernel_says_what_its_classifier_reads(prior):
     """Activations beside the sizes of the prior, not beside the document's own mean."""
     batch, _ = labelled()
-    kernel, state = trained("sdatm", 3, batch, prior=prior)
+    kernel, state = trained("sdatm", 3, batch, prior=prior, placed_by="encoder")
     theta = kernel.infer(4, state, batch, None).theta
     total, lengths = float(state.r.sum()), np.add.reduceat(batch.counts, batch.starts[:-1])
     sizes = [lengths[:, None] / WIDTHS[0], *(total / width for width in WIDTHS[1:])]
-    for layer, values, size in zip(kernel.reads(state, batch, theta), theta, sizes, strict=True):
+    for layer, values, size in zip(kernel.reads(state, batch), theta, sizes, strict=True):
         np.testing.assert_allclose(layer, np.log1p(values / (size if prior == "matched" else 1.0)), rtol=1e-12)
+
+
+def alike(kernel, state, batch, subject):
+    """Share of the documents whose nearest one, by the Hellinger distance of layer 1, has the same subject."""
+    theta = kernel.infer(4, state, batch, None).theta[0]
+    roots = np.sqrt(theta / theta.sum(axis=1, keepdims=True))
+    near = roots @ roots.T
+    np.fill_diagonal(near, -1.0)
+    return np.mean(subject[near.argmax(axis=1)] == subject)
+
+
+def test_what_a_document_is_about_stays_in_its_place_when_labels_say_less():
+    """Two subjects share a label. The encoder comes to tell the two labels apart and little else; sweeps do not."""
+    batch, subject = labelled()
+    batch = batch._replace(labels=(subject // 2).astype(np.int32))
+    heavy = {"label_start": 40, "label_ramp": 10, "label_weight": 1000.0, "hidden": (16, 8)}
+    kernel, state = trained("sdatm", 300, batch, **heavy)
+    as_paper, _ = trained("sdatm", 0, batch, **heavy, placed_by="encoder")
+    assert alike(kernel, state, batch, subject) > 0.95 > alike(as_paper, state, batch, subject)
+
+
+def test_the_encoder_places_documents_until_labels_count():
+    batch, _ = labelled()
+    early = {"label_start": 3, "label_ramp": 1}
+    kernel, state = trained("sdatm", 3, batch, **early)
+    as_paper, _ = trained("sdatm", 0, batch, **early, placed_by="encoder")
+    same_place = partial(np.testing.assert_array_equal, kernel.infer(4, state, batch, None).theta[0])
+    same_place(as_paper.infer(4, state, batch, None).theta[0])
+    state, _ = kernel.step(4, state, batch)
+    ours, theirs = (each.infer(4, state, batch, None) for each in (kernel, as_paper))
+    assert not np.allclose(ours.theta[0], theirs.theta[0])
+    assert theirs.above
+    assert not ours.above
+    few = kernel.infer(4, state, batch, Sweeps(2, 1, 1))
+    assert not np.allclose(ours.theta[0], few.theta[0])
 
 
 def test_a_wide_network_stays_alive_where_labels_are_missing():

@@ -332,7 +332,7 @@ def test_a_model_that_predicts_gives_every_class_a_probability(case):
     if kernel.predict is None:
         assert kernel.reads is None
         return
-    read = kernel.reads(state, documents(case.data), kernel.infer(SEED, state, documents(case.data), None).theta)
+    read = kernel.reads(state, documents(case.data))
     assert [layer.shape for layer in read] == [(N, layer.shape[1]) for layer in kernel.topics(state).phi]
     chances = kernel.predict(SEED, state, documents(case.data))
     assert chances.shape == (N, 3)
