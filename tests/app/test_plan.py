@@ -43,7 +43,7 @@ def cost(made, effort):
 
 
 @given(st.integers(1, 10**5), efforts, st.integers(1, 10**6), st.integers(0, 10**5), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_same_counts_make_the_same_plan_and_it_stays_within_the_run(minibatches, effort, train, test, averaged):
     made = make(minibatches, effort, train, test, averaged=averaged)
     assert made == make(minibatches, effort, train, test, averaged=averaged)
@@ -66,7 +66,7 @@ def test_the_same_counts_make_the_same_plan_and_it_stays_within_the_run(minibatc
 @given(
     st.integers(1000, 10**5), st.integers(100, 1000), st.integers(30, 200), st.floats(50, 500), st.integers(0, 20_000)
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_watching_costs_less_than_20_percent_of_training_and_a_few_seconds(
     minibatches, documents, sweeps, tokens, test
 ):
@@ -78,7 +78,7 @@ def test_watching_costs_less_than_20_percent_of_training_and_a_few_seconds(
 
 
 @given(st.integers(1, 10**5), efforts, efforts)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_what_runs_of_one_corpus_are_judged_by_does_not_depend_on_the_run(minibatches, one, other):
     other = other._replace(tokens_per_document=one.tokens_per_document, labelled=one.labelled)
     first, second = make(3500, one), make(minibatches, other)

@@ -39,6 +39,7 @@ SWITCHES = (
     "--disable-sync",
 )
 LOCAL = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")
+PATIENCE = 60_000  # milliseconds; machines are shared, and two tests run at a time
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -64,8 +65,9 @@ def chromium_program() -> str:
 @pytest.fixture(scope="session")
 def chromium(chromium_program: str) -> Iterator[Any]:
     """The browser of the session."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium_program, args=list(SWITCHES))
         yield browser
@@ -208,7 +210,7 @@ def new_page(chromium: Any, guard: Guard) -> Iterator[Callable[..., Any]]:
             context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=side)
             stack.callback(context.close)
             page = guard.watch(context.new_page())
-            page.set_default_timeout(30_000)
+            page.set_default_timeout(PATIENCE)
             return page
 
         yield make

@@ -122,7 +122,7 @@ def test_every_setting_of_a_model_is_told_of_in_the_guide(name):
 
 
 def test_ci_runs_the_test_line_of_the_readme_to_the_letter():
-    (line,) = (line for line in code_lines(README) if line.endswith("pytest"))
+    (line,) = (line for line in code_lines(README) if "pytest" in line)
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert script[-1] == line
 

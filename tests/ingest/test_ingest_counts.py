@@ -18,7 +18,7 @@ from store import corpora
 from store.database import Database
 
 NONE = ImportOptions(test_share=0)
-steady = settings(derandomize=True, deadline=None, database=None)  # the same examples on every machine, however slow
+steady = settings(derandomize=True, database=None)  # the same examples on every machine
 
 
 def dense(db: Database, number: int, *, scored: bool = False) -> np.ndarray[Any, Any]:
