@@ -20,13 +20,14 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from app.targets import labels_of, plain
-from engine import models, paths, topics
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel
-from engine.corpus import Counts, minibatch, own_number, take
+from engine import evaluate, models, paths, topics, widths
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Sweeps
+from engine.corpus import Corpus, Counts, minibatch, own_number, take
 from engine.settings import SettingError, describe
 
 LARGEST_SEED = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1
+SCORING = Sweeps(60, 60, 2)  # as many as a point of the live curve has
 
 
 class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -44,6 +45,8 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Share of every topic in its layer.
     n_iter_ : int
         Steps made.
+    config_ : object
+        The settings of the model that it was fitted with; parameters changed afterwards wait for the next ``fit``.
     """
 
     _model = ""
@@ -102,6 +105,33 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         theta = self._kernel().infer(self.seed_, self.state_, batch, None).theta
         return np.hstack([paths.shares(layer) for layer in theta])
 
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - as every scorer
+        """How well the topics predict words that they were not shown: higher is better.
+
+        A fifth of the tokens of every document is held out, and foretold from the others by 120 Gibbs sweeps (of
+        real values, a fifth of the cells): point perplexity, as its logarithm.
+
+        Returns
+        -------
+        float
+            Mean log-probability of a held-out token; ``exp(-score)`` is the perplexity.
+
+        Raises
+        ------
+        ValueError
+            When no document has two tokens.
+        """
+        check_is_fitted(self)
+        counts = self._counts(X)
+        n = counts.n_documents
+        corpus = Corpus(counts=counts, vocabulary=(), part=np.zeros(n, np.int8), labels=np.full(n, -1, np.int32))
+        observed, scored = corpus.held_out(np.arange(n))
+        if not len(scored.words):
+            raise ValueError("score holds a fifth of the tokens of a document out, so X needs one with 2 tokens")
+        kernel = self._kernel()
+        value = evaluate.point(kernel, self.seed_, self.state_, observed, scored, SCORING)
+        return -float(np.log(value)) if kernel.measure == "perplexity" else value
+
     @property
     def _n_features_out(self) -> int:
         return sum(len(table) for table in self.topics_)
@@ -158,6 +188,8 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         own: dict[str, Any] = {"layers": self.layers, "batch_size": self.batch_size}
         if self.inference is not None:
             own["inference"] = self.inference
+        if not isinstance(self.settings, Mapping | None):
+            raise SettingError(f"settings must be a dictionary of settings by name; got {self.settings!r}")
         others = dict(self.settings or {})
         if twice := sorted(own.keys() & others.keys()):
             raise SettingError(f"give {twice[0]} as a parameter of {type(self).__name__}, not in settings")
@@ -165,10 +197,21 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         model = models.load(self._model).Config
         known = {about.name: about.kind in ("widths", "numbers") for about in describe(model)}
         if unknown := sorted(given.keys() - known.keys()):
-            raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {', '.join(known)}")
+            free = ", ".join(name for name in known if name not in ("layers", "batch_size"))
+            raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {free}")
         values = {name: plain(value) for name, value in given.items()}
         lone = {name: (value,) for name, value in values.items() if known[name] and not isinstance(value, tuple)}
-        return model(**(self._usual() | values | lone))
+        return self._long_enough(model(**(self._usual() | values | lone)))
+
+    def _long_enough(self, config: Any) -> Any:
+        """The settings, which ``n_iter`` leaves time for."""
+        n_iter, learnt = self._steps(), widths.settled(config)
+        if n_iter <= learnt:
+            raise SettingError(
+                f"learning the widths (grow) takes more than {learnt} mini-batches, {config.grow_every} (grow_every) "
+                f"for each of the layers, and n_iter is {n_iter}; give more n_iter or a smaller grow_every"
+            )
+        return config
 
     def _usual(self) -> dict[str, Any]:
         """Settings whose default here is not the model's own."""
@@ -176,7 +219,7 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _kernel(self) -> Kernel:
         facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._frame())
-        kernel: Kernel = models.load(self._model).build(self._config(), facts, n_threads=_threads(self.n_jobs))
+        kernel: Kernel = models.load(self._model).build(self.config_, facts, n_threads=_threads(self.n_jobs))
         return kernel
 
     # ---------------------------------------------------------------- counts
@@ -189,8 +232,13 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         table = sparse.csr_array(checked, copy=sparse.issparse(checked))
         table.sum_duplicates()
         table.eliminate_zeros()
-        link = getattr(self._config(), "link", "poisson")
-        values = table.data.astype(np.float32) if link == "gamma" else self._whole(table)
+        if reset:
+            self.config_ = self._config()
+        largest = float(table.data.max()) if len(table.data) else 0.0
+        if largest > LARGEST_COUNT:
+            raise ValueError(f"the values of X must be at most {LARGEST_COUNT}; got {largest:.10g}")
+        real = getattr(self.config_, "link", "poisson") == "gamma"
+        values = table.data.astype(np.float32) if real else self._whole(table)
         kept = sparse.csr_array((values, table.indices, table.indptr), shape=table.shape)
         kept.eliminate_zeros()
         return Counts(kept.indptr.astype(np.int64), kept.indices.astype(np.int32), kept.data)
@@ -207,8 +255,6 @@ class _Topics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"{type(self).__name__} reads counts, so X must hold whole numbers; got {values[place]!s} in row "
                 f"{row}: give counts, or set real_values='round'"
             )
-        if len(whole) and whole.max() > LARGEST_COUNT:
-            raise ValueError(f"the counts of X must be at most {LARGEST_COUNT}; got {whole.max():.10g}")
         return whole.astype(np.int32)
 
     def _batch(self, counts: Counts) -> Batch:
@@ -390,8 +436,8 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
         n_iter = self._steps()
         return {"label_start": min(500, n_iter // 4), "label_ramp": min(200, n_iter // 8)}
 
-    def _config(self) -> Any:
-        config = super()._config()
+    def _long_enough(self, config: Any) -> Any:
+        super()._long_enough(config)
         if config.label_weight and config.label_start >= self.n_iter:
             raise SettingError(
                 f"labels count after {config.label_start} mini-batches (label_start), and n_iter is {self.n_iter}; "
@@ -403,4 +449,6 @@ class SDATM(ClassifierMixin, _Topics):  # type: ignore[misc]
 def _threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
-    return max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else max(1, n_jobs)
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a whole number other than 0, -1 for every processor; got {n_jobs!r}")
+    return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)

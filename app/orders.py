@@ -5,7 +5,7 @@ from typing import Any
 
 from app.forks import Origin, inherited, learns_without_labels, wrong_layers
 from app.plan import Order, averaging
-from engine import models, settings
+from engine import models, settings, widths
 from store import corpora, runs
 from store.corpora import CorpusRow
 from store.database import Database
@@ -188,16 +188,12 @@ def _check_labels(db: Database, about: CorpusRow, model: str) -> None:
         )
 
 
-def _learnt(config: Any) -> int:
-    """Steps after which the widths of a run that learns them are settled; 0 where they are given."""
-    return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
-
-
 def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
     """Refuse a run that would end before all its layers are there and pruned, or before labels count."""
-    if fork is None and 0 < minibatches <= _learnt(config):
+    learnt = widths.settled(config)
+    if fork is None and 0 < minibatches <= learnt:
         raise OrderError(
-            f"learning the widths of {len(config.layers)} layers takes more than {_learnt(config):,} mini-batches "
+            f"learning the widths of {len(config.layers)} layers takes more than {learnt:,} mini-batches "
             f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}"
         )
     unlabelled = getattr(config, "label_start", 0)
@@ -218,7 +214,7 @@ def check_pictures(about: CorpusRow, config: Any, *names: str) -> None:
 
 def _burn_in(config: Any, minibatches: int, burn_in: int) -> int:
     """Burn-in of the averaged protocol: no rates are added up before the widths are learnt."""
-    learnt = _learnt(config)
+    learnt = widths.settled(config)
     if not learnt:
         return burn_in
     if burn_in and burn_in < learnt:

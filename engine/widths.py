@@ -139,6 +139,11 @@ def rule_of(config: Any) -> Rule | None:
     return Rule(len(config.layers), config.layers[0], config.grow_every, config.prune_below)
 
 
+def settled(config: Any) -> int:
+    """Steps after which widths that are learnt are settled; 0 where they are given."""
+    return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
+
+
 def first_widths(config: Any) -> tuple[int, ...]:
     """Widths a run begins with: one layer when they are learnt, else those of the settings."""
     return tuple(config.layers[:1] if config.grow else config.layers)

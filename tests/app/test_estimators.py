@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -115,6 +116,10 @@ def test_values_that_are_no_counts_are_refused_in_one_sentence():
         ({"real_values": "guess"}, "real_values must be"),
         ({"settings": {"layers": (3,)}}, "give layers as a parameter of DLDA, not in settings"),
         ({"settings": {"batch_size": 3}}, "give batch_size as a parameter of DLDA, not in settings"),
+        ({"settings": [1]}, r"settings must be a dictionary of settings by name; got \[1\]"),
+        ({"settings": "eta=0.1"}, "settings must be a dictionary of settings by name; got 'eta=0.1'"),
+        ({"n_jobs": 1.5}, r"n_jobs must be a whole number other than 0, -1 for every processor; got 1\.5"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
         ({"inference": "gibbs", "settings": {"inference": "gibbs"}}, "give inference as a parameter of DLDA"),
     ],
 )
@@ -135,8 +140,49 @@ def test_counts_of_every_type_are_read_without_a_warning(kind):
 def test_a_count_too_large_is_refused_whatever_its_type(kind):
     counts = planted(10)[0].astype(kind)
     counts[3, 3] = 2**31
-    with pytest.raises(ValueError, match="counts of X must be at most 2147483647; got 2147483648"):
+    with pytest.raises(ValueError, match="values of X must be at most 2147483647; got 2147483648"):
         DLDA().fit(counts)
+
+
+def test_real_values_too_large_are_refused_as_well():
+    values = planted(10)[0] * 1e37
+    with pytest.raises(ValueError, match="values of X must be at most 2147483647"):
+        DLDA(settings={"link": "gamma"}).fit(values)
+
+
+@pytest.mark.parametrize("model", [DLDA, DATM])
+def test_widths_that_there_is_no_time_to_learn_are_refused(model):
+    sentence = r"takes more than 40 mini-batches, 20 \(grow_every\) for each of the layers, and n_iter is 40; give more"
+    growing = model(layers=(6, 6), n_iter=40, settings={"grow": True, "grow_every": 20}, random_state=0)
+    with pytest.raises(SettingError, match=sentence):
+        growing.fit(planted(20)[0])
+    assert len(growing.set_params(n_iter=41).fit(planted(20)[0]).phi_) == 2
+
+
+def test_parameters_changed_after_fitting_wait_for_the_next_fit():
+    counts = planted(20)[0]
+    model = DATM(layers=(4, 2), n_iter=3, random_state=0).fit(counts)
+    places = model.transform(counts)
+    model.set_params(inference="ghai", settings={"inputs": "tfidf"})
+    np.testing.assert_array_equal(model.transform(counts), places)
+
+
+def test_the_score_is_the_log_probability_of_words_not_shown():
+    """Topics that were planted foretell words better than topics without use, which know nothing of 24 words."""
+    counts = planted(60)[0]
+    model = DLDA(layers=(4, 2), n_iter=60, batch_size=20, random_state=0).fit(counts)
+    begun = DLDA(layers=(4, 2), n_iter=1, batch_size=20, random_state=0, settings={"step": 1e-6}).fit(counts)
+    assert model.score(counts) > begun.score(counts) + 0.2
+    assert begun.score(counts) == pytest.approx(-np.log(counts.shape[1]), abs=0.1)
+    assert model.score(counts) == model.score(sparse.csr_array(counts))
+    with pytest.raises(ValueError, match="X needs one with 2 tokens"):
+        model.score(np.eye(counts.shape[1], dtype=int))
+
+
+def test_a_search_finds_its_way_by_the_score():
+    counts = planted(40)[0]
+    search = GridSearchCV(DLDA(n_iter=20, batch_size=10, random_state=0), {"layers": [(1,), (4, 2)]}, cv=2).fit(counts)
+    assert search.best_params_ == {"layers": (4, 2)}
 
 
 def test_inference_may_stand_in_settings_where_the_parameter_is_not_given():
