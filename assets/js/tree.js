@@ -405,11 +405,17 @@ export function render({model, view}) {
 
   // ------------------------------------------------------------------ life
 
+  const field = () => { // where words to search for are typed: in the list beside the tree
+    const page = stage.getRootNode().host?.getRootNode()
+    const found = page?.querySelector(".ex-list")?.shadowRoot?.querySelector("input[type=search]")
+    return found?.offsetParent ? found : null
+  }
   const slash = (event) => {
     const typing = event.composedPath()[0]
     if (event.key === "/" && stage.offsetParent !== null && !typing.closest?.("input:not([type=range]),textarea,select,[contenteditable]")) {
       event.preventDefault()
-      say("search")
+      const here = field() // focused at once: what is typed before an answer of the server would go to the tree
+      if (here) { here.focus() } else { say("search") }
     }
   }
   // What the server changes while the page is still being opened can get lost; so, once the page is

@@ -16,6 +16,12 @@ SEEN = {
     "documents": "A text of your own",
     "guide": "What Topiary does",
 }
+SLASH = """topic => {
+  topic.dispatchEvent(new KeyboardEvent("keydown", {key: "/", bubbles: true, composed: true, cancelable: true}))
+  let here = document.activeElement
+  while (here.shadowRoot?.activeElement) { here = here.shadowRoot.activeElement }
+  return here.type
+}"""
 _CHOSEN = "([list, wanted]) => list.value === wanted"
 
 
@@ -196,6 +202,20 @@ def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(server, page)
     focused = page.locator(".tp-world .tp-node:focus")
     focused.wait_for()
     assert focused.get_attribute("data-id") != key
+
+
+def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(server, page):
+    page.goto(f"{server.url}?page=explore&run=1")
+    topic = page.get_by_role("treeitem").first
+    topic.wait_for()
+    page.wait_for_timeout(1000)  # the tree is measured, and laid out for the window, once
+    topic.focus()
+    assert topic.evaluate(SLASH) == "search"  # before any answer of the server
+    page.keyboard.type("rhea")  # r fixes a root, h hides a topic
+    assert page.get_by_label("Search words, topic names and documents").input_value() == "rhea"
+    page.get_by_text("No topic has “rhea”").wait_for()
+    assert "hidden=&" in page.url
+    assert "roots=&" in page.url
 
 
 def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(server, page):
