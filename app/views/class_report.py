@@ -249,13 +249,16 @@ def _telling(told: Told) -> str:
     if not 1 <= label <= len(frame.classes):
         return ""
     paths = telling_paths(frame.edges(told.threshold), _said(frame, label - 1), _TELLING)
-    rows = "".join(f"<li>{_path(frame, nodes)}<b>{signed(value)}</b></li>" for nodes, value in paths)
+    rows = "".join(f"<li>{_path(frame, nodes)}<b>{signed(value)}</b></li>" for nodes, value in paths if value > 0)
     name = escape(frame.classes[label - 1])
     which = name if told.label else f"{name}, the commonest in training (choose another above)"
     note = f"For {which}: sums of the weights of their topics, over edges above τ = {told.threshold:g}."
     show = f'<button class="tp-button" data-do="tree" data-value="{label}">Show on the tree</button>'
     if rows:
         return _card(title, f'<p class="tp-dim">{note}</p><ol class="cl-paths">{rows}</ol>{show}')
+    if paths:
+        none = f"No path over edges above τ = {told.threshold:g} speaks for {which}: none has weights above 0 together."
+        return _card(title, f'<p class="tp-dim">{none}</p>{show}')
     none = f'<p class="tp-dim">No path from the top to layer 1 is above τ = {told.threshold:g}.</p>'
     opening = opening_threshold(frame)
     return _card(title, f"{none}{more_offer(opening if opening < told.threshold else None)}")

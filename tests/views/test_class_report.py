@@ -133,6 +133,20 @@ def test_paths_that_speak_for_a_class_begin_with_the_most_telling(told: Told) ->
     assert 'class="cl-paths"' in unchosen
 
 
+def test_paths_that_speak_against_a_class_are_not_listed_among_those_that_speak_for_it(told: Told) -> None:
+    layers = tuple(np.full_like(weights, -0.1) for weights in told.frame.class_weights)
+    against = dataclasses.replace(told.frame, class_weights=layers)
+    text = class_report(told._replace(frame=against, label=2))
+    assert 'class="cl-paths"' not in text
+    assert "speaks for &lt;b&gt;sport&lt;/b&gt;: none has weights above 0 together." in text
+    assert "Show on the tree" in text
+    mixed = dataclasses.replace(told.frame, class_weights=(*layers[:-1], np.eye(*layers[-1].shape)))
+    text = class_report(told._replace(frame=mixed, label=2))
+    part = text[text.index('class="cl-paths"') : text.index("Show on the tree")]
+    assert "−" not in part
+    assert "<b>+0.80</b></li>" in part
+
+
 def test_where_no_path_is_above_the_threshold_the_one_that_opens_is_offered(told: Told) -> None:
     text = class_report(told._replace(threshold=1000.0, label=2))
     assert "No path from the top to layer 1 is above τ = 1000." in text
