@@ -1,7 +1,6 @@
 """The list of runs as one piece of HTML, and what an empty store says."""
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
 from html import escape
 from typing import TypeVar
 
@@ -176,17 +175,29 @@ def _lineage(run: RunFacts, known: Collection[int]) -> str:
 
 
 def _said(run: RunFacts, state: str) -> str:
+    """What stands beneath the state: the heartbeat, what the worker said, or since when the run is in this state."""
+    since = _since(run, state)
     if state == "running":
         said = f"heartbeat {words.ago(run.heartbeat_age)}"
     elif state == "silent":
         said = f"no heartbeat for {words.span(run.heartbeat_age)}"
     else:
-        said = run.message if state in ("failed", "queued") and run.message else _when(run.created)
-    return f'<div class="tp-dim tp-clip" title="{escape(run.message)}">{escape(said)}</div>'
+        said = run.message if state in ("failed", "queued") and run.message else _when(run)
+    hint = ". ".join(filter(None, (run.message, since)))
+    return f'<div class="tp-dim tp-clip" title="{escape(hint)}">{escape(said)}</div>'
 
 
-def _when(created: datetime | None) -> str:
-    return f"{created.astimezone():%d %b %H:%M}" if created else ""
+def _since(run: RunFacts, state: str) -> str:
+    """What the date of a run that nobody trains is the date of, in words."""
+    if state in ("running", "silent"):
+        return ""
+    name = "Waiting since" if state == "queued" else words.state(state).capitalize()
+    return f"{name} {_when(run)}, by the clock of the database"
+
+
+def _when(run: RunFacts) -> str:
+    """When a run ended, or was asked for if it has not."""
+    return f"{(run.ended or run.created).astimezone():%d %b %H:%M}"
 
 
 def _progress(run: RunFacts, state: str) -> str:

@@ -104,6 +104,17 @@ def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended
     assert f'title="{last}. By the clock' in strip
 
 
+@pytest.mark.parametrize(("state", "name"), [("finished", "Finished"), ("paused", "Paused"), ("queued", "Waiting since")])
+def test_the_date_beneath_a_state_is_that_of_the_state_and_says_so_when_pointed_at(state, name):
+    made, over = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 3, 4, 5, tzinfo=UTC)
+    row = run(state=state, created=made, ended=None if state == "queued" else over)
+    date = f"{(made if state == 'queued' else over).astimezone():%d %b %H:%M}"
+    assert f'title="{name} {date}, by the clock of the database">{date}</div>' in listed(row, state)
+    row.message = "<said>"
+    assert f'title="&lt;said&gt;. {name} {date}, by' in listed(row, state)
+    assert "by the clock" not in listed(row, "running")
+
+
 def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there():
     child = run(parent=3, parent_minibatch=2000)
     said = "forked from run 3 at mini-batch 2,000"
