@@ -332,7 +332,8 @@ class Shell:
         feed, view = self._site.feed, self.view
         run = feed.run(view.run)
         state = feed.state(view.run)
-        place = topbar.Place(view.page, run, state, self._pinned(), self._predicts(view.run))
+        bare = feed.latest(view.run) is None
+        place = topbar.Place(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
         self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, feed.trouble)
         self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
 

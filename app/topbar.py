@@ -8,7 +8,7 @@ from app.views import words
 from app.views.facts import RunFacts
 from app.views.icons import icon
 from app.views.markup import chip, element, run_title
-from app.views.run_list import ACTIONS, FORK, MARKS, foremost
+from app.views.run_list import ACTIONS, FORK, MARKS, NO_FORK, foremost
 
 PLACES = (
     ("runs", "Runs", "list"),
@@ -35,6 +35,8 @@ class Place(NamedTuple):
         A sentence when an older snapshot is shown, else empty.
     predicts : bool
         Whether the run's model predicts classes, which have a page of their own then.
+    bare : bool
+        Whether the run has no snapshot yet, so there is nothing to continue.
     """
 
     page: str
@@ -42,6 +44,7 @@ class Place(NamedTuple):
     state: str
     pinned: str = ""
     predicts: bool = False
+    bare: bool = False
 
 
 def top_bar(
@@ -113,7 +116,7 @@ def _run(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]
     widths = f'<span class="tp-left tp-widths" title="Topics of every layer">{"-".join(map(str, run.layers))}</span>'
     return (
         f"{chooser}{chip(place.state, run.wish)}{_origin(run, everyone)}{widths}{rest}{pin if place.pinned else ''}"
-        f"{_buttons(run, place.state)}"
+        f"{_buttons(run, place.state, bare=place.bare)}"
     )
 
 
@@ -153,14 +156,15 @@ def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
     )
 
 
-def _buttons(run: RunFacts, state: str) -> str:
+def _buttons(run: RunFacts, state: str, *, bare: bool) -> str:
     fork = element(
         "button",
         icon("fork"),
         class_="tp-ghost tp-act",
         data_do="fork",
         data_run=run.number,
-        title=FORK,
+        title=NO_FORK if bare else FORK,
+        disabled=bare,
         aria_label=f"continue run {run.number} as ...",
     )
     return fork + "".join(

@@ -110,12 +110,13 @@ class Runs:
         fitting = [row for row in rows if is_found(row, feed.state(row.number), self._text)]
         shown = foremost(fitting, feed.state, self._context.view.run, self._most)
         known = {row.number for row in rows}
+        bare = {row.number for row in shown if feed.latest(row.number) is None}
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts">{finder(self._text) if len(rows) > MANY or self._text else ""}'
             f'<button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
             f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>'
-            f"{run_list(shown, feed.state, feed.spark, self._context.view.run, self._without_labels(shown), known)}"
+            f"{run_list(shown, feed.state, feed.spark, self._context.view.run, self._labelled(shown), known, bare)}"
             f"{rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
         )
         if unread := feed.without_spark(row.number for row in shown):
@@ -127,8 +128,8 @@ class Runs:
             return preparing(note.sentence, note.share)
         return empty_store([row.name for row in self._corpora], note.sentence)
 
-    def _without_labels(self, rows: Sequence[RunRow]) -> set[int]:
-        """Runs that have not learnt the labels of their corpus."""
+    def _labelled(self, rows: Sequence[RunRow]) -> set[int]:
+        """Runs that can be continued with the labels of their corpus, which they have not learnt."""
         labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
         return {row.number for row in rows if row.corpus in labelled and row.model != LEARNS_LABELS}
 

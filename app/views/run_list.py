@@ -25,8 +25,8 @@ ACTIONS = {
 }
 MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
 FORK = "Continue as … : a new run that begins with the topics of this one"
-
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
+NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
 _PERPLEXITY = (
     "Last point of the curve, on the same held-out documents for every run of a corpus; "
     "Watch and Compare also tell the last evaluation of a finished run, on more documents"
@@ -40,6 +40,7 @@ def run_list(
     selected: int,
     labelled: Collection[int] = (),
     known: Collection[int] = (),
+    bare: Collection[int] = (),
 ) -> str:
     """Runs as rows.
 
@@ -56,6 +57,8 @@ def run_list(
         Numbers of the runs that can be continued with labels.
     known : collection of int
         Numbers of all runs of the store, where these are not all.
+    bare : collection of int
+        Numbers of the runs that have no snapshot yet, so there is nothing to continue.
     """
     known = known or {run.number for run in runs}
     rows = "".join(
@@ -65,7 +68,7 @@ def run_list(
             spark(run.number),
             known,
             selected=run.number == selected,
-            labelled=run.number in labelled,
+            fork=_fork(run, labelled=run.number in labelled, bare=run.number in bare),
         )
         for run in runs
     )
@@ -147,7 +150,7 @@ def preparing(sentence: str, share: float | None = None) -> str:
 
 
 def _row(
-    run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool, labelled: bool
+    run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool, fork: str
 ) -> str:
     title = escape(run_title(run))
     label = _about(run)
@@ -161,7 +164,7 @@ def _row(
         f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>{_lineage(run, known)}</div></div>'
         f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
         f"{_progress(run, state)}{_numbers(run, spark)}"
-        f'<div class="tp-run-acts">{_acts(run, state, known, labelled=labelled)}</div>{goes}</li>'
+        f'<div class="tp-run-acts">{_acts(run, state, _compare(run, known) + fork)}</div>{goes}</li>'
     )
 
 
@@ -239,14 +242,15 @@ def _compare(run: RunFacts, known: Collection[int]) -> str:
     return f'<button class="tp-button"{attributes(data_do="compare", data_run=run.number, title=hint)}>Compare</button>'
 
 
-def _fork(run: RunFacts, *, labelled: bool) -> str:
-    """The button that continues a run: with labels where it has not learnt those of its corpus."""
+def _fork(run: RunFacts, *, labelled: bool, bare: bool) -> str:
+    """The button that continues a run, once it has topics: with labels where it has not learnt those of its corpus."""
     hint, word, how = (FORK_LABELS, "Continue with labels", "labels") if labelled else (FORK, "Continue", "")
-    more = attributes(data_do="fork", data_run=run.number, data_how=how, title=hint)
+    more = attributes(data_do="fork", data_run=run.number, data_how=how, title=NO_FORK if bare else hint, disabled=bare)
     return f'<button class="tp-button"{more} aria-label="{word} run {run.number}">{icon("fork")}{word}</button>'
 
 
-def _acts(run: RunFacts, state: str, known: Collection[int], *, labelled: bool) -> str:
+def _acts(run: RunFacts, state: str, beside: str) -> str:
+    """Everything that can be done with a run; ``beside`` stands next to the ways to look at it."""
     verbs = "".join(
         element(
             "button",
@@ -262,6 +266,5 @@ def _acts(run: RunFacts, state: str, known: Collection[int], *, labelled: bool) 
     return (
         f'<button class="tp-button"{attributes(data_do="watch", data_run=run.number)}>Watch</button>'
         f'<button class="tp-button"{attributes(data_do="explore", data_run=run.number)}>Explore</button>'
-        f"{_compare(run, known)}{_fork(run, labelled=labelled)}{verbs}"
-        f"{delete_button('run', run.number)}"
+        f"{beside}{verbs}{delete_button('run', run.number)}"
     )

@@ -104,7 +104,9 @@ def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended
     assert f'title="{last}. By the clock' in strip
 
 
-@pytest.mark.parametrize(("state", "name"), [("finished", "Finished"), ("paused", "Paused"), ("queued", "Waiting since")])
+@pytest.mark.parametrize(
+    ("state", "name"), [("finished", "Finished"), ("paused", "Paused"), ("queued", "Waiting since")]
+)
 def test_the_date_beneath_a_state_is_that_of_the_state_and_says_so_when_pointed_at(state, name):
     made, over = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 3, 4, 5, tzinfo=UTC)
     row = run(state=state, created=made, ended=None if state == "queued" else over)

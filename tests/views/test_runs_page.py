@@ -14,7 +14,9 @@ from app import notice, process
 from app.pages.no_run import no_run_page
 from app.pages.runs import Runs, fork_tab, forked
 from app.ticks import Tick
+from app.topbar import Place, top_bar
 from app.views.no_run import run_not_here
+from app.views.run_list import NO_FORK
 from store import runs
 from store.database import Database, open_database
 from store.points import Point
@@ -63,6 +65,18 @@ def test_a_run_is_continued_by_a_word_and_with_labels_where_there_are_some(
     how = "labels" if 'data-how="labels"' in session.page._board.html else ""
     session.page._on_board({"do": "fork", "run": "1", "how": how})
     assert session.view.tab == tab
+    session.feed.stop()
+
+
+def test_a_run_without_topics_cannot_be_continued_yet_and_it_is_said_why(db: Database) -> None:
+    plant(db)
+    planted(db, 1)
+    session = Session(db)
+    buttons = re.findall(r'<button[^>]*data-do="fork"[^>]*>', session.page._board.html)
+    assert ["disabled" in button for button in buttons] == [True, False]  # run 2 waits
+    assert NO_FORK in buttons[0]
+    bars = [top_bar(Place("watch", session.feed.run(2), "queued", bare=bare), []) for bare in (True, False)]
+    assert [NO_FORK in bar and " disabled" in bar for bar in bars] == [True, False]
     session.feed.stop()
 
 
