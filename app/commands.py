@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app import launcher
-from app.console import Mistake, find_run, print_json, print_table, say, tell
+from app.console import Mistake, as_typed, find_run, print_json, print_table, say, tell
 from app.forks import origin
 from app.orders import fork as order_fork
 from app.orders import place
@@ -61,8 +61,10 @@ def import_corpus(wanted: argparse.Namespace) -> int:
     db = open_database(wanted.store)
     try:
         row = import_path(db, Path(wanted.path), ImportOptions(**given), show)
-    except (IngestError, OptionError) as error:
+    except IngestError as error:
         raise Mistake(str(error)) from error
+    except OptionError as error:
+        raise Mistake(as_typed(str(error), HELP)) from error
     finally:
         progress.end()
     if wanted.json:

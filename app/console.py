@@ -3,11 +3,13 @@
 import json
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from app.orders import OrderError
 from app.parser import counted
 from app.ports import ServeError
+from app.views.form import by_label
 from app.views.text import percent as on_page
 from store import runs
 from store.database import Database
@@ -37,6 +39,11 @@ def find_run(db: Database, text: str) -> RunRow:
     if number is None:
         raise runs.missing(text)
     return runs.get(db, number)
+
+
+def as_typed(said: str, names: Iterable[str]) -> str:
+    """A sentence about options of those names that calls them as they are typed: ``--min-df``."""
+    return by_label(said, {name: f"--{name.replace('_', '-')}" for name in names})
 
 
 def flat(text: object) -> str:

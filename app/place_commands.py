@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.console import Mistake, find_run, flat, percent, print_json, say, tell
+from app.console import Mistake, as_typed, find_run, flat, percent, print_json, say, tell
 from app.frame import Frame, identity
 from app.given import Given, are_known, from_path, untold
 from app.ingest.errors import IngestError
@@ -35,8 +35,10 @@ def infer(wanted: argparse.Namespace) -> int:
     try:
         options = ImportOptions(**{name: value for name in OPTIONS if (value := getattr(wanted, name)) is not None})
         documents = from_path(wanted.file, placer.rules, options)
-    except (IngestError, OptionError) as error:
+    except IngestError as error:
         raise Mistake(str(error)) from error
+    except OptionError as error:
+        raise Mistake(as_typed(str(error), OPTIONS)) from error
     placed = placer.texts([document.counted for document in documents])
     told = any(not document.counted.blank for document in documents)
     near = _neighbourhood(db, placer) if wanted.nearest > 0 and told else None

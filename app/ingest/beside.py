@@ -51,7 +51,8 @@ def vocabulary(path: Path, options: ImportOptions, own_names: Sequence[str] = ()
     found = find(path.parent, names)
     if found is None:
         usual = ", ".join(dict.fromkeys((*own_names, f"{base}.vocab", "vocabulary.txt", "vocab.txt")))
-        raise IngestError(path, f"has no vocabulary beside it (looked for {usual}, ...); name one with --vocabulary")
+        cause = f"has no vocabulary beside it (looked for {usual}, ...)"
+        raise IngestError(path, f"{cause}; put it there, or name one with --vocabulary")
     return found, read_words(found, options.encoding)
 
 

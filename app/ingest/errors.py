@@ -13,7 +13,7 @@ class IngestError(Exception):
     line : int or None
         Line of the file, counted from 1, where there is one to name.
     cause : str
-        What is wrong and what to do.
+        What is wrong and what to do; options stand in it as they are typed, ``--min-df``.
     """
 
     def __init__(self, where: str | Path, cause: str, line: int | None = None) -> None:

@@ -49,7 +49,7 @@ def pruned(source: CountSource, options: ImportOptions) -> CountSource:
     min_df, max_df = options.min_df or 1, options.max_df or 1.0
     kept = np.sort(keep(document_counts, totals, source.n_documents, min_df, max_df, options.max_words))
     if len(kept) == 0:
-        raise IngestError(source.where, "no word is left; ask for less with min_df, max_df and the stop words")
+        raise IngestError(source.where, "no word is left; ask for less with --min-df, --max-df and --stop-words")
     new_number = np.full(n_words, -1, np.int32)
     new_number[kept] = np.arange(len(kept))
     return replace(

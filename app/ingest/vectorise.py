@@ -116,7 +116,7 @@ def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple
     )
     if len(kept) == 0:
         cause = f"no word occurs in {options.min_df or MIN_DF} documents or more and in at most "
-        cause += f"{options.max_df or MAX_DF:.0%} of them; lower min_df or raise max_df"
+        cause += f"{options.max_df or MAX_DF:.0%} of them; lower --min-df or raise --max-df"
         raise IngestError(source.where, cause)
     return tuple(ordered[kept].tolist()), matrix[:, kept]
 

@@ -14,7 +14,7 @@ from app.session import Context
 from app.uploads import ADDRESS, SEVERAL
 from app.views.corpus_form import Made, Sending, corpus_form, making, page
 from app.views.corpus_list import CorpusFacts, corpus_list
-from app.views.form import Field, by_label
+from app.views.form import Field, by_field, by_label
 from store import corpora
 
 FIRST = ("name", "stop_words", "max_words")  # options that are not folded
@@ -42,6 +42,7 @@ _HELP = {  # what is said otherwise than on the command line
     "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
     "max_words": "Only the most frequent words are kept",
 }
+_NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
 _USUAL = {"max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2", "max_df": "usually 0.7"}
 
 _ENDINGS = frozenset(
@@ -209,7 +210,7 @@ class NewCorpusForm:
     def _draw(self) -> None:
         if self._import is not None:
             now = self._standing
-            self.board.html = page(making(Made(now.words, now.share, now.notes, now.error, self._corpus)))
+            self.board.html = page(making(Made(now.words, now.share, now.notes, as_here(now.error), self._corpus)))
             return
         _, errors = self._options()
         fields = [self._field(name, errors.get(name, "")) for name in _LABELS]
@@ -241,6 +242,11 @@ class NewCorpusForm:
             name, _LABELS[name], said[:1].upper() + said[1:] + ".", kind, self._typed.get(name, start), choices, error,
             _USUAL.get(name, ""),
         )  # fmt: skip
+
+
+def as_here(error: str) -> str:
+    """The sentence that ended an import, with the fields of this form in place of the command's options."""
+    return by_field(error.removesuffix(_NO_FIELD), _LABELS)
 
 
 def _can_be_read(name: str) -> bool:

@@ -52,6 +52,16 @@ def by_label(said: str, labels: Mapping[str, str]) -> str:
     return re.sub(r"^\w+|\b[a-z]+_\w+", name, said)
 
 
+def by_field(said: str, labels: Mapping[str, str]) -> str:
+    """A sentence of a command, ``... lower --min-df``, that names the fields of a form instead of the options."""
+
+    def field(found: re.Match[str]) -> str:
+        label = labels.get(found[1].replace("-", "_"))
+        return f"“{label}”" if label else found[0]
+
+    return re.sub(r"(?<!\S)--([a-z]+(?:-[a-z]+)*)", field, said)
+
+
 def default_text(value: Any) -> str:
     """A default as a person would type it: ``128-64-32``, ``0.05``, ``true``."""
     if isinstance(value, bool):

@@ -332,7 +332,10 @@ def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1
         ("corpora delete", "say which corpus to delete, by name or number"),
         ("corpora delete food", "food"),
         ("import /no/such/file.txt", "/no/such/file.txt"),
-        ("import . --max-df 3", "max_df must be a share of the documents above 0 and up to 1; got 3.0"),
+        (
+            "import . --max-df 3",
+            "topiary import: --max-df must be a share of the documents above 0 and up to 1; got 3.0",
+        ),
         ("delete 1", "run 1 is training; stop it before deleting it"),
         ("resume 1", "run 1 is running; there is nothing to resume"),
         ("dance", "invalid choice: 'dance'"),

@@ -179,6 +179,22 @@ def test_an_error_is_shown_and_the_files_can_be_chosen_again() -> None:
     assert page.ready
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("a/b: lower --min-df or raise --max-df", "a/b: lower “Rarest words” or raise “Commonest words”"),
+        ("a--name.txt: name it with --text-column", "a--name.txt: name it with “Column of the text”"),
+        ("a.bow: put it there, or name one with --vocabulary", "a.bow: put it there"),
+        ("a: for example --encoding latin-1", "a: for example “Encoding” latin-1"),
+    ],
+)
+def test_an_error_names_the_fields_of_the_form_and_no_options_of_the_command(error: str, said: str) -> None:
+    page = Page(Standing(error=error))
+    page.send()
+    page.hear("make", form=page.fields())
+    assert f">{said}</p>" in page.html
+
+
 def test_what_was_sent_is_removed_when_the_browser_is_gone() -> None:
     page = Page()
     coming = page.uploads.place(page.token, "notes/a.txt")
