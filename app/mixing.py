@@ -68,6 +68,11 @@ def apart(one: FloatArray, other: FloatArray) -> float:
     return float(np.abs(one - other).sum()) / 2
 
 
+def percent_of_way(weight: float) -> int:
+    """A weight in whole percent, a half rounded up: Python's own rounding makes 12 of 12.5, but 38 of 37.5."""
+    return int(100 * weight + 0.5)
+
+
 def telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
     """Find the highest layer that tells two documents apart; where none does, the one that comes nearest to it."""
     distances = {

@@ -12,7 +12,7 @@ from app.given import Given, are_known, from_path, untold
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.recount import Recount
-from app.mixing import Step, mix, telling_layer
+from app.mixing import Step, mix, percent_of_way, telling_layer
 from app.neighbours import Neighbourhood
 from app.parser import counted
 from app.placing import Placed, Placer, must_compile, open_placer
@@ -75,7 +75,7 @@ def interpolate(wanted: argparse.Namespace) -> int:
         words = (
             f"{'+' if new else ''}{frame.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
         )
-        say(f"{100 * step.weight:3.0f} %  {flat(' '.join(words))}")
+        say(f"{percent_of_way(step.weight):3} %  {flat(' '.join(words))}")
     return 0
 
 

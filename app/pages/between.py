@@ -13,6 +13,7 @@ from app.placing import Placed
 from app.session import Context
 from app.views import documents_form as form
 from app.views.atoms import has_pictures, picture_uri
+from app.views.detail import excerpt
 from app.views.line import line
 from app.views.nearby import Nearby
 from app.views.text import escape
@@ -95,9 +96,10 @@ class Between:
     def _chosen(self, ends: reading.Ends | None) -> list[form.End]:
         if ends is None:
             return [form.End(number, f"document {number}", "", "") for number in self._view.documents]
+        pictures = [_picture(ends.frame, placed) for placed in ends.placed]
         return [
-            form.End(document.number, document.title, document.label or "", _picture(ends.frame, placed))
-            for document, placed in zip(ends.documents, ends.placed, strict=True)
+            form.End(document.number, document.title, document.label or "", picture, excerpt(document.text, 160))
+            for document, picture in zip(ends.documents, pictures, strict=True)
         ]
 
     def _hear(self, message: Message) -> None:

@@ -30,12 +30,13 @@ class Mixed(NamedTuple):
 
 
 class End(NamedTuple):
-    """One end of a line: a document of the corpus and its picture, if it is one."""
+    """One end of a line: a document of the corpus, its picture, if it is one, and its opening words, if it has any."""
 
     number: int
     title: str
     label: str
     picture: str
+    excerpt: str = ""
 
 
 def head(tab: str, note: str, *, newer: str = "") -> str:
@@ -137,8 +138,10 @@ def _end(place: int, end: End | None) -> str:
         return f'<div class="dc-end"><b>{word}</b><span class="tp-dim">Choose a document of the corpus.</span></div>'
     picture = f'<img src="{end.picture}" alt="document {end.number}">' if end.picture else ""
     label = f"<em>{escape(shorten(end.label, 40))}</em>" if end.label else ""
+    opening = f"<p>{escape(end.excerpt)}</p>" if end.excerpt else ""
+    name = f"<span>{escape(shorten(end.title, 110) or 'untitled')}</span>"
     return (
-        f'<div class="dc-end"><b>{word}</b>{picture}<span>{escape(shorten(end.title, 110) or "untitled")}</span>{label}'
+        f'<div class="dc-end"><b>{word}</b>{picture}{name}{label}{opening}'
         f'<button class="ex-soft" data-do="document" data-number="{end.number}">Place</button></div>'
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.frame import Frame
-from app.mixing import ALIKE, apart
+from app.mixing import ALIKE, apart, percent_of_way
 from app.views.atoms import has_pictures, picture_uri
 from app.views.text import escape, percent, shorten
 
@@ -55,7 +55,7 @@ def _alike(steps: Sequence[StepFacts]) -> str:
 
 
 def _step(frame: Frame, step: StepFacts, everywhere: Set[int]) -> str:
-    name = f"{100 * step.weight:.0f} %"
+    name = f"{percent_of_way(step.weight)} %"
     if has_pictures(frame):
         image = picture_uri(frame.image_shape or (1, 1), step.rates)
         return f'<li><img src="{image}" alt="{name} of the way"><small>{name}</small></li>'
