@@ -152,6 +152,7 @@ class NewRunForm:
         config = models.load(model).Config
         texts = {name: text for name, text in self._values(model).items() if text.strip()}
         errors = {name: said for name, text in texts.items() if (said := _wrong(config, {name: text}, alone=True))}
+        errors |= self._emptied(model)
         if not errors and (said := _wrong(config, texts, alone=False)):
             name = said.partition(" ")[0]
             errors[name if name in texts else ""] = said
@@ -176,6 +177,13 @@ class NewRunForm:
             name=self._own("name")[:200],
             fork=known.begin,
         )
+
+    def _emptied(self, model: str) -> dict[str, str]:
+        """Fields that somebody cleared, though they begin with something: nobody knows what is meant by that."""
+        usual = self._usual(model) | self._fresh()
+        stands = self._values(model) | {name: text for name, text in self._typed.items() if name in OWN}
+        blank = (name for name, text in stands.items() if not text.strip())
+        return {name: f"{name} must not be empty; usually {usual[name]}" for name in blank if usual[name]}
 
     def _check_own(self) -> dict[str, str]:
         errors = {}

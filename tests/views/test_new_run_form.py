@@ -133,9 +133,13 @@ def test_a_choice_that_the_model_does_not_offer_becomes_its_default(page: Page) 
     assert page.start().texts["inference"] == "whai"
 
 
-def test_a_field_that_was_emptied_stays_empty_and_means_the_default(page: Page) -> None:
+def test_a_field_that_was_emptied_stays_empty_and_no_run_is_started_with_it(page: Page) -> None:
     assert page.choose(burn_in="")["burn_in"] == ""
-    assert "burn_in" not in page.start().texts
+    assert "Burn-in sweeps per layer must not be empty; usually 20" in page.form.board.html
+    page.form._on_board({"do": "start", "form": page.fields()})
+    assert page.sent == []
+    assert page.choose(burn_in="20")["burn_in"] == "20"
+    assert "must not be empty" not in page.form.board.html
 
 
 def test_models_are_called_as_in_their_papers() -> None:
@@ -176,12 +180,23 @@ def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_setti
         ({"seed": "9" * 5000}, "Seed is too large: 9999"),
         ({"layers": "foo bar"}, "Topics per layer cannot be read from"),
         ({"layers": "70000"}, "Topics per layer must be at most 65,535; got 70000"),
+        ({"layers": " "}, "Topics per layer must not be empty; usually 128-64-32"),
+        ({"minibatches": ""}, "Mini-batches must not be empty; usually"),
+        ({"seed": ""}, "Seed must not be empty; usually 1"),
+        ({"eta": ""}, "must not be empty; usually 0.05"),
     ],
 )
 def test_what_is_wrong_is_said_in_the_words_of_the_form(page: Page, typed: dict[str, str], sentence: str) -> None:
     page.choose(**typed)
     assert sentence in page.form.board.html
     assert "disabled" in page.button()
+
+
+def test_the_name_of_a_run_may_stay_empty(page: Page) -> None:
+    page.choose(name="x")
+    page.choose(name=" ")
+    assert "must not be empty" not in page.form.board.html
+    assert page.start().name == ""
 
 
 def test_a_fork_keeps_the_corpus_and_the_widths_of_its_snapshot(page: Page) -> None:
