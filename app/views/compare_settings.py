@@ -1,5 +1,6 @@
 """The settings of two runs side by side; those that are the same are hidden until asked for."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple, TypeAlias
@@ -10,6 +11,7 @@ from app.views.setting_names import Told, told, value_words
 from app.views.words import perplexity, span
 
 Curves: TypeAlias = tuple[Sequence[float], Sequence[float]]
+_LONGEST = 14  # letters of a word that the column has room for
 _LAST = "perplexity (final)"  # short: the table is narrow
 _TIPS = {
     CURVE: "Last point of the curve, on the same held-out documents for every run of a corpus",
@@ -78,7 +80,13 @@ def settings_table(a: RunFacts, b: RunFacts, curves: Curves, *, identical: bool)
 def _row(each: Setting) -> str:
     kind = "" if each.same else " class=cm-differs"
     name = element("th", escape(each.told.label), scope="row", title=each.told.tip or None)
-    return f"<tr{kind}>{name}<td>{escape(each.a)}</td><td>{escape(each.b)}</td></tr>"
+    return f"<tr{kind}>{name}{_value(each.a)}{_value(each.b)}</tr>"
+
+
+def _value(text: str) -> str:
+    """A value; only where a word of it is too long for the column may it be broken within a word."""
+    long = any(len(part) > _LONGEST for part in re.split(r"[\s-]+", text))
+    return element("td", escape(text), class_="cm-long" if long else None)
 
 
 def _told(model: str, name: str) -> Told:

@@ -7,8 +7,17 @@ import garden
 import pytest
 from playwright.sync_api import expect
 
+from app import process
+from engine import models, settings
 from store import matches, runs, snapshots
 from store.database import open_database
+
+BROKEN = """cells => cells.flatMap(cell => [...cell.textContent.matchAll(/[^\\s-]+/g)].filter(word => {
+  const range = document.createRange()
+  range.setStart(cell.firstChild, word.index)
+  range.setEnd(cell.firstChild, word.index + word[0].length)
+  return range.getClientRects().length > 1
+}).map(word => word[0]))"""
 
 
 @pytest.fixture
@@ -226,6 +235,21 @@ def test_both_trees_are_saved_as_one_picture_with_what_is_on_screen(opened, serv
     assert download.value.suggested_filename == "topiary-run-1-and-2.png"
     assert download.value.path().read_bytes().startswith(b"\x89PNG")
     assert server.complaints == []
+
+
+def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_card(start_server, planted, new_page):
+    db = open_database(planted)
+    usual = {about.name: about.default for about in settings.describe(models.load("dlda").Config)}
+    more = {"model": "dlda", "inference": "tlasgr", "layers": garden.LAYERS, "plan": {"minibatches": 12_000}, "seed": 1}
+    row = runs.create(db, corpus=1, settings=usual, **more)
+    garden.advance(db, runs.claim(db, row.number, process.identity()), 12_000)
+    db.close()
+    page = new_page(width=1280)
+    page.goto(f"{start_server(planted).url}?page=compare&run=3&threshold=1")
+    page.locator(".cm-settings td").first.wait_for()
+    assert page.locator(".cm-settings td", has_text="collapsed").count() == 1
+    assert page.locator(".cm-settings td:not(.cm-long)").evaluate_all(BROKEN) == []
+    assert page.locator(".cm-set .cm-scroll").evaluate("box => box.scrollWidth - box.clientWidth") <= 0
 
 
 def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, planted):
