@@ -214,17 +214,19 @@ def slopes_of(state: State, got: Collected, n_documents: int) -> list[FloatArray
 def _climb(at: House, state: State, slopes: list[FloatArray], rate: float) -> State:
     """Phi and r up their derivatives in logarithms, kept on the simplex by softmax (WAI).
 
-    The topics' Dirichlet prior climbs with them, a document's share of it: without it a word that a topic has not
-    met for a while falls on, and cannot come back.
+    Their priors climb with them, a document's share of each: without it a word that a topic has not met for a while
+    falls on, and cannot come back.
     """
+    config, n_documents = at.config, at.facts.n_documents
     logs = [np.log(np.maximum(table, encoder.TINY)) for table in (*state.phi, state.r)]
-    share = at.config.eta / at.facts.n_documents
+    share = config.eta / n_documents
     steep: list[FloatArray | Rows] = [
         phi * (slope - (phi * slope).sum(axis=0)) + share * (1.0 - len(phi) * phi)
         for phi, slope in zip(state.phi, slopes, strict=False)
     ]
-    learns_r = at.config.prior == "matched"
-    steep.append(state.r * slopes[-1] * float(learns_r))
+    learns_r = config.prior == "matched"
+    pull = (config.gamma0 / len(state.r) - config.c0 * state.r) / n_documents
+    steep.append((state.r * slopes[-1] + pull) * float(learns_r))
     moments = Moments(state.topic_first, state.topic_second)
     new, moments = adam.step(tuple(logs), moments, steep, [rate] * len(logs), int(state.moved))
     phi = tuple(_softmax(table) for table in new[:-1])

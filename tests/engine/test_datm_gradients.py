@@ -219,13 +219,15 @@ def logarithms(monkeypatch, case):
 
 
 def prior(this, name, table):
-    """A document's share of ln Dir(Phi; eta), as a density of the logarithms; r has none."""
-    return 0.0 if name == "r" else this.at.config.eta * np.log(table).sum() / this.at.facts.n_documents
+    """A document's share of ln Dir(Phi; eta) and of ln Gam(r; gamma_0 / K, c_0), as densities of the logarithms."""
+    config, logs = this.at.config, np.log(table).sum()
+    whole = config.gamma0 / len(table) * logs - config.c0 * table.sum() if name == "r" else config.eta * logs
+    return whole / this.at.facts.n_documents
 
 
 @pytest.mark.parametrize("eta", [0.05, 3.0])
 def test_topics_climb_in_logarithms(monkeypatch, eta):
-    this = case(inference="wai", eta=eta)
+    this = case(inference="wai", eta=eta, gamma0=2.0, c0=0.5)
     logs, gradients = logarithms(monkeypatch, this)
     probe = Probe(monkeypatch, this)
     arrays, rng, h = probe.parameters(), np.random.default_rng(4), 1e-5
