@@ -6,6 +6,7 @@ from app.frame import Frame, identity
 from app.views import words
 from app.views.atoms import atom_uri, has_pictures
 from app.views.markup import element
+from app.views.palette import hue
 from app.views.text import percent
 from engine.tree import Node
 
@@ -35,7 +36,7 @@ def preview(frame: Frame, layer: int) -> str:
                 data_key=identity(node),
             )
         )
-    return f'<div class="tp-topics">{"".join(cards)}</div>'
+    return f'<div class="tp-topics" style="{hue(layer)}">{"".join(cards)}</div>'
 
 
 def _inside(frame: Frame, node: Node) -> str:

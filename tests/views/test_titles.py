@@ -23,6 +23,7 @@ from app.views.cards import Finding, Marks, topic_list
 from app.views.controls import Controls, control_row
 from app.views.detail import topic_detail
 from app.views.find import find_topics
+from app.views.palette import hue
 from app.views.picture import Choice, draw
 from app.views.placed import Answer, Reading, answer
 from app.views.preview import preview
@@ -64,6 +65,12 @@ def test_a_card_leads_with_the_title_and_goes_on_with_the_heaviest_words(frame: 
             words = [word.text for word in frame.top_words(node, 12)]
             expected = words[:10] if node == NAMED else [word for word in words if word not in lead.split()][:7]
             assert rest.split() == expected
+
+
+def test_the_cards_of_the_watch_page_have_the_colour_of_their_layer(frame: Frame) -> None:
+    assert len({hue(layer) for layer in (1, 2, 3)}) == 3
+    for layer in (1, 2, 3):
+        assert f'<div class="tp-topics" style="{hue(layer)}">' in preview(frame, layer)
 
 
 def test_the_cards_of_the_watch_page_lead_with_the_title(frame: Frame, titles: dict[str, str]) -> None:
