@@ -135,20 +135,7 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--layers", metavar="WIDTHS", help="topics of every layer from the words up, as in 128-64-32")
     parser.add_argument("--minibatches", type=whole(1), help="steps (default 3500; 1500 sweeps for gibbs)")
     parser.add_argument("--seed", type=int, default=1, help="seed of everything random (default 1)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a setting of the model"
-    )
-    parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
-    parser.add_argument("--burn-in", type=whole(0), default=0, help="mini-batches before it adds rates (default 2000)")
-    parser.add_argument("--samples", type=whole(0), default=0, help="mini-batches that add rates (default 1500)")
-    parser.add_argument(
-        "--paper-point", action="store_true", help="last evaluation with 600 sweeps over all test documents"
-    )
-    parser.add_argument(
-        "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
-    )
-    parser.add_argument("--name", default="", help="a name for the run")
-    parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
+    _training(parser, "the run")
 
 
 def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -158,16 +145,26 @@ def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--snapshot", default="latest", metavar="MINIBATCH", help="the snapshot at or before this one (default: latest)"
     )
     parser.add_argument("--model", help="model (default: that of the run)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="a setting of the model"
-    )
     parser.add_argument("--minibatches", type=whole(1), help="steps of the fork (default: as many as the run had)")
     parser.add_argument("--seed", type=int, help="seed of everything random (default: that of the run)")
+    _training(parser, "the fork")
+
+
+def _training(parser: Parser, made: str) -> None:
+    """The options that a new run and a fork share."""
+    setting = "a setting of the model; may be repeated"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
+    shorter = "of --averaged: mini-batches before it adds rates (default 2000, or 4/7 of a shorter run; 0 = none)"
+    parser.add_argument("--burn-in", type=whole(0), help=shorter)
+    parser.add_argument("--samples", type=whole(1), help="of --averaged: mini-batches that add rates (default 1500)")
+    parser.add_argument(
+        "--paper-point", action="store_true", help="last evaluation with 600 sweeps over all test documents"
+    )
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
-    parser.add_argument("--name", default="", help="a name for the fork")
+    parser.add_argument("--name", default="", help=f"a name for {made}")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
 

@@ -101,43 +101,37 @@ def corpora(wanted: argparse.Namespace) -> int:
 
 def train(wanted: argparse.Namespace) -> int:
     """Order a run and start it in the background."""
-    db = open_existing(wanted.store)
     texts = dict(_setting(text) for text in wanted.settings)
     texts |= {name: value for name in ("layers", "inference") if (value := getattr(wanted, name)) is not None}
-    row = place(
-        db,
-        wanted.corpus,
-        model=wanted.model,
-        texts=texts,
-        minibatches=wanted.minibatches,
-        seed=wanted.seed,
-        threads=launcher.threads() if wanted.threads is None else wanted.threads,
-        averaged=wanted.averaged,
-        burn_in=wanted.burn_in,
-        samples=wanted.samples,
-        paper_point=wanted.paper_point,
-        name=wanted.name,
-    )
+    asked = _asked(wanted)
+    db = open_existing(wanted.store)
+    row = place(db, wanted.corpus, model=wanted.model, texts=texts, **asked)
     return _start(db, row, wanted)
 
 
 def fork(wanted: argparse.Namespace) -> int:
     """Order a run that goes on from a snapshot of another one, and start it in the background."""
+    texts = dict(_setting(text) for text in wanted.settings)
+    asked = _asked(wanted)
     db = open_existing(wanted.store)
     begin = origin(db, find_run(db, wanted.run).number, minibatch=_minibatch(wanted.snapshot))
-    row = order_fork(
-        db,
-        begin,
-        model=wanted.model,
-        texts=dict(_setting(text) for text in wanted.settings),
-        minibatches=wanted.minibatches,
-        seed=wanted.seed,
-        threads=launcher.threads() if wanted.threads is None else wanted.threads,
-        averaged=wanted.averaged,
-        name=wanted.name,
-    )
+    row = order_fork(db, begin, model=wanted.model, texts=texts, **asked)
     tell(f"run {row.number} goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}")
     return _start(db, row, wanted)
+
+
+def _asked(wanted: argparse.Namespace) -> dict[str, Any]:
+    """What a new run and a fork are ordered with, beside the model and its settings."""
+    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(wanted, name)]
+    if alone and not wanted.averaged:
+        raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
+    given = {name: getattr(wanted, name) for name in ("minibatches", "seed", "averaged", "burn_in", "samples")}
+    given |= {"paper_point": wanted.paper_point, "name": wanted.name}
+    return given | {"threads": launcher.threads() if wanted.threads is None else wanted.threads}
+
+
+def _given(wanted: argparse.Namespace, name: str) -> bool:
+    return getattr(wanted, name) is not None
 
 
 def _start(db: Database, row: RunRow, wanted: argparse.Namespace) -> int:

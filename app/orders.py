@@ -31,8 +31,8 @@ def place(
     seed: int = 1,
     threads: int = 1,
     averaged: bool = False,
-    burn_in: int = 0,
-    samples: int = 0,
+    burn_in: int | None = None,
+    samples: int | None = None,
     paper_point: bool = False,
     name: str = "",
     fork: Origin | None = None,
@@ -212,14 +212,19 @@ def check_pictures(about: CorpusRow, config: Any, *names: str) -> None:
             raise OrderError(f"only pictures can be {name}, and corpus {about.name!r} has none; set {name} to 0")
 
 
-def _burn_in(config: Any, minibatches: int, burn_in: int) -> int:
+def _burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
     """Burn-in of the averaged protocol: no rates are added up before the widths are learnt."""
     learnt = widths.settled(config)
     if not learnt:
         return burn_in
-    if burn_in and burn_in < learnt:
-        raise OrderError(f"burn_in must be at least {learnt}, when all widths are learnt; got {burn_in}")
-    return burn_in or max(learnt, averaging(minibatches).first - 1)
+    if burn_in is None:
+        return max(learnt, averaging(minibatches).first - 1)
+    if burn_in < learnt:
+        raise OrderError(
+            f"the burn-in of the averaged protocol must be at least {learnt:,}, when all widths are learnt; "
+            f"got {burn_in:,}"
+        )
+    return burn_in
 
 
 def with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:

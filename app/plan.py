@@ -25,6 +25,7 @@ MOVE_DRAWS = 0.4  # so has the step of one weight of a topic
 LEAST_DRAWS = 20_000_000  # a second: a short run is watched too, though it takes more than its share
 CURVE_TOKENS, FINAL_TOKENS = 6_000, 400_000  # of the documents behind a point of the curve, and the last evaluation
 LEAST_SCORED = 16
+RULES = 2  # of a stored order; under the first, which wrote no number, a burn-in or samples of 0 meant the default
 MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled test documents behind a point of the label error, draws of each
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
 
@@ -41,8 +42,8 @@ class Order:
         Threads of the kernels; results do not depend on it.
     averaged : bool
         Also run the averaged protocol of Table 1 (models.md 1.4).
-    burn_in, samples : int
-        Its length; 0 = the paper's 2,000 and 1,500, or 4/7 and the rest of a shorter run.
+    burn_in, samples : int or None
+        Its length; None = the paper's 2,000 and 1,500, or 4/7 and the rest of a shorter run.
     paper_point : bool
         Make the last evaluation with the paper's 600 sweeps over all test documents, whatever it costs.
     """
@@ -50,29 +51,34 @@ class Order:
     minibatches: int
     threads: int = 1
     averaged: bool = False
-    burn_in: int = 0
-    samples: int = 0
+    burn_in: int | None = None
+    samples: int | None = None
     paper_point: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 0)):
+        for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1)):
             value = getattr(self, name)
+            if value is None and name in ("burn_in", "samples"):
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
-        if self.averaged and self.burn_in >= self.minibatches:
+        if self.averaged and self.burn_in is not None and self.burn_in >= self.minibatches:
             raise ValueError(
-                f"burn_in must be less than the {self.minibatches} mini-batches of the run; got {self.burn_in}"
+                f"the burn-in of the averaged protocol must be less than the {self.minibatches:,} mini-batches of the "
+                f"run; got {self.burn_in:,}"
             )
 
     def to_json(self) -> dict[str, Any]:
-        """The order as plain JSON values."""
-        return asdict(self)
+        """The order as plain JSON values, with the rules that tell what they mean."""
+        return asdict(self) | {"rules": RULES}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
         """The order that :meth:`to_json` wrote; keys it does not know are left to others."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in values.items() if name in known})
+        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        if "rules" not in values:
+            known |= {name: known.get(name) or None for name in ("burn_in", "samples")}
+        return cls(**known)
 
 
 class Effort(NamedTuple):
@@ -252,7 +258,7 @@ def _placed(document_sweeps: float, snapshots: int, effort: Effort, train_docume
     return placed, min(placed, max(4, each))
 
 
-def averaging(minibatches: int, burn_in: int = 0, samples: int = 0) -> Averaging:
+def averaging(minibatches: int, burn_in: int | None = None, samples: int | None = None) -> Averaging:
     """Burn-in and samples of Table 1: 2,000 and 1,500 of 3,500 mini-batches; the same shares of a shorter run."""
-    burn_in = burn_in or min(2000, minibatches * 4 // 7)
-    return Averaging(burn_in + 1, min(minibatches, burn_in + (samples or 1500)))
+    unused = min(2000, minibatches * 4 // 7) if burn_in is None else burn_in
+    return Averaging(unused + 1, min(minibatches, unused + (1500 if samples is None else samples)))

@@ -2,10 +2,12 @@
 
 import argparse
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from app import launcher
 from app.console import Mistake, find_run, flat, percent, print_json, print_table, say, say_json
+from app.plan import Order
 from app.views.facts import CURVE, curve_end
 from app.views.words import perplexity
 from store import corpora, labels, runs, snapshots
@@ -167,7 +169,7 @@ def run_facts(row: RunRow) -> dict[str, Any]:
         "started": row.started.isoformat() if row.started else None,
         "ended": row.ended.isoformat() if row.ended else None,
         "settings": row.settings,
-        "plan": row.plan,
+        "plan": asdict(Order.from_json(row.plan)),
         "traceback": row.traceback,
     }
 
@@ -228,7 +230,7 @@ def _curve_end(row: RunRow, end: float | None) -> float | None:
 
 def _plain(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name}={_plain(item)}" for name, item in value.items())
+        return ", ".join(f"{name}={_plain(item)}" for name, item in value.items() if item is not None)
     if isinstance(value, list):
         return "-".join(map(str, value))
     return f"{value:,.6g}" if isinstance(value, float) else str(value)

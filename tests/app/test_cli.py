@@ -293,6 +293,14 @@ def test_train_prints_the_number_of_the_run_and_nothing_else(capsys, filled, no_
     assert facts["plan"]["averaged"] is True
 
 
+@pytest.mark.parametrize("command", ["train food --minibatches 20", "fork 1 --minibatches 20"])
+def test_the_averaged_protocol_is_as_long_as_it_was_asked_to_be(capsys, filled, no_workers, command):
+    for words, burn_in, samples in (("", None, None), ("--burn-in 0 --samples 5", 0, 5), ("--burn-in 4", 4, None)):
+        _, out, _ = call(capsys, *command.split(), "--averaged", "--paper-point", *words.split(), "--store", filled)
+        ordered = read(capsys, "show", out.strip(), "--store", filled)["plan"]
+        assert (ordered["burn_in"], ordered["samples"], ordered["paper_point"]) == (burn_in, samples, True)
+
+
 def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1(capsys, filled, no_workers):
     for inference, length in (("gibbs", 1500), ("tlasgr", 3500)):
         status, out, _ = call(capsys, "train", "food", "--inference", inference, "--store", filled)
@@ -316,6 +324,10 @@ def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1
         ("fork 1 --threads 1025", "--threads: must be a whole number of at most 1024; got '1025'"),
         ("benchmark fidelity --data x --threads 1025", "must be a whole number of at most 1024; got '1025'"),
         ("benchmark classification --data x --threads 1025", "must be a whole number of at most 1024; got '1025'"),
+        ("train food --burn-in 5", "--burn-in without --averaged would change nothing; give --averaged too"),
+        ("fork 1 --burn-in 0 --samples 3", "--burn-in and --samples without --averaged would change nothing"),
+        ("train food --averaged --samples 0", "argument --samples: must be a whole number of at least 1; got '0'"),
+        ("fork 1 --averaged --burn-in 9", "burn-in of the averaged protocol must be less than the 9 mini-batches"),
         ("fork 1 --threads 0", "argument --threads: must be a whole number of at least 1; got '0'"),
         ("train food --seed -1", "seed must be from 0 to"),
         ("train food --minibatches ten", "argument --minibatches: must be a whole number of at least 1; got 'ten'"),

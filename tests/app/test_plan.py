@@ -128,7 +128,29 @@ def test_the_averaged_protocol_is_that_of_table_1_and_keeps_its_shares_in_shorte
     assert make(7000, averaged=True).averaging == Averaging(2001, 3500)
     assert make(700, averaged=True).averaging == Averaging(401, 700)
     assert make(700, averaged=True, burn_in=100, samples=50).averaging == Averaging(101, 150)
+    assert make(700, averaged=True, burn_in=0, samples=50).averaging == Averaging(1, 50)
     assert make(3500).averaging is None
+
+
+@pytest.mark.parametrize(
+    ("stored", "averaging"),
+    [
+        ({}, Averaging(401, 700)),
+        ({"burn_in": 0, "samples": 0}, Averaging(401, 700)),
+        ({"burn_in": 0, "samples": 50}, Averaging(401, 450)),
+        ({"burn_in": 9, "samples": 0}, Averaging(10, 700)),
+    ],
+)
+def test_an_order_of_the_time_when_0_was_the_usual_length_goes_on_meaning_it(stored, averaging):
+    order = Order.from_json({"minibatches": 700, "threads": 1, "averaged": True, "paper_point": False} | stored)
+    assert plan.make(order, TABLE_1, train_documents=9, test_documents=9).averaging == averaging
+
+
+def test_a_burn_in_of_none_is_stored_as_what_it_is():
+    order = Order(minibatches=700, averaged=True, burn_in=0, samples=50)
+    assert Order.from_json(order.to_json()) == order
+    usual = Order(minibatches=700, averaged=True)
+    assert Order.from_json(usual.to_json()) == usual
 
 
 def test_the_papers_point_perplexity_is_made_on_demand_on_all_test_documents():
@@ -144,7 +166,11 @@ def test_the_papers_point_perplexity_is_made_on_demand_on_all_test_documents():
         ({"minibatches": 0}, "minibatches must be a whole number of at least 1; got 0"),
         ({"minibatches": 10, "threads": 0}, "threads must be a whole number of at least 1; got 0"),
         ({"minibatches": 2.5}, "minibatches must be a whole number of at least 1; got 2.5"),
-        ({"minibatches": 10, "averaged": True, "burn_in": 10}, "burn_in must be less than the 10 mini-batches"),
+        (
+            {"minibatches": 10, "averaged": True, "burn_in": 10},
+            "burn-in of the averaged protocol must be less than the 10",
+        ),
+        ({"minibatches": 10, "samples": 0}, "samples must be a whole number of at least 1; got 0"),
     ],
 )
 def test_an_order_that_cannot_be_is_refused_in_a_sentence(given, sentence):
