@@ -6,6 +6,7 @@ and ``class_commands``.
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,7 @@ def corpora(wanted: argparse.Namespace) -> int:
 
 def train(wanted: argparse.Namespace) -> int:
     """Order a run and start it in the background."""
-    texts = dict(_setting(text) for text in wanted.settings)
-    texts |= {name: value for name in ("layers", "inference") if (value := getattr(wanted, name)) is not None}
+    texts = _settings(wanted.settings, layers=wanted.layers, inference=wanted.inference)
     asked = _asked(wanted)
     db = open_existing(wanted.store)
     row = place(db, wanted.corpus, model=wanted.model, texts=texts, **asked)
@@ -111,7 +111,7 @@ def train(wanted: argparse.Namespace) -> int:
 
 def fork(wanted: argparse.Namespace) -> int:
     """Order a run that goes on from a snapshot of another one, and start it in the background."""
-    texts = dict(_setting(text) for text in wanted.settings)
+    texts = _settings(wanted.settings)
     asked = _asked(wanted)
     db = open_existing(wanted.store)
     begin = origin(db, find_run(db, wanted.run).number, minibatch=_minibatch(wanted.snapshot))
@@ -223,6 +223,17 @@ def _last_words(row: RunRow, state: str) -> str:
     if state == "silent":
         return f"run {row.number} has fallen silent: its worker is gone; topiary resume {row.number} goes on"
     return f"run {row.number} {row.message if row.message.startswith(state) else f'{state}: {row.message}'}"
+
+
+def _settings(given: Sequence[str], **options: str | None) -> dict[str, str]:
+    """Settings as texts by name, from ``--set`` and from options of their own; none is given twice."""
+    texts = {name: value for name, value in options.items() if value is not None}
+    for name, value in map(_setting, given):
+        if name in texts:
+            other = f" and by --{name}" if options.get(name) is not None else ""
+            raise Mistake(f"the setting {name} is given twice, by --set{other}; give it once")
+        texts[name] = value
+    return texts
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import argparse
 import math
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 MISTAKE = 2  # exit status of everything the user can put right
 LARGEST = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
@@ -15,6 +15,19 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line and leave with status 2."""
         self.exit(MISTAKE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse unknown words here: left to the parser above, they would be told with its help and not the command's.
+
+        Parameters
+        ----------
+        args, namespace
+            As in :class:`argparse.ArgumentParser`.
+        """
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
 
 def whole(low: int, high: int = LARGEST) -> Callable[[str], int]:

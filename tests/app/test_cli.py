@@ -328,6 +328,17 @@ def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1
         ("fork 1 --burn-in 0 --samples 3", "--burn-in and --samples without --averaged would change nothing"),
         ("train food --averaged --samples 0", "argument --samples: must be a whole number of at least 1; got '0'"),
         ("fork 1 --averaged --burn-in 9", "burn-in of the averaged protocol must be less than the 9 mini-batches"),
+        ("fork last --layers 5", "topiary fork: unrecognized arguments: --layers 5; see topiary fork --help"),
+        ("runs twice", "topiary runs: unrecognized arguments: twice; see topiary runs --help"),
+        (
+            "train food --set inference=gibbs --inference tlasgr",
+            "inference is given twice, by --set and by --inference",
+        ),
+        (
+            "train food --layers 3 --set layers=4",
+            "the setting layers is given twice, by --set and by --layers; give it",
+        ),
+        ("fork 1 --set eta=0.1 --set eta=0.2", "the setting eta is given twice, by --set; give it once"),
         ("fork 1 --threads 0", "argument --threads: must be a whole number of at least 1; got '0'"),
         ("train food --seed -1", "seed must be from 0 to"),
         ("train food --minibatches ten", "argument --minibatches: must be a whole number of at least 1; got 'ten'"),
