@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app import output
 from app.parser import MISTAKE, Parser, threads
 from app.progress import Left, Progress
 
@@ -228,8 +229,7 @@ def _at_least_two(text: str) -> int:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    output.write(f"{text}\n")
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 import argparse
 import importlib
-import os
 import sys
 from importlib.util import find_spec
-from io import TextIOWrapper
 from pathlib import Path
 
+from app import output
 from app.ingest import options
 from app.parser import MISTAKE, Parser, threads, weight, whole
 
@@ -17,15 +16,28 @@ MOST_WORDS = 30  # of a topic; a frame keeps so many
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; the exit status is 0, 1 when a run failed, 2 for a mistake of the user."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a console that lacks a character shows a question mark, not an error
-            stream.reconfigure(errors="replace")
+    """Run one command; the exit status is 0, 1 when a run failed, 2 for a mistake of the user, 130 after Ctrl-C."""
+    output.prepare()
+    try:
+        return _obey(sys.argv[1:] if argv is None else argv)
+    except output.Unheard as error:
+        output.silence()
+        print(f"topiary: {error}", file=sys.stderr)
+        return MISTAKE
+    except BrokenPipeError:
+        output.silence()
+        return 0
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+
+
+def _obey(words: list[str]) -> int:
+    """Run the command that the words name, loading what it needs and no more."""
     complaint = shadowed()
     if complaint:
         print(complaint, file=sys.stderr)
         return MISTAKE
-    words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["benchmark"]:
         from app.benchmark import main as benchmark
 
@@ -39,12 +51,6 @@ def main(argv: list[str] | None = None) -> int:
     except MISTAKES as error:
         tell(f"topiary {wanted.command}: {' '.join(str(error).split())}")
         return MISTAKE
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
-        return 130
 
 
 def shadowed() -> str:

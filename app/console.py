@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from app import output
 from app.orders import OrderError
 from app.parser import counted
 from app.ports import ServeError
@@ -53,8 +54,7 @@ def flat(text: object) -> str:
 
 def say(text: object) -> None:
     """Print lines, at once, without other control characters."""
-    sys.stdout.write(f"{_lines(text)}\n")
-    sys.stdout.flush()
+    output.write(f"{_lines(text)}\n")
 
 
 def tell(text: str) -> None:

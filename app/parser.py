@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from app import output
+
 MISTAKE = 2  # exit status of everything the user can put right
 LARGEST = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
 
@@ -15,6 +17,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line and leave with status 2."""
         self.exit(MISTAKE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def print_help(self, file: Any = None) -> None:
+        """Write the help to standard output, as every other text."""
+        if file is not None:
+            super().print_help(file)
+        else:
+            output.write(self.format_help())
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse unknown words here: left to the parser above, they would be told with its help and not the command's.

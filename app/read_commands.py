@@ -120,14 +120,14 @@ def compare(wanted: argparse.Namespace) -> int:
     try:
         if wanted.output:
             view = Wanted(threshold, wanted.layer or 0, tuple(wanted.node or ()), wanted.label)
-            say(write_comparison(db, frames, view, wanted.output))
-            return 0
-        text = compare_runs(db, frames, threshold, most=wanted.most, as_json=wanted.json)
+            text = str(write_comparison(db, frames, view, wanted.output))
+        else:
+            text = compare_runs(db, frames, threshold, most=wanted.most, as_json=wanted.json)
     except OSError as error:
         raise _unwritten(wanted.output, error) from error
     except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
-    (say_json if wanted.json else say)(text)
+    (say_json if wanted.json and not wanted.output else say)(text)
     return 0
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import sys
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ import panel_material_ui  # noqa: F401 - registers its bundle before the first p
 from tornado.web import RedirectHandler
 from tornado.websocket import WebSocketClosedError
 
+from app import output
 from app.actions import Actions
 from app.feed import Feed
 from app.outbox import leave_nothing
@@ -157,5 +157,4 @@ def _first_query(fields: dict[str, Any]) -> str:
 
 
 def _say(url: str) -> None:
-    sys.stdout.write(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")
-    sys.stdout.flush()
+    output.write(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")

@@ -509,6 +509,47 @@ def test_another_package_in_our_way_is_named_in_one_sentence(tmp_path):
     assert len(found.stderr.splitlines()) == 1
 
 
+INTERRUPTED = """
+import sys
+class CtrlC:
+    def find_spec(self, name, *_):
+        if name in ("app.console", "app.benchmark"):
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, CtrlC())
+from app import cli
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("command", ["runs", "benchmark"])
+def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word(command):
+    words = [sys.executable, "-c", INTERRUPTED, command]
+    told = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stdout, told.stderr) == (130, "", "\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix leads the output there")
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [(">/dev/full", "standard output cannot be written (No space left"), (">&-", "standard output is closed")],
+)
+@pytest.mark.parametrize("words", ["topics 1 --json", "runs", "compare 1 1", "--help", "benchmark --help"])
+def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sentence, words):
+    if ">/dev/full" in where and not Path("/dev/full").exists():
+        pytest.skip("this system has no device that is always full")
+    command = f"{sys.executable} -m app.cli {words} {where}"
+    told = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=REPOSITORY,
+        env=os.environ | {"TOPIARY_STORE": filled},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stderr.count("\n")) == (2, 1), told.stderr
+    assert f"topiary: {sentence}" in told.stderr
+
+
 def test_the_command_starts_without_loading_compiler_or_screen():
     script = "import sys; from app import cli; cli.build_parser(); import app.commands, app.read_commands\n"
     script += "print(sorted({n.partition('.')[0] for n in sys.modules} & {'numba','panel','bokeh','sklearn','scipy'}))"
