@@ -329,10 +329,10 @@ def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: fl
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             break
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF not in _LOCKED_SQLITE or time.monotonic() > deadline:
-                raise StoreError(
-                    f"the store {path} cannot be opened ({error}); check the path and your rights"
-                ) from error
+            code = error.sqlite_errorcode & 0xFF
+            if code not in _LOCKED_SQLITE or time.monotonic() > deadline:
+                otherwise = f"the store {path} cannot be opened ({error}); check the path and your rights"
+                raise StoreError(_sentence_sqlite(code, str(path), error) or otherwise) from error
         time.sleep(pause)
     if mode != "wal":
         raise StoreError(f"SQLite cannot share the file {path} between programs; put the store on a local disk")

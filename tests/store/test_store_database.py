@@ -300,13 +300,22 @@ def test_addresses_that_cannot_be_a_store_are_refused(address, sentence):
 
 def test_a_file_that_is_no_database_and_a_folder_are_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("not a database, but long enough to look at" * 100)
-    with pytest.raises(StoreError, match=r"notes\.txt"):
-        open_database(tmp_path / "notes.txt")
-    assert (tmp_path / "notes.txt").read_text().startswith("not a database")
-    with pytest.raises(StoreError, match=r"notes\.txt"):
-        open_database(tmp_path / "notes.txt", readonly=True)
+    for readonly in (True, False):
+        with pytest.raises(StoreError, match=r"the file .*notes\.txt is not a store; give another file"):
+            open_database(tmp_path / "notes.txt", readonly=readonly)
+        assert (tmp_path / "notes.txt").read_text().startswith("not a database")
     with pytest.raises(StoreError, match="is a folder"):
         open_database(tmp_path)
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_damaged_store_is_told_alike_whether_it_is_read_or_written(tmp_path, readonly):
+    path = tmp_path / "store.db"
+    open_database(path).close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100] + b"\xff" * 3996 + whole[4096:])
+    with pytest.raises(StoreError, match=r"store\.db is damaged \(.*malformed\); restore it from a copy"):
+        open_database(path, readonly=readonly)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows says that there is no such file")
