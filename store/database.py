@@ -398,6 +398,8 @@ def _sentence_sqlite(code: int, place: str, origin: sqlite3.Error) -> str | None
         return f"the store {place} was kept locked by another program; try again when it is done"
     return {
         sqlite3.SQLITE_FULL: f"the disk with the store {place} is full; free some space and try again",
+        sqlite3.SQLITE_IOERR: f"the disk with the store {place} fails ({origin}); look at its quota, or at the network "
+        "it is reached by, and try again",
         sqlite3.SQLITE_READONLY: f"the store {place} may not be written; check the rights of the file and its folder",
         sqlite3.SQLITE_CANTOPEN: f"the store {place} cannot be opened; check the path and your rights",
         sqlite3.SQLITE_NOTADB: f"the file {place} is not a store; give another file",

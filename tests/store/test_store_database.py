@@ -318,6 +318,26 @@ def test_a_damaged_store_is_told_alike_whether_it_is_read_or_written(tmp_path, r
         open_database(path, readonly=readonly)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="only POSIX limits the size of files")
+def test_a_disk_that_fails_or_a_quota_is_a_sentence(tmp_path):
+    open_database(tmp_path / "store.db").close()
+    script = """
+import resource, sys
+from sqlalchemy import text
+from store.database import open_database
+from store.errors import StoreError
+database = open_database(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+try:
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE large AS SELECT hex(randomblob(500000)) AS x"))
+except StoreError as error:
+    print(error)
+"""
+    out, _ = python(script, str(tmp_path / "store.db")).communicate(timeout=60)
+    assert "store.db fails (disk I/O error); look at its quota" in out
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows says that there is no such file")
 @pytest.mark.parametrize("readonly", [True, False])
 def test_a_name_longer_than_the_system_allows_is_refused_in_a_sentence(tmp_path, readonly):
