@@ -494,6 +494,13 @@ def test_every_command_takes_a_store():
             assert callable(getattr(importlib.import_module(f"app.{room}"), verb))
 
 
+def test_the_help_promises_no_benchmark_that_is_not_there(capsys):
+    (told,) = (line for line in call(capsys, "--help")[1].splitlines() if line.split()[:1] == ["benchmark"])
+    assert "speed" not in told
+    benchmarks = call(capsys, "benchmark", "--help")[1]
+    assert ("averaged perplexity" in benchmarks, "errors of" in benchmarks, "speed" in benchmarks) == (True, True, False)
+
+
 def test_another_package_in_our_way_is_named_in_one_sentence(tmp_path):
     (tmp_path / "engine.py").write_text("", encoding="utf-8")
     script = "import sys; sys.path.insert(0, sys.argv[1]); from app import cli; sys.exit(cli.main(['runs']))"
