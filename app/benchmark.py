@@ -165,7 +165,9 @@ def _measured(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="topiary benchmark", description="Measure this installation of Topiary beside what was published.")
+    parser = Parser(
+        prog="topiary benchmark", description="Measure this installation of Topiary beside what was published."
+    )
     benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     one = benchmarks.add_parser("fidelity", help="averaged perplexity beside the published figures")
     one.add_argument(

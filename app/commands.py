@@ -18,7 +18,7 @@ from app.orders import place
 from app.parser import counted
 from app.progress import Progress, duration
 from store import corpora as corpora_of
-from store import runs
+from store import runs, snapshots
 from store.corpora import CorpusRow
 from store.database import Database, open_database, open_existing
 from store.runs import RunRow
@@ -186,8 +186,12 @@ def resume(wanted: argparse.Namespace) -> int:
     """Go on with a run."""
     db = open_existing(wanted.store)
     run = find_run(db, wanted.run).number
+    saved = snapshots.checkpoint_minibatch(db, run)
     launcher.resume(db, run)
-    tell(f"run {run} goes on from its checkpoint")
+    if saved is None:
+        tell(f"run {run} begins anew: it has no checkpoint yet")
+    else:
+        tell(f"run {run} goes on from its checkpoint at mini-batch {saved:,}")
     return wait(db, run) if wanted.wait else 0
 
 

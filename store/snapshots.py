@@ -147,6 +147,12 @@ def save_checkpoint(
     db.transact(partial(_replace, attempt=attempt, values=values))
 
 
+def checkpoint_minibatch(db: Database, run: int) -> int | None:
+    """The mini-batch of the run's checkpoint; ``None`` when it has none yet."""
+    with db.read() as connection:
+        return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
+
+
 def load_checkpoint(db: Database, run: int) -> Checkpoint | None:
     """The run's checkpoint; ``None`` when it has none yet."""
     with db.read() as connection:

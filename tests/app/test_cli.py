@@ -301,6 +301,21 @@ def test_the_averaged_protocol_is_as_long_as_it_was_asked_to_be(capsys, filled, 
         assert (ordered["burn_in"], ordered["samples"], ordered["paper_point"]) == (burn_in, samples, True)
 
 
+def test_a_resumed_run_begins_anew_unless_it_has_a_checkpoint(capsys, filled, no_workers):
+    db = open_database(filled)
+    attempt = runs.get(db, 1).attempt
+    for saved, said in (
+        (None, "run 1 begins anew: it has no checkpoint yet"),
+        (1234, "checkpoint at mini-batch 1,234"),
+    ):
+        if saved:
+            attempt = runs.claim(db, 1, process.identity()).attempt
+            snapshots.save_checkpoint(db, 1, attempt, saved, 0.5, {"x": np.ones(1)}, {})
+        runs.finish(db, 1, attempt, "paused")
+        assert said in call(capsys, "resume", "1", "--store", filled)[2]
+    db.close()
+
+
 def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1(capsys, filled, no_workers):
     for inference, length in (("gibbs", 1500), ("tlasgr", 3500)):
         status, out, _ = call(capsys, "train", "food", "--inference", inference, "--store", filled)
@@ -498,7 +513,11 @@ def test_the_help_promises_no_benchmark_that_is_not_there(capsys):
     (told,) = (line for line in call(capsys, "--help")[1].splitlines() if line.split()[:1] == ["benchmark"])
     assert "speed" not in told
     benchmarks = call(capsys, "benchmark", "--help")[1]
-    assert ("averaged perplexity" in benchmarks, "errors of" in benchmarks, "speed" in benchmarks) == (True, True, False)
+    assert ("averaged perplexity" in benchmarks, "errors of" in benchmarks, "speed" in benchmarks) == (
+        True,
+        True,
+        False,
+    )
 
 
 def test_another_package_in_our_way_is_named_in_one_sentence(tmp_path):
