@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app import output
 from app.ingest import options
-from app.parser import MISTAKE, Parser, threads, weight, whole
+from app.parser import MISTAKE, Parser, named, threads, weight, whole
 
 SHARED_ROOMS = ("engine", "store")
 PORTS = 65535
@@ -113,12 +113,13 @@ def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = _command(commands, "import", "commands.import_corpus", "make a corpus of a file or folder", reads=True)
     parser.add_argument("path", metavar="PATH", help="file, folder or zip; the format is recognised")
-    for name, text in options.HELP.items():
-        flag, kind = f"--{name.replace('_', '-')}", options.KINDS.get(name, str)
+    for option, text in options.HELP.items():
+        flag = f"--{option.replace('_', '-')}"
+        kind = named if option == "name" else options.KINDS.get(option, str)
         if kind is bool:
             parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
         else:
-            shown = name.split("_")[-1].upper()
+            shown = option.split("_")[-1].upper()
             parser.add_argument(flag, type=kind, default=argparse.SUPPRESS, metavar=shown, help=text)
 
 
@@ -171,7 +172,7 @@ def _training(parser: Parser, made: str) -> None:
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
-    parser.add_argument("--name", default="", help=f"a name for {made}")
+    parser.add_argument("--name", type=named, default="", help=f"a name for {made}")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
 

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from app import output
 
 MISTAKE = 2  # exit status of everything the user can put right
+LONGEST_NAME = 200  # characters of a run or corpus: as many as the fields of the pages take
 LARGEST = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
 
 
@@ -57,6 +58,13 @@ def whole(low: int, high: int = LARGEST) -> Callable[[str], int]:
 
 
 threads = whole(1, 1024)  # no machine has more processors, and every thread takes memory
+
+
+def named(text: str) -> str:
+    """A name that fits into a listing; refuse every longer one."""
+    if len(text) > LONGEST_NAME:
+        raise argparse.ArgumentTypeError(f"a name has at most {LONGEST_NAME} characters; got {len(text):,}")
+    return text
 
 
 def counted(text: str) -> int | None:
