@@ -207,7 +207,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     compare.add_argument(
         "--node", type=int, action="append", help="of compare.svg: rank of the root in B; may be repeated"
     )
-    compare.add_argument("--most", type=whole(0), default=12, help="changed topics to list (default 12)")
+    compare.add_argument("--most", type=whole(0), help="changed topics to list (default 12)")
     for side in ("a", "b"):
         text = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
         compare.add_argument(f"--minibatch-{side}", type=whole(0), help=text)

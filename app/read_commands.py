@@ -3,6 +3,7 @@
 import argparse
 import math
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app import launcher
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from app.frame import Frame
     from app.remains import Remains
     from engine.tree import Direction
+
+CHANGED = 12  # topics that a comparison lists
 
 
 def list_runs(wanted: argparse.Namespace) -> int:
@@ -89,6 +92,7 @@ def tree(wanted: argparse.Namespace) -> int:
     from app.views.class_overlay import class_number
     from app.views.opening import threshold_of
 
+    _refuse_without_picture("tree.svg", wanted.output, {"--class": wanted.label})
     db = open_existing(wanted.store)
     row = find_run(db, wanted.run)
     frame = _frame_of(db, row, wanted.minibatch)
@@ -113,6 +117,10 @@ def compare(wanted: argparse.Namespace) -> int:
     from app.compare_command import Wanted, compare_runs, write_comparison
     from app.views.opening import threshold_of
 
+    shown = {"--layer": wanted.layer, "--node": wanted.node, "--class": wanted.label}
+    _refuse_without_picture("compare.svg", wanted.output, shown)
+    if wanted.most is not None and (wanted.output or wanted.json):
+        raise Mistake("--most counts lines of the summary, which --output and --json do not print; leave it out")
     db = open_existing(wanted.store)
     rows = find_run(db, wanted.run_a), find_run(db, wanted.run_b)
     frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
@@ -122,7 +130,9 @@ def compare(wanted: argparse.Namespace) -> int:
             view = Wanted(threshold, wanted.layer or 0, tuple(wanted.node or ()), wanted.label)
             text = str(write_comparison(db, frames, view, wanted.output))
         else:
-            text = compare_runs(db, frames, threshold, most=wanted.most, as_json=wanted.json)
+            text = compare_runs(
+                db, frames, threshold, most=CHANGED if wanted.most is None else wanted.most, as_json=wanted.json
+            )
     except OSError as error:
         raise _unwritten(wanted.output, error) from error
     except (LookupError, ValueError) as error:
@@ -172,6 +182,13 @@ def run_facts(row: RunRow) -> dict[str, Any]:
         "plan": asdict(Order.from_json(row.plan)),
         "traceback": row.traceback,
     }
+
+
+def _refuse_without_picture(usual: str, output: str | None, given: dict[str, Any]) -> None:
+    """Refuse options that only a picture obeys where none is written."""
+    if any(given.values()) and Path(output or "").suffix.lower() != ".svg":
+        named = " and ".join(flag for flag, value in given.items() if value)
+        raise Mistake(f"{named} without a picture would change nothing; give --output {usual} too")
 
 
 def _unwritten(path: str, error: OSError) -> Mistake:

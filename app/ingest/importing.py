@@ -74,6 +74,8 @@ def import_path(
     name = storable(options.name or files.stem(whole))
     corpora.check_name(db, name)
     reader = registry.choose(path, options.format)
+    if options.levels is not None and reader.NAME != "idx":
+        raise IngestError(path, "holds no idx images, which alone have grey values to count; leave levels out")
     progress(f"Reading {path.name}", None)
     facts = {"file": path.name, "format": reader.NAME, "options": options.told()}
     return import_source(db, reader.read(path, options), name, options, progress, facts)
