@@ -63,6 +63,8 @@ class Feed:
         A sentence while the store cannot be read.
     notice : Notice
         What this program is preparing before there is a run, for pages with nothing else to show.
+    imports : tuple of Adding
+        The imports that go on or have failed.
     places : Places
         Snapshots ready to place documents in.
     classes : ClassCache
@@ -76,6 +78,7 @@ class Feed:
         self.after_look: Callable[[Sequence[RunRow]], None] | None = None
         self.trouble = ""
         self.notice = notice.Notice()
+        self.imports: tuple[notice.Adding, ...] = ()
         self.places = Places(db)
         self.ready = Event()
         self._interval = interval
@@ -283,8 +286,9 @@ class Feed:
         self._live -= prepared  # until somebody looks at the new one
         self._live &= rows.keys()
         tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
-        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or notice.current() != self.notice
-        self.notice = notice.current()
+        told = notice.current(), notice.imports()
+        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or told != (self.notice, self.imports)
+        self.notice, self.imports = told
         if tick != Tick() or due:
             self._pulse = monotonic()
             self._listeners.wake(tick)

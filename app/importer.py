@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, TextIO
 
-from app import launcher
+from app import launcher, notice
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions, OptionError
@@ -27,6 +28,7 @@ from store.corpora import CorpusRow
 from store.database import open_database
 from store.errors import StoreError
 
+_numbers = count(1)
 _END = "end"  # first word of the last line
 
 
@@ -57,6 +59,13 @@ class Standing:
         """Whether it has ended, well or not."""
         return bool(self.corpus or self.error)
 
+    @property
+    def told(self) -> notice.Notice:
+        """What everybody on the site is told; nothing of one that ended well, for its corpus is there."""
+        if self.over:
+            return notice.Notice(self.error, failed=bool(self.error))
+        return notice.Notice(self.words, self.share)
+
 
 class Import:
     """One import on its way.
@@ -70,12 +79,19 @@ class Import:
     options : ImportOptions
     then : () -> None
         Called when it has ended.
+
+    Attributes
+    ----------
+    number : int
+        Of its notice to the site.
     """
 
     def __init__(self, url: str, sent: Sent, options: ImportOptions, then: Callable[[], None]) -> None:
         self._news = Condition()
         self._standing = Standing()
         self._then = then
+        self.number = next(_numbers)
+        self._name = options.name or sent.path.name
         self._log = launcher.log_folder() / "imports.log"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
@@ -90,6 +106,7 @@ class Import:
                 encoding="utf-8",
                 **launcher.apart(),
             )
+        self._tell(self._standing)
         order = {"path": sent.path.name, "folder": str(sent.folder), "options": options.told()}
         Thread(target=self._follow, args=(json.dumps(order),), daemon=True).start()
 
@@ -121,6 +138,8 @@ class Import:
         self._tell(last)
 
     def _tell(self, standing: Standing) -> None:
+        """Tell the form that waits, and the site: the form may be gone when the import ends."""
+        notice.post_import(notice.Adding(self.number, self._name, standing.told))
         with self._news:
             self._standing = standing
             self._news.notify_all()

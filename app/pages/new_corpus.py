@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
+from app import notice
 from app.board import Board, Message
 from app.importer import Import, Standing
 from app.ingest import files, options, registry
@@ -139,6 +140,8 @@ class NewCorpusForm:
             self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
 
     def _again(self) -> None:
+        if self._import is not None:
+            notice.forget_import(self._import.number)  # whoever goes on from here has read how it ended
         self._context.actions.uploads.forget(self._token)
         self._token = ""
         self._sending, self._before, self._import = Sending(), 0, None

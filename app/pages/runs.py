@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import panel as pn
 from panel.viewable import Viewable
 
+from app import notice
 from app.board import Board, Message
 from app.forks import LEARNS_LABELS
 from app.notice import Notice
-from app.pages.new_corpus import NewCorpusForm
+from app.pages.new_corpus import NewCorpusForm, as_here
 from app.pages.new_run import NewRunForm
 from app.session import ANOTHER_RUN, Context
 from app.ticks import Tick
+from app.views.adding import AddingFacts, adding
 from app.views.icons import icon
 from app.views.markup import run_title
 from app.views.run_list import AT_ONCE, empty_store, finder, foremost, is_found, preparing, rest, run_list
@@ -58,11 +60,12 @@ class Runs:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._board = Board(heard=self._on_board, sheets=["explore"])
+        self._board = Board(heard=self._hear, sheets=["explore"])
         self._form = NewRunForm(context)
         self._add = NewCorpusForm(context)
         self._corpora: list[corpora.CorpusRow] = []
         self._prepared = False
+        self._going = 0  # imports at the last look
         self._text = ""  # of the field that finds runs
         self._most = AT_ONCE
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -91,15 +94,20 @@ class Runs:
         self._draw()
 
     def _on_tick(self, _: Tick) -> None:
+        going = sum(not each.notice.failed for each in notice.imports())
+        if going != self._going:  # one that has ended may have left a corpus
+            self._going = going
+            self._context.later(partial(corpora.every, self._context.db), self._take_corpora)
         if self._context.view.page == "runs" and not _is_form(self._context.view.tab):
             self._draw()
 
     def _draw(self) -> None:
         feed = self._context.feed
         rows = feed.runs()
+        imports = adding(_imports())
         if not rows:
             self._prepared = bool(feed.notice.sentence) and not feed.notice.failed
-            self._board.html = f'<div class="tp-page-in">{self._empty(feed.notice)}</div>'
+            self._board.html = f'<div class="tp-page-in">{imports}{self._empty(feed.notice)}</div>'
             return
         if self._prepared:
             self._prepared = False
@@ -115,7 +123,7 @@ class Runs:
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts">{finder(self._text) if len(rows) > MANY or self._text else ""}'
             f'<button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
-            f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>'
+            f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>{imports}'
             f"{run_list(shown, feed.state, feed.spark, self._context.view.run, self._labelled(shown), known, bare)}"
             f"{rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
         )
@@ -132,6 +140,15 @@ class Runs:
         """Runs that can be continued with the labels of their corpus, which they have not learnt."""
         labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
         return {row.number for row in rows if row.corpus in labelled and row.model != LEARNS_LABELS}
+
+    def _hear(self, message: Message) -> None:
+        match message:
+            case {"do": ("add-again" | "dismiss") as do, "import": str(text)} if text.isdecimal():
+                notice.forget_import(int(text))
+                self._draw()
+                self._context.view.tab = ADD if do == "add-again" else ""
+            case _:
+                self._on_board(message)
 
     def _on_board(self, message: Message) -> None:
         view = self._context.view
@@ -182,6 +199,14 @@ class Runs:
             partial(self._context.actions.delete, number),
             lambda _: self._context.tell(f"Run {number} is deleted.", "success"),
         )
+
+
+def _imports() -> list[AddingFacts]:
+    """Imports of this process, in the words of the form that began them."""
+    return [
+        AddingFacts(number, name, as_here(said), share, failed)
+        for number, name, (said, share, failed) in notice.imports()
+    ]
 
 
 def runs_page(context: Context) -> Viewable:

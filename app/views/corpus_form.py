@@ -81,7 +81,7 @@ def making(made: Made) -> str:
         acts = f'{again}<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run on it</button>'
     else:
         inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{meter(made.share)}{told}'
-        inside += '<p class="tp-dim">It goes on when this page is closed.</p>'
+        inside += '<p class="tp-dim">It goes on when this page is closed; the Runs page says how far it is.</p>'
         acts = ""
     back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
     return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'

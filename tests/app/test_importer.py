@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from app import importer
+from app import importer, notice
 from app.importer import Import, Standing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
@@ -14,6 +14,14 @@ from app.uploads import Sent
 from store import corpora
 
 PATIENCE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """What the site remembers of failed imports is no matter of the next test."""
+    yield
+    for adding in notice.imports():
+        notice.forget_import(adding.number)
 
 
 @pytest.fixture
@@ -39,7 +47,12 @@ def end_of(begun):
 def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
     told = []
     options = ImportOptions(name="fruit", min_df=1, max_df=1.0, test_share=0)
-    standing, words = end_of(Import(db.url, sent, options, lambda: told.append(True)))
+    begun = Import(db.url, sent, options, lambda: told.append(True))
+    assert [(adding.name, adding.notice.sentence) for adding in notice.imports()] == [("fruit", "Starting")]
+    notice.forget_import(begun.number)  # it goes on, so it stays
+    assert len(notice.imports()) == 1
+    standing, words = end_of(begun)
+    assert notice.imports() == ()
     row = corpora.get(db, standing.corpus)
     assert (row.name, row.documents, row.words) == ("fruit", 2, 3)
     assert row.source == "documents"
@@ -53,6 +66,10 @@ def test_what_goes_wrong_is_one_sentence_that_names_the_file_as_it_was_sent(db, 
     options = ImportOptions(name="fruit", format="csv")
     standing, _ = end_of(Import(db.url, sent, options, lambda: None))
     assert standing.error.startswith("documents: ")
+    (adding,) = notice.imports()  # for whoever comes to look, when the form that began it is gone
+    assert (adding.name, adding.notice) == ("fruit", notice.Notice(standing.error, failed=True))
+    notice.forget_import(adding.number)
+    assert notice.imports() == ()
     assert "Traceback" not in standing.error
     assert (standing.corpus, corpora.every(db)) == (0, [])
     assert not sent.folder.exists()

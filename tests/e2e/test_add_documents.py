@@ -43,6 +43,29 @@ def test_a_folder_chosen_in_an_empty_store_becomes_a_corpus_and_a_run_can_read_i
     assert server.complaints == []
 
 
+def test_an_import_that_fails_when_its_page_is_closed_is_told_to_whoever_comes_to_look(
+    start_server, store_url, new_page, tmp_path
+):
+    server, first, second = start_server(store_url), new_page(), new_page()
+    second.goto(server.url)
+    second.get_by_text("Nothing grows here yet").wait_for()
+    path = tmp_path / "letters.jsonl"
+    path.write_text('{"text": "ships harbour"}\n{"text": "money market"}\n')
+    first.goto(f"{server.url}?page=runs&tab=add")
+    first.get_by_label("Choose files").set_input_files(path)
+    first.get_by_text("1 file is here").wait_for()
+    first.get_by_role("button", name="Make a corpus").click()
+    second.get_by_text("Adding “letters”").wait_for()
+    first.close()
+    second.get_by_text("“letters” was not added").wait_for()
+    second.get_by_text("lower “Rarest words” or raise “Commonest words”").wait_for()
+    second.get_by_role("button", name="Choose the files again").click()
+    second.get_by_text("Drop files or a folder here").wait_for()
+    second.get_by_role("button", name="Back to the runs").click()
+    second.get_by_text("Nothing grows here yet").wait_for()
+    assert second.get_by_text("was not added").count() == 0
+
+
 def test_files_that_are_dropped_come_too_and_a_name_that_is_taken_is_said(server, page):
     page.goto(f"{server.url}?page=runs&tab=add")
     page.get_by_text("Drop files or a folder here").wait_for()

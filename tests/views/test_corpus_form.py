@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app import notice
 from app.importer import Standing
 from app.ingest import options
 from app.ingest.options import ImportOptions, OptionError
@@ -28,6 +29,8 @@ def store(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class Begun:
     """An import that says what it is told to, one standing after the other."""
+
+    number = 1
 
     def __init__(self, *standings: Standing) -> None:
         self._standings = list(standings)
@@ -173,7 +176,9 @@ def test_an_error_is_shown_and_the_files_can_be_chosen_again() -> None:
     page.hear("make", form=page.fields())
     assert "Nothing was stored" in page.html
     assert "a.csv: has no documents" in page.html
+    notice.post_import(notice.Adding(1, "a", notice.Notice("a.csv: has no documents", failed=True)))
     page.hear("again")
+    assert notice.imports() == ()
     assert "Drop files or a folder here" in page.html
     page.send()
     assert page.ready

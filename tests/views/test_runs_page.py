@@ -35,7 +35,8 @@ class Session(PageSession):
     def __init__(self, db: Database) -> None:
         super().__init__(db, "runs")
         self.demos = 0
-        self.page = Runs(replace(self.context, actions=SimpleNamespace(demo=self._demo)))  # type: ignore[arg-type]
+        actions = SimpleNamespace(demo=self._demo, uploads=SimpleNamespace(begin=lambda: "token"))
+        self.page = Runs(replace(self.context, actions=actions))  # type: ignore[arg-type]
         self.work()
 
     def _demo(self) -> None:
@@ -172,6 +173,41 @@ def test_an_empty_store_makes_the_demo_and_tells_how_far_it_is(db: Database) -> 
     assert "There is no room" in session.look()
     assert "Try the demo" in session.look()
     notice.post("")
+    session.feed.stop()
+
+
+@pytest.mark.parametrize("runs_there", [False, True])
+def test_an_import_that_another_session_began_is_told_and_why_it_failed_until_somebody_has_read_it(
+    db: Database,
+    runs_there: bool,
+) -> None:
+    if runs_there:
+        plant(db)
+    session = Session(db)
+    assert "tp-adding" not in session.look()
+    notice.post_import(notice.Adding(1, "<b>letters</b>", notice.Notice("Storing documents", 0.25)))
+    assert "Adding “&lt;b&gt;letters&lt;/b&gt;”: Storing documents …" in session.look()
+    assert 'aria-valuenow="25"' in session.look()
+    notice.post_import(notice.Adding(1, "letters", notice.Notice("a.csv: lower --min-df", failed=True)))
+    notice.post_import(notice.Adding(2, "mails", notice.Notice("it is empty", failed=True)))
+    assert "“letters” was not added. a.csv: lower “Rarest words”" in session.look()
+    session.page._hear({"do": "dismiss", "import": "1"})
+    assert "letters" not in session.look()
+    session.page._hear({"do": "add-again", "import": "2"})
+    assert session.view.tab == "add"
+    assert notice.imports() == ()
+    session.feed.stop()
+
+
+def test_the_corpus_of_an_import_that_another_session_began_is_there_at_its_end(db: Database) -> None:
+    session = Session(db)
+    notice.post_import(notice.Adding(1, "letters", notice.Notice("Storing documents")))
+    session.look()
+    runs.delete(db, plant(db).number)  # its corpus stays
+    notice.post_import(notice.Adding(1, "letters", notice.Notice()))
+    session.look()
+    session.work()
+    assert "There is something to read already: leaflets" in session.page._board.html
     session.feed.stop()
 
 
