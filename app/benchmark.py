@@ -175,7 +175,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--words", type=_positive, help="keep the most frequent that are no stop words (default: all)")
     one.add_argument("--models", type=_list, default=("dlda",), help="tables: dlda (the default), datm, or dlda,datm")
-    one.add_argument("--only", type=_list, default=(), help="only these rows, as in tlasgr:128,gibbs:128-64-32")
+    rows = "only these rows, as in tlasgr:128,gibbs:128-64-32; whai+3:128 has 3 sweeps after the encoder"
+    one.add_argument("--only", type=_list, default=(), help=rows)
     one.add_argument("--scored", type=_natural, default=0, help="documents that DATM's table scores (default 0: all)")
     one.add_argument("--minibatches", type=_at_least_two, default=3500, help="steps (default 3500); sweeps for gibbs")
     one.add_argument("--seeds", type=_positive, default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")

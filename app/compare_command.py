@@ -71,7 +71,7 @@ def write_comparison(db: Database, frames: tuple[Frame, Frame], view: Wanted, pa
     """
     path = Path(path)
     if path.suffix.lower() not in (".svg", ".json"):
-        raise ValueError(f"cannot write a comparison as {path.name!r}: its name must end in .svg or .json")
+        raise ValueError(f"cannot write a comparison as {str(path)!r}: its name must end in .svg or .json")
     found = compare(frames[0], frames[1], decisions(db, frames[0].run, frames[1].run))
     text = files.as_json(found, view.threshold) if path.suffix.lower() == ".json" else _picture(found, view)
     path.write_text(text, encoding="utf-8", newline="\n")

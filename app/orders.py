@@ -192,8 +192,9 @@ def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
     """Refuse a run that would end before all its layers are there and pruned, or before labels count."""
     learnt = widths.settled(config)
     if fork is None and 0 < minibatches <= learnt:
+        layers = "1 layer" if len(config.layers) == 1 else f"{len(config.layers)} layers"
         raise OrderError(
-            f"learning the widths of {len(config.layers)} layers takes more than {learnt:,} mini-batches "
+            f"learning the widths of {layers} takes more than {learnt:,} mini-batches "
             f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}"
         )
     unlabelled = getattr(config, "label_start", 0)

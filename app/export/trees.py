@@ -58,7 +58,7 @@ def write(
     form = path.suffix.lower().removeprefix(".")
     if form not in known:
         listed = ", ".join(f".{name}" for name in known)
-        raise ValueError(f"cannot write a tree as {path.name!r}: its name must end in one of {listed}")
+        raise ValueError(f"cannot write a tree as {str(path)!r}: its name must end in one of {listed}")
     nodes = tuple(roots)
     if not nodes:
         raise ValueError("cannot write a tree without a root; choose at least one topic")

@@ -75,7 +75,7 @@ def import_path(
     corpora.check_name(db, name)
     reader = registry.choose(path, options.format)
     if options.levels is not None and reader.NAME != "idx":
-        raise IngestError(path, "holds no idx images, which alone have grey values to count; leave levels out")
+        raise IngestError(path, "holds no idx images, which alone have grey values to count; leave --levels out")
     progress(f"Reading {path.name}", None)
     facts = {"file": path.name, "format": reader.NAME, "options": options.told()}
     return import_source(db, reader.read(path, options), name, options, progress, facts)
@@ -149,7 +149,7 @@ def _staying(source: CountSource, part: Array, lengths: Array) -> Array:
     test sets keep their published size.
     """
     if len(lengths) == 0:
-        raise IngestError(source.where, "has no documents")
+        raise IngestError(source.where, "has no documents; give a file that has some")
     empty = (part == TRAIN) & (lengths == 0)
     dropped = int(np.count_nonzero(empty))
     if dropped == np.count_nonzero(part == TRAIN):

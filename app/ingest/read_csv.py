@@ -43,7 +43,9 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     layout = _layout(parts[0].path, options)
     sample = [record for _, record in islice(_records(parts[0].path, layout, options), _SAMPLE)]
     if not sample:
-        raise IngestError(parts[0].path, "has no documents")
+        raise IngestError(
+            parts[0].path, "has no documents below its line of column names; add rows, or say that it has no such line"
+        )
     roles = fields.find_roles(sample, options, parts[0].path, named=layout.header)
     return TextSource(
         where=str(path),

@@ -31,7 +31,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     parts = files.parts(path, recognises, "JSON lines")
     sample = [record for _, record in islice(_records(parts[0].path, options.encoding), _SAMPLE)]
     if not sample:
-        raise IngestError(parts[0].path, "has no documents")
+        raise IngestError(parts[0].path, "has no documents; give a file with a JSON object on each line")
     roles = fields.find_roles(sample, options, parts[0].path)
     return TextSource(
         where=str(path),

@@ -27,7 +27,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     """Lines of three fields in the whole beginning of the file are name, label and text."""
     sample = [text for _, text in islice(files.lines(path, options.encoding), _SAMPLE) if text.strip()]
     if not sample:
-        raise IngestError(path, "has no documents")
+        raise IngestError(path, "has no documents; give a file with a text on each line")
     tabs = all(text.count("\t") >= 2 for text in sample)
     return TextSource(
         where=str(path),

@@ -102,8 +102,8 @@ def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple
         if "empty vocabulary" not in str(error):
             raise
         if not ledger.labels:
-            raise IngestError(source.where, "has no documents") from None
-        raise IngestError(source.where, "has no words but stop words; is it text, in this alphabet?") from None
+            raise IngestError(source.where, "has no documents for training or test; look at its split") from None
+        raise IngestError(source.where, _wordless(options.token_pattern)) from None
     ordered = vectoriser.get_feature_names_out()
     del vectoriser
     kept = prune.keep(
@@ -119,6 +119,13 @@ def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple
         cause += f"{options.max_df or MAX_DF:.0%} of them; lower --min-df or raise --max-df"
         raise IngestError(source.where, cause)
     return tuple(ordered[kept].tolist()), matrix[:, kept]
+
+
+def _wordless(pattern: str) -> str:
+    """Why no text has a word to count: the pattern's fault where somebody gave one."""
+    if pattern == ImportOptions.token_pattern:
+        return "has no words but stop words; is it text, in this alphabet?"
+    return f"--token-pattern {pattern!r} finds no words in it but stop words; give another pattern, or none"
 
 
 def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:

@@ -301,6 +301,27 @@ def test_the_averaged_protocol_is_as_long_as_it_was_asked_to_be(capsys, filled, 
         assert (ordered["burn_in"], ordered["samples"], ordered["paper_point"]) == (burn_in, samples, True)
 
 
+def test_what_an_import_refuses_names_options_as_the_command_line_does(capsys, store, tmp_path):
+    path = tmp_path / "min_df.jsonl"
+    path.write_text('{"text": "apple bread"}\n{"text": "cheese dates"}\n', encoding="utf-8")
+    head = tmp_path / "head.csv"
+    head.write_text("text,label\n", encoding="utf-8")
+    for file, words, sentence in (
+        (path, (), "min_df.jsonl: no word occurs in 2 documents or more and in at most 70% of them; lower --min-df or"),
+        (path, ("--token-pattern", ""), "--token-pattern '' finds no words in it but stop words; give another pattern"),
+        (path, ("--token-pattern", "x{9}"), "--token-pattern 'x{9}' finds no words in it but stop words"),
+        (head, (), "head.csv: has no documents below its line of column names; add rows, or say that it has no such"),
+    ):
+        status, _, err = call(capsys, "import", str(file), *words, "--store", store)
+        assert (status, sentence in err) == (2, True), err
+
+
+def test_the_help_says_what_may_be_repeated_and_how_rows_are_named(capsys):
+    for command in ("train", "fork"):
+        assert "may be repeated" in " ".join(call(capsys, command, "--help")[1].partition("--set")[2].split())
+    assert "whai+3:128" in call(capsys, "benchmark", "fidelity", "--help")[1]
+
+
 def test_a_resumed_run_begins_anew_unless_it_has_a_checkpoint(capsys, filled, no_workers):
     db = open_database(filled)
     attempt = runs.get(db, 1).attempt
@@ -366,6 +387,14 @@ def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1
         ("compare 1 1 --most 3 --json", "--most counts lines of the summary"),
         ("tree 1 --class a --output x.json", "--class without a picture would change nothing; give --output tree.svg"),
         ("import . --format lines --levels 3", "holds no idx images, which alone have grey values"),
+        ("import . --test-share 1", "topiary import: --test-share must be at least 0 and below 1; got 1.0"),
+        ("import . --token-pattern (", "topiary import: --token-pattern must be a regular expression; got '('"),
+        ("tree 1 --output .", "cannot write a tree as '.': its name must end in one of"),
+        ("compare 1 1 --output .", "cannot write a comparison as '.': its name must end in .svg or .json"),
+        (
+            "train food --minibatches 5 --layers 3 --inference tlasgr --set grow=true",
+            "learning the widths of 1 layer takes more than",
+        ),
         ("fork 1 --threads 0", "argument --threads: must be a whole number of at least 1; got '0'"),
         ("train food --seed -1", "seed must be from 0 to"),
         ("train food --minibatches ten", "argument --minibatches: must be a whole number of at least 1; got 'ten'"),
