@@ -5,7 +5,7 @@ from typing import Any
 
 from app.forks import Origin, inherited, learns_without_labels, wrong_layers
 from app.plan import Order, averaging
-from engine import models, settings, widths
+from engine import models, settings
 from store import corpora, runs
 from store.corpora import CorpusRow
 from store.database import Database
@@ -188,9 +188,16 @@ def _check_labels(db: Database, about: CorpusRow, model: str) -> None:
         )
 
 
+def _learnt(config: Any) -> int:
+    """Steps after which the widths of a run that learns them are settled; 0 where they are given."""
+    from engine import widths  # takes the compiler along, which no command should wait for that orders nothing
+
+    return widths.settled(config)
+
+
 def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
     """Refuse a run that would end before all its layers are there and pruned, or before labels count."""
-    learnt = widths.settled(config)
+    learnt = _learnt(config)
     if fork is None and 0 < minibatches <= learnt:
         layers = "1 layer" if len(config.layers) == 1 else f"{len(config.layers)} layers"
         raise OrderError(
@@ -215,7 +222,7 @@ def check_pictures(about: CorpusRow, config: Any, *names: str) -> None:
 
 def _burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
     """Burn-in of the averaged protocol: no rates are added up before the widths are learnt."""
-    learnt = widths.settled(config)
+    learnt = _learnt(config)
     if not learnt:
         return burn_in
     if burn_in is None:
