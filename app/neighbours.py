@@ -88,9 +88,15 @@ class Places:
     ----------
     db : Database
         Read-only.
+
+    Attributes
+    ----------
+    opened : bool
+        Whether a snapshot has been made ready in this process; the first one loads the compiler's library and kernels.
     """
 
     def __init__(self, db: Database) -> None:
+        self.opened = False
         self._db = db
         self._known: Once[tuple[int, int], tuple[Placer, Neighbourhood]] = Once(KEPT)
 
@@ -109,4 +115,6 @@ class Places:
             placer = open_placer(self._db, runs.get(self._db, run), wanted)
             return placer, Neighbourhood(self._db, placer)
 
-        return self._known.fetch((run, wanted.number), opened)
+        found = self._known.fetch((run, wanted.number), opened)
+        self.opened = True
+        return found

@@ -28,6 +28,7 @@ SHEETS = ["explore", "documents"]
 BETWEEN = "between"
 _SHOWN = ("page", "run", "snapshot", "documents", "trail", "steps", "mixed", "tab")
 COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"
+LOADING = "Loading the kernels that place documents, a few seconds, once since the server started …"
 
 
 def documents_page(context: Context) -> Viewable:
@@ -144,6 +145,8 @@ class Documents:
             return
         if waits is True:
             self._say(COMPILING)
+        elif not self._context.feed.places.opened:
+            self._say(LOADING)
         start = self._context.in_turn if waits is True else self._context.later  # whoever waits holds no other thread
         start(partial(reading.tried, reading.place, self._context, wanted), partial(self._placed, wanted))
 

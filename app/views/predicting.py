@@ -27,7 +27,8 @@ def _sentence(doing: Doing | None, *, mine: bool) -> str:
         return f"One prediction at a time: waiting for that of run {doing.run} …"
     if not doing.total:
         return "Preparing the model. The first time on a machine its kernels are compiled, about 20 s …"
-    return "Predicting the class of every labelled test document, once for this snapshot …"
+    said = "Predicting the class of every labelled test document, once for this snapshot."
+    return f"{said} The first time since the server started, the kernels are loaded before it counts …"
 
 
 def _meter(doing: Doing) -> str:

@@ -12,7 +12,7 @@ from page_sessions import PageSession
 from placing_samples import DOCUMENTS, NASTY, SUBJECTS, arrays, plain_model, plant
 
 from app import placing
-from app.pages.documents import COMPILING, Documents
+from app.pages.documents import COMPILING, LOADING, Documents
 from app.session import from_query, to_query
 from app.ticks import Tick
 from app.views.detail import excerpt
@@ -91,6 +91,14 @@ def test_kernels_that_must_be_compiled_are_told_of(session: Session, monkeypatch
     monkeypatch.setattr(placing.kernels, "missing", lambda wanted: [])
     session.give("hedge").work()
     assert (session.marked(), session.in_turn) == ({"hedge"}, 1)
+
+
+def test_kernels_that_must_be_loaded_are_told_of_once(session: Session) -> None:
+    session.give("rose").work(1)
+    assert LOADING in session.answer
+    session.work()
+    session.give("hedge").work(1)
+    assert "Placing the document …" in session.answer
 
 
 def test_the_text_is_never_part_of_the_link(session: Session) -> None:

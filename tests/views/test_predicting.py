@@ -57,6 +57,7 @@ def test_the_page_counts_the_documents_until_the_answer_stands(db: Database) -> 
     told = [next((count for count in counts if count in text), "") for text in session.shown]
     assert told == ["", *counts, ""]
     assert "Preparing the model" in session.shown[0]
+    assert "the kernels are loaded before it counts" in session.shown[1]
     assert all('aria-busy="true"' in text for text in session.shown)
     assert "5 labelled test documents" in session.page.board.html
 
