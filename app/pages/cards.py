@@ -29,7 +29,7 @@ class TopicPreview:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.board = Board(heard=self._on_board)
+        self.board = Board(heard=self._on_board, sheets=["explore"])  # it has the colours of layers
         self._shown: Frame | None = None
         self._asked: tuple[int, int] | None = None  # (run, snapshot) being fetched
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])

@@ -369,3 +369,13 @@ def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(server,
     page.get_by_text("Run 1 has no such snapshot (any more); continue it from another one.").wait_for()
     page.get_by_role("button", name="Back to the runs").click()
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
+
+
+def test_the_bars_of_the_watch_page_have_the_colours_of_their_layers(server, page):
+    colours = set()
+    for layer in (1, 2):
+        page.goto(f"{server.url}?page=watch&run=1&layer={layer}")
+        bar = page.locator(f'.tp-topic[data-layer="{layer}"] .tp-topic-bar i').first
+        colours.add(bar.evaluate("bar => getComputedStyle(bar).backgroundColor"))
+    assert len(colours) == 2
+    assert "rgba(0, 0, 0, 0)" not in colours
