@@ -90,7 +90,7 @@ def infer(at: House, state: State, docs: Batch) -> Local:
 def swept(at: House, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
     """Posterior means of theta of every layer by Gibbs sweeps under the topics, as in DLDA, without the encoder."""
     n_layers = len(state.phi)
-    plan = placing(n_layers, sweeps, hybrid.first_rates(at, max(1, n_layers)))
+    plan = placing(n_layers, sweeps, hybrid.first_rates(at, n_layers))
     glob = at.sampler.globals_of(state.phi, state.r, np.unique(docs.words))
     return at.sampler.place(glob, Address(seed, streams.INFER, 0), docs, plan)
 

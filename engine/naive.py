@@ -60,11 +60,11 @@ def kept(said: Said) -> dict[str, Array]:
 
 
 def restored(arrays: dict[str, Array], new: Said) -> Said:
-    """What :func:`kept` gave; ``new`` where there is none, or of other classes or words."""
-    found = [arrays.get(f"said.{i}") for i in range(len(new))]
-    if found[0] is None or np.shape(found[0]) != new.words.shape:
+    """What :func:`kept` gave, of double precision again; ``new`` where there is none, or of other classes or words."""
+    if "said.0" not in arrays or arrays["said.0"].shape != new.words.shape:
         return new
-    return Said(*map(np.asarray, found))
+    words, documents = (np.asarray(arrays[f"said.{i}"], dtype=np.float64) for i in range(2))
+    return Said(words, documents, np.asarray(arrays["said.2"]))
 
 
 def told(said: Said, docs: Batch) -> FloatArray:

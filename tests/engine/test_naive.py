@@ -76,6 +76,11 @@ def test_what_was_heard_is_kept_with_which_documents():
     again = naive.restored(naive.kept(halfway), naive.begun(CLASSES, V))
     whole = naive.heard(naive.begun(CLASSES, V), docs, 40)
     np.testing.assert_allclose(naive.heard(again, rest, 40).words, whole.words, rtol=1e-12)
+    single = {
+        name: array.astype(np.float32) if array.dtype.kind == "f" else array
+        for name, array in naive.kept(halfway).items()
+    }
+    assert [each.dtype for each in naive.restored(single, naive.begun(CLASSES, V))] == [float, float, bool]
     other = naive.begun(CLASSES + 1, V)
     assert naive.restored(naive.kept(halfway), other) is other
     assert naive.restored({}, other) is other
