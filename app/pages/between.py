@@ -9,13 +9,13 @@ from app.board import Board, Message
 from app.frame import Frame
 from app.mixing import mix
 from app.pages import documents_reading as reading
+from app.pages.seeking import Seeker
 from app.placing import Placed
 from app.session import Context
 from app.views import documents_form as form
 from app.views.atoms import has_pictures, picture_uri
 from app.views.detail import excerpt
 from app.views.line import line
-from app.views.nearby import Nearby
 from app.views.text import escape
 
 WORDS = 10  # of a step
@@ -35,7 +35,7 @@ class Between:
         self._context = context
         self._view = context.view
         self._changed = changed
-        self._search = form.Search()
+        self._seeker = Seeker(context, self._draw)
         self._ends: reading.Ends | None = None
         self._asked: tuple[int, int, int, int] | None = None
         self._form = Board(heard=self._hear, sheets=["explore", "documents"])
@@ -57,6 +57,7 @@ class Between:
 
     def choose(self) -> None:
         """Show the line of the view, placing its ends when that has not been done."""
+        self._seeker.follow()
         view = self._view
         wanted = (view.run, view.snapshot, *view.documents)
         if len(wanted) < 4:
@@ -82,7 +83,7 @@ class Between:
     def _draw(self) -> None:
         ends = self._ends if self._ends is not None and self._ends.wanted == self._asked else None
         mixed = self._mixed(ends) if ends is not None else None
-        self._form.html = form.ends(self._chosen(ends), self._search, self._view.steps, mixed)
+        self._form.html = form.ends(self._chosen(ends), self._seeker.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
             steps = mix(ends.placer.topics.phi, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
@@ -119,7 +120,7 @@ class Between:
             case {"do": "mixed", "value": str(text)} if text.isdecimal() and int(text) <= 999:
                 self._view.mixed = int(text)
             case {"do": "find", "value": str(text)}:
-                self._find(text[:200])
+                self._seeker.find(text)
 
     def _take_any(self, numbers: tuple[int, ...]) -> None:
         self._view.documents = numbers
@@ -128,18 +129,6 @@ class Between:
         chosen = list(self._view.documents)
         chosen[side : side + 1] = [number]
         self._view.documents = tuple(chosen[:2])
-
-    def _find(self, text: str) -> None:
-        self._search = form.Search(text)
-        self._draw()
-        if text.strip():
-            work = partial(reading.search, self._context, self._view.run, text, lambda: text == self._search.text)
-            self._context.aside(work, partial(self._found, text))
-
-    def _found(self, text: str, found: tuple[int, list[Nearby]]) -> None:
-        if text == self._search.text:
-            self._search = form.Search(text, *found)
-            self._draw()
 
 
 def _picture(frame: Frame, placed: Placed) -> str:

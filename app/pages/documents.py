@@ -12,6 +12,7 @@ from app.frame import parse_identity
 from app.neighbours import MOST
 from app.pages import documents_reading as reading
 from app.pages.between import Between
+from app.pages.seeking import Seeker
 from app.session import Context
 from app.theme import PAGE
 from app.ticks import Tick
@@ -49,7 +50,6 @@ class Documents:
         self._view = context.view
         self._text = self._draft = self._title = ""
         self._refused = ""  # why the file that was chosen last is not shown
-        self._search = form.Search()
         self._kind = reading.Kind()
         self._kind_of = 0  # the run of which that is known
         self._placing: reading.Placing | None = None
@@ -58,6 +58,7 @@ class Documents:
         self._looking: reading.Placing | None = None  # whose neighbours are being looked for
         self._head, self._ask, self._answer = (Board(heard=self._hear, sheets=SHEETS) for _ in range(3))
         self._between = Between(context, self._draw_head)
+        self._seeker = Seeker(context, self._draw_ask)
         self.page = pn.Column(
             self._head,
             css_classes=["tp-page"], stylesheets=[PAGE], sizing_mode="stretch_width", margin=0,
@@ -95,6 +96,7 @@ class Documents:
             self._between.choose()
             return
         self._look_at_kind()
+        self._seeker.follow()
         self._draw_ask()
         wanted = self._wanted()
         if wanted is None:
@@ -212,7 +214,7 @@ class Documents:
 
     def _draw_ask(self) -> None:
         some = self._kind.some if self._wanted() is None else ()
-        self._ask.html = form.ask(self._draft, self._search, images=self._kind.images, some=some)
+        self._ask.html = form.ask(self._draft, self._seeker.search, images=self._kind.images, some=some)
 
     def _draw_answer(self) -> None:
         placing = self._placing
@@ -261,7 +263,7 @@ class Documents:
                 work = partial(reading.any_documents, self._context, self._view.run, 1)
                 self._context.later(work, lambda numbers: self._show(numbers[0]))
             case {"do": "find", "value": str(text)}:
-                self._find(text[:200])
+                self._seeker.find(text)
 
     def _hear_choosing(self, message: Message) -> None:
         match message:
@@ -313,18 +315,6 @@ class Documents:
         """Say why a file is not placed, and show nothing of another document meanwhile."""
         self._put("", "", escape(sentence))
         self._context.tell(sentence, "warning")
-
-    def _find(self, text: str) -> None:
-        self._search = form.Search(text)
-        self._draw_ask()
-        if text.strip():
-            work = partial(reading.search, self._context, self._view.run, text, lambda: text == self._search.text)
-            self._context.aside(work, partial(self._found, text))
-
-    def _found(self, text: str, found: tuple[int, list[Any]]) -> None:
-        if text == self._search.text:
-            self._search = form.Search(text, *found)
-            self._draw_ask()
 
 
 def _card(sentence: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import class_samples
 import pytest
 from office_samples import pdf
 from page_sessions import PageSession
@@ -380,3 +381,26 @@ def test_a_search_that_was_overtaken_ends(session: Session, monkeypatch: pytest.
     session.hear("find", value="ro")
     session.hear("find", value="rose").work()
     assert asked == [False, True]
+
+
+@pytest.mark.parametrize("tab", ["", "between"])
+@pytest.mark.parametrize("late", [False, True], ids=["found", "on its way"])
+def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tab: str, *, late: bool
+) -> None:
+    other = class_samples.plant(session.context.db, name="pamphlets")
+    session.feed.look_now()
+    monkeypatch.setattr(
+        corpora, "search", lambda db, corpus, *_: (1, corpora.documents(db, corpus, [7 if corpus == 1 else 9]))
+    )
+    session.view.tab = tab
+    hear, board = session.page._hear, session.page._ask
+    if tab:
+        hear, board = session.page._between._hear, session.page._between._form
+    hear({"do": "find", "value": "rose"})
+    if not late:
+        session.work()
+        assert re.findall(r'<li data-key="d(\d+)">', board.html) == ["7"]
+    session.view.run = other.number
+    session.work()
+    assert re.findall(r'<li data-key="d(\d+)">', board.html) == ["9"]
