@@ -12,7 +12,7 @@ from app.export import trees
 from app.frame import Frame, identity, parse_identity
 from app.pages import explore_reading as reading
 from app.pages.explore_files import hand_over
-from app.pages.explore_wishes import WIDE_TAB, Doors, Wishes
+from app.pages.explore_wishes import ONLY_TREE, OWN_LAYER, Doors, Wishes, words_of
 from app.pages.ghosts import Ghosts
 from app.remains import Pruned, Remains, gone
 from app.session import Context
@@ -123,7 +123,7 @@ class Explorer:
 
     def _layer(self, frame: Frame) -> int:
         """Choose the layer to list: the view's, but that of the highest root as long as nobody chose."""
-        if self._view.topic == 0 and self._view.tab != "layer" and self._view.layer == 1:
+        if self._view.topic == 0 and OWN_LAYER not in words_of(self._view.tab) and self._view.layer == 1:
             return max((root.layer for root in self._roots()), default=frame.n_layers)
         return min(self._view.layer, frame.n_layers)
 
@@ -248,7 +248,7 @@ class Explorer:
             hidden=len(self._view.hidden),
             moments=self._moments,
             pinned=self._view.snapshot,
-            wide=self._view.tab == WIDE_TAB,
+            wide=ONLY_TREE in words_of(self._view.tab),
             formats=("svg", *(name for name in trees.formats() if name != "svg")),
             pruned=len(gone(self._pruned, frame)),
             ghosts=self._view.pruned == "shown",

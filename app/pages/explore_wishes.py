@@ -13,7 +13,7 @@ from app.views.detail import ONLY_ROOT
 from app.views.picture import Choice, reveal
 from engine.tree import Node
 
-WIDE_TAB = "wide"
+ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is shown; the layer listed was chosen
 _RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
 
 
@@ -71,7 +71,7 @@ class Wishes:
             elif wish == "select" and node is not None and node in self._doors.pruned():
                 self._put(layer=node.layer, topic=node.column + 1)
             elif wish == "select" and self._view.topic:  # nothing; the list stays on its layer
-                self._put(topic=0, tab=self._view.tab or "layer")
+                self._put(topic=0, tab=self._on_own_layer())
         elif wish in self._on_anything:
             self._on_anything[wish](message, value)
 
@@ -92,7 +92,7 @@ class Wishes:
         return {
             "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
             "open-all": lambda *_: self._put(closed=()),
-            "wide": lambda *_: self._put(tab="" if self._view.tab == WIDE_TAB else WIDE_TAB),
+            "wide": lambda *_: self._put(tab="-".join(_flip(words_of(self._view.tab), ONLY_TREE))),
             "direction": lambda _, value: self._shape(direction=value) if value in DIRECTIONS else None,
             "part": lambda _, value: self._shape(part=value) if value in PARTS else None,
             "threshold": lambda _, value: self._set_threshold(reading.threshold(value)),
@@ -160,11 +160,20 @@ class Wishes:
     def _list_layer(self, text: str) -> None:
         frame = self._doors.frame()
         if frame is not None and text.isdecimal() and 1 <= int(text) <= frame.n_layers:
-            self._view.param.update(layer=int(text), topic=0, tab="layer")
+            self._view.param.update(layer=int(text), topic=0, tab=self._on_own_layer())
+
+    def _on_own_layer(self) -> str:
+        """The tab with the word that the layer listed was chosen."""
+        return "-".join(dict.fromkeys((*words_of(self._view.tab), OWN_LAYER)))
 
     def _place(self, number: str) -> None:
         if number.isdecimal():
             self._put(page="documents", documents=(int(number),), trail=(), tab="")
+
+
+def words_of(tab: str) -> tuple[str, ...]:
+    """What the tab of the page says: some of ONLY_TREE and OWN_LAYER, joined by hyphens."""
+    return tuple(filter(None, tab.split("-")))
 
 
 def _flip(identities: tuple[str, ...], one: str) -> tuple[str, ...]:

@@ -174,6 +174,19 @@ def test_a_link_without_a_layer_lists_that_of_its_roots(frame: Frame, fields: di
     assert listed(Session(frame, **fields)) == layer
 
 
+@pytest.mark.parametrize("wish", [("layer", {"layer": "1"}), ("select", {"id": "L1:3"})])
+def test_the_layer_chosen_is_still_listed_after_only_the_tree_was_shown(
+    session: Session, wish: tuple[str, dict[str, str]]
+) -> None:
+    session.hear(wish[0], **wish[1])
+    session.hear("wide")
+    assert session.page.page.css_classes == ["ex-page", "ex-only"]
+    session.hear("select", id="")
+    session.hear("wide")
+    assert session.page.page.css_classes == ["ex-page"]
+    assert listed(session) == "1"
+
+
 def test_the_link_of_a_view_shows_the_same_tree(session: Session, frame: Frame) -> None:
     session.hear("threshold", value="1")
     session.hear("pin", id=identity(frame.at_rank(3, 4)))
