@@ -321,6 +321,8 @@ class Explorer:
         """Find topics and documents with the words typed; without any, show where to type them."""
         if text is not None:
             self._finding = Finding(text[:200])
+        elif ONLY_TREE in words_of(self._view.tab):
+            self._hear({"do": "wide"})
         if self._frame is not None:
             self._draw_list(self._frame, focus=text is None)
             if text and self._finding.text.strip():

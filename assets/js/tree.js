@@ -408,14 +408,17 @@ export function render({model, view}) {
   const field = () => { // where words to search for are typed: in the list beside the tree
     const page = stage.getRootNode().host?.getRootNode()
     const found = page?.querySelector(".ex-list")?.shadowRoot?.querySelector("input[type=search]")
-    return found?.offsetParent ? found : null
+    if (found && !found.offsetParent) { // put away while only the tree is shown: the server hears that it is not any more
+      page.host.classList.remove("ex-only")
+      say("search")
+    }
+    return found
   }
   const slash = (event) => {
     const typing = event.composedPath()[0]
     if (event.key === "/" && stage.offsetParent !== null && !typing.closest?.("input:not([type=range]),textarea,select,[contenteditable]")) {
       event.preventDefault()
-      const here = field() // focused at once: what is typed before an answer of the server would go to the tree
-      if (here) { here.focus() } else { say("search") }
+      field()?.focus() // at once: what is typed before an answer of the server would go to the tree
     }
   }
   // What the server changes while the page is still being opened can get lost; so, once the page is

@@ -204,8 +204,9 @@ def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(server, page)
     assert focused.get_attribute("data-id") != key
 
 
-def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(server, page):
-    page.goto(f"{server.url}?page=explore&run=1")
+@pytest.mark.parametrize("tab", ["", "wide"])
+def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(server, page, tab):
+    page.goto(f"{server.url}?page=explore&run=1&tab={tab}")
     topic = page.get_by_role("treeitem").first
     topic.wait_for()
     page.wait_for_timeout(1000)  # the tree is measured, and laid out for the window, once
@@ -216,6 +217,9 @@ def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_t
     page.get_by_text("No topic has “rhea”").wait_for()
     assert "hidden=&" in page.url
     assert "roots=&" in page.url
+    assert "tab=&" in page.url
+    page.get_by_role("button", name="Only the tree").click()
+    page.get_by_text("No topic has “rhea”").wait_for(state="hidden")
 
 
 def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(server, page):

@@ -187,6 +187,13 @@ def test_the_layer_chosen_is_still_listed_after_only_the_tree_was_shown(
     assert listed(session) == "1"
 
 
+def test_to_search_brings_the_list_back_where_only_the_tree_is_shown(session: Session) -> None:
+    session.hear("wide")
+    session.hear("search")
+    assert (session.view.tab, session.page.page.css_classes) == ("", ["ex-page"])
+    assert "data-autofocus" in session.page._list.html
+
+
 def test_the_link_of_a_view_shows_the_same_tree(session: Session, frame: Frame) -> None:
     session.hear("threshold", value="1")
     session.hear("pin", id=identity(frame.at_rank(3, 4)))
