@@ -187,7 +187,7 @@ def _said(run: RunFacts, state: str) -> str:
     else:
         said = run.message if state in ("failed", "queued") and run.message else _when(run)
     hint = ". ".join(filter(None, (run.message, since)))
-    return f'<div class="tp-dim tp-clip" title="{escape(hint)}">{escape(said)}</div>'
+    return f'<div class="tp-dim" title="{escape(hint)}">{escape(said)}</div>'
 
 
 def _since(run: RunFacts, state: str) -> str:

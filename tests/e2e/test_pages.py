@@ -22,6 +22,12 @@ SLASH = """topic => {
   while (here.shadowRoot?.activeElement) { here = here.shadowRoot.activeElement }
   return here.type
 }"""
+_UNCUT = """(place, [said, lines]) => {
+  place.textContent = said
+  const one = parseFloat(getComputedStyle(place).lineHeight)
+  return place.scrollWidth <= place.clientWidth && place.scrollHeight <= place.clientHeight + 1
+    && place.clientHeight < (lines + 0.5) * one
+}"""
 _CHOSEN = "([list, wanted]) => list.value === wanted"
 
 
@@ -84,6 +90,19 @@ def test_on_a_phone_a_long_name_pushes_nothing_away_and_a_run_can_be_stopped(sta
     page.goto(f"{server.url}?page=watch&run=2")
     name = page.locator(".tp-own .tp-clip")
     assert name.evaluate("it => it.scrollWidth > it.clientWidth && getComputedStyle(it).textOverflow") == "ellipsis"
+
+
+def test_what_is_said_of_a_state_in_the_list_of_runs_is_not_cut(start_server, planted, page):
+    db = open_database(planted)
+    garden.advance(db, garden.begin(db, 1, "a name as long as the winter", fork=2), 10)  # with all the buttons there are
+    db.close()
+    page.goto(f"{start_server(planted).url}?page=runs&run=1")
+    place = page.locator(".tp-run-state .tp-dim").first
+    place.wait_for()
+    for width in (1000, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        for said, lines in (("heartbeat just now", 1), ("heartbeat 59 s ago", 1), ("no heartbeat for 3 min 20 s", 2)):
+            assert place.evaluate(_UNCUT, [said, lines]), f"{said} at {width}"
 
 
 def inside(inner, outer):
