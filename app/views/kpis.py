@@ -240,5 +240,7 @@ def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
         return ("Heartbeat", words.ago(run.heartbeat_age), escape(said), "When the worker last wrote to the store.")
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else words.state(state).capitalize()
-    told = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and two lines have room
+    told = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
+    if run.point_perplexity is not None:  # which has a card of its own
+        told = told.replace(f"point perplexity {run.point_perplexity:,.1f}", "last evaluation")
     return (name, f"{when.astimezone():%d %b %H:%M}", escape(told), f"{said}. By the clock of the database.")

@@ -99,8 +99,10 @@ def test_the_list_tells_the_end_of_the_curve_of_every_run_and_no_last_evaluation
 
 def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended_and_whole_when_pointed_at():
     last = "finished: point perplexity 812.3 on 1,968 test documents, 600 sweeps"
-    strip = kpis.kpis(run(state="finished", message=last, ended=datetime.now(UTC)), kpis.Health("finished", None, 0))
-    assert f'<span class="tp-dim">{last.removeprefix("finished: ")}</span>' in strip
+    row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
+    strip = kpis.kpis(row, kpis.Health("finished", None, 0))
+    assert '<span class="tp-dim">last evaluation on 1,968 test documents, 600 sweeps</span>' in strip
+    assert strip.count("812.3</b>") == 1
     assert f'title="{last}. By the clock' in strip
 
 

@@ -105,6 +105,22 @@ def test_what_is_said_of_a_state_in_the_list_of_runs_is_not_cut(start_server, pl
             assert place.evaluate(_UNCUT, [said, lines]), f"{said} at {width}"
 
 
+def test_the_last_words_of_a_finished_run_are_not_cut(start_server, planted, page):
+    db = open_database(planted)
+    row = garden.begin(db, 1, "second spring")
+    scores = {"point_perplexity": 2508.6, "averaged_perplexity": 2411.3}
+    runs.beat(db, row.number, row.attempt, minibatch=400, seconds=20, **scores)
+    last = "finished: point perplexity 2,508.6 on 18,846 test documents, 600 sweeps"
+    runs.finish(db, row.number, row.attempt, "finished", last)
+    db.close()
+    page.goto(f"{start_server(planted).url}?page=watch&run=2")
+    page.locator(".tp-kpi", has_text="last evaluation on").wait_for()
+    for width in (1920, 1280, 420):
+        page.set_viewport_size({"width": width, "height": 800})
+        cut = "all => all.filter(it => it.scrollHeight > it.clientHeight + 1 || it.scrollWidth > it.clientWidth)"
+        assert page.locator(".tp-kpi, .tp-kpi > *").evaluate_all(f"{cut}.map(it => it.textContent)") == [], width
+
+
 def inside(inner, outer):
     """Whether something that can be seen stands within something else."""
     small, large = inner.bounding_box(), outer.bounding_box()
