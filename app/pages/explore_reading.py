@@ -9,6 +9,7 @@ from app.pages.ghosts import reader
 from app.pruned import pruned_topics
 from app.remains import Pruned
 from app.session import Context
+from app.views import words
 from app.views.cards import Finding, Found
 from app.views.controls import Moment
 from app.views.detail import Reading, excerpt
@@ -21,6 +22,7 @@ from store import corpora, snapshots
 _SHOWN_DOCUMENTS = 8
 _FOUND_DOCUMENTS = 12
 _REMEMBERED = 200
+_OVER = ("paused", "stopped", "failed", "finished")  # states in which nothing comes
 
 
 class Fetched(NamedTuple):
@@ -113,12 +115,14 @@ def waiting_for(context: Context) -> str:
     if context.feed.latest(view.run) is not None:
         return f"Reading the topics of run {view.run} …"
     state = context.feed.state(view.run)
-    if state in ("failed", "stopped", "lost"):
-        return row.message or f"This run is {state} and has no snapshot to explore."
+    said = f"{row.message[:1].upper()}{row.message[1:].rstrip('.')}. " if row.message else ""
+    if state == "silent" or (state in _OVER and not said):
+        return f"This run is {words.state(state)} and has no snapshot to explore."
+    if state in _OVER:
+        return f"{said}There is no snapshot to explore."
     if state == "queued":
         return "This run is waiting for its turn; its first topics appear here a few seconds after it starts."
-    doing = row.message.rstrip(".") + ". " if row.message else ""
-    return f"{doing}The first topics appear here with the first snapshot."
+    return f"{said}The first topics appear here with the first snapshot."
 
 
 def lonely(frame: Frame, choice: Choice) -> str:

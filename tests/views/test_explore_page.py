@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from topic_frames import frame_with_classes, make_frame
 
 from app.frame import Frame, identity
 from app.pages.explore import Explorer
+from app.pages.explore_reading import waiting_for
 from app.session import Context, View, from_query, to_query
 from app.ticks import Tick
 
@@ -91,6 +93,26 @@ def test_a_run_without_a_snapshot_shows_a_sentence_and_then_the_tree(frame: Fram
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert session.shown()
     assert session.page._tree.note == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "message", "said"),
+    [
+        ("running", "compiling kernels, once", "Compiling kernels, once. The first topics appear here with"),
+        ("stopped", "stopped while no worker was training it", "Stopped while no worker was training it. There is no"),
+        ("failed", "MemoryError: too many words.", "MemoryError: too many words. There is no snapshot to explore."),
+        ("failed", "", "This run is failed and has no snapshot to explore."),
+        ("silent", "compiling kernels, once", "This run is silent and has no snapshot to explore."),
+    ],
+)
+def test_it_is_said_in_whole_sentences_why_there_is_no_tree_and_only_topics_that_come_are_promised(
+    frame: Frame, state: str, message: str, said: str
+) -> None:
+    session = Session(frame)
+    session.feed.run = lambda number: SimpleNamespace(message=message)
+    session.feed.latest = lambda number: None
+    session.feed.state = lambda number: state
+    assert waiting_for(session.page._context).startswith(said)
 
 
 def test_a_click_selects_the_topic_everywhere(session: Session, frame: Frame) -> None:
