@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.frame import Frame, identity
 from app.views.atoms import has_pictures, mosaic_uri
+from app.views.detail import place_button
 from app.views.find import Match
 from app.views.ghost import pruned_list
 from app.views.palette import hue
@@ -152,6 +153,8 @@ def _found(frame: Frame, marks: Marks, finding: Finding) -> str:
     none = f"No topic has “{escape(finding.text)}” among its 30 heaviest words."
     topics = f'<ol class="ex-cards">{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
     total = "searching …" if finding.total is None else f"{finding.total:,}"
+    if finding.total is not None and finding.total > len(finding.documents):
+        total = f"the first {len(finding.documents)} of {total}"
     rows = "".join(_document(found) for found in finding.documents)
     return (
         f'<h3 class="ex-group">Topics <small>{len(finding.topics)}</small></h3>{topics}'
@@ -160,7 +163,8 @@ def _found(frame: Frame, marks: Marks, finding: Finding) -> str:
 
 
 def _document(found: Found) -> str:
-    return f"<li><strong>{escape(shorten(found.title, 90))}</strong><span>{escape(found.excerpt)}</span></li>"
+    head = f"<strong>{escape(shorten(found.title, 90))}</strong>{place_button(found.number)}"
+    return f"<li><div>{head}</div><span>{escape(found.excerpt)}</span></li>"
 
 
 def _because(frame: Frame, match: Match) -> str:

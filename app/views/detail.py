@@ -180,7 +180,7 @@ def _document(document: Reading) -> str:
     title = escape(shorten(document.title, 110) or "untitled")
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
     strength = f'<small title="Strength of the topic in the document (theta)">{number(document.weight)}</small>'
-    head = f"<strong>{title}</strong>{label}{strength}{_placing(document)}"
+    head = f"<strong>{title}</strong>{label}{strength}{place_button(document.number)}"
     if not document.text.strip():
         return f"<li><div>{head}</div></li>"
     return (
@@ -189,8 +189,9 @@ def _document(document: Reading) -> str:
     )
 
 
-def _placing(document: Reading) -> str:
-    if document.number < 0:
+def place_button(document: int) -> str:
+    """The way from a document, by its number, to its place; empty below 0."""
+    if document < 0:
         return ""
     said = "Where this document lies among the topics: its paths, and the words behind them"
-    return f'<button class="ex-place" data-do="place" data-number="{document.number}" title="{said}">place</button>'
+    return f'<button class="ex-place" data-do="place" data-number="{document}" title="{said}">place</button>'

@@ -1,6 +1,7 @@
 """The texts of HTML around the tree: escaped, complete, and the same numbers as the frame's."""
 
 import base64
+import re
 import struct
 import zlib
 from html.parser import HTMLParser
@@ -220,3 +221,11 @@ def test_text_is_made_safe_for_html_and_xml() -> None:
     assert shorten("abcdef", 4) == "abc…"
     assert text_width("日本") == 2.0
     assert text_width("e\u0301") == text_width("e")
+
+
+def test_a_search_says_how_many_of_its_documents_are_listed_and_each_leads_to_its_place(frame: Frame) -> None:
+    documents = [Found(number, f"letter {number}", "") for number in (4, 9)]
+    some, every = (topic_list(frame, 1, Marks(), Finding("war", (), documents, total)) for total in (1725, 2))
+    assert "Documents <small>the first 2 of 1,725</small>" in some
+    assert "Documents <small>2</small>" in every
+    assert re.findall(r'data-do="place" data-number="(\d+)"', some) == ["4", "9"]
