@@ -98,6 +98,9 @@ class Classes:
         try:
             found = get(run, snapshot)
         except (ClassError, NotFound) as error:
+            lacking = self._lacking(row, snapshot) if row is not None else None
+            if lacking is not None:  # which no snapshot will change
+                return lacking
             text = str(error)
             return _Read(run, snapshot, sentence=f"{text[0].upper()}{text[1:]}.")
         if found is None:
@@ -141,7 +144,8 @@ class Classes:
     def _draw(self) -> None:
         read, view = self._read, self._context.view
         if read is None or read.found is None or read.frame is None:
-            self.board.html = no_classes(read.sentence, read.lack) if read else waiting("", over=True)
+            bare = self._context.feed.latest(view.run) is None
+            self.board.html = no_classes(read.sentence, read.lack, bare=bare) if read else waiting("", over=True)
             return
         latest = self._context.feed.latest(view.run)
         frame = self._context.feed.as_named_now(read.frame)

@@ -15,6 +15,7 @@ from app.views.offer import more_offer
 from app.views.opening import opening_threshold
 from app.views.palette import hue
 from app.views.reliability import reliability_chart, reliability_table
+from app.views.run_list import NO_FORK
 from app.views.text import escape, percent, shorten
 from engine.classify import telling_paths
 from engine.tree import Node
@@ -99,9 +100,16 @@ _HELP: Mapping[Lack, str] = {
 }
 
 
-def no_classes(sentence: str, lack: Lack) -> str:
-    """Write why a run has no classes to show, and what can be done about it."""
-    go_on = element("button", "Continue with labels", class_="tp-button tp-strong", data_do="supervise")
+def no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
+    """Write why a run has no classes to show, and what can be done about it, once it is not ``bare`` of topics."""
+    go_on = element(
+        "button",
+        "Continue with labels",
+        class_="tp-button tp-strong",
+        data_do="supervise",
+        disabled=bare,
+        title=NO_FORK if bare else None,
+    )
     pieces = (
         f'<h1>Classes</h1><p role="status">{escape(sentence)}</p>',
         f'<p class="tp-dim">{_HELP[lack]}</p>' if _HELP[lack] else "",

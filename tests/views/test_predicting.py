@@ -18,7 +18,7 @@ from app.feed import Feed
 from app.pages.classes import Classes
 from app.ticks import Tick
 from app.views.predicting import predicting
-from store import labels
+from store import labels, runs
 from store.database import Database, open_database
 
 __all__ = ["plain_model"]
@@ -72,6 +72,16 @@ def test_a_run_without_labels_offers_to_go_on_with_them_before_anything_is_prepa
     assert f"Run {row.number} learns topics without labels" in session.page.board.html
     session.page._hear({"do": "supervise"})
     assert (session.view.page, session.view.tab) == ("runs", f"fork-{row.number}-labels")
+
+
+def test_a_run_without_topics_is_told_that_it_learns_no_labels_but_cannot_be_continued_yet(db: Database) -> None:
+    row = runs.create(
+        db, corpus=1, model="dlda", inference="tlasgr", layers=(4, 2), settings={"classes": False}, plan={}, seed=1
+    )
+    session = Session(db, run=row.number).work()
+    session.feed.stop()
+    assert f"Run {row.number} learns topics without labels" in session.page.board.html
+    assert re.search(r'data-do="supervise" disabled title="It has no topics yet', session.page.board.html)
 
 
 def test_a_corpus_without_labels_is_told_what_it_needs(db: Database) -> None:
