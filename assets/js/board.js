@@ -3,7 +3,7 @@
 //   data-do="name"      on click (on a form: on submit) the server hears {do: name, ...data-*}
 //   data-change="name"  the same when an input changes; data-input="name" while typing
 //   data-again          on a list of acts: it goes back to its first entry, so that the same can be chosen again
-//   data-edit="name"    double-click, F2 or Enter turns the text into an input; the server hears its value
+//   data-edit="name"    double-click or F2 turns the text into an input; the server hears its value
 //   data-unfold         on <details>: it is opened when this comes; whether it stays open is up to the visitor
 //   data-open="id", data-close   show and close a <dialog>
 //   data-file="name"    on an input for files: the server hears its bytes in base64, and its name
@@ -160,8 +160,10 @@ export function render({model, view}) {
       if (over) { return }
       over = true
       const value = input.value.trim()
+      const inside = input.matches(":focus")
       delete element.dataset.editing
       element.textContent = keep && value ? value : before
+      if (inside) { element.focus() } // keys go on where they were
       if (keep && value !== before) { tell(element.dataset.edit, element, {value}) }
     }
     input.addEventListener("blur", () => close(true))

@@ -315,6 +315,20 @@ def test_a_run_is_renamed_in_place_and_deleted_only_by_its_name(server, page, pl
     db.close()
 
 
+@pytest.mark.parametrize(("query", "what"), [("runs", ".tp-run-title"), ("explore", ".ex-name")])
+def test_after_a_name_was_typed_the_keys_go_on_from_it(server, page, query, what):
+    page.goto(f"{server.url}?page={query}&run=1")
+    name = page.locator(what)
+    name.focus()
+    for last in ("Escape", "Enter"):
+        name.press("F2")
+        name.get_by_role("textbox").fill("herbs")
+        page.keyboard.press(last)
+        page.wait_for_timeout(800)  # the server has drawn it
+        assert name.evaluate("it => it.matches(':focus')"), last
+    assert name.inner_text() == "herbs"
+
+
 def test_a_name_half_typed_stays_while_the_run_goes_on(start_server, planted, page):
     db = open_database(planted)
     row = garden.begin(db, 1, "second spring")
