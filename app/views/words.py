@@ -69,10 +69,13 @@ def state(name: str) -> str:
 
 
 def left(minibatch: int, planned: int, seconds: float) -> float | None:
-    """Seconds of training left at the pace so far, None before the first mini-batch."""
-    if minibatch <= 0 or planned <= 0:
+    """Seconds of training left at the pace so far, None before the first mini-batch and after the last.
+
+    The last evaluation comes then, and takes its time.
+    """
+    if minibatch <= 0 or minibatch >= planned:
         return None
-    return seconds / minibatch * max(0, planned - minibatch)
+    return seconds / minibatch * (planned - minibatch)
 
 
 def progress(minibatch: int, planned: int) -> float:

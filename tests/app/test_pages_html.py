@@ -97,6 +97,17 @@ def test_the_list_tells_the_end_of_the_curve_of_every_run_and_no_last_evaluation
     assert "last evaluation" in kpis.kpis(rows[0], kpis.Health("finished", None, 0))
 
 
+@pytest.mark.parametrize(("minibatch", "left"), [(150, True), (200, False)])
+def test_the_time_left_is_told_up_to_the_last_minibatch_and_not_while_it_is_evaluated(minibatch, left):
+    row = run(minibatch=minibatch)
+    everywhere = [
+        kpis.kpis(row, kpis.Health("running", None, 0)).replace("Time left", " left<"),
+        run_list([row], lambda _: "running", lambda _: (), 7),
+        topbar.top_bar(topbar.Place("watch", row, "running"), [row]),
+    ]
+    assert [" left<" in html for html in everywhere] == [left] * 3
+
+
 def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended_and_whole_when_pointed_at():
     last = "finished: point perplexity 812.3 on 1,968 test documents, 600 sweeps"
     row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
