@@ -272,6 +272,14 @@ def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(serv
         assert world.get_attribute("style") == before
 
 
+def test_a_link_to_only_the_tree_can_be_left_on_a_phone(server, new_page):
+    page = new_page(width=420, height=900)
+    page.goto(f"{server.url}?page=explore&run=1&tab=wide")
+    page.get_by_role("button", name="Show the side panels").click()
+    page.locator(".ex-card").first.wait_for()
+    assert not page.get_by_role("button", name="Only the tree").is_visible()  # panels lie beneath it anyway
+
+
 def test_the_same_kind_of_file_can_be_saved_again(server, page):
     page.goto(f"{server.url}?page=explore&run=1")
     page.get_by_role("treeitem").first.wait_for()
