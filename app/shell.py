@@ -26,6 +26,7 @@ from app.pages.classes import classes_page
 from app.pages.compare import compare_page
 from app.pages.documents import documents_page
 from app.pages.explore import explore_page
+from app.pages.explore_wishes import of_another_run
 from app.pages.guide import guide_page
 from app.pages.no_run import no_run_page
 from app.pages.runs import fork_tab, runs_page
@@ -313,7 +314,7 @@ class Shell:
             case {"do": "go", "page": str(page)} if page in PAGES:
                 self.view.param.update(page=page, tab="")
             case {"do": "run", "value": str(text)} if text.isdecimal():
-                self.view.param.update(run=int(text), **session.ANOTHER_RUN)
+                self.view.param.update(run=int(text), tab=of_another_run(self.view.tab), **session.ANOTHER_RUN)
             case {"do": "run", "value": "all"}:
                 self.view.param.update(page="runs", tab="")
             case {"do": "fork"}:

@@ -176,6 +176,11 @@ def words_of(tab: str) -> tuple[str, ...]:
     return tuple(filter(None, tab.split("-")))
 
 
+def of_another_run(tab: str) -> str:
+    """The tab once another run is looked at, of which nobody has chosen a layer; that of another page as it is."""
+    return "-".join(word for word in words_of(tab) if word != OWN_LAYER)
+
+
 def _flip(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
     """Put one in, or take it out."""
     return tuple(each for each in identities if each != one) if one in identities else (*identities, one)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.session import View
 from app.shell import PAUSE, Shell
 
 
@@ -66,3 +67,20 @@ def test_work_that_was_given_up_is_no_error() -> None:
     future.cancel()
     Shell._finish(visit.shell, None, lambda: None, future)  # type: ignore[arg-type]
     assert (visit.told, visit.planned) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("page", "tab", "then"),
+    [
+        ("explore", "layer", ""),
+        ("explore", "layer-wide", "wide"),
+        ("documents", "between", "between"),
+        ("guide", "runs-in-the-background", "runs-in-the-background"),
+    ],
+)
+def test_the_chooser_of_runs_forgets_the_layer_that_was_chosen_of_another_and_leaves_the_page_as_it_is(
+    page: str, tab: str, then: str
+) -> None:
+    view = View(page=page, run=1, layer=2, tab=tab)
+    Shell._on_bar(SimpleNamespace(view=view), {"do": "run", "value": "2"})  # type: ignore[arg-type]
+    assert (view.page, view.run, view.layer, view.tab) == (page, 2, 1, then)
