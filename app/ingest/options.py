@@ -93,7 +93,7 @@ class ImportOptions:
         if self.levels is not None and not 1 <= self.levels <= 255:
             raise OptionError(f"levels must be from 1 to 255; got {self.levels!r}")
         if self.levels is not None and self.binary:
-            raise OptionError("levels and binary exclude each other; give one of them")
+            raise OptionError("levels and --binary exclude each other; give one of them")
         object.__setattr__(self, "encoding", _encoding(self.encoding))
         _check_pattern(self.token_pattern)
         if self.stop_words not in (None, "english", "none") and not _is_file(self.stop_words):

@@ -199,7 +199,7 @@ class NewCorpusForm:
         try:
             return options.parse(self._typed), {}
         except OptionError as error:
-            return None, {"": by_label(str(error), _LABELS)}
+            return None, {"": as_here(by_label(str(error), _LABELS))}
 
     def _name_error(self) -> str:
         """Why no corpus can have the name that stands in the form; without one, the files give it."""
@@ -248,7 +248,7 @@ class NewCorpusForm:
 
 
 def as_here(error: str) -> str:
-    """The sentence that ended an import, with the fields of this form in place of the command's options."""
+    """A sentence about an import, with the fields of this form in place of the command's options."""
     return by_field(error.removesuffix(_NO_FIELD), _LABELS)
 
 

@@ -387,6 +387,7 @@ def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1
         ("compare 1 1 --most 3 --json", "--most counts lines of the summary"),
         ("tree 1 --class a --output x.json", "--class without a picture would change nothing; give --output tree.svg"),
         ("import . --format lines --levels 3", "holds no idx images, which alone have grey values"),
+        ("import . --levels 3 --binary", "import: --levels and --binary exclude each other; give one of them"),
         ("import . --test-share 1", "topiary import: --test-share must be at least 0 and below 1; got 1.0"),
         ("import . --token-pattern (", "topiary import: --token-pattern must be a regular expression; got '('"),
         ("tree 1 --output .", "cannot write a tree as '.': its name must end in one of"),

@@ -200,6 +200,14 @@ def test_an_error_names_the_fields_of_the_form_and_no_options_of_the_command(err
     assert f">{said}</p>" in page.html
 
 
+def test_options_that_exclude_each_other_are_both_named_as_the_form_does() -> None:
+    page = Page()
+    page.send()
+    page.hear("typed", form=page.fields() | {"levels": "3", "binary": "true"})
+    assert "Grey values of images and “Only whether a word occurs” exclude each other" in page.html
+    assert not page.ready
+
+
 def test_what_was_sent_is_removed_when_the_browser_is_gone() -> None:
     page = Page()
     coming = page.uploads.place(page.token, "notes/a.txt")
