@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app import launcher
+from app import launcher, output
 from app.console import Mistake, as_typed, find_run, print_json, print_table, say, tell
 from app.forks import origin
 from app.orders import fork as order_fork
@@ -116,8 +116,8 @@ def fork(wanted: argparse.Namespace) -> int:
     db = open_existing(wanted.store)
     begin = origin(db, find_run(db, wanted.run).number, minibatch=_minibatch(wanted.snapshot))
     row = order_fork(db, begin, model=wanted.model, texts=texts, **asked)
-    tell(f"run {row.number} goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}")
-    return _start(db, row, wanted)
+    parent = f"goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}"
+    return _start(db, row, wanted, f"run {row.number} {parent}")
 
 
 def _asked(wanted: argparse.Namespace) -> dict[str, Any]:
@@ -134,9 +134,15 @@ def _given(wanted: argparse.Namespace, name: str) -> bool:
     return getattr(wanted, name) is not None
 
 
-def _start(db: Database, row: RunRow, wanted: argparse.Namespace) -> int:
-    say(row.number)
-    if row.number not in launcher.fill(db):
+def _start(db: Database, row: RunRow, wanted: argparse.Namespace, told: str = "") -> int:
+    started = launcher.fill(db)  # before anything is printed: whoever reads may have gone, and the run is ordered
+    if told:
+        tell(told)
+    try:
+        say(row.number)
+    except output.Unheard as error:
+        raise output.Unheard(f"run {row.number} is ordered, but {error}") from error
+    if row.number not in started:
         tell(f"run {row.number} waits until another one ends")
     return wait(db, row.number) if wanted.wait else 0
 

@@ -618,6 +618,38 @@ def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sent
     assert f"topiary: {sentence}" in told.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix leads the output there")
+@pytest.mark.parametrize(
+    ("where", "status", "sentence"),
+    [
+        (">/dev/full", 2, "topiary: run 2 is ordered, but standard output cannot be written (No space left"),
+        (">&-", 2, "topiary: run 2 is ordered, but standard output is closed"),
+        ("| true", 0, ""),
+    ],
+)
+@pytest.mark.parametrize("words", ["train food --minibatches 20 --layers 2", "fork 1 --minibatches 20"])
+def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_path, words, where, status, sentence):
+    if ">/dev/full" in where and not Path("/dev/full").exists():
+        pytest.skip("this system has no device that is always full")
+    begun = tmp_path / "begun"
+    script = "import pathlib, sys\nfrom app import cli, launcher\n"
+    script += "launcher.start = lambda url, run: pathlib.Path(sys.argv[1]).write_text(str(run))\n"
+    (tmp_path / "command.py").write_text(script + "status = cli.main(sys.argv[2:])\nsys.exit(status)\n")
+    told = subprocess.run(
+        ["/bin/sh", "-c", f"{{ {sys.executable} {tmp_path}/command.py {begun} {words}; echo $? >&2; }} {where}"],
+        cwd=REPOSITORY,
+        env=os.environ | {"TOPIARY_STORE": filled, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    *heard, last = told.stderr.splitlines()
+    assert last == str(status), told.stderr
+    assert sentence in told.stderr
+    assert "Traceback" not in "".join(heard)
+    assert begun.read_text() == "2"
+
+
 def test_the_command_starts_without_loading_compiler_or_screen():
     script = "import sys; from app import cli; cli.build_parser(); import app.commands, app.read_commands\n"
     script += "print(sorted({n.partition('.')[0] for n in sys.modules} & {'numba','panel','bokeh','sklearn','scipy'}))"
