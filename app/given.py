@@ -14,6 +14,7 @@ from app.ingest.importing import read
 from app.ingest.marks import encoding_of
 from app.ingest.options import ImportOptions
 from app.ingest.recount import Recount, Rules
+from app.ingest.registry import refuse_idle
 from app.ingest.source import Array, CountSource
 
 WHOLE = ("", *KINDS)  # a file of these endings is one text, not one document a line
@@ -65,12 +66,16 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
     Raises
     ------
     IngestError
-        When it cannot be read; one sentence with file, line and cause.
+        When it cannot be read, or an option would change nothing; one sentence with file, line and cause.
     """
     if name == "-":
+        if options.format is not None:
+            raise IngestError(STDIN, "is read as one text; leave --format out, or give a file of that format")
+        refuse_idle(STDIN, (), options)
         return [from_text(_text(STDIN, sys.stdin.buffer.read(), options.encoding), rules, STDIN.name)]
     path = Path(name)
     if options.format is None and files.suffix(path) in WHOLE and _is_file(path):
+        refuse_idle(path, (), options)
         with files.opened(path) as stream:
             return [from_text(_text(path, stream.read(), options.encoding), rules, path.name)]
     source = read(path, options)

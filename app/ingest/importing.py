@@ -44,7 +44,7 @@ def read(path: Path | str, options: ImportOptions | None = None) -> Source:
     """
     options = options or ImportOptions()
     path = Path(path)
-    return registry.choose(path, options.format).read(path, options)
+    return registry.choose(path, options).read(path, options)
 
 
 def import_path(
@@ -73,9 +73,7 @@ def import_path(
     whole = Path(os.path.realpath(path))  # fails for no path; resolve() does for links that lead to each other
     name = storable(options.name or files.stem(whole))
     corpora.check_name(db, name)
-    reader = registry.choose(path, options.format)
-    if options.levels is not None and reader.NAME != "idx":
-        raise IngestError(path, "holds no idx images, which alone have grey values to count; leave --levels out")
+    reader = registry.choose(path, options)
     progress(f"Reading {path.name}", None)
     facts = {"file": path.name, "format": reader.NAME, "options": options.told()}
     return import_source(db, reader.read(path, options), name, options, progress, facts)

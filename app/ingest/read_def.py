@@ -14,6 +14,7 @@ NAME = "def"
 DESCRIPTION = (
     "DEF: NAME.dat (.gz), a line 'documents words', then for each document 'number n' and 'word count word count ...'"
 )
+OBEYS = ("vocabulary",)
 
 
 def recognises(path: Path) -> bool:

@@ -12,6 +12,7 @@ from app.ingest.source import CountSource, Rows, untitled
 
 NAME = "ldac"
 DESCRIPTION = "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt beside it"
+OBEYS = ("vocabulary",)
 
 
 def recognises(path: Path) -> bool:

@@ -16,6 +16,7 @@ from app.ingest.source import TEST, TRAIN, Array, CountSource
 
 NAME = "mat"
 DESCRIPTION = "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest"
+OBEYS: tuple[str, ...] = ()
 
 TRAINING, OBSERVED, SCORED = "wordsTrain", "wordsHeldout", "wordsTest"
 

@@ -14,6 +14,7 @@ NAME = "svmlight"
 DESCRIPTION = (
     "svmlight: NAME.svmlight, .libsvm, .svm or .feat (.gz), or a folder with one for training and one for test"
 )
+OBEYS = ("vocabulary",)
 
 
 def recognises(path: Path) -> bool:

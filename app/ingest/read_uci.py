@@ -14,6 +14,7 @@ from app.ingest.source import Array, CountSource, Rows, untitled
 
 NAME = "uci"
 DESCRIPTION = "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt beside it"
+OBEYS = ("vocabulary",)
 SIZES = 3
 
 

@@ -1,11 +1,13 @@
 """The readers: one file each in this folder, called ``read_FORMAT.py``, found by listing it.
 
-A reader is a module with ``NAME``, ``DESCRIPTION`` (a sentence for people), ``recognises(path) -> bool``
-(a quick look, never an exception) and ``read(path, options) -> Source``.
+A reader is a module with ``NAME``, ``DESCRIPTION`` (a sentence for people), ``OBEYS`` (the options that not every
+reader obeys, but it does), ``recognises(path) -> bool`` (a quick look, never an exception) and
+``read(path, options) -> Source``.
 """
 
 import importlib
 import pkgutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -17,6 +19,17 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import Source
 
 _PREFIX = "read_"
+_NO_COLUMNS = "is no table and no JSON lines, which alone have columns"
+_IDLE = {  # options that not every reader obeys, and why such a one does not
+    "text_column": _NO_COLUMNS,
+    "title_column": _NO_COLUMNS,
+    "label_column": _NO_COLUMNS,
+    "split_column": _NO_COLUMNS,
+    "header": "is no table, which alone may have a line of column names",
+    "token_pattern": "holds counts, whose words are not found by a pattern",
+    "vocabulary": "brings its own words",
+    "levels": "holds no idx images, which alone have grey values to count",
+}
 _CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
 
 
@@ -25,6 +38,7 @@ class Reader(Protocol):
 
     NAME: str
     DESCRIPTION: str
+    OBEYS: tuple[str, ...]
 
     def recognises(self, path: Path) -> bool:
         """Whether the file or folder looks like this format."""
@@ -39,14 +53,33 @@ def readers() -> tuple[Reader, ...]:
     return tuple(cast("Reader", importlib.import_module(f"{ingest.__name__}.{name}")) for name in sorted(modules))
 
 
-def choose(path: Path, name: str | None) -> Reader:
-    """The reader called ``name``, or the one that recognises the path.
+def choose(path: Path, options: ImportOptions) -> Reader:
+    """The reader that the options name, or the one that recognises the path.
 
     Raises
     ------
     IngestError
-        When there is no such path or reader, or not exactly one recognises it.
+        When there is no such path or reader, or not exactly one recognises it, or an option would change nothing.
     """
+    reader = _fitting(path, options.format)
+    refuse_idle(path, reader.OBEYS, options)
+    return reader
+
+
+def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> None:
+    """Refuse options that whoever reads the path does not obey, though other readers do.
+
+    Raises
+    ------
+    IngestError
+        Naming the first of them.
+    """
+    for option in options.told():
+        if option in _IDLE and option not in obeyed:
+            raise IngestError(path, f"{_IDLE[option]}; leave --{option.replace('_', '-')} out")
+
+
+def _fitting(path: Path, name: str | None) -> Reader:
     try:
         there = path.exists()
     except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into

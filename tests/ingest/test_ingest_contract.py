@@ -37,13 +37,39 @@ def test_every_reader_is_tested_by_a_whole_file_and_two_broken_ones() -> None:
     assert all(broken.count(name) >= 2 for name in NAMES)
 
 
+IDLE: dict[str, object] = {
+    "text_column": "body", "title_column": "a", "label_column": "b", "split_column": "c", "header": "no",
+    "token_pattern": "[a-z]+", "vocabulary": "words.txt", "levels": 15,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_option_that_its_reader_does_not_obey_is_refused_and_nothing_is_stored(
+    name: str, tmp_path: Path, db: Database
+) -> None:
+    path = SAMPLES[name].make(tmp_path / "sample")
+    obeyed = set(registry.choose(path, ImportOptions()).OBEYS)
+    assert obeyed < set(IDLE)
+    for option in sorted(set(IDLE) - obeyed):
+        options = ImportOptions(**{option: IDLE[option]})  # type: ignore[arg-type]
+        with pytest.raises(IngestError, match=f"; leave --{option.replace('_', '-')} out$"):
+            import_path(db, path, options)
+        with pytest.raises(IngestError, match=f"; leave --{option.replace('_', '-')} out$"):
+            read(path, options)
+    assert corpora.every(db) == []
+
+
+def test_every_option_that_some_readers_do_not_obey_is_obeyed_by_another() -> None:
+    assert {option for reader in registry.readers() for option in reader.OBEYS} == set(IDLE)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_whole_file_is_recognised_by_its_reader_alone_and_gives_its_documents(
     name: str, tmp_path: Path, db: Database
 ) -> None:
     sample = SAMPLES[name]
     path = sample.make(tmp_path / "sample")
-    assert name == registry.choose(path, None).NAME
+    assert name == registry.choose(path, ImportOptions()).NAME
     row = import_path(db, path, ImportOptions(test_share=0, **(KEEP_ALL if name in TEXTS else {})))
     whole = corpora.load(db, row.number)
     assert row.words == sample.words == len(corpora.vocabulary(db, row.number))
