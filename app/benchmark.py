@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engine.corpus import Corpus
 
 CLASSIFIERS = ("sdatm-n", "sdatm-l", "svm", "logistic")  # rows of the table of classification
+LAYERS = "512-256-128-64"  # of that table
 KEEP_SECONDS = 60.0  # between two savings of an unfinished row
 
 
@@ -28,12 +29,13 @@ def main(argv: Sequence[str]) -> int:
     """Run one benchmark; the exit status is 0, or 2 for a mistake of the user."""
     wanted = _parser().parse_args(list(argv))
     from app.benchmarks.keeping import check_place
+    from app.console import Mistake
     from app.ingest.errors import IngestError
 
     try:
         check_place(wanted.json)
         return {"fidelity": fidelity, "classification": classification}[wanted.benchmark](wanted)
-    except (IngestError, LookupError, ValueError) as error:
+    except (IngestError, LookupError, Mistake, ValueError) as error:
         sys.stderr.write(f"topiary benchmark: {' '.join(str(error).split())}\n")
         return MISTAKE
     except KeyboardInterrupt:
@@ -81,8 +83,11 @@ def classification(wanted: argparse.Namespace) -> int:
     from app.benchmarks import classification as judging
     from app.benchmarks import classification_table as table
     from app.benchmarks import labelled
+    from app.console import settings_of
 
-    texts = _settings(wanted.set) | ({"layers": wanted.layers} if wanted.layers else {})
+    texts = {"layers": LAYERS} | settings_of(wanted.set, layers=wanted.layers)
+    if "classifier" in texts:
+        raise ValueError("the rows say which classifier sDATM has; leave --set classifier out and choose by --models")
     for classifier in set(wanted.models) & {"sdatm-n", "sdatm-l"} or {"sdatm-n"}:
         judging.configured(classifier, texts)  # a mistake shows before the corpus is read
     progress = Progress()
@@ -116,14 +121,6 @@ def _watch(progress: Progress, classifier: str, seed: int, effort: "Effort") -> 
         progress.show(name, done / effort.minibatches, left.words(done) + figure)
 
     return watch
-
-
-def _settings(texts: Sequence[str]) -> dict[str, str]:
-    """``NAME=VALUE`` texts as names and values."""
-    for text in texts:
-        if "=" not in text:
-            raise ValueError(f"--set wants NAME=VALUE, as in label_weight=20; got {text!r}")
-    return {name.strip(): value.strip() for name, _, value in (text.partition("=") for text in texts)}
 
 
 def _about(wanted: argparse.Namespace, name: str, corpus: "Corpus") -> str:
@@ -193,7 +190,7 @@ def _add_classification(benchmarks: Any) -> None:
     one.add_argument(
         "--models", type=_classifiers, default=CLASSIFIERS, help=f"any of {', '.join(CLASSIFIERS)} (default: all)"
     )
-    one.add_argument("--layers", default="512-256-128-64", help="topics per layer (default 512-256-128-64)")
+    one.add_argument("--layers", help=f"topics per layer (default {LAYERS})")
     one.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of sDATM")
     one.add_argument("--minibatches", type=_positive, default=3500, help="of sDATM (default 3500)")
     one.add_argument("--validation", action="store_true", help="judge a quarter of what is for training instead")

@@ -6,12 +6,11 @@ and ``class_commands``.
 
 import argparse
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from app import launcher, output
-from app.console import Mistake, as_typed, find_run, print_json, print_table, say, tell
+from app.console import Mistake, as_typed, find_run, print_json, print_table, say, settings_of, tell
 from app.forks import origin
 from app.orders import fork as order_fork
 from app.orders import place
@@ -102,7 +101,7 @@ def corpora(wanted: argparse.Namespace) -> int:
 
 def train(wanted: argparse.Namespace) -> int:
     """Order a run and start it in the background."""
-    texts = _settings(wanted.settings, layers=wanted.layers, inference=wanted.inference)
+    texts = settings_of(wanted.settings, layers=wanted.layers, inference=wanted.inference)
     asked = _asked(wanted)
     db = open_existing(wanted.store)
     row = place(db, wanted.corpus, model=wanted.model, texts=texts, **asked)
@@ -111,7 +110,7 @@ def train(wanted: argparse.Namespace) -> int:
 
 def fork(wanted: argparse.Namespace) -> int:
     """Order a run that goes on from a snapshot of another one, and start it in the background."""
-    texts = _settings(wanted.settings)
+    texts = settings_of(wanted.settings)
     asked = _asked(wanted)
     db = open_existing(wanted.store)
     begin = origin(db, find_run(db, wanted.run).number, minibatch=_minibatch(wanted.snapshot))
@@ -233,24 +232,6 @@ def _last_words(row: RunRow, state: str) -> str:
     if state == "silent":
         return f"run {row.number} has fallen silent: its worker is gone; topiary resume {row.number} goes on"
     return f"run {row.number} {row.message if row.message.startswith(state) else f'{state}: {row.message}'}"
-
-
-def _settings(given: Sequence[str], **options: str | None) -> dict[str, str]:
-    """Settings as texts by name, from ``--set`` and from options of their own; none is given twice."""
-    texts = {name: value for name, value in options.items() if value is not None}
-    for name, value in map(_setting, given):
-        if name in texts:
-            other = f" and by --{name}" if options.get(name) is not None else ""
-            raise Mistake(f"the setting {name} is given twice, by --set{other}; give it once")
-        texts[name] = value
-    return texts
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign:
-        raise Mistake(f"--set wants NAME=VALUE, as in eta=0.05; got {text!r}")
-    return name.strip(), value.strip()
 
 
 def _corpus_facts(row: CorpusRow) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from app import output
@@ -45,6 +45,30 @@ def find_run(db: Database, text: str) -> RunRow:
 def as_typed(said: str, names: Iterable[str]) -> str:
     """A sentence about options of those names that calls them as they are typed: ``--min-df``."""
     return by_label(said, {name: f"--{name.replace('_', '-')}" for name in names})
+
+
+def settings_of(given: Sequence[str], **options: str | None) -> dict[str, str]:
+    """Settings as texts by name, from ``--set`` and from options of their own.
+
+    Raises
+    ------
+    Mistake
+        When one is given twice, or is no setting with its value.
+    """
+    texts = {name: value for name, value in options.items() if value is not None}
+    for name, value in map(_setting, given):
+        if name in texts:
+            other = f" and by --{name}" if options.get(name) is not None else ""
+            raise Mistake(f"the setting {name} is given twice, by --set{other}; give it once")
+        texts[name] = value
+    return texts
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise Mistake(f"--set wants NAME=VALUE, as in eta=0.05; got {text!r}")
+    return name.strip(), value.strip()
 
 
 def flat(text: object) -> str:

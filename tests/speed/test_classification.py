@@ -165,6 +165,13 @@ def test_finished_rows_are_not_measured_again(news, tmp_path, monkeypatch):
     assert rows_of(news, kept, "--models", "svm,sdatm-l") == first
 
 
+def test_layers_may_be_given_as_every_other_setting(news, capsys):
+    settings = [word for text in (*QUICK, "layers=4-3") for word in ("--set", text)]
+    words = ["classification", "--data", str(news), "--minibatches", "2", "--models", "sdatm-l", *settings]
+    assert benchmark.main(words) == 0
+    assert "2 mini-batches, layers=4-3 " in capsys.readouterr().out
+
+
 def test_other_settings_make_a_row_of_their_own(news, tmp_path):
     kept = tmp_path / "table.json"
     rows_of(news, kept, "--models", "sdatm-l")
@@ -186,6 +193,9 @@ def test_error_and_macro_f1_agree_with_a_count_by_hand():
         (("--models", "svm", "--set", "label_weigth=3"), "there is no setting 'label_weigth'"),
         (("--set", "label_weight"), "--set wants NAME=VALUE"),
         (("--layers", "4-0"), "layers must be at least 1"),
+        (("--set", "layers=4"), "the setting layers is given twice, by --set and by --layers; give it once"),
+        (("--set", "label_weight=9", "--set", "label_weight=8"), "label_weight is given twice, by --set; give it once"),
+        (("--set", "classifier=linear"), "leave --set classifier out and choose by --models"),
     ],
 )
 def test_a_mistake_is_told_in_one_sentence_before_anything_is_read(tmp_path, capsys, words, sentence):
