@@ -15,6 +15,7 @@ from engine.corpus import Counts
 CORPORA = ("20news", "imdb", "mnist")
 LEAST = 5  # times that a word must occur: in all documents for 20news, in that many training documents for imdb
 GREYS = 16  # levels of grey left of 256: a pixel counts 1 to 16
+MOST_WORDS = 10_000  # of texts, unless another number is wanted
 VALIDATION = 0.25  # share of the training documents of each class held out
 
 
@@ -46,12 +47,12 @@ class Labelled(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What to read: ``corpus`` None finds out; ``n_words`` and ``stop_words`` are for texts."""
+    """What to read: ``corpus`` None finds out; ``n_words`` and ``stop_words`` are for texts, None as usual."""
 
     corpus: str | None = None
     validation: bool = False
-    n_words: int = 10_000
-    stop_words: str = "english"
+    n_words: int | None = None
+    stop_words: str | None = None
 
 
 class _Documents(NamedTuple):
@@ -76,9 +77,12 @@ def read(folder: Path, wanted: Wanted) -> Labelled:
     Raises
     ------
     IngestError
-        When the folder holds none of the corpora, or no labels, or no test documents.
+        When the folder holds none of the corpora, or no labels, or no test documents, or counts whose words are wanted
+        otherwise.
     """
     name = wanted.corpus or _recognised(folder)
+    if name != "imdb" and (wanted.n_words is not None or wanted.stop_words is not None):
+        raise IngestError(folder, f"is {name}, whose vocabulary is a fixed one; leave --words and --stop-words out")
     got = {"20news": _news, "imdb": _reviews, "mnist": _digits}[name](folder, wanted)
     if got[0].labels.min(initial=0) < 0 or len(got[0].label_names) < 2:
         raise IngestError(folder, "has documents without a label, which classification cannot judge")
@@ -142,9 +146,9 @@ def _reviews(folder: Path, wanted: Wanted) -> tuple[_Documents, int]:
     vectoriser = CountVectorizer(
         preprocessor=str,
         token_pattern=options.token_pattern,
-        stop_words=sorted(words.stop_list(wanted.stop_words)) or None,
+        stop_words=sorted(words.stop_list(wanted.stop_words or "english")) or None,
         min_df=LEAST,
-        max_features=wanted.n_words,
+        max_features=wanted.n_words or MOST_WORDS,
         dtype=np.int32,
     )
     vectoriser.fit(text for text, here in zip(texts, part, strict=True) if here == TRAIN)

@@ -205,6 +205,17 @@ def test_a_mistake_is_told_in_one_sentence_before_anything_is_read(tmp_path, cap
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [("--words", "9"), ("--stop-words", "none")])
+@pytest.mark.parametrize("corpus", ["news", "digits"])
+def test_another_vocabulary_of_counts_is_refused_in_one_sentence(request, capsys, corpus, words):
+    assert classify(request.getfixturevalue(corpus), "--models", "svm", *words) == 2
+    assert "whose vocabulary is a fixed one; leave --words and --stop-words out" in capsys.readouterr().err
+
+
+def test_the_vocabulary_of_texts_is_as_it_is_wanted(reviews):
+    assert labelled.read(reviews, labelled.Wanted(n_words=3)).n_words == 3
+
+
 def test_an_option_that_is_none_is_refused_in_one_line(tmp_path, capsys):
     with pytest.raises(SystemExit) as left:
         classify(tmp_path, "--models", "forest")
