@@ -120,7 +120,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _made_up(wanted: Wanted) -> Any:
-    """Four documents of three words each, two of them for the test; types as the store gives them."""
+    """Four documents of three words each, two of them for the test; types as the store gives them.
+
+    Words are pixels: whether pictures move is a number among the settings, and no model moves any other words.
+    """
     import numpy as np
 
     from engine.corpus import Corpus, Counts
@@ -134,6 +137,7 @@ def _made_up(wanted: Wanted) -> Any:
         part=np.array([0, 0, 1, 1], dtype=np.int8),
         labels=np.full(4, -1, dtype=np.int32),
         scored=scored if wanted.scored else None,
+        image_shape=(3, 4),
     )
 
 

@@ -43,6 +43,14 @@ def test_what_was_compiled_is_not_missing_any_more(folder):
     assert kernels.compile_elsewhere(run, "unused") == []
 
 
+def test_kernels_of_models_that_move_and_bend_pictures_are_compiled_ahead(folder):
+    config = settings.parse(models.load("sdatm").Config, {"layers": "6-3", "moved": "1", "bent": "0.5"})
+    run = Wanted("sdatm", settings.to_json(config), real=False, scored=False, averaged=False)
+    for part in kernels.PARTS:
+        kernels.compile_here(run, part)
+    assert kernels.missing(run) == []
+
+
 def test_where_nothing_can_be_kept_nothing_is_compiled_ahead(folder, monkeypatch):
     monkeypatch.setattr(kernels.os, "access", lambda *_: False)
     assert kernels.missing(wanted()) == []
