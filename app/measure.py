@@ -10,6 +10,7 @@ from engine.contract import Array, Event, Info, Kernel, Topics
 from store.points import Point
 
 KEPT = "model."  # before the names of what only the model itself reads in a snapshot
+MOST = float(np.finfo(np.float32).max)  # snapshots are of single precision: more would be infinite there
 ACTIVE = 0.01  # a topic counts as active from this part of the mean share of its layer
 
 
@@ -41,7 +42,7 @@ def step_points(
 
 
 def refuse_nonsense(topics: Topics, minibatch: int) -> None:
-    """Stop before anything is written of topics that are no longer numbers.
+    """Stop before anything is written of topics that are no longer numbers, or none of single precision.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def refuse_nonsense(topics: Topics, minibatch: int) -> None:
     """
     named = {f"the topics of layer {layer}": phi for layer, phi in enumerate(topics.phi, start=1)}
     for name, values in (named | {"the popularities of the top layer (r)": topics.r}).items():
-        if not np.isfinite(values).all():
+        if not np.all(np.abs(values) <= MOST):
             raise ArithmeticError(
                 f"{name} are no longer finite numbers after mini-batch {minibatch}; try a smaller step size"
             )

@@ -257,24 +257,28 @@ def test_a_worker_takes_no_run_that_somebody_has_ended(file, state):
 
 
 @pytest.mark.parametrize(
-    ("part", "named"), [("phi", "the topics of layer 1"), ("r", "the popularities of the top layer")]
+    ("part", "times", "named"),
+    [
+        ("phi", np.nan, "the topics of layer 1"),
+        ("r", np.inf, "the popularities of the top layer"),
+        ("r", 1e100, "the popularities of the top layer"),  # finite here, infinite in a snapshot
+    ],
 )
-def test_topics_that_are_no_longer_numbers_fail_the_run(part, named, file, monkeypatch):
+def test_topics_that_are_no_longer_numbers_fail_the_run(part, times, named, file, monkeypatch):
     run = order(file).number
     real = training.Training.step
 
     def poison(self, position):
         position, info = real(self, position)
-        poisoned = {
-            "phi": tuple(layer * np.nan for layer in position.state.phi),
-            "r": position.state.r * np.inf,
-        }
-        return position._replace(state=position.state._replace(**{part: poisoned[part]})), info
+        values = getattr(position.state, part)
+        poisoned = tuple(layer * times for layer in values) if part == "phi" else values * times
+        return position._replace(state=position.state._replace(**{part: poisoned})), info
 
     monkeypatch.setattr(training.Training, "step", poison)
     with pytest.raises(ArithmeticError, match=named):
         worker.train(file, run)
     assert "no longer finite" in runs.get(file, run).message
+    assert snapshots.every(file, run) == []
 
 
 def test_every_setting_of_a_run_reaches_the_kernel(file, monkeypatch):
