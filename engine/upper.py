@@ -16,7 +16,7 @@ from engine.jit import compiled, inlined
 from engine.streams import Stream, uniform
 
 NEGLIGIBLE = 1e-17  # a share of the largest activation that no float64 sum can notice
-SMALLEST = 1e-300  # activations stay positive, so that a document never loses all its topics
+SMALLEST = 1e-300  # activations stay positive: no document loses all its topics; so do rates, that q is finite
 
 # Places in an array are unsigned in the hot loops: numba then need not ask whether they count from the end.
 place = np.uint64
@@ -272,7 +272,7 @@ def draw_rates(
     for layer in range(2, n_layers + 1):
         here = _layer_sum(upper, theta, layer, s)
         draw, rng = gamma(rng, hyper.e0 + here)
-        c[layer - 1] = draw / (hyper.f0 + below)
+        c[layer - 1] = max(draw / (hyper.f0 + below), SMALLEST)
         below = here
     return rng
 

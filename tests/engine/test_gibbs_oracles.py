@@ -168,6 +168,18 @@ def test_the_collapsed_and_the_plain_sampler_agree_on_posterior_means(n_layers):
         assert np.sqrt(((one - other) ** 2).mean() / (one**2).mean()) < 0.08
 
 
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_smallest_prior_shape_of_rates_leaves_every_number_finite(kind):
+    """Gam(1e-9, .) is below the smallest float64 nearly always, and q of an empty document would be infinite."""
+    batch = rows(np.random.default_rng(1).poisson(1.0, (40, 20)) * (np.arange(40) % 4 > 0)[:, None])
+    settings = dlda.Config(layers=(6, 4, 3), sampler=kind, e0=1e-9, burn_in=10, collect=1, settle=1)
+    kernel = dlda.build(settings, Facts(20, 40))
+    state = kernel.init(3)
+    for _ in range(4):
+        state, _ = kernel.step(3, state, batch)
+        assert all(np.isfinite(values).all() for values in flatten(state).values())
+
+
 # recovery
 
 
