@@ -80,6 +80,11 @@ class Training:
         """Documents of a mini-batch."""
         return min(self.kernel.batch_size or len(self.train), len(self.train))
 
+    @property
+    def judged(self) -> bool:
+        """Whether test documents have tokens to hold out: one of a single token has none."""
+        return any(len(self.corpus.held_out(documents)[1].words) for documents in _blocks(self.test))
+
     def batch(self, t: int) -> Batch:
         """Mini-batch ``t`` = 1, 2, ...; the same batch every time for a batch sampler."""
         if self.kernel.batch_size:

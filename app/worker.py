@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from engine.corpus import Corpus
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
+NO_TOKENS = "no test document has two words, one of them to hold out, so there is no perplexity"
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 LOST = 3  # exit status: the run belongs to somebody else
 
@@ -62,7 +63,8 @@ class Session:
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
         done = position.minibatch >= plan.minibatches
-        self.claim.finish("finished" if done else self.claim.ending, self._last_words(plan, done=done))
+        last = self._last_words(training, plan, done=done)
+        self.claim.finish("finished" if done else self.claim.ending, last)
 
     def _load(self) -> "Corpus":
         """The corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
@@ -106,7 +108,8 @@ class Session:
             effort = mathematics.effort(training, state, sweeps, max(1.0, about.tokens / max(1, about.documents)))
         else:
             effort = Effort(**checkpoint.meta["effort"])
-        plan = make(self.order, effort, train_documents=len(training.train), test_documents=len(training.test))
+        judged = len(training.test) if training.judged else 0
+        plan = make(self.order, effort, train_documents=len(training.train), test_documents=judged)
         meta = {"effort": effort._asdict()}
         if checkpoint is None:
             position = training.start(state, plan)
@@ -184,11 +187,11 @@ class Session:
         self.claim.save(training.pack(position), meta | {"scores": scores})
         self._saved = position.minibatch
 
-    def _last_words(self, plan: "Plan", *, done: bool) -> str:
+    def _last_words(self, training: "Training", plan: "Plan", *, done: bool) -> str:
         if not done:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
-            return f"finished; {NO_TEST}"
+            return f"finished; {_unjudged(training)}"
         sweeps = plan.final_sweeps.burn_in + plan.final_sweeps.collect
         about = f"{plan.final_documents:,} test documents, {sweeps} sweeps"
         if self.claim.point_perplexity is None:
@@ -242,9 +245,13 @@ def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
 
 
 def _training_sentence(training: "Training", plan: "Plan") -> str:
-    if not len(training.test):
-        return f"training; {NO_TEST}"
+    if not plan.evaluations:
+        return f"training; {_unjudged(training)}"
     return f"training; the curve shows {plan.curve_documents:,} of {len(training.test):,} test documents"
+
+
+def _unjudged(training: "Training") -> str:
+    return NO_TOKENS if len(training.test) else NO_TEST
 
 
 if __name__ == "__main__":

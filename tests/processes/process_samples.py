@@ -19,22 +19,34 @@ SMALL = {"layers": "6-3", "batch_size": "20", "burn_in": "4", "collect": "2"}
 
 
 def small_corpus(
-    db: Database, *, documents: int = 120, test: bool = True, name: str = "small", labelled: bool = False
+    db: Database,
+    *,
+    documents: int = 120,
+    test: bool = True,
+    name: str = "small",
+    labelled: bool = False,
+    lone: bool = False,
 ) -> corpora.CorpusRow:
-    """Documents about one of four subjects of ten words each; every fourth (every fifth of labelled ones) is a test."""
+    """Documents about one of four subjects of ten words each; every fourth (every fifth of labelled ones) is a test.
+
+    With ``lone`` those of the test have one word.
+    """
     rng = np.random.default_rng(7)
     counts = np.zeros((documents, len(WORDS)), dtype=np.int32)
     for j in range(documents):
         subject = 10 * (j % 4)
         for v in (*rng.integers(subject, subject + 10, 16), *rng.integers(0, len(WORDS), 4)):
             counts[j, v] += 1
+    part = np.array([test and j % (5 if labelled else 4) == 3 for j in range(documents)], dtype=np.int8)
+    if lone:
+        counts[part == 1] = np.eye(len(WORDS), dtype=np.int32)[0]
     present = counts > 0
     block = DocumentBlock(
         first=0,
         starts=np.concatenate([[0], np.cumsum(present.sum(1))]),
         words=np.nonzero(present)[1].astype(np.int32),
         values=counts[present],
-        part=np.array([test and j % (5 if labelled else 4) == 3 for j in range(documents)], dtype=np.int8),
+        part=part,
         labels=np.array([j % 4 if labelled else -1 for j in range(documents)], dtype=np.int32),
         scored_starts=None,
         scored_words=None,

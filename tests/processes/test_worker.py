@@ -113,15 +113,19 @@ def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, monkeypatch):
     assert written(file, broken) == written(file, whole)
 
 
-def test_without_test_documents_there_is_no_perplexity_and_the_run_says_so(file):
-    small_corpus(file, test=False, name="all")
-    run = order(file, corpus="all").number
+@pytest.mark.parametrize(
+    ("kind", "why"), [({"test": False}, "no test documents"), ({"lone": True}, "no test document has two words")]
+)
+def test_without_tokens_to_hold_out_there_is_no_perplexity_and_the_run_says_so(file, kind, why):
+    small_corpus(file, name="other", **kind)
+    run = order(file, corpus="other", averaged="lone" in kind).number
     worker.train(file, run)
     row = runs.get(file, run)
     assert row.state == "finished"
     assert row.point_perplexity is None
-    assert "no test documents" in row.message
-    assert "point_perplexity" not in names(file, run)
+    assert row.averaged_perplexity is None
+    assert why in row.message
+    assert not {name for name in names(file, run) if "perplexity" in name}
 
 
 @pytest.mark.parametrize("link", ["bernoulli"])
