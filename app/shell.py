@@ -314,7 +314,8 @@ class Shell:
             case {"do": "go", "page": str(page)} if page in PAGES:
                 self.view.param.update(page=page, tab="")
             case {"do": "run", "value": str(text)} if text.isdecimal():
-                self.view.param.update(run=int(text), tab=of_another_run(self.view.tab), **session.ANOTHER_RUN)
+                tab = of_another_run(self.view.tab) if self.view.page == "explore" else self.view.tab
+                self.view.param.update(run=int(text), tab=tab, **session.ANOTHER_RUN)
             case {"do": "run", "value": "all"}:
                 self.view.param.update(page="runs", tab="")
             case {"do": "fork"}:

@@ -177,7 +177,7 @@ def words_of(tab: str) -> tuple[str, ...]:
 
 
 def of_another_run(tab: str) -> str:
-    """The tab once another run is looked at, of which nobody has chosen a layer; that of another page as it is."""
+    """The tab once another run is looked at, of which nobody has chosen a layer."""
     return "-".join(word for word in words_of(tab) if word != OWN_LAYER)
 
 

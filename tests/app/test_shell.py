@@ -75,7 +75,7 @@ def test_work_that_was_given_up_is_no_error() -> None:
         ("explore", "layer", ""),
         ("explore", "layer-wide", "wide"),
         ("documents", "between", "between"),
-        ("guide", "runs-in-the-background", "runs-in-the-background"),
+        ("guide", "a-layer--by-hand", "a-layer--by-hand"),
     ],
 )
 def test_the_chooser_of_runs_forgets_the_layer_that_was_chosen_of_another_and_leaves_the_page_as_it_is(

@@ -94,9 +94,8 @@ def test_on_a_phone_a_long_name_pushes_nothing_away_and_a_run_can_be_stopped(sta
 
 def test_what_is_said_of_a_state_in_the_list_of_runs_is_not_cut(start_server, planted, page):
     db = open_database(planted)
-    garden.advance(
-        db, garden.begin(db, 1, "a name as long as the winter", fork=2), 10
-    )  # with all the buttons there are
+    row = garden.begin(db, 1, "a name as long as the winter", fork=2)  # with all the buttons there are
+    garden.advance(db, row, 10)
     db.close()
     page.goto(f"{start_server(planted).url}?page=runs&run=1")
     place = page.locator(".tp-run-state .tp-dim").first
