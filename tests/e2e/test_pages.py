@@ -100,6 +100,7 @@ def test_what_is_said_of_a_state_in_the_list_of_runs_is_not_cut(start_server, pl
     page.goto(f"{start_server(planted).url}?page=runs&run=1")
     place = page.locator(".tp-run-state .tp-dim").first
     place.wait_for()
+    page.evaluate("document.fonts.ready")
     for width in (1000, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 800})
         for said, lines in (("heartbeat just now", 1), ("heartbeat 59 s ago", 1), ("no heartbeat for 3 min 20 s", 2)):
@@ -116,6 +117,7 @@ def test_the_last_words_of_a_finished_run_are_not_cut(start_server, planted, pag
     db.close()
     page.goto(f"{start_server(planted).url}?page=watch&run=2")
     page.locator(".tp-kpi", has_text="last evaluation on").wait_for()
+    page.evaluate("document.fonts.ready")
     for width in (1920, 1280, 420):
         page.set_viewport_size({"width": width, "height": 800})
         cut = "all => all.filter(it => it.scrollHeight > it.clientHeight + 1 || it.scrollWidth > it.clientWidth)"
