@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from app.views.facts import CURVE, RunFacts, curve_end, last_evaluation
 from app.views.markup import element
 from app.views.setting_names import Told, told, value_words
-from app.views.words import perplexity, span
+from app.views.words import model, perplexity, span
 
 Curves: TypeAlias = tuple[Sequence[float], Sequence[float]]
 _LONGEST = 14  # letters of a word that the column has room for
@@ -37,7 +37,7 @@ def settings_of(a: RunFacts, b: RunFacts, curves: Curves) -> list[Setting]:
     """List every setting of either run, what they are first."""
     one, two = (_facts(run, curve) for run, curve in zip((a, b), curves, strict=True))
     return [
-        Setting(name, one.get(name, "–"), two.get(name, "–"), _told((a if name in a.settings else b).model, name))
+        Setting(name, one.get(name, "–"), two.get(name, "–"), _told(a if name in a.settings else b, name))
         for name in dict.fromkeys((*one, *two))
     ]
 
@@ -89,14 +89,14 @@ def _value(text: str) -> str:
     return element("td", escape(text), class_="cm-long" if long else None)
 
 
-def _told(model: str, name: str) -> Told:
-    return Told(name, _TIPS[name]) if name in _TIPS else told(model, name)
+def _told(run: RunFacts, name: str) -> Told:
+    return told(run.model, name) if name in run.settings else Told(name.capitalize(), _TIPS.get(name, ""))
 
 
 def _facts(run: RunFacts, curve: Sequence[float]) -> dict[str, str]:
     found = {
         "corpus": run.corpus_name,
-        "model": run.model,
+        "model": model(run.model),
         "inference": run.inference,
         "layers": "-".join(map(str, run.layers)),
         "seed": str(run.seed),

@@ -55,7 +55,7 @@ def _alike(steps: Sequence[StepFacts]) -> str:
 
 
 def _step(frame: Frame, step: StepFacts, everywhere: Set[int]) -> str:
-    name = f"{percent_of_way(step.weight)} %"
+    name = f"{percent_of_way(step.weight)}%"
     if has_pictures(frame):
         image = picture_uri(frame.image_shape or (1, 1), step.rates)
         return f'<li><img src="{image}" alt="{name} of the way"><small>{name}</small></li>'

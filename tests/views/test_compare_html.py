@@ -196,6 +196,7 @@ def test_settings_that_differ_are_shown_and_a_setting_of_one_model_only_is_a_das
     assert rows == {"seed": ("1", "2"), "label_weight": ("–", "1.0")}
     html = compare_settings.settings_table(one, two, NO_CURVES, identical=False)
     assert html.count("<tr") == 3
+    assert re.findall(r"<th[^>]*>([^<]*)</th>", html)[3:] == ["Seed", "label_weight"]
     assert "<b>news" not in compare_settings.settings_table(one, two, NO_CURVES, identical=True)
     assert "Nothing differs" in compare_settings.settings_table(one, replace_seed(one), NO_CURVES, identical=False)
 

@@ -395,7 +395,7 @@ def test_a_new_snapshot_of_a_live_run_is_matched_and_one_of_a_pinned_run_is_not(
 
 
 def test_identical_settings_are_hidden_until_asked_for(session: Session) -> None:
-    assert '<th scope="row">seed</th>' in session.page._settings.html
+    assert '<th scope="row">Seed</th>' in session.page._settings.html
     assert "Topic smoothing eta</th>" not in session.page._settings.html
     session.hear("identical")
     assert "Topic smoothing eta</th>" in session.page._settings.html
