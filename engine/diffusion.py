@@ -19,7 +19,7 @@ from engine import dirichlet, simplex
 from engine.augment import TINY, gamma
 from engine.contract import Array, FloatArray
 from engine.jit import compiled
-from engine.latent import poisson
+from engine.latent import MOST_RATE, poisson
 from engine.pool import Pool
 from engine.rows import BLOCK, by_blocks, column_sums, row_stream
 from engine.settings import STEP_SIZES, setting
@@ -42,12 +42,14 @@ def topics(
 
     ``phi_k ~ Dir(eta + x_k + n_k)`` with ``n_vk ~ Pois(M_k phi_vk e^(-b eps) / g)``, ``g = (1 - e^(-b eps)) / b``:
     what a topic keeps of itself counts as further words.  Arguments as :func:`engine.simplex.langevin`; a topic
-    whose scale is at or below ``LEAST_SCALE`` keeps its phi.
+    whose scale is at or below ``LEAST_SCALE`` keeps its phi, and so does one whose step is below the rounding of
+    float64: that many further words cannot be drawn.
     """
     moved = scale > LEAST_SCALE
     held = np.where(moved, scale, 1.0)
     pace = (column_sums(counts, pool) + eta * phi.shape[0]) / held
     kept = np.where(moved, held * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
+    moved &= kept <= MOST_RATE
     table = np.empty_like(phi)
     by_blocks(_add_kept, (phi, counts, kept, seed, step, layer, table), phi.shape, pool)
     new = dirichlet.draw(table, eta, seed, step, layer, pool)
@@ -68,14 +70,20 @@ def shapes(
     seed: int,
     step: int,
 ) -> FloatArray:
-    """Return r (K_L,) after time ``eps`` of its diffusion (DLDA eq. 17); arguments as ``simplex.shapes_step``."""
+    """Return r (K_L,) after time ``eps`` of its diffusion (DLDA eq. 17); arguments as ``simplex.shapes_step``.
+
+    As a topic, one whose step is too short keeps its weight.
+    """
     new = r.copy()
     if not scale > LEAST_SCALE:
         return new
     pace = (c0 + q_total) / scale
     unit = -expm1(-pace * eps) / pace
     for k in range(r.size):
-        n, rng = poisson(stream(seed, SHAPES, step, k), scale * r[k] * exp(-pace * eps) / unit)
+        rate = scale * r[k] * exp(-pace * eps) / unit
+        if rate > MOST_RATE:
+            continue
+        n, rng = poisson(stream(seed, SHAPES, step, k), rate)
         draw, rng = gamma(rng, counts[k] + gamma0 / r.size + n)
         new[k] = max(unit * draw / scale, TINY)
     return new

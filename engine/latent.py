@@ -13,7 +13,7 @@ from engine.jit import compiled
 from engine.streams import Stream, positive, uniform
 
 _HALF_LOG_2PI = 0.5 * log(2.0 * pi)
-_MOST_RATE = 9007199254740992.0  # 2^53: above it float64 no longer counts by ones
+MOST_RATE = 9007199254740992.0  # 2^53: above it float64 no longer counts by ones
 _N_FACTORIALS = 256
 _LOG_FACTORIAL = np.concatenate([np.zeros(1), np.cumsum(np.log(np.arange(1.0, _N_FACTORIALS)))])
 
@@ -36,7 +36,7 @@ def _stirling_rest(k: float) -> Any:
 def poisson(rng: Stream, rate: float) -> Draw:
     """Draw ``Pois(rate)`` for rates from 0 to 2^53; larger ones are taken as 2^53."""
     if rate >= 10.0:
-        return _poisson_large(rng, min(rate, _MOST_RATE))
+        return _poisson_large(rng, min(rate, MOST_RATE))
     chance = exp(-rate)
     return _invert_poisson(rng, 0, chance, rate)
 

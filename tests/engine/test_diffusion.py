@@ -113,6 +113,16 @@ def test_what_a_topic_keeps_and_what_it_draws_come_from_different_random_numbers
     np.testing.assert_allclose(diffusion.topics(phi, counts, ETA, scale, eps, 11, 5, 2, ONE), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("eps", [1e-9, 1e-11, 1e-15])
+def test_a_step_too_short_for_whole_numbers_leaves_topics_and_shapes_where_they_are(eps):
+    """Poisson numbers end at 2^53, and topics all of whose words have so many would be flat."""
+    phi = np.ascontiguousarray(np.array([[0.9, 0.09, 0.01], [0.2, 0.3, 0.5]]).T)
+    new = diffusion.topics(phi, 1e7 * phi, ETA, np.full(2, 1e7), eps, 7, 1, 0, ONE)
+    np.testing.assert_allclose(new, phi, rtol=1e-5)
+    r = np.array([5.0, 0.5])
+    np.testing.assert_allclose(diffusion.shapes(r, 1e7 * r, 1e7, 1.0, 1.0, 1e7, eps, 7, 1), r, rtol=1e-5)
+
+
 @pytest.mark.parametrize("n_threads", [2, 3])
 def test_moves_are_the_same_bits_for_any_number_of_threads(n_threads):
     phi, counts = layer_of(701, 40)
