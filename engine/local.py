@@ -24,6 +24,8 @@ LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.
 
 PLACING = Sweeps(20, 10)  # a layer, for documents whose place is asked for: nothing is saved by haste there
 
+MOST_COUNTED = int(np.iinfo(np.int32).max)  # counts of a table that is half as large
+
 _NOTHING = Outcome(
     Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)),
     np.zeros(0),
@@ -125,7 +127,7 @@ class Sampler(NamedTuple):
         room: list[Tables] = []
 
         def new_tables() -> Tables:
-            room.append(self._tables(glob))
+            room.append(self._tables(glob, len(local.topics) * plan.collect))
             return room[-1]
 
         n_documents, n_upper_topics = local.theta.shape
@@ -144,7 +146,7 @@ class Sampler(NamedTuple):
         room: list[Tables] = []
 
         def outcome() -> Outcome:
-            room.append(self._tables(glob))
+            room.append(self._tables(glob, len(local.topics)))
             return shared._replace(tables=room[-1])
 
         docs = _collapsed(batch, local)
@@ -218,15 +220,16 @@ class Sampler(NamedTuple):
         edges = [0, *np.searchsorted(batch.starts, shares), len(batch.documents)]
         self.pool.run(work, [arguments(a, b) for a, b in itertools.pairwise(edges) if a < b])
 
-    def _tables(self, glob: Globals) -> Tables:
+    def _tables(self, glob: Globals, most: int) -> Tables:
+        """Tables none of whose counts will be above ``most``."""
         n_seated = len(glob.upper.r) if self.collapsed and len(glob.upper.widths) == 1 else 0
-        return self._room(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated)
+        return self._room(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated, most)
 
     def _no_tables(self) -> Tables:
-        return self._room((0, 0), 0, 0, 0)
+        return self._room((0, 0), 0, 0, 0, 0)
 
-    def _room(self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int) -> Tables:
-        kind = np.int32 if self.collapsed else np.int64  # expected statistics are fixed-point numbers
+    def _room(self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int, most: int) -> Tables:
+        kind = np.int32 if self.collapsed and most <= MOST_COUNTED else np.int64  # expected counts are fixed-point
         upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
         return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, gibbs.SEATS), np.int64))
 

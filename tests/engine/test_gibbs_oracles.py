@@ -180,6 +180,19 @@ def test_the_smallest_prior_shape_of_rates_leaves_every_number_finite(kind):
         assert all(np.isfinite(values).all() for values in flatten(state).values())
 
 
+def test_counts_too_many_for_small_tables_are_the_same_in_large_ones(monkeypatch):
+    phi, r = hierarchy(30, 12, 9, seed=2)
+    sampler, batch = sampler_of("collapsed"), rows(np.random.default_rng(1).poisson(0.8, (40, 30)))
+    glob, plan = sampler.globals_of(phi, r), Plan(fresh=True, burn_in=1, collect=2)
+    tables = []
+    for most in (2 * int(batch.counts.sum()), 2 * int(batch.counts.sum()) - 1):
+        monkeypatch.setattr("engine.local.MOST_COUNTED", most)
+        got = sampler.collect(glob, Address(5, LOCAL, 1), batch, sampler.empty(glob, batch), plan, 2.0)
+        tables.append(got.tables[0])
+    assert [table.dtype for table in tables] == [np.int32, np.int64]
+    assert np.array_equal(*tables)
+
+
 # recovery
 
 
