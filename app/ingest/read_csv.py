@@ -1,7 +1,7 @@
 """Tables of texts: .csv and .tsv, with or without a line of column names."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -51,14 +51,19 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     return TextSource(
         where=str(path),
         documents=lambda: _documents(parts, layout, roles, options),
-        counted=with_title if roles.title else lambda document: clean(document.text),
+        counted=counted_as(roles),
         classes=beside.class_names(parts[0].path, options.encoding),
     )
 
 
-def with_title(document: TextDocument) -> str:
-    """The title of a document, where it has one of its own, and its text, cleaned for counting."""
-    return clean(f"{document.title}\n{document.text}" if document.titled else document.text)
+def counted_as(roles: fields.Roles) -> Callable[[TextDocument], str]:
+    """What of a document is counted, cleaned: its title too, unless the text has it already."""
+    apart = roles.title is not None and roles.title not in roles.text
+
+    def counted(document: TextDocument) -> str:
+        return clean(f"{document.title}\n{document.text}" if apart and document.titled else document.text)
+
+    return counted
 
 
 def _documents(

@@ -9,9 +9,8 @@ from typing import Any
 from app.ingest import beside, fields, files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.read_csv import with_title
+from app.ingest.read_csv import counted_as
 from app.ingest.source import TextDocument, TextSource
-from app.ingest.words import clean
 
 NAME = "jsonl"
 DESCRIPTION = "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept"
@@ -37,7 +36,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     return TextSource(
         where=str(path),
         documents=lambda: _documents(parts, roles, options.encoding),
-        counted=with_title if roles.title else lambda document: clean(document.text),
+        counted=counted_as(roles),
         classes=beside.class_names(parts[0].path, options.encoding),
     )
 

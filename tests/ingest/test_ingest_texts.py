@@ -125,6 +125,16 @@ def test_what_stands_in_place_of_a_title_is_no_words_of_the_text(tmp_path: Path,
     assert {document.title for document in corpora.documents(db, row.number, [0, 1])} == {"Rivers", "shop-1"}
 
 
+@pytest.mark.parametrize(
+    ("form", "text"), [("csv", "title,body\nred apples,pears\n"), ("jsonl", '{"title": "red apples", "body": "pears"}')]
+)
+def test_a_title_that_is_part_of_the_text_is_counted_once(tmp_path: Path, db: Database, form: str, text: str) -> None:
+    path = write(tmp_path / f"a.{form}", text)
+    row = import_path(db, path, ImportOptions(text_column="title,body", test_share=0, **ALL))
+    assert bags(db, row) == [{"red": 1, "apples": 1, "pears": 1}]
+    assert corpora.documents(db, row.number, [0])[0].title == "red apples"
+
+
 def test_a_label_that_pandas_lacked_is_none(tmp_path: Path, db: Database) -> None:
     lines = ['{"text": "apple", "label": 1.0}', '{"text": "iron", "label": NaN}', '{"text": "rose", "label": 2.0}']
     row = import_path(db, write(tmp_path / "a.jsonl", "\n".join(lines)), ImportOptions(test_share=0, **ALL))
