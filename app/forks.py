@@ -96,11 +96,16 @@ def learns_without_labels(begin: Origin) -> bool:
 
 def _fits(mine: Setting, theirs: Setting, values: dict[str, Any]) -> bool:
     """Whether a setting means the same to both models, and takes the parent's value."""
-    if mine.name not in values or mine.kind != theirs.kind:
+    if mine.name not in values or (mine.kind != theirs.kind and not _alike(mine, theirs, values[mine.name])):
         return False
     if mine.default != theirs.default and _plain(values[mine.name]) == theirs.default:
         return False  # nobody chose it: each model keeps its own default
     return mine.kind != "choice" or values[mine.name] in mine.choices
+
+
+def _alike(mine: Setting, theirs: Setting, value: Any) -> bool:
+    """Whether one model has a number where the other has a list of them, and the parent's is one for all layers."""
+    return {mine.kind, theirs.kind} == {"number", "numbers"} and not (isinstance(value, list) and len(value) > 1)
 
 
 def _plain(value: Any) -> Any:

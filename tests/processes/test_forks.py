@@ -67,6 +67,16 @@ def test_a_fork_may_have_another_seed_sampler_and_length(db, parent):
     assert runs.get(db, child.number).state == "finished"
 
 
+def test_a_smoothness_of_all_layers_goes_on_in_a_model_that_has_one_for_all(db, parent):
+    begin = origin(db, parent.number)
+    assert parent.settings["eta"] == [0.2]
+    child = fork(db, begin, model="datm", texts={}, minibatches=2)
+    assert (child.settings["eta"], child.settings["kappa"]) == (0.2, 0.6)
+    assert inherited(begin._replace(run=child), "dlda", {})["eta"] == "0.2"
+    several = replace(parent, settings=parent.settings | {"eta": [0.2, 0.3]})
+    assert "eta" not in inherited(begin._replace(run=several), "datm", {}), "one cannot say which"
+
+
 def test_a_fork_of_a_fork_knows_its_own_parent(db, parent):
     child = fork(db, origin(db, parent.number), texts={}, minibatches=2)
     grandchild = fork(db, origin(db, child.number), texts={})
