@@ -1,6 +1,8 @@
 """The models as scikit-learn estimators: its own common checks, planted topics, and what is refused."""
 
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -227,6 +229,14 @@ def test_values_of_usual_grids_of_parameters_are_taken():
     }
     plain = DLDA(layers=(3, 2), batch_size=5, n_iter=2, settings={"eta": (0.1,)}, random_state=0).fit(counts)
     np.testing.assert_array_equal(DLDA(**grid, random_state=0).fit(counts).components_, plain.components_)
+
+
+@pytest.mark.parametrize("estimator", [DLDA, DATM, SDATM])
+def test_every_estimator_takes_the_setting_that_the_guide_has_as_example(estimator):
+    guide = Path(__file__).parents[2] / "assets" / "guide" / "estimators.md"
+    (example,) = re.findall(r"as in `(\{.*?\})`", guide.read_text(encoding="utf-8"))
+    config = estimator(settings=json.loads(example))._config()
+    assert np.all(np.asarray(config.eta) == 0.1)
 
 
 def test_labels_are_learnt_and_missing_ones_are_allowed():

@@ -121,6 +121,12 @@ def test_every_setting_of_a_model_is_told_of_in_the_guide(name):
     assert [about.name for about in described if f"`{about.name}`" not in told] == []
 
 
+def test_the_guide_says_which_settings_of_datm_its_supervised_form_lacks():
+    (told,) = re.findall(r"^All others as in DATM.*", (GUIDE / "models.md").read_text(encoding="utf-8"), re.MULTILINE)
+    datm, sdatm = ({each.name for each in settings.describe(models.load(name).Config)} for name in ("datm", "sdatm"))
+    assert set(re.findall(r"`(\w+)`", told)) == datm - sdatm
+
+
 def test_ci_runs_the_test_line_of_the_readme_to_the_letter():
     (line,) = (line for line in code_lines(README) if "pytest" in line)
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
