@@ -2,19 +2,19 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, read_idx
 from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
-from app.ingest.importing import read
 from app.ingest.marks import encoding_of
 from app.ingest.options import ImportOptions
 from app.ingest.recount import Recount, Rules
-from app.ingest.registry import refuse_idle
+from app.ingest.registry import choose, refuse_idle
 from app.ingest.source import Array, CountSource
 
 WHOLE = ("", *KINDS)  # a file of these endings is one text, not one document a line
@@ -74,11 +74,14 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
         refuse_idle(STDIN, (), options)
         return [from_text(_text(STDIN, sys.stdin.buffer.read(), options.encoding), rules, STDIN.name)]
     path = Path(name)
-    if options.format is None and files.suffix(path) in WHOLE and _is_file(path):
+    if options.format is None and files.suffix(path) in WHOLE and _is_file(path) and not read_idx.recognises(path):
         refuse_idle(path, (), options)
         with files.opened(path) as stream:
             return [from_text(_text(path, stream.read(), options.encoding), rules, path.name)]
-    source = read(path, options)
+    reader = choose(path, options)
+    if "levels" in reader.OBEYS:  # pictures have the values that they have in the corpus
+        options = replace(options, levels=rules.levels, binary=rules.kind == "binary")
+    source = reader.read(path, options)
     if isinstance(source, CountSource):
         return list(_counted(source, rules))
     found: list[Given] = []

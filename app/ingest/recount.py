@@ -80,6 +80,8 @@ class Rules:
         "counts", "binary" or "real".
     own : bool
         Whether these are the rules by which the corpus was made, not the usual ones.
+    levels : int or None
+        The brightest count of a pixel, in a corpus of images that has counts.
     """
 
     vocabulary: Sequence[str]
@@ -87,6 +89,7 @@ class Rules:
     stops: frozenset[str]
     kind: str = "counts"
     own: bool = True
+    levels: int | None = None
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
@@ -158,6 +161,7 @@ def rules_of(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) -> R
         stops=_stops(str(told.get("stop_words") or "english") if own else "english"),
         kind=kind,
         own=own,
+        levels=told.get("levels"),
     )
 
 

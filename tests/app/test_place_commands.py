@@ -11,7 +11,9 @@ from office_samples import docx
 from placing_samples import NAMES, plain_model, plant
 
 from app import cli
-from app.given import untold
+from app.given import from_path, untold
+from app.ingest.options import ImportOptions
+from app.ingest.recount import rules_of
 from app.placing import find_snapshot, open_placer
 from store import runs
 from store.database import open_database
@@ -140,6 +142,18 @@ def test_counts_over_another_vocabulary_are_matched_by_word(store, tmp_path, cap
     (fact,) = told(capsys, *words)["documents"]
     assert fact["theta"][0] == [1.0, 0.0, 4.0, 0.0]
     assert (fact["tokens"], fact["known"], fact["unknown"]) == (7, 5, ["zebra"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "counts"),
+    [("real", {}, [255, 100, 20]), ("counts", {"levels": 15}, [15, 6, 1]), ("binary", {"binary": True}, [1])],
+)
+def test_a_picture_has_the_values_that_it_would_have_in_the_corpus(tmp_path, kind, options, counts):
+    path = tmp_path / "some-images-idx3-ubyte"
+    path.write_bytes(b"".join(n.to_bytes(4, "big") for n in (0x803, 1, 2, 2)) + bytes([255, 0, 100, 20]))
+    rules = rules_of({"format": "idx", "options": options}, kind, ("r1c1", "r1c2", "r2c1", "r2c2"))
+    (picture,) = from_path(str(path), rules, ImportOptions())
+    assert picture.counted.counts.tolist() == counts
 
 
 @pytest.mark.parametrize(("text", "unknown"), [("", []), ("zzz qqq", ["zzz", "qqq"])])
