@@ -87,6 +87,8 @@ def corpora(wanted: argparse.Namespace) -> int:
         corpora_of.delete(db, row.number)
         say(f"deleted corpus {row.number}, {row.name}")
         return 0
+    if wanted.corpus is not None:
+        raise Mistake(f"corpora lists all of them, and {wanted.corpus!r} would change nothing; leave it out")
     rows = corpora_of.every(db)
     if wanted.json:
         print_json([_corpus_facts(row) for row in rows])

@@ -411,6 +411,7 @@ def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1
         ("compare 1 1 --threshold -1", "argument --threshold: must be a number of at least 0; got '-1'"),
         ("corpora delete", "say which corpus to delete, by name or number"),
         ("corpora delete food", "food"),
+        ("corpora list food", "corpora lists all of them, and 'food' would change nothing; leave it out"),
         ("import /no/such/file.txt", "/no/such/file.txt"),
         (
             "import . --max-df 3",
