@@ -130,7 +130,8 @@ def _wordless(pattern: str) -> str:
 
 def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:
     if ledger.left_out:
-        source.notes.append(f"{ledger.left_out:,} documents are in neither the training nor the test part and left out")
+        them = "1 document is" if ledger.left_out == 1 else f"{ledger.left_out:,} documents are"
+        source.notes.append(f"{them} in neither the training nor the test part and left out")
     if part is None and set(ledger.part) != {None}:
         source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")
 

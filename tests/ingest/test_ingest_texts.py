@@ -52,7 +52,7 @@ def test_a_column_of_the_split_gives_the_parts_and_unused_documents_stay_out(tmp
     path = write(tmp_path / "parts.csv", "\n".join(["text,split", *rows]))
     row = import_path(db, path, ImportOptions(**ALL))
     assert corpora.load(db, row.number).part.tolist() == [0, 1, 0, 0]
-    assert "1 documents are in neither" in row.meta["notes"][0]
+    assert "1 document is in neither" in row.meta["notes"][0]
 
 
 def test_a_file_of_one_part_only_is_split_by_seed(tmp_path: Path, db: Database) -> None:
