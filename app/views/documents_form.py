@@ -56,7 +56,7 @@ def head(tab: str, note: str, *, newer: str = "") -> str:
     )
     again = element("button", escape(newer), class_="ex-soft", data_do="again", title="Place it in the newest topics")
     return (
-        '<div class="tp-card-head"><h2 class="tp-h2">Documents</h2>'
+        '<div class="tp-card-head"><h1>Documents</h1>'
         f'<span class="tp-dim">{escape(note)}</span>{again if newer else ""}'
         f'<div class="tp-choices" role="group" aria-label="What to do">{tabs}</div></div>'
     )

@@ -202,3 +202,7 @@ def test_the_second_end_can_be_chosen_when_the_first_is():
     assert '<option value="8" selected>' in html
     assert '<option value="2" selected>layer 2</option>' in html
     assert '<option value="0">as usual: layer 1</option>' in html
+
+
+def test_the_page_begins_with_the_heading_of_a_page() -> None:
+    assert "<h1>Documents</h1>" in form.head("", "Topics of run 1")
