@@ -55,7 +55,7 @@ def fidelity(wanted: argparse.Namespace) -> int:
     trials = published.chosen(wanted.models, wanted.only)
     progress = Progress()
     progress.show(f"reading {wanted.data.name}")
-    corpus = read_corpus(wanted.data, wanted.words)
+    corpus = read_corpus(wanted.data, wanted.words, wanted.format)
     kept = Table(wanted.json, corpus, wanted.minibatches, wanted.scored)
     progress.end()
     for name in dict.fromkeys(trial.table for trial in trials):
@@ -170,6 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--data", required=True, type=Path, metavar="PATH", help="file or folder of counts, as 20news_data.mat"
     )
+    one.add_argument("--format", metavar="NAME", help="its format, as mtx (default: recognised)")
     one.add_argument("--words", type=_positive, help="keep the most frequent that are no stop words (default: all)")
     one.add_argument("--models", type=_list, default=("dlda",), help="tables: dlda (the default), datm, or dlda,datm")
     rows = "only these rows, as in tlasgr:128,gibbs:128-64-32; whai+3:128 has 3 sweeps after the encoder"

@@ -92,7 +92,7 @@ def agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreemen
         pairs = [pair for pair in comparison.pairs if pair.layer == layer and pair.paired]
         scores.append(float(np.mean([pair.score for pair in pairs])) if pairs else float("nan"))
         mass = [comparison.a.share(pair.a) + comparison.b.share(pair.b) for pair in pairs if pair.a and pair.b]
-        matched.append(float(sum(mass)) / 2)
+        matched.append(min(1.0, float(sum(mass)) / 2))  # shares sum to 1 but for rounding
     counts = counted(changes)
     kept = counts["stronger"] + counts["weaker"] + counts["same"]
     every = 2 * kept + counts["gained"] + counts["lost"]

@@ -8,11 +8,12 @@ from scipy import sparse
 
 from app.ingest import importing, words
 from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource
 from engine.corpus import Corpus, Counts
 
 
-def read_corpus(path: Path, n_words: int | None = None) -> Corpus:
+def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None) -> Corpus:
     """The corpus of a file or folder of counts that brings its own training and test documents.
 
     Parameters
@@ -20,13 +21,15 @@ def read_corpus(path: Path, n_words: int | None = None) -> Corpus:
     path : Path
     n_words : int or None
         Keep only the most frequent words that are not in the stop list beside the counts; None keeps all.
+    kind : str or None
+        The format; None recognises it.
 
     Raises
     ------
     IngestError
         When the file cannot be read, holds texts, or does not say which documents are for the test.
     """
-    source = importing.read(path)
+    source = importing.read(path, ImportOptions(format=kind))
     if not isinstance(source, CountSource) or source.part is None:
         raise IngestError(path, "does not hold counts with training and test documents, which a benchmark compares on")
     rows = list(source.blocks())

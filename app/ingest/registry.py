@@ -108,5 +108,8 @@ def _unknown(path: Path) -> str:
     """That a path is of no format that is recognised, what a folder holds, and what one may do."""
     if not path.is_dir() and path.suffix.lower() in KINDS:
         return "is one document, and a corpus has many: import the folder it is in"
-    held = files.kinds(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else ""
-    return "is not of a format that is recognised" + (f" (it holds {held})" if held else "") + ": save texts as .txt"
+    inside = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
+    held = f" (it holds {files.kinds(inside)})" if inside else ""
+    zips = [file for file in inside if file.suffix.lower() == ".zip"]
+    advice = f"import {zips[0].relative_to(path)} itself" if zips else "save texts as .txt"
+    return f"is not of a format that is recognised{held}: {advice}"

@@ -235,6 +235,12 @@ def test_a_folder_that_no_reader_knows_is_refused_with_what_it_holds(tmp_path: P
         import_path(db, tmp_path / "office")
 
 
+def test_of_a_folder_with_a_zip_in_it_the_zip_is_advised(tmp_path: Path, db: Database) -> None:
+    write(tmp_path / "got" / "inside" / "texts.zip", "?")
+    with pytest.raises(IngestError, match=r"\(it holds 1 \.zip\): import inside/texts\.zip itself"):
+        import_path(db, tmp_path / "got")
+
+
 def test_the_vocabulary_is_cut_by_document_frequency_and_size_most_frequent_first(tmp_path: Path, db: Database) -> None:
     texts = ["apple apple pear fig", "apple pear", "apple fig plum plum plum", "apple"]
     path = write(tmp_path / "a.jsonl", "\n".join(f'{{"text": "{text}"}}' for text in texts))

@@ -57,6 +57,13 @@ def test_fidelity_prints_every_row_beside_its_published_figure(mat_file, capsys)
 
 
 @pytest.mark.usefixtures("narrow")
+def test_fidelity_reads_the_format_it_is_told(mat_file, capsys):
+    assert fidelity(mat_file, "--only", "tlasgr:4", "--format", "mat") == 0
+    assert fidelity(mat_file, "--only", "tlasgr:4", "--format", "lines") == 2
+    assert "is not UTF-8" in capsys.readouterr().err  # as lines of text
+
+
+@pytest.mark.usefixtures("narrow")
 def test_fidelity_goes_on_from_its_file_row_by_row(mat_file, tmp_path, capsys, monkeypatch):
     kept = tmp_path / "table.json"
     fidelity(mat_file, "--only", "tlasgr:4", "--json", str(kept))
