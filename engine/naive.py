@@ -6,6 +6,7 @@ as ``ln(1 + x)`` and every document has the same length (Rennie, Shih, Teevan an
 of naive Bayes text classifiers", ICML 2003); the words of a class have a Dirichlet prior about those of all classes.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -74,16 +75,28 @@ def told(said: Said, docs: Batch) -> FloatArray:
     counts = said.words + PRIOR * together / together.sum()
     speaks = np.log(counts / counts.sum(axis=1, keepdims=True))
     often = np.log((said.documents + 1.0) / (said.documents.sum() + n_classes))
-    rows = sparse.csr_array((_weights(docs), docs.words, docs.starts), shape=(len(docs.documents), n_words))
-    return np.asarray(rows @ speaks.T + often)
+    return np.asarray(weighed(docs, n_words) @ speaks.T + often)
 
 
-def pooled(chances: FloatArray, told: FloatArray, share: float) -> FloatArray:
-    """Probabilities (documents, C) whose logarithm is the mean of two, with ``share`` for what words told.
+def weighed(docs: Batch, n_words: int) -> sparse.csr_array:
+    """What each word of a document weighs, (documents, V)."""
+    return sparse.csr_array((_weights(docs), docs.words, docs.starts), shape=(len(docs.documents), n_words))
+
+
+def pooled(chances: FloatArray, voices: Sequence[tuple[float, FloatArray]]) -> FloatArray:
+    """Probabilities (documents, C) whose logarithm is the mean of those of all ``voices``, each with its share.
 
     Genest and Zidek, "Combining probability distributions" (Statistical Science, 1986): a logarithmic pool.
+
+    Parameters
+    ----------
+    chances : (documents, C)
+        Probabilities, which have the rest of the shares.
+    voices : sequence of (share, (documents, C))
+        Logarithms of probabilities, up to a constant of each document.
     """
-    logs = (1.0 - share) * np.log(np.maximum(chances, TINY)) + share * told
+    rest = 1.0 - sum(share for share, _ in voices)
+    logs = rest * np.log(np.maximum(chances, TINY)) + sum(share * told for share, told in voices)
     raw = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(raw / raw.sum(axis=1, keepdims=True))
 

@@ -159,7 +159,7 @@ class Classes:
             label,
             threshold_of(view.threshold, frame),
             latest.minibatch if latest and newer else 0,
-            0.0 if run is None else run.settings.get("naive_bayes", 0.0),
+            0.0 if run is None else sum(run.settings.get(name, 0.0) for name in ("naive_bayes", "word_ratios")),
         )
         self.board.html = class_report(told)
 

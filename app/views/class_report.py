@@ -42,7 +42,7 @@ class Told(NamedTuple):
     newest : int
         Mini-batch of the newest snapshot, or 0 when this is it.
     words_alone : float
-        Share of naive Bayes in the predictions.
+        Share of naive Bayes and of word ratios in the predictions.
     """
 
     found: Classified
@@ -136,7 +136,8 @@ def _head(told: Told) -> str:
     )
     note = f"{found.scores.documents:,} labelled test documents, predicted at mini-batch {found.minibatch:,}"
     if told.words_alone:
-        note += f". Naive Bayes has a share of {percent(told.words_alone)} in that, of which topics know nothing."
+        share = percent(told.words_alone)
+        note += f". Words by themselves have a share of {share} in that, of which topics know nothing."
     return (
         f'<div class="tp-title"><div><h1>Classes</h1><p class="tp-dim">{note}</p></div>'
         f'<div class="cl-acts">{newer}{picker}</div></div>'

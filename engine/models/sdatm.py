@@ -9,16 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine import amortised, committee, encoder, hybrid, hybrid_step, moves, naive, streams
+from engine import amortised, committee, encoder, hybrid, hybrid_step, moves, naive, ratios, streams
 from engine.classifier import Classifier, features
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Sweeps, Topics
 from engine.encoder import PER_LAYER
 from engine.hybrid import Chain, House, Settings, State
 from engine.naive import Said
+from engine.ratios import Learned
 from engine.settings import LABELS, PREDICTIONS, SWEEPS, SettingError, setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
 NEEDS_LABELS = True
+ROUNDING = 1e-9  # of shares that people write with few digits
 __all__ = ["NEEDS_LABELS", "TITLE", "Config", "State", "build"]
 
 
@@ -142,6 +144,15 @@ class Config(Settings):
         low=0,
         high=1,
     )
+    word_ratios: float = setting(
+        0.0,
+        group=PREDICTIONS,
+        label="Share of word ratios",
+        help="Of a linear classifier, in predictions: the ratios of naive Bayes, each with a weight that is learned. A "
+        "third beside a third of naive Bayes where classes are subjects; 0: as the paper.",
+        low=0,
+        high=1,
+    )
     placed_by: str = setting(
         "sweeps",
         group=SWEEPS,
@@ -157,6 +168,11 @@ class Config(Settings):
         low=1,
         high=10**4,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (shares := self.naive_bayes + self.word_ratios) > 1.0 + ROUNDING:
+            raise SettingError(f"naive_bayes and word_ratios share a prediction, at most 1 together; got {shares:g}")
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
@@ -199,8 +215,7 @@ def _asking(config: Config) -> float:
 def _step(at: House, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
     """One mini-batch; what pictures lose as they move and bend counts among its tokens all the same."""
     config, shape = at.config, at.facts.image_shape
-    if state.said:
-        state = state._replace(said=naive.heard(Said(*state.said), docs, at.facts.n_documents))
+    state = _heard(at, state, docs)
     if shape and (config.moved or config.bent):
         read = moves.strewn(docs, shape, config.moved, config.bent, seed, int(state.t) + 1)
         state, info = hybrid_step.step(at, seed, state, read, _head(at, seed, state))
@@ -208,9 +223,24 @@ def _step(at: House, seed: int, state: State, docs: Batch) -> tuple[State, Info]
     return hybrid_step.step(at, seed, state, docs, _head(at, seed, state))
 
 
+def _heard(at: House, state: State, docs: Batch) -> State:
+    """With what the words of a mini-batch say of its labels, where predictions ask them."""
+    if not state.said:
+        return state
+    said = naive.heard(Said(*state.said), docs, at.facts.n_documents)
+    learned = ratios.stepped(Learned(*state.ratios), said, docs) if state.ratios else ()
+    return state._replace(said=said, ratios=learned)
+
+
 def _unsaid(at: House) -> tuple[Array, ...]:
-    """The ``said`` of a state that has not read a label; none where naive Bayes has no share."""
-    return naive.begun(max(1, at.facts.n_classes), at.facts.n_words) if at.config.naive_bayes else ()
+    """The ``said`` of a state that has not read a label; none where words alone have no share."""
+    asked = at.config.naive_bayes or at.config.word_ratios
+    return naive.begun(max(1, at.facts.n_classes), at.facts.n_words) if asked else ()
+
+
+def _unlearned(at: House) -> tuple[Array, ...]:
+    """The ``ratios`` of a state that has not read a label; none where they have no share."""
+    return ratios.begun(max(1, at.facts.n_classes), at.facts.n_words) if at.config.word_ratios else ()
 
 
 def _head(at: House, seed: int, state: State | None = None) -> Classifier:
@@ -228,7 +258,8 @@ def _labels_since(at: House, state: State | None) -> int:
 
 
 def _init(at: House, seed: int) -> State:
-    state = hybrid.init(at, seed, _head(at, seed).initial(seed, at.config.layers))._replace(said=_unsaid(at))
+    state = hybrid.init(at, seed, _head(at, seed).initial(seed, at.config.layers))
+    state = state._replace(said=_unsaid(at), ratios=_unlearned(at))
     return committee.begun(
         state, (_fresh(at, seed, number, at.config.layers) for number in range(1, at.config.encoders))
     )
@@ -251,6 +282,7 @@ def _keep(at: House, state: State) -> dict[str, Array]:
     """As DATM, with all encoders, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
     kept = hybrid.keep(_settled(state)) | {"labels_since": np.array(_labels_since(at, state))} | committee.keep(state)
     kept |= naive.kept(Said(*state.said)) if state.said else {}
+    kept |= ratios.kept(Learned(*state.ratios)) if state.ratios else {}
     return kept | {f"class_weights.{layer}": table for layer, table in enumerate(_class_weights(at, state))}
 
 
@@ -266,8 +298,11 @@ def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
     n_layers = sum(name.startswith("phi.") for name in arrays)
     widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
     state = hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
-    unsaid = _unsaid(at)
-    state = state._replace(said=naive.restored(arrays, Said(*unsaid)) if unsaid else ())
+    unsaid, unlearned = _unsaid(at), _unlearned(at)
+    state = state._replace(
+        said=naive.restored(arrays, Said(*unsaid)) if unsaid else (),
+        ratios=ratios.restored(arrays, Learned(*unlearned)) if unlearned else (),
+    )
     return committee.begun(
         state, (_further(at, seed, number, state, arrays) for number in range(1, at.config.encoders))
     )
@@ -312,7 +347,16 @@ def _predict(at: House, seed: int, state: State, docs: Batch, n_samples: int) ->
         for number, member in enumerate(encoders)
     ]
     chances = np.asarray(sum(told) / len(told))
-    return naive.pooled(chances, naive.told(Said(*state.said), docs), at.config.naive_bayes) if state.said else chances
+    return naive.pooled(chances, _by_words(at, state, docs)) if state.said else chances
+
+
+def _by_words(at: House, state: State, docs: Batch) -> list[tuple[float, FloatArray]]:
+    """What words alone say of documents, each voice with its share."""
+    said = Said(*state.said)
+    voices = [(at.config.naive_bayes, naive.told(said, docs))] if at.config.naive_bayes else []
+    if state.ratios:
+        voices.append((at.config.word_ratios, ratios.told(Learned(*state.ratios), said, docs)))
+    return voices
 
 
 def _told_moved(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:

@@ -110,11 +110,11 @@ def test_the_pool_is_the_mean_of_logarithms(share):
     rng = np.random.default_rng(3)
     one, other = rng.dirichlet(np.ones(CLASSES), 20), rng.dirichlet(np.ones(CLASSES), 20)
     raw = one ** (1 - share) * other**share
-    got = naive.pooled(one, np.log(other) + 5.0, share)
+    got = naive.pooled(one, [(share, np.log(other) + 5.0)])
     np.testing.assert_allclose(got, raw / raw.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 def test_a_class_that_is_impossible_to_one_of_them_gives_no_number_that_is_none():
-    got = naive.pooled(np.array([[1.0, 0.0, 0.0]]), np.array([[-900.0, 0.0, -1.0]]), 0.5)
+    got = naive.pooled(np.array([[1.0, 0.0, 0.0]]), [(0.5, np.array([[-900.0, 0.0, -1.0]]))])
     assert np.isfinite(got).all()
     assert got.sum() == pytest.approx(1.0)

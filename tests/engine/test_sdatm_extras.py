@@ -1,12 +1,13 @@
-"""What sDATM can do beside the paper: pictures that move while they are read, and naive Bayes asked as well."""
+"""What sDATM can do beside the paper: pictures that move while they are read, naive Bayes and word ratios asked too."""
 
 import numpy as np
 import pytest
 
-from engine import models, moves, naive
+from engine import models, moves, naive, ratios
 from engine.classifier import softmax
 from engine.contract import Batch, Facts, flatten, unflatten
 from engine.naive import Said
+from engine.ratios import Learned
 from engine.settings import SettingError
 from tests.engine.test_committee import CLASSES, TINY, WORDS, N, labelled, same, snapshot
 
@@ -103,7 +104,7 @@ def test_a_prediction_is_pooled_with_what_words_say(share):
     state = trained(kernel)
     said = naive.told(Said(*state.said), batch)
     own = built(encoders=2).predict(4, state._replace(said=()), batch)
-    np.testing.assert_allclose(kernel.predict(4, state, batch), naive.pooled(own, said, share), rtol=1e-12)
+    np.testing.assert_allclose(kernel.predict(4, state, batch), naive.pooled(own, [(share, said)]), rtol=1e-12)
     assert np.abs(kernel.predict(4, state, batch) - own).max() > 0.01
     if share == 1.0:
         np.testing.assert_allclose(kernel.predict(4, state, batch), softmax(said), rtol=1e-12)
@@ -127,3 +128,47 @@ def test_a_snapshot_keeps_what_was_said_and_a_fork_without_it_hears_anew():
     same(begun.said, naive.begun(CLASSES, WORDS))
     same(kernel.step(4, begun, batch)[0].said, state.said)
     assert plain.restore(4, snapshot(kernel, state)).said == ()
+
+
+# --------------------------------------------------------------- word ratios
+
+
+def test_topics_encoder_and_naive_bayes_know_nothing_of_word_ratios():
+    alone, asked = (flatten(trained(built(naive_bayes=0.3, **more))) for more in ({}, {"word_ratios": 0.3}))
+    assert all(np.array_equal(array, asked[name]) for name, array in alone.items())
+    assert sorted(asked.keys() - alone.keys()) == [f"ratios.{i}" for i in range(4)]
+
+
+@pytest.mark.parametrize("bayes", [0.0, 0.3])
+def test_a_prediction_is_pooled_with_word_ratios_too(bayes):
+    batch, kernel = labelled(1), built(naive_bayes=bayes, word_ratios=0.4, encoders=2)
+    state = trained(kernel)
+    said = Said(*state.said)
+    own = built(encoders=2).predict(4, state._replace(said=()), batch)
+    logs = (
+        (0.6 - bayes) * np.log(own)
+        + bayes * naive.told(said, batch)
+        + 0.4 * ratios.told(Learned(*state.ratios), said, batch)
+    )
+    np.testing.assert_allclose(kernel.predict(4, state, batch), softmax(logs), rtol=1e-10)
+    assert np.abs(kernel.predict(4, state, batch) - own).max() > 0.01
+
+
+def test_word_ratios_are_learned_at_every_mini_batch_and_go_on_from_a_snapshot():
+    batch, kernel = labelled(), built(word_ratios=0.5)
+    state = trained(kernel, 4)
+    assert int(state.ratios[-1]) == 4
+    again = kernel.restore(4, snapshot(kernel, state))
+    np.testing.assert_allclose(again.ratios[0], state.ratios[0], rtol=1e-6)
+    same(flatten(unflatten(type(state), flatten(state))).values(), flatten(state).values())
+    plain = built()
+    begun = kernel.restore(4, snapshot(plain, trained(plain, 4)))
+    same(begun.ratios, ratios.begun(CLASSES, WORDS))
+    assert int(kernel.step(4, begun, batch)[0].ratios[-1]) == 1
+    assert plain.restore(4, snapshot(kernel, state)).ratios == ()
+
+
+def test_shares_of_a_prediction_are_not_more_than_all_of_it():
+    built(naive_bayes=0.5, word_ratios=0.5)
+    with pytest.raises(SettingError, match=r"at most 1 together; got 1\.1"):
+        built(naive_bayes=0.5, word_ratios=0.6)

@@ -92,10 +92,10 @@ def test_without_labels_for_training_no_class_is_the_commonest(told: Told) -> No
     assert "commonest in training (choose" not in text
 
 
-def test_a_share_of_naive_bayes_is_told_where_topics_explain_predictions(told: Told) -> None:
-    said = "Naive Bayes has a share of 50% in that, of which topics know nothing."
+def test_a_share_of_words_by_themselves_is_told_where_topics_explain_predictions(told: Told) -> None:
+    said = "Words by themselves have a share of 50% in that, of which topics know nothing."
     assert said in class_report(told._replace(words_alone=0.5))
-    assert "Naive Bayes" not in class_report(told)
+    assert "Words by themselves" not in class_report(told)
 
 
 def test_what_is_not_certain_is_not_written_as_100_percent(told: Told) -> None:
