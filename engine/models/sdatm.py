@@ -149,7 +149,7 @@ class Config(Settings):
         group=PREDICTIONS,
         label="Share of word ratios",
         help="Of a linear classifier of words, in predictions: the ratios of naive Bayes, each with a weight that is "
-        "learned. A third helps, beside a third of naive Bayes where classes are subjects; 0: as the paper.",
+        "learned. A third, beside a third of naive Bayes, where classes are subjects; 0: as the paper.",
         low=0,
         high=1,
     )
