@@ -56,7 +56,7 @@ def stepped(now: Learned, said: Said, docs: Batch) -> Learned:
     missed[np.arange(len(known)), docs.labels[known]] += 1.0
     faded = PENALTY / max(1.0, said.documents.sum()) * now.weights[words]
     rise = np.asarray(rows.T @ missed) * sizes / len(known) - faded
-    steps = now.steps + 1
+    steps = np.asarray(now.steps + 1)
     moments = adam.Moments((now.first,), (now.second,))
     gradient = adam.Rows(words, np.ascontiguousarray(rise))
     (weights,), ((first,), (second,)) = adam.step((now.weights,), moments, [gradient], [RATE], int(steps))
