@@ -48,7 +48,7 @@ def stepped(now: Learned, said: Said, docs: Batch) -> Learned:
     """
     known = np.flatnonzero(docs.labels >= 0)
     rows = weighed(docs, len(now.weights))[known]
-    words = np.unique(rows.indices)
+    words = np.unique(rows.indices).astype(np.int32)  # as the encoder has them: one kernel for both
     if not len(words):
         return now
     rows, sizes = rows[:, words], _sizes(said, words)
