@@ -48,6 +48,13 @@ def test_a_permuted_run_has_the_same_topics_words_and_edges() -> None:
     assert min(now.scores) > 0.99
 
 
+def test_rounding_makes_no_layer_match_by_more_than_all_of_it() -> None:
+    a, b = (frame_of(arrays(WIDTHS, seed=2), number) for number in (7, 8))  # shares that sum to 1 + 2e-16
+    pairs = compare(a, b)
+    assert sum(a.share(pair.a) for pair in pairs.pairs if pair.layer == 1 and pair.a) > 1
+    assert max(agreement(pairs, edge_changes(pairs, 1.5)).matched) == 1
+
+
 def test_every_edge_of_either_side_is_told_once_with_what_became_of_it() -> None:
     comparison = changed()
     threshold = 2.0
