@@ -175,9 +175,15 @@ class Training:
     def curve_point(self, position: Position, plan: Plan) -> float:
         """Point perplexity (or log-likelihood) of the fixed documents of the live curve."""
         if self._curve is None:
-            self._curve = self.corpus.held_out(self.test[: plan.curve_documents])
+            self._curve = self._curve_split(max(1, plan.curve_documents))
         observed, scored = self._curve
         return evaluate.point(self.kernel, self.seed, position.state, observed, scored, plan.curve_sweeps)
+
+    def _curve_split(self, n_documents: int) -> tuple[Batch, Batch]:
+        """The first test documents, or the next as many where none of those has a token to hold out."""
+        firsts = range(0, max(1, len(self.test)), n_documents)
+        splits = (self.corpus.held_out(self.test[first : first + n_documents]) for first in firsts)
+        return next((split for split in splits if len(split[1].words)), None) or self.corpus.held_out(self.test[:1])
 
     def label_error(self, position: Position, plan: Plan) -> float:
         """Percent of the fixed labelled test documents that get a wrong label; nan where none is predicted."""

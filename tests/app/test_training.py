@@ -8,7 +8,7 @@ import pytest
 from app.plan import Order, make
 from app.training import EXAMPLES, Training, best_documents, effort
 from engine.contract import Facts
-from engine.corpus import TEST, TRAIN
+from engine.corpus import TEST, TRAIN, Counts
 from engine.models import dlda, sdatm
 from tests.speed.synthetic import small_corpus
 
@@ -79,3 +79,21 @@ def test_a_model_that_learns_no_labels_has_no_label_error():
     made = make(Order(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
     assert not made.predictions
     assert np.isnan(training.label_error(training.start(state, made), made))
+
+
+def test_the_curve_has_points_where_the_first_test_documents_have_nothing_to_hold_out():
+    corpus = small_corpus(100)
+    kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80))
+    chosen = Training(corpus, kernel, dlda.State, 1).test
+    rows = [corpus.batch(np.array([j])) for j in range(100)]
+    lengths = [1 if j in set(chosen.tolist()) - {int(chosen[-1])} else len(row.words) for j, row in enumerate(rows)]
+    cut = Counts(
+        starts=np.concatenate([[0], np.cumsum(lengths)]),
+        words=np.concatenate([row.words[:n] for row, n in zip(rows, lengths, strict=True)]),
+        values=np.concatenate([np.minimum(row.counts, 1)[:n] for row, n in zip(rows, lengths, strict=True)]),
+    )
+    training = Training(replace(corpus, counts=cut), kernel, dlda.State, 1)
+    state = training.first_state()
+    made = make(Order(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    position = training.start(state, replace(made, curve_documents=3))
+    assert training.curve_point(position, replace(made, curve_documents=3)) > 1
