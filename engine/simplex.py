@@ -102,15 +102,18 @@ def shapes_step(
     """Return r (K_L,) after one Langevin step, reflected at 0 (DLDA eq. 17).
 
     ``counts`` (K_L,) and ``q_total`` are the mini-batch's ``x^(L+1)`` and ``q^(L+1)``, already times rho;
-    ``scale`` is ``M^(L+1)``, and at or below ``LEAST_SCALE`` nothing moves.
+    ``scale`` is ``M^(L+1)``, and at or below ``LEAST_SCALE`` nothing moves.  A step so long that each would leave
+    its target farther behind (twice the time in which r falls to it) is cut to that time: r would grow without end.
     """
     new = r.copy()
     if not scale > LEAST_SCALE:
         return new
-    size = eps / scale
+    size, pull = eps / scale, c0 + q_total
+    if size * pull > 2.0:
+        size = 1.0 / pull
     for k in range(r.size):
         z, _ = normal(stream(seed, SHAPES, step, k))
-        drift = counts[k] + gamma0 / r.size - r[k] * (c0 + q_total)
+        drift = counts[k] + gamma0 / r.size - r[k] * pull
         new[k] = max(fabs(r[k] + size * drift + sqrt(2.0 * size * r[k]) * z), TINY)
     return new
 

@@ -281,6 +281,13 @@ def test_a_topic_without_counts_keeps_its_phi():
     assert not np.array_equal(moved[:, 0], phi[:, 0])
 
 
+def test_shapes_do_not_run_away_from_a_prior_that_pulls_hard():
+    r = np.array([0.2, 0.9])
+    for t in range(1, 60):
+        r = simplex.shapes_step(r, np.array([3.0, 8.0]), 4.0, 1.0, 1e6, 5.0, 0.5, 1, t)
+    assert r.max() < 1e-4  # the posterior has 8e-6
+
+
 def test_shapes_without_a_scale_stand_still():
     r = np.array([0.2, 0.9])
     assert np.array_equal(simplex.shapes_step(r, r, 0.0, 1.0, 1.0, 0.0, 0.5, 1, 1), r)
