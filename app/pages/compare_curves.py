@@ -44,7 +44,6 @@ class CompareCurves:
         self._runs = tuple(number for number in (run_a, run_b) if feed.run(number) is not None)
         self._chart.use_axis(self._context.view.axis)
         self._chart.grow(max(1, len(self._runs)))
-        self._draw_head()
         self._stream()
         for number in self._runs:
             if feed.known_history(number) is None and number not in self._asked:
@@ -68,6 +67,7 @@ class CompareCurves:
             known = self._context.feed.known_history(self._runs[place]) if place < len(self._runs) else None
             self._bring(place, source, known)
         self._chart.dot_singles()
+        self._draw_head()
 
     def _bring(self, place: int, source: Any, history: History | None) -> None:
         epoch, shown = self._shown.get(place, (0, 0))
@@ -87,9 +87,17 @@ class CompareCurves:
     def _draw_head(self) -> None:
         rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]
         looks = zip(("A", "B") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
-        entries = [(f"{tag} · {row.number} · {run_title(row)}", colour, dash) for tag, row, colour, dash in looks]
+        entries = [
+            (f"{tag} · {row.number} · {run_title(row)}{self._lack(row.number)}", colour, dash)
+            for tag, row, colour, dash in looks
+        ]
         axis = kpis.choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
         self._head.html = kpis.card_head("Point perplexity", axis) + kpis.legend(entries)
+
+    def _lack(self, number: int) -> str:
+        """What to say of a run of which there is nothing to draw."""
+        known = self._context.feed.known_history(number)
+        return ", no point yet" if known is not None and not known.length("point_perplexity") else ""
 
     def _hear(self, message: Message) -> None:
         match message:

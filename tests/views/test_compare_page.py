@@ -12,8 +12,10 @@ from topic_pairs import changed
 
 from app.comparison import Comparison, Pair, compare
 from app.frame import identity
+from app.history import History
 from app.pages import compare_reading as reading
 from app.pages.compare import Compare
+from app.pages.compare_curves import CompareCurves
 from app.session import Context, View, from_query, to_query
 from app.ticks import Tick
 from store.matches import Decision
@@ -447,3 +449,16 @@ def test_the_settings_tell_where_the_curves_end_beside_the_last_evaluations(monk
     table = Session(monkeypatch).page._settings.html
     assert "<td>807.0</td><td>808.0</td>" in table
     assert "<td>907.0</td><td>908.0</td>" in table
+
+
+def test_the_curves_say_which_run_has_no_point_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(monkeypatch)
+    curves = CompareCurves(session.context)
+    curves.choose(7, 8)
+    assert "no point yet" not in curves._head.html, "nobody knows before they are read"
+    known = {7: History(7, 1), 8: History(8, 1)}
+    point = SimpleNamespace(minibatch=5, documents=50, seconds=0.5, name="point_perplexity", layer=0, value=900.0)
+    known[8].add([point])
+    monkeypatch.setattr(session.feed, "known_history", known.get)
+    curves.choose(7, 8)
+    assert re.findall(r"(\d) · run \d([^<]*)", curves._head.html) == [("7", ", no point yet"), ("8", "")]
