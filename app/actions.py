@@ -11,7 +11,7 @@ from threading import Lock
 from time import monotonic
 
 from app import class_store, launcher, orders
-from app.class_cache import Classified
+from app.classified import Classified
 from app.feed import Feed
 from app.forks import Origin
 from app.importer import Import

@@ -5,7 +5,8 @@ from functools import partial
 from typing import Any
 
 from app import class_store
-from app.class_cache import ClassCache, ClassError, Classified, Misled
+from app.class_cache import ClassCache
+from app.classified import ClassError, Classified, Misled
 from app.console import Mistake, find_run, flat, percent, print_json, say
 from app.frame import Frame, identity
 from app.placing import find_snapshot

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
-from app.class_cache import Classified, Misled
+from app.classified import Classified, Misled
 from engine.classify import scores
 from engine.contract import Array, FloatArray
 from engine.tree import Node

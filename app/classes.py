@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from app.class_cache import ClassError, Classified, Misled, Told
 from app.class_store import surest_wrong
+from app.classified import ClassError, Classified, Misled, Told
 from app.placing import Placer, find_snapshot, open_placer
 from engine import classify, models, paths, settings
 from engine.contract import Array, Batch, Facts, FloatArray

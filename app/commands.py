@@ -24,14 +24,29 @@ from store.runs import RunRow
 
 FILL_SECONDS = 5.0  # a worker needs a moment to claim its run
 WATCHING = 0.1  # evaluation and snapshots take about this part of training time
+LOCAL = "127.0.0.1"  # nobody else sees the demo
 ENDED = ("finished", "failed", "stopped", "paused", "silent")
 
 
 def demo(wanted: argparse.Namespace) -> int:
-    """Import the built-in corpus, train on it and show it."""
-    from app.demo import run
+    """Show the store in the browser while the demo is prepared, which ends with the server."""
+    from app.demo import begin
+    from app.ports import choose_port
 
-    return int(run(wanted.store, port=wanted.port, open_browser=not wanted.no_browser))
+    port = choose_port(LOCAL, wanted.port)  # before anything is begun
+    db = open_database(wanted.store)
+    url = db.url
+    db.close()
+    child = begin(url)
+    from app.serve import serve as serve_app
+
+    try:
+        serve_app(url, port, address=LOCAL, open_browser=not wanted.no_browser)
+    finally:
+        if child.poll() is None:
+            child.terminate()
+            child.wait()
+    return 0
 
 
 def serve(wanted: argparse.Namespace) -> int:

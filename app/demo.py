@@ -1,8 +1,8 @@
-"""``topiary demo``: a corpus from this very machine, a run on it, and the browser, at once.
+"""The demo: a corpus from this very machine and a run on it, prepared while a page is open already.
 
-A button on the page of an empty store does the same in the server that is there.  The page opens first; a process of
-its own (``python -P -m app.demo``) reads the corpus and orders the run meanwhile, and tells how far it is, line by
-line.  Another one compiles the kernels at the same time, so that the first topics do not wait for one after the other.
+``topiary demo`` and a button on the page of an empty store begin it.  A process of its own (``python -P -m app.demo``)
+reads the corpus and orders the run, and tells how far it is, line by line.  Another one compiles the kernels at the
+same time, so that the first topics do not wait for one after the other.
 """
 
 import json
@@ -13,7 +13,6 @@ from threading import Thread
 from app import kernels, launcher, notice
 from app.ingest.builtin import NAME, import_builtin
 from app.orders import OrderError, place
-from app.ports import choose_port
 from app.progress import Progress, Teller
 from store import corpora, runs
 from store.database import Database, open_database
@@ -23,40 +22,6 @@ MODEL = "dlda"
 LAYERS = "128-64-32"
 MINIBATCHES = 3500
 RUN_NAME = "demo"
-ADDRESS = "127.0.0.1"
-
-
-def run(store: str | None, *, port: int | None = None, open_browser: bool = True) -> int:
-    """Serve the store while the demo is prepared; ends with the server.
-
-    Parameters
-    ----------
-    store : str or None
-        URL or path of the store.
-    port : int or None
-        As in :func:`app.serve.serve`.
-    open_browser : bool
-        Open a browser on the page.
-
-    Raises
-    ------
-    app.ports.ServeError
-        When the port is taken; nothing has been begun then.
-    """
-    port = choose_port(ADDRESS, port)
-    db = open_database(store)
-    url = db.url
-    db.close()
-    child = begin(url)
-    from app.serve import serve
-
-    try:
-        serve(url, port, address=ADDRESS, open_browser=open_browser)
-    finally:
-        if child.poll() is None:
-            child.terminate()
-            child.wait()
-    return 0
 
 
 def begin(url: str) -> "subprocess.Popen[str]":

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from panel.viewable import Viewable
 
 from app.board import Board, Message
-from app.class_cache import ClassError, Classified
+from app.classified import ClassError, Classified
 from app.frame import Frame, identity, parse_identity
 from app.pages.explore_reading import threshold as read_threshold
 from app.pages.runs import fork_tab

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from app.class_cache import Classified, Misled
+from app.classified import Classified, Misled
 from app.frame import Frame, identity
 from app.views.class_overlay import signed
 from app.views.heat import heat_table

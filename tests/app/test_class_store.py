@@ -18,9 +18,10 @@ from sqlalchemy import func, select, update
 
 from app import class_cache, class_store, classes, cli
 from app.actions import Actions
-from app.class_cache import ClassCache, ClassError, Doing, Misled
+from app.class_cache import ClassCache, Doing
 from app.class_commands import class_facts
 from app.classes import classify_run
+from app.classified import ClassError, Misled
 from app.feed import Feed
 from app.read_commands import read_frame
 from engine.tree import Node
@@ -31,7 +32,7 @@ from store.errors import StoreError
 __all__ = ["plain_model"]
 
 ROOT = Path(__file__).resolve().parents[2]
-PLAIN = {"class_cache", "kernels", "launcher", "ingest.recount"}  # decide nothing of what is predicted
+PLAIN = {"classified", "kernels", "launcher", "ingest.recount"}  # decide nothing of what is predicted
 PRUNED = {"names.0": np.array([0, 2, 3, 5]), "names.1": np.array([0, 4])}
 
 

@@ -11,8 +11,9 @@ from class_samples import WRONG, label, plant
 from placing_samples import NAMES, plain_model
 
 from app import class_commands, classes, cli
-from app.class_cache import ClassCache, ClassError
+from app.class_cache import ClassCache
 from app.classes import classify_run
+from app.classified import ClassError
 from engine.classify import scores
 from engine.tree import Node
 from store.database import open_database

@@ -4,8 +4,10 @@ import ast
 import contextlib
 import io
 import sys
+from collections.abc import Iterable
 
 import importlinter.cli
+import networkx as nx
 import pytest
 from sources import ROOT, Source, calls, dotted, imports, sources
 
@@ -53,6 +55,33 @@ def test_a_room_imports_itself_the_standard_library_and_its_few_packages(room):
         if found.module.partition(".")[0] not in allowed
     ]
     assert strangers == []
+
+
+def test_no_modules_import_each_other_not_even_inside_a_function():
+    assert circles(sources()) == []
+
+
+def test_the_rule_about_circles_notices_a_planted_one():
+    texts = {
+        "app/a.py": "from app import b",
+        "app/b.py": "def f():\n    from app.c import g",
+        "app/c.py": "import app.a",
+    }
+    planted = [Source(path, text, ast.parse(text)) for path, text in texts.items()]
+    assert circles(planted) == [["app.a", "app.b", "app.c"]]
+
+
+def circles(modules: Iterable[Source]) -> list[list[str]]:
+    """Modules that need each other, by whatever is imported anywhere in them, types too."""
+    named = {source.path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): source for source in modules}
+    graph = nx.DiGraph(
+        (name, target)
+        for name, source in named.items()
+        for found in imports(source)
+        for target in (f"{found.module}.{found.name}", found.module)
+        if target in named
+    )
+    return sorted(sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1)
 
 
 def test_imports_are_absolute():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from topic_frames import CLASSES, arrays, frame_with_classes, vocabulary
 
-from app.class_cache import Classified, Misled
+from app.classified import Classified, Misled
 from app.frame import Frame, build_frame
 from app.views.class_overlay import class_overlay, signed
 from app.views.class_report import Told, class_report, no_classes

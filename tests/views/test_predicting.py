@@ -13,7 +13,8 @@ from page_sessions import PageSession
 from placing_samples import plain_model
 
 from app import class_store, classes
-from app.class_cache import ClassCache, ClassError, Doing
+from app.class_cache import ClassCache, Doing
+from app.classified import ClassError
 from app.feed import Feed
 from app.pages.classes import Classes
 from app.ticks import Tick
