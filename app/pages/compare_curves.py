@@ -86,9 +86,9 @@ class CompareCurves:
 
     def _draw_head(self) -> None:
         rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]
-        looks = zip(("A", "B") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
+        looks = zip(("A · ", "B · ") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
         entries = [
-            (f"{tag} · {row.number} · {run_title(row)}{self._lack(row.number)}", colour, dash)
+            (f"{tag}{row.number} · {run_title(row)}{self._lack(row.number)}", colour, dash)
             for tag, row, colour, dash in looks
         ]
         axis = kpis.choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")

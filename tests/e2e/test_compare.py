@@ -252,6 +252,22 @@ def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_
     assert page.locator(".cm-set .cm-scroll").evaluate("box => box.scrollWidth - box.clientWidth") <= 0
 
 
+def test_with_one_run_the_curve_follows_the_sentence_and_nothing_empty_stands_beside_it(
+    start_server, store_url, new_page
+):
+    db = open_database(store_url)
+    garden.plant(db)
+    db.close()
+    page = new_page()
+    page.goto(f"{start_server(store_url).url}?page=compare")
+    expect(page.locator(".cm-wait")).to_contain_text("only one run")
+    curves = page.locator(".cm-curves")
+    expect(curves.locator(".tp-legend")).to_have_text(re.compile(r"^\s*1 · "))
+    sentence = page.locator(".cm-wait").bounding_box()
+    assert curves.bounding_box()["y"] - sentence["y"] - sentence["height"] < 60
+    assert not page.locator(".cm-set").is_visible()
+
+
 def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, planted):
     db = open_database(planted)
     living = garden.begin(db, 1, "third spring")
