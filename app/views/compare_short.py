@@ -50,10 +50,12 @@ def _lines(changes: Sequence[EdgeChange]) -> str:
     before = kept + counts["lost"]
     if not before + counts["gained"]:
         return ""
+    new = f"{counts['gained']:,}", f"{_number(counts['gained'], 'is', 'are')} new"
+    if not before:
+        return f"<b>A has no lines</b>; {' of B '.join(new)}."
     moved = f" ({counts['stronger']:,} stronger, {counts['weaker']:,} weaker)" if kept else ""
     lines, stay = _number(before, "line", "lines"), _number(kept, "stays", "stay")
-    new = f"{counts['gained']:,} {_number(counts['gained'], 'is', 'are')} new"
-    return f"<b>{kept:,} of {before:,} {lines} of A {stay}</b>{moved}; {new}."
+    return f"<b>{kept:,} of {before:,} {lines} of A {stay}</b>{moved}; {' '.join(new)}."
 
 
 def _number(count: int, one: str, many: str) -> str:
