@@ -9,9 +9,9 @@ import numpy as np
 from app.benchmarks.labelled import Labelled
 from app.benchmarks.reading import matrix
 from engine import models, settings
-from engine.classify import Scores, scores
 from engine.contract import Array, Facts
 from engine.corpus import minibatch, take
+from engine.hierarchy.class_scores import Scores, scores
 
 _KINDS = {"sdatm-n": "network", "sdatm-l": "linear"}
 CHECKS = 10  # judgements along the way, with validation documents only

@@ -7,7 +7,7 @@ from typing import Any
 from app.benchmarks.classification import Effort, Judged
 from app.benchmarks.keeping import TableError, digest_of, replace_file
 from app.benchmarks.labelled import Labelled
-from app.progress import duration
+from app.jobs.progress import duration
 
 NAMES = {"sdatm-n": "sDATM-N", "sdatm-l": "sDATM-L", "svm": "tf-idf, linear SVM", "logistic": "tf-idf, logistic"}
 _PLAIN = ("svm", "logistic")

@@ -8,11 +8,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from app import plan as plans
-from app import training as mathematics
 from app.benchmarks import published
 from app.benchmarks.published import Trial
-from app.training import Position, Training
+from app.jobs import plan as plans
+from app.jobs import training as mathematics
+from app.jobs.training import Position, Training
 from engine import models
 from engine.contract import Array
 from engine.corpus import Corpus

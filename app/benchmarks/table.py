@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from app.benchmarks import distances
-from app.progress import duration
+from app.jobs.progress import duration
 
 if TYPE_CHECKING:
     from app.benchmarks.fidelity import Row

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import networkx as nx
 
-from app.frame import PRINTED_WORDS, Frame, identity
-from app.graph import graph_of
-from app.remains import Remains
-from app.views.ghost_tree import Hanging, hang
-from app.views.picture import Choice, cut
+from app.analysis.hierarchy import PRINTED_WORDS, Frame, identity
+from app.analysis.pruned_topics import Remains
+from app.export.graph import graph_of
 from app.views.text import printable
+from app.views.tree.picture import Choice, cut
+from app.views.tree.pruned_layout import Hanging, hang
 
 
 def chosen_graph(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> "nx.DiGraph[str]":

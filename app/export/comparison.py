@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from app.changes import EdgeChange, agreement, counted, edge_changes
-from app.comparison import Comparison, Side
-from app.frame import Frame, identity
-from engine.tree import Edge, Node
+from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
+from app.analysis.comparison import Comparison, Side
+from app.analysis.hierarchy import Frame, identity
+from engine.hierarchy.tree import Edge, Node
 
 _SIDES: tuple[Side, ...] = ("a", "b")
 _EDGE = ("kind", "layer", "parent_a", "child_a", "weight_a", "parent_b", "child_b", "weight_b", "ratio")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app import export
-from app.frame import PRINTED_WORDS, Frame
+from app.analysis.hierarchy import PRINTED_WORDS, Frame
 
 _PREFIX = "topics_"
 

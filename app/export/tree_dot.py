@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from app.frame import PRINTED_WORDS, Frame, identity
-from app.remains import Remains
-from app.views.boxes import SMALLEST, font_size
-from app.views.ghost_tree import Hanging, hang
+from app.analysis.hierarchy import PRINTED_WORDS, Frame, identity
+from app.analysis.pruned_topics import Remains
 from app.views.palette import LIGHT, layer_colour
-from app.views.picture import Choice, caption, cut
 from app.views.text import printable, wrap
-from engine.tree import Node
+from app.views.tree.boxes import SMALLEST, font_size
+from app.views.tree.picture import Choice, caption, cut
+from app.views.tree.pruned_layout import Hanging, hang
+from engine.hierarchy.tree import Node
 
 
 def render(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> str:

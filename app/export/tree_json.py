@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import networkx as nx
 
+from app.analysis.hierarchy import Frame
+from app.analysis.pruned_topics import Remains
 from app.export.chosen import chosen_graph
-from app.frame import Frame
-from app.remains import Remains
-from app.views.picture import Choice
+from app.views.tree.picture import Choice
 
 
 def render(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> str:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.frame import Frame
-from app.remains import Remains
+from app.analysis.hierarchy import Frame
+from app.analysis.pruned_topics import Remains
 from app.views.palette import LIGHT
-from app.views.picture import Choice, draw
+from app.views.tree.picture import Choice, draw
 
 
 def render(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import ModuleType
 
 from app import export
-from app.frame import Frame, identity
-from app.remains import Remains
-from app.views.picture import Choice
-from engine.tree import Direction, Node
+from app.analysis.hierarchy import Frame, identity
+from app.analysis.pruned_topics import Remains
+from app.views.tree.picture import Choice
+from engine.hierarchy.tree import Direction, Node
 
 _PREFIX = "tree_"
 _EVERYTHING = 1_000_000

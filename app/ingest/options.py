@@ -198,3 +198,15 @@ def _is_file(name: str | None) -> bool:
         return name is not None and Path(name).is_file()
     except OSError:  # a name longer than the system allows
         return False
+
+
+LARGEST = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
+
+
+def counted(text: str) -> int | None:
+    """The number that digits write; None for every other text, and for more than anything could be counted to."""
+    try:
+        value = int(text) if text.isdecimal() else LARGEST + 1
+    except ValueError:  # Python reads no more than some thousand digits
+        return None
+    return value if value <= LARGEST else None

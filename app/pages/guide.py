@@ -8,9 +8,9 @@ import panel as pn
 from markdown_it import MarkdownIt
 from panel.viewable import Viewable
 
-from app.board import Board, Message
+from app.pages.components.board import Board, Message
+from app.pages.session import Context
 from app.paths import asset
-from app.session import Context
 from app.views.markup import element
 
 FIRST = "index"

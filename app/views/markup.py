@@ -3,8 +3,8 @@
 from html import escape
 
 from app.views import words
-from app.views.facts import RunFacts
 from app.views.icons import icon
+from app.views.run_facts import RunFacts
 
 
 def attributes(**values: object) -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine import amortised, hybrid, hybrid_step, widths
+from engine import widths
+from engine.autoencoder import amortised, hybrid, hybrid_step
+from engine.autoencoder.hybrid import Chain, Settings, State
 from engine.contract import Facts, Kernel, Topics
-from engine.hybrid import Chain, Settings, State
 from engine.settings import SettingError
 
 TITLE = "DATM: deep autoencoding topic model"

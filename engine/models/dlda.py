@@ -13,15 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import augment, diffusion, dirichlet, schedule, simplex, streams, topics, widths
+from engine import schedule, streams, widths
 from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.gibbs import Address, Plan
+from engine.gibbs import augment
+from engine.gibbs.gibbs import Address, Plan
+from engine.gibbs.local import LINKS, Collected, Locals, Sampler, placing
+from engine.gibbs.tokens import Globals
+from engine.gibbs.upper import Hyper
+from engine.hierarchy import topics
 from engine.jit import compiled
-from engine.local import LINKS, Collected, Locals, Sampler, placing
 from engine.pool import Pool
 from engine.settings import PRIORS, SWEEPS, SettingError, check, setting
-from engine.tokens import Globals
-from engine.upper import Hyper
+from engine.topic_moves import diffusion, dirichlet, simplex
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
 

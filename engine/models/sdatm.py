@@ -9,13 +9,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine import amortised, committee, encoder, hybrid, hybrid_step, moves, naive, ratios, streams
-from engine.classifier import Classifier, features
+from engine import streams
+from engine.autoencoder import (
+    amortised,
+    encoder,
+    ensemble,
+    hybrid,
+    hybrid_step,
+    image_shifts,
+)
+from engine.autoencoder import (
+    naive_bayes as naive,
+)
+from engine.autoencoder import (
+    word_ratios as ratios,
+)
+from engine.autoencoder.classifier import Classifier, features
+from engine.autoencoder.encoder import PER_LAYER
+from engine.autoencoder.hybrid import Chain, House, Settings, State
+from engine.autoencoder.naive_bayes import Said
+from engine.autoencoder.word_ratios import Learned
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Sweeps, Topics
-from engine.encoder import PER_LAYER
-from engine.hybrid import Chain, House, Settings, State
-from engine.naive import Said
-from engine.ratios import Learned
 from engine.settings import LABELS, PREDICTIONS, SWEEPS, SettingError, setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
@@ -217,7 +231,7 @@ def _step(at: House, seed: int, state: State, docs: Batch) -> tuple[State, Info]
     config, shape = at.config, at.facts.image_shape
     state = _heard(at, state, docs)
     if shape and (config.moved or config.bent):
-        read = moves.strewn(docs, shape, config.moved, config.bent, seed, int(state.t) + 1)
+        read = image_shifts.strewn(docs, shape, config.moved, config.bent, seed, int(state.t) + 1)
         state, info = hybrid_step.step(at, seed, state, read, _head(at, seed, state))
         return state, info._replace(tokens=int(docs.counts.sum()))
     return hybrid_step.step(at, seed, state, docs, _head(at, seed, state))
@@ -260,14 +274,14 @@ def _labels_since(at: House, state: State | None) -> int:
 def _init(at: House, seed: int) -> State:
     state = hybrid.init(at, seed, _head(at, seed).initial(seed, at.config.layers))
     state = state._replace(said=_unsaid(at), ratios=_unlearned(at))
-    return committee.begun(
+    return ensemble.begun(
         state, (_fresh(at, seed, number, at.config.layers) for number in range(1, at.config.encoders))
     )
 
 
 def _fresh(at: House, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
     """Weights at which a further encoder begins, with its classifier."""
-    own = committee.seed_of(seed, number)
+    own = ensemble.seed_of(seed, number)
     rng = streams.generator(own, streams.ENCODER)
     encoding = encoder.initial(rng, at.facts.n_words, widths, at.config.head_gain)
     return (*encoding, *_head(at, own).initial(own, widths))
@@ -280,7 +294,7 @@ def _settled(state: State) -> State:
 
 def _keep(at: House, state: State) -> dict[str, Array]:
     """As DATM, with all encoders, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
-    kept = hybrid.keep(_settled(state)) | {"labels_since": np.array(_labels_since(at, state))} | committee.keep(state)
+    kept = hybrid.keep(_settled(state)) | {"labels_since": np.array(_labels_since(at, state))} | ensemble.keep(state)
     kept |= naive.kept(Said(*state.said)) if state.said else {}
     kept |= ratios.kept(Learned(*state.ratios)) if state.ratios else {}
     return kept | {f"class_weights.{layer}": table for layer, table in enumerate(_class_weights(at, state))}
@@ -289,7 +303,7 @@ def _keep(at: House, state: State) -> dict[str, Array]:
 def _class_weights(at: House, state: State) -> list[FloatArray]:
     """How much every topic speaks for a class, (C, K_l) a layer: the mean of all encoders, as predictions are."""
     widths = tuple(phi.shape[1] for phi in state.phi)
-    heads = (_settled(member).weights[PER_LAYER * len(widths) :] for member in committee.members(state))
+    heads = (_settled(member).weights[PER_LAYER * len(widths) :] for member in ensemble.members(state))
     tables = [_head(at, 0).class_weights(own, widths) for own in heads]
     return [np.asarray(sum(layers) / len(tables)) for layers in zip(*tables, strict=True)]
 
@@ -303,9 +317,7 @@ def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
         said=naive.restored(arrays, Said(*unsaid)) if unsaid else (),
         ratios=ratios.restored(arrays, Learned(*unlearned)) if unlearned else (),
     )
-    return committee.begun(
-        state, (_further(at, seed, number, state, arrays) for number in range(1, at.config.encoders))
-    )
+    return ensemble.begun(state, (_further(at, seed, number, state, arrays) for number in range(1, at.config.encoders)))
 
 
 def _further(at: House, seed: int, number: int, state: State, arrays: dict[str, Array]) -> tuple[FloatArray, ...]:
@@ -340,10 +352,10 @@ def _reads(at: House, state: State, docs: Batch) -> list[FloatArray]:
 
 def _predict(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
     """Probability of every class, averaged over encoders and draws of activations and weights (eq. 36)."""
-    encoders = list(committee.members(state))
+    encoders = list(ensemble.members(state))
     each = -(-n_samples // len(encoders))
     told = [
-        _told_moved(at, committee.seed_of(seed, number), _settled(member), docs, each)
+        _told_moved(at, ensemble.seed_of(seed, number), _settled(member), docs, each)
         for number, member in enumerate(encoders)
     ]
     chances = np.asarray(sum(told) / len(told))
@@ -363,10 +375,10 @@ def _told_moved(at: House, seed: int, state: State, docs: Batch, n_samples: int)
     """Probability of every class by one encoder, averaged over the ways that pictures move, the shortest first."""
     if not at.config.moved or at.facts.image_shape is None:
         return _told(at, seed, state, docs, n_samples)
-    ways = moves.ways(at.config.moved)[:n_samples]
+    ways = image_shifts.ways(at.config.moved)[:n_samples]
     each = -(-n_samples // len(ways))
     told = [
-        _told(at, seed, state, moves.moved(docs, at.facts.image_shape, *way), each, first)
+        _told(at, seed, state, image_shifts.moved(docs, at.facts.image_shape, *way), each, first)
         for first, way in zip(range(0, each * len(ways), each), ways, strict=True)
     ]
     return np.asarray(sum(told) / len(told))

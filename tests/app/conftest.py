@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.feed import Feed
+from app.live.feed import Feed
 from store.database import open_database
 
 

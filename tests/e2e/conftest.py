@@ -98,7 +98,7 @@ class Server:
         apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {}
         self.log: list[str] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli", "serve", "--store", store, "--port", str(port)],
+            [sys.executable, "-m", "app.cli.main", "serve", "--store", store, "--port", str(port)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

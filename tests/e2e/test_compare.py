@@ -7,7 +7,7 @@ import garden
 import pytest
 from playwright.sync_api import expect
 
-from app import process
+from app.jobs import process
 from engine import models, settings
 from store import matches, runs, snapshots
 from store.database import open_database

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from engine import evaluate, models, settings
+from engine import models, settings
 from engine.contract import Batch, Facts, Kernel, Sweeps, flatten, unflatten
+from engine.hierarchy import evaluate
 
 V, N = 30, 36
 SEED = 20_240_229

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from engine import naive
+from engine.autoencoder import naive_bayes
 from engine.corpus import minibatch, rows
-from tests.engine.test_moves import batch_of
+from tests.engine.autoencoder.test_image_shifts import batch_of
 
 CLASSES, V = 3, 12
 
@@ -33,7 +33,7 @@ def by_hand(table, labels, row):
     everything = spoken.sum(axis=0) + 1.0 / V
     found = []
     for c in range(CLASSES):
-        counts = spoken[c] + naive.PRIOR * everything / everything.sum()
+        counts = spoken[c] + naive_bayes.PRIOR * everything / everything.sum()
         often = math.log(((labels == c).sum() + 1) / ((labels >= 0).sum() + CLASSES))
         found.append(often + sum(w * math.log(p) for w, p in zip(unit(row), counts / counts.sum(), strict=True)))
     return found
@@ -41,30 +41,32 @@ def by_hand(table, labels, row):
 
 def test_it_is_naive_bayes_of_documents_of_one_length():
     table, docs, _ = documents()
-    said = naive.heard(naive.begun(CLASSES, V), docs, len(table))
-    got = naive.told(said, docs)
+    said = naive_bayes.heard(naive_bayes.begun(CLASSES, V), docs, len(table))
+    got = naive_bayes.told(said, docs)
     np.testing.assert_allclose(got, [by_hand(table, docs.labels, row) for row in table], rtol=1e-10)
 
 
 def test_each_document_counts_once_and_those_without_a_label_not_at_all():
     table, docs, _ = documents()
-    said = naive.heard(naive.begun(CLASSES, V), docs, len(table))
-    again = naive.heard(said, docs, len(table))
+    said = naive_bayes.heard(naive_bayes.begun(CLASSES, V), docs, len(table))
+    again = naive_bayes.heard(said, docs, len(table))
     np.testing.assert_array_equal(again.words, said.words)
     assert said.documents.sum() == (docs.labels >= 0).sum()
     assert np.count_nonzero(said.met) == len(table)
     known = batch_of(table[docs.labels >= 0])._replace(labels=docs.labels[docs.labels >= 0])
-    np.testing.assert_allclose(naive.heard(naive.begun(CLASSES, V), known, 99).words, said.words, rtol=1e-12)
+    np.testing.assert_allclose(
+        naive_bayes.heard(naive_bayes.begun(CLASSES, V), known, 99).words, said.words, rtol=1e-12
+    )
 
 
 def test_passes_whose_rest_is_skipped_count_every_document_once():
     table, docs, _ = documents(37)
-    said = naive.begun(CLASSES, V)
+    said = naive_bayes.begun(CLASSES, V)
     for t in range(1, 40):
         numbers = minibatch(4, t, np.arange(37), 8)
         some = batch_of(table[numbers])._replace(labels=docs.labels[numbers], documents=numbers)
-        said = naive.heard(said, some, 37)
-    at_once = naive.heard(naive.begun(CLASSES, V), docs, 37)
+        said = naive_bayes.heard(said, some, 37)
+    at_once = naive_bayes.heard(naive_bayes.begun(CLASSES, V), docs, 37)
     np.testing.assert_allclose(said.words, at_once.words, rtol=1e-12)
     np.testing.assert_array_equal(said.documents, at_once.documents)
 
@@ -72,37 +74,37 @@ def test_passes_whose_rest_is_skipped_count_every_document_once():
 def test_what_was_heard_is_kept_with_which_documents():
     _, docs, _ = documents()
     first, rest = (rows(docs, *part) for part in ((0, 25), (15, 40)))
-    halfway = naive.heard(naive.begun(CLASSES, V), first, 40)
-    again = naive.restored(naive.kept(halfway), naive.begun(CLASSES, V))
-    whole = naive.heard(naive.begun(CLASSES, V), docs, 40)
-    np.testing.assert_allclose(naive.heard(again, rest, 40).words, whole.words, rtol=1e-12)
+    halfway = naive_bayes.heard(naive_bayes.begun(CLASSES, V), first, 40)
+    again = naive_bayes.restored(naive_bayes.kept(halfway), naive_bayes.begun(CLASSES, V))
+    whole = naive_bayes.heard(naive_bayes.begun(CLASSES, V), docs, 40)
+    np.testing.assert_allclose(naive_bayes.heard(again, rest, 40).words, whole.words, rtol=1e-12)
     single = {
         name: array.astype(np.float32) if array.dtype.kind == "f" else array
-        for name, array in naive.kept(halfway).items()
+        for name, array in naive_bayes.kept(halfway).items()
     }
-    assert [each.dtype for each in naive.restored(single, naive.begun(CLASSES, V))] == [float, float, bool]
-    other = naive.begun(CLASSES + 1, V)
-    assert naive.restored(naive.kept(halfway), other) is other
-    assert naive.restored({}, other) is other
+    assert [each.dtype for each in naive_bayes.restored(single, naive_bayes.begun(CLASSES, V))] == [float, float, bool]
+    other = naive_bayes.begun(CLASSES + 1, V)
+    assert naive_bayes.restored(naive_bayes.kept(halfway), other) is other
+    assert naive_bayes.restored({}, other) is other
 
 
 def test_a_run_of_the_version_that_kept_only_how_many_stays_with_what_it_heard():
     _, docs, _ = documents()
-    old = naive.heard(naive.begun(CLASSES, V), docs, 40)._replace(met=np.array(40.0))
-    assert naive.heard(old, docs, 40) is old
+    old = naive_bayes.heard(naive_bayes.begun(CLASSES, V), docs, 40)._replace(met=np.array(40.0))
+    assert naive_bayes.heard(old, docs, 40) is old
 
 
 def test_where_nothing_was_said_it_has_no_opinion():
     _, docs, _ = documents()
-    told = naive.told(naive.begun(CLASSES, V), docs)
+    told = naive_bayes.told(naive_bayes.begun(CLASSES, V), docs)
     np.testing.assert_allclose(told, told[:, :1] * np.ones(CLASSES), rtol=1e-12)
 
 
 def test_new_documents_of_planted_subjects_are_told_apart():
     _, docs, _ = documents(400)
-    said = naive.heard(naive.begun(CLASSES, V), docs, 400)
+    said = naive_bayes.heard(naive_bayes.begun(CLASSES, V), docs, 400)
     _, fresh, subject = documents(200, seed=2)
-    assert np.mean(naive.told(said, fresh).argmax(axis=1) == subject) > 0.85
+    assert np.mean(naive_bayes.told(said, fresh).argmax(axis=1) == subject) > 0.85
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
@@ -110,11 +112,11 @@ def test_the_pool_is_the_mean_of_logarithms(share):
     rng = np.random.default_rng(3)
     one, other = rng.dirichlet(np.ones(CLASSES), 20), rng.dirichlet(np.ones(CLASSES), 20)
     raw = one ** (1 - share) * other**share
-    got = naive.pooled(one, [(share, np.log(other) + 5.0)])
+    got = naive_bayes.pooled(one, [(share, np.log(other) + 5.0)])
     np.testing.assert_allclose(got, raw / raw.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 def test_a_class_that_is_impossible_to_one_of_them_gives_no_number_that_is_none():
-    got = naive.pooled(np.array([[1.0, 0.0, 0.0]]), [(0.5, np.array([[-900.0, 0.0, -1.0]]))])
+    got = naive_bayes.pooled(np.array([[1.0, 0.0, 0.0]]), [(0.5, np.array([[-900.0, 0.0, -1.0]]))])
     assert np.isfinite(got).all()
     assert got.sum() == pytest.approx(1.0)

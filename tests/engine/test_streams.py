@@ -9,7 +9,7 @@ import pytest
 from drawing import RARE, chi_square, ks
 from scipy import stats
 
-from engine.augment import normal
+from engine.gibbs.augment import normal
 from engine.streams import positive, stream, uniform
 
 N_STREAMS, N_DRAWS = (400, 64) if numba.config.DISABLE_JIT else (4_000, 64)

@@ -21,7 +21,7 @@ BROAD = {
         "pdf",
         "Exception",
     ): "a damaged PDF can raise anything; the user is told of it",
-    ("app/serve.py", "_page", "Exception"): "the outermost door: an error must not become a blank page",
+    ("app/server/serve.py", "_page", "Exception"): "the outermost door: an error must not become a blank page",
     ("store/corpus_writer.py", "writer", "BaseException"): "takes back what was staged, then raises again",
     ("store/database.py", "_begin_once", "BaseException"): "closes the connection, then raises again",
     ("store/database.py", "open_database", "BaseException"): "closes the database, then raises again",

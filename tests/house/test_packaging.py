@@ -97,4 +97,4 @@ def test_an_installed_topiary_finds_its_assets_and_models(installed, tmp_path):
 
 def test_the_command_is_called_topiary(installed):
     (points,) = installed.glob("*.dist-info/entry_points.txt")
-    assert "topiary = app.cli:main" in points.read_text(encoding="utf-8")
+    assert "topiary = app.cli.main:main" in points.read_text(encoding="utf-8")

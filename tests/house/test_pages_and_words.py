@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from sources import ROOT, sources
 
-from app.cli import build_parser
+from app.cli.main import build_parser
 from app.pages.guide import chapter, chapters
 from engine import models, settings
 

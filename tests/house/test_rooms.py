@@ -14,7 +14,7 @@ from sources import ROOT, Source, calls, dotted, imports, sources
 OUTSIDE = {"engine": {"numpy", "numba", "llvmlite", "scipy"}, "store": {"sqlalchemy", "numpy"}}
 DECORATORS = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit", "jit_module"}
 CACHE = "engine/jit.py"  # finds the folder of compiled kernels: the one place of the engine that looks outside
-LANES = "engine/vectors.py"
+LANES = "engine/gibbs/simd.py"
 
 # Modules that reach a file, a clock, a log, the environment, another process or the network.
 WORLD = {

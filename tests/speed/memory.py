@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from app import orders
+from app.jobs import new_run
 from engine.jit import cache_folder
 from store import corpora
 from store.corpora import CorpusRow
@@ -50,7 +50,7 @@ def measure(wanted: argparse.Namespace, folder: Path) -> int:
     db = open_database(folder / f"memory-{wanted.scale:g}.db")
     try:
         about = made(db, wanted.scale)
-        run = orders.place(
+        run = new_run.place(
             db,
             NAME,
             model="dlda",

@@ -18,8 +18,8 @@ from unittest import mock
 
 import numpy as np
 
-from app import orders, worker
-from app.training import Training
+from app.jobs import new_run, worker
+from app.jobs.training import Training
 from engine.corpus import Corpus
 from store import corpora, points, runs
 from store.blocks import DocumentBlock
@@ -95,7 +95,7 @@ def second_worker(db: Database, wanted: argparse.Namespace, folder: Path) -> Non
 def ordered(db: Database, wanted: argparse.Namespace, minibatches: int) -> int:
     """A queued run with default settings."""
     texts = {"layers": wanted.layers}
-    return orders.place(db, NAME, model="dlda", texts=texts, minibatches=minibatches, threads=wanted.threads).number
+    return new_run.place(db, NAME, model="dlda", texts=texts, minibatches=minibatches, threads=wanted.threads).number
 
 
 class Watches:

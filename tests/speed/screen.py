@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from app import launcher, process
+from app.jobs import launcher, process
 from store import corpora, runs, snapshots
 from store.database import Database, open_database
 from store.points import Point
@@ -170,7 +170,7 @@ def browser(program: str) -> Iterator[Any]:
 def served(store: str, folder: Path) -> Iterator[str]:
     """``topiary serve`` as a process of its own; gives its address."""
     log = folder / "serve.log"
-    command = [sys.executable, "-u", "-m", "app.cli", "serve", "--store", store, "--port", "0"]
+    command = [sys.executable, "-u", "-m", "app.cli.main", "serve", "--store", store, "--port", "0"]
     with log.open("wb") as output:
         server = subprocess.Popen(command, stdout=output, stderr=output, env=launcher.environment(store), cwd=folder)
         try:

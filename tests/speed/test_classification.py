@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import io, sparse
 
-from app import benchmark
 from app.benchmarks import classification as judging
 from app.benchmarks import labelled, published
+from app.cli import benchmark
 from app.ingest.source import TEST, TRAIN
 
 RNG_SEED = 4

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import io, sparse
 
-from app import benchmark
 from app.benchmarks import distances, published
 from app.benchmarks import fidelity as measuring
 from app.benchmarks.keeping import Table
 from app.benchmarks.pooling import pooled
 from app.benchmarks.reading import commonest, read_corpus
+from app.cli import benchmark
 from engine import models
 from engine.corpus import TEST, TRAIN
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import psutil
 
-from app import launcher
+from app.jobs import launcher
 from store import runs
 from store.database import Database
 from store.runs import RunRow
@@ -42,7 +42,7 @@ class Life(NamedTuple):
 
 def watch(db: Database, run: int, folder: Path, marks: dict[str, Callable[[RunRow], bool]]) -> Life:
     """Start the worker of a queued run and look at its row until it ends."""
-    command = [sys.executable, "-P", "-m", "app.worker", "--run", str(run)]
+    command = [sys.executable, "-P", "-m", "app.jobs.worker", "--run", str(run)]
     seen: dict[str, float] = {}
     with (folder / f"worker-{run}.log").open("ab") as log:
         began = time.monotonic()

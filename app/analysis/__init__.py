@@ -1,0 +1,1 @@
+"""From the arrays of a snapshot to what people look at: hierarchies, comparisons, inference, predictions."""

@@ -1,0 +1,374 @@
+"""A frame: everything a view, an export or a command needs to know of one snapshot, computed once.
+
+Every number that leaves Topiary about a topic (list, tree, table, file, URL) is read from here, so
+that they cannot disagree.  A topic has two numbers: its *identity* ``L3:17`` (layer 3, column 16 of
+Phi^(3) when that layer began, the same in every snapshot of a run) and its *rank* in its layer (1 = most
+popular now).  Where topics have been pruned, ``Frame.place`` says in which column a topic is now.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.hierarchy import topics
+from engine.hierarchy.class_scores import centred
+from engine.hierarchy.tree import Edge, Node, edges
+
+KEPT_WORDS = 30  # as many as the authors' own tree figures keep
+PRINTED_WORDS = 12  # of them in boxes and lists; a title is chosen among these
+_IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
+
+
+class RunFacts(Protocol):
+    """What a frame wants of a run (a row of the store fits)."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+    @property
+    def corpus_name(self) -> str: ...  # noqa: D102
+    @property
+    def family(self) -> int: ...  # noqa: D102
+
+
+class SnapshotFacts(Protocol):
+    """What a frame wants of a snapshot (a row of the store fits)."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102
+    @property
+    def minibatch(self) -> int: ...  # noqa: D102
+
+
+class Word(NamedTuple):
+    """A word of a topic and its weight in the topic's projection."""
+
+    text: str
+    weight: float
+
+
+class Relative(NamedTuple):
+    """A parent or child of a topic and the weight of the edge between them."""
+
+    node: Node
+    weight: float
+
+
+class UseOfTopic(NamedTuple):
+    """A document that uses a topic, and how strongly (theta)."""
+
+    document: int
+    weight: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Frame:
+    """One snapshot of a run, ready to be shown.
+
+    Attributes
+    ----------
+    run, seed, corpus : int, int, str
+        Where it comes from.
+    snapshot, minibatch : int
+        The snapshot's number in the store, and how far training was.
+    vocabulary : tuple of str
+        V words.
+    phi : tuple of (K_{l-1}, K_l) arrays
+    r : (K_L,) float64 array
+    projections : tuple of (V, K_l) arrays
+    popularity, shares : tuples of (K_l,) float64 arrays
+        Shares sum to 1 in every layer.
+    order, ranks : tuples of (K_l,) int arrays
+        Columns by popularity; and the rank, from 1, of every column.
+    words, word_weights : tuples of (K_l, n) arrays
+        Heaviest words of every topic, n = 30 or the whole vocabulary.
+    titles : tuple of (K_l, n) int arrays
+        Its most distinctive words among those, n = 3 or the whole vocabulary; no two topics of a layer share all.
+    step_sizes : tuple of (K_l,) arrays
+        Layer-adaptive step sizes; empty when the snapshot has none.
+    documents, document_weights : tuples of (K_l, 20) arrays
+        Documents that use a topic most (-1 = none); empty when the snapshot has none.
+    alive : tuple of (K_l,) bool arrays
+        Topics that explain anything.
+    labels : mapping of Node to str
+        Names given by people.
+    image_shape : (rows, columns) or None
+        When words are pixels.
+    names : tuple of (K_l,) int arrays
+        ``Node.column`` of every column; the columns themselves unless topics were pruned.
+    classes : tuple of str
+        Names of the classes that ``class_weights`` are about; empty when the model has no such weights.
+    class_weights : tuple of (C, K_l) float64 arrays
+        How much each topic speaks for each class, less the mean over classes; empty likewise.
+    family : int
+        The run that its line of forks began with, its own number where it was not forked.
+    """
+
+    run: int
+    seed: int
+    corpus: str
+    snapshot: int
+    minibatch: int
+    vocabulary: tuple[str, ...]
+    phi: tuple[NDArray[Any], ...]
+    r: NDArray[np.float64]
+    projections: tuple[NDArray[Any], ...]
+    popularity: tuple[NDArray[np.float64], ...]
+    shares: tuple[NDArray[np.float64], ...]
+    order: tuple[NDArray[np.intp], ...]
+    ranks: tuple[NDArray[np.intp], ...]
+    words: tuple[NDArray[Any], ...]
+    word_weights: tuple[NDArray[Any], ...]
+    titles: tuple[NDArray[Any], ...]
+    step_sizes: tuple[NDArray[Any], ...]
+    documents: tuple[NDArray[Any], ...]
+    document_weights: tuple[NDArray[Any], ...]
+    alive: tuple[NDArray[np.bool_], ...]
+    labels: Mapping[Node, str]
+    image_shape: tuple[int, int] | None
+    names: tuple[NDArray[Any], ...] = ()
+    classes: tuple[str, ...] = ()
+    class_weights: tuple[NDArray[np.float64], ...] = ()
+    family: int = 0
+
+    @property
+    def n_layers(self) -> int:
+        """L, the top layer."""
+        return len(self.phi)
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """K_1 .. K_L."""
+        return tuple(layer.shape[1] for layer in self.phi)
+
+    def nodes(self, layer: int) -> list[Node]:
+        """Give the topics of a layer, most popular first."""
+        return self._named(layer, self.order[layer - 1])
+
+    def has(self, node: Node) -> bool:
+        """Whether this snapshot has such a topic."""
+        return 1 <= node.layer <= self.n_layers and node.column in self._places[node.layer - 1]
+
+    def node(self, layer: int, column: int) -> Node:
+        """Find the topic that is in a column of Phi^(layer) now."""
+        return Node(layer, int(self.names[layer - 1][column]) if self.names else column)
+
+    def place(self, node: Node) -> int:
+        """Find the column of Phi^(layer) in which a topic is now."""
+        return self._places[node.layer - 1][node.column]
+
+    def at_rank(self, layer: int, rank: int) -> Node:
+        """Find the topic of that rank in its layer.
+
+        Raises
+        ------
+        LookupError
+            When there is no such layer or rank.
+        """
+        if not 1 <= layer <= self.n_layers:
+            raise LookupError(f"run {self.run} has no layer {layer}: it has layers 1 to {self.n_layers}")
+        if not 1 <= rank <= self.widths[layer - 1]:
+            raise LookupError(
+                f"layer {layer} of run {self.run} has no topic {rank}: it has topics 1 to {self.widths[layer - 1]}"
+            )
+        return self._named(layer, self.order[layer - 1][rank - 1 : rank])[0]
+
+    def rank(self, node: Node) -> int:
+        """Place in the layer, 1 = most popular."""
+        return int(self.ranks[node.layer - 1][self.place(node)])
+
+    def share(self, node: Node) -> float:
+        """Share of the layer's popularity, 0 to 1."""
+        return float(self.shares[node.layer - 1][self.place(node)])
+
+    def weight(self, node: Node) -> float:
+        """Popularity as in the papers: ``(Phi^(l+1) ... Phi^(L) r)_k``."""
+        return float(self.popularity[node.layer - 1][self.place(node)])
+
+    def name(self, node: Node) -> str:
+        """Give the name a person gave, or an empty text."""
+        return self.labels.get(node, "")
+
+    def title(self, node: Node) -> str:
+        """Give its name, or else the words of its title (of pixels, only its rank)."""
+        if self.image_shape is not None:
+            return self.name(node) or f"topic {self.rank(node)}"
+        return self.name(node) or " ".join(self.title_words(node))
+
+    def title_words(self, node: Node) -> list[str]:
+        """Give the three most distinctive of its 12 heaviest words (see `engine.hierarchy.topics.title_words`)."""
+        return [self.vocabulary[number] for number in self.titles[node.layer - 1][self.place(node)].tolist()]
+
+    def other_words(self, node: Node, n: int) -> list[str]:
+        """Give the ``n`` heaviest words that are not in its title."""
+        title = set(self.title_words(node))
+        heavy = (word.text for word in self.top_words(node, n + len(title)))
+        return [word for word in heavy if word not in title][:n]
+
+    def opinion(self, node: Node, label: int) -> float:
+        """How much a topic speaks for class ``label`` (from 0), less the mean over classes."""
+        return float(self.class_weights[node.layer - 1][label, self.place(node)])
+
+    def top_words(self, node: Node, n: int = 12) -> list[Word]:
+        """Give the ``n`` (at most 30) heaviest words of the topic's projection."""
+        numbers = self.words[node.layer - 1][self.place(node), :n].tolist()
+        weights = self.word_weights[node.layer - 1][self.place(node), :n].tolist()
+        return [Word(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
+
+    def children(self, node: Node, n: int = 12) -> list[Relative]:
+        """Give the heaviest topics of the layer below in this topic; none for layer 1."""
+        if node.layer == 1:
+            return []
+        return self._heaviest(self.phi[node.layer - 1][:, self.place(node)], node.layer - 1, n)
+
+    def parents(self, node: Node, n: int = 12) -> list[Relative]:
+        """Give the topics of the layer above in which this topic is heaviest; none for the top layer."""
+        if node.layer == self.n_layers:
+            return []
+        return self._heaviest(self.phi[node.layer][self.place(node), :], node.layer + 1, n)
+
+    def uses(self, node: Node, n: int = 20) -> list[UseOfTopic]:
+        """Give the documents that use the topic most."""
+        if not self.documents:
+            return []
+        numbers = self.documents[node.layer - 1][self.place(node), :n].tolist()
+        weights = self.document_weights[node.layer - 1][self.place(node), :n].tolist()
+        return [
+            UseOfTopic(int(number), float(weight))
+            for number, weight in zip(numbers, weights, strict=True)
+            if number >= 0
+        ]
+
+    def edges(self, threshold: float) -> list[Edge]:
+        """Give the edges heavier than ``threshold / K`` of the lower layer (remembered for the last thresholds)."""
+        known = self._edges
+        found = known.get(threshold)
+        if found is None:
+            if len(known) >= 8:
+                known.clear()
+            found = known[threshold] = self._renamed(edges(self.phi, threshold))
+        return found
+
+    def _renamed(self, found: list[Edge]) -> list[Edge]:
+        """Edges between topics instead of columns; in the order of the columns, which is that of the names."""
+        if not self._pruned:
+            return found
+        name = [names.tolist() for names in self.names]
+        return [
+            Edge(edge.layer, name[edge.layer - 1][edge.parent], name[edge.layer - 2][edge.child], edge.weight)
+            for edge in found
+        ]
+
+    def _named(self, layer: int, columns: NDArray[Any]) -> list[Node]:
+        names = self.names[layer - 1][columns] if self.names else columns
+        return [Node(layer, name) for name in names.tolist()]
+
+    def _heaviest(self, weights: NDArray[Any], layer: int, n: int) -> list[Relative]:
+        columns = np.argsort(-weights, kind="stable")[:n]
+        pairs = zip(self._named(layer, columns), weights[columns].tolist(), strict=True)
+        return [Relative(node, weight) for node, weight in pairs if weight > 0]
+
+    @cached_property
+    def _pruned(self) -> bool:
+        return any((names != np.arange(len(names))).any() for names in self.names)
+
+    @cached_property
+    def _places(self) -> tuple[dict[int, int], ...]:
+        """Column by name, of every layer."""
+        names = self.names or tuple(np.arange(width) for width in self.widths)
+        return tuple({name: column for column, name in enumerate(each.tolist())} for each in names)
+
+    @cached_property
+    def _edges(self) -> dict[float, list[Edge]]:
+        return {}
+
+
+def build_frame(
+    arrays: Mapping[str, NDArray[Any]],
+    vocabulary: Sequence[str],
+    labels: Mapping[tuple[int, int], str],
+    run: RunFacts,
+    snapshot: SnapshotFacts,
+    *,
+    image_shape: tuple[int, int] | None = None,
+    classes: Sequence[str] = (),
+) -> Frame:
+    """Compute everything a view needs of one snapshot.
+
+    Parameters
+    ----------
+    arrays : mapping
+        As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``step.{l}``, ``alive.{l}``, ``names.{l}``,
+        ``top_documents.{l}`` and ``top_weights.{l}``, all counted from 0.
+    vocabulary : sequence of str
+    labels : mapping
+        Names given by people, by (layer from 1, identity number from 1).
+    run, snapshot : rows of the store
+    image_shape : (rows, columns) or None
+        When the words are pixels.
+    classes : sequence of str
+        Names of the corpus's classes.
+    """
+    phi = topics.numbered(arrays, "phi")
+    r = np.asarray(arrays["r"], dtype=np.float64)
+    projected = topics.projections(phi)
+    weights = topics.popularity(phi, r)
+    parts = [topics.shares(layer) for layer in weights]
+    top = [topics.top_words(projection, KEPT_WORDS) for projection in projected]
+    alive = topics.numbered(arrays, "alive")
+    speaking = tuple(
+        centred(layer) for layer in topics.numbered(arrays, "model.class_weights") if len(layer) == len(classes)
+    )
+    return Frame(
+        run=run.number,
+        seed=run.seed,
+        corpus=run.corpus_name,
+        snapshot=snapshot.number,
+        minibatch=snapshot.minibatch,
+        vocabulary=tuple(vocabulary),
+        phi=phi,
+        r=r,
+        projections=tuple(projected),
+        popularity=tuple(weights),
+        shares=tuple(parts),
+        order=tuple(topics.order(layer) for layer in weights),
+        ranks=tuple(topics.ranks(layer) for layer in weights),
+        words=tuple(words for words, _ in top),
+        word_weights=tuple(heavy for _, heavy in top),
+        titles=tuple(
+            topics.title_words(
+                words[:, :PRINTED_WORDS],
+                heavy[:, :PRINTED_WORDS],
+                projection @ part.astype(projection.dtype),
+                first=topics.order(part),
+            )
+            for (words, heavy), projection, part in zip(top, projected, parts, strict=True)
+        ),
+        step_sizes=topics.numbered(arrays, "step"),
+        documents=topics.numbered(arrays, "top_documents"),
+        document_weights=topics.numbered(arrays, "top_weights"),
+        alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in weights),
+        labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
+        image_shape=image_shape,
+        names=topics.numbered(arrays, "names"),
+        classes=tuple(classes) if speaking else (),
+        class_weights=speaking,
+        family=run.family,
+    )
+
+
+def identity(node: Node) -> str:
+    """Write the address of a topic, the same for the whole life of a run: ``L3:17`` began as column 16 of Phi^(3)."""
+    return f"L{node.layer}:{node.column + 1}"
+
+
+def parse_identity(text: str) -> Node | None:
+    """Read an address such as ``L3:17``; None when it is not one."""
+    match = _IDENTITY.fullmatch(text.strip())
+    return Node(int(match[1]), int(match[2]) - 1) if match else None

@@ -1,0 +1,172 @@
+"""Place documents in the hierarchy of a stored snapshot: texts, files and documents of the corpus.
+
+The state comes back from the snapshot (:func:`app.jobs.records.from_snapshot`) and the kernel of the run's own
+model and settings infers the activations, so this is the same for every model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.ingest.recount import Recount, Rules, rules_of
+from app.jobs import compile_kernels, launcher, records
+from engine import models, settings
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Topics
+from engine.corpus import own_number
+from store import corpora, snapshots
+from store.corpora import CorpusRow
+from store.database import Database
+from store.errors import NotFound
+from store.runs import RunRow
+from store.snapshots import SnapshotRow
+
+
+class Placed(NamedTuple):
+    """One document in the hierarchy.
+
+    Attributes
+    ----------
+    words : (n,) int32
+    counts : (n,) int32 or float32
+    theta : tuple of (K_l,) float64
+        Activations, posterior means, of every layer.
+    probabilities : (C,) float64 or None
+        Of the classes, where the model predicts labels.
+    above : tuple of float
+        Of every layer but the top the part of the shape of its posterior that comes from the layer above; empty
+        for models without an encoder.
+    """
+
+    words: Array
+    counts: Array
+    theta: tuple[FloatArray, ...]
+    probabilities: FloatArray | None
+    above: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Placer:
+    """A snapshot ready to place documents; may be used from several threads.
+
+    Attributes
+    ----------
+    run, corpus, snapshot : rows of the store
+    kernel : Kernel
+    state : State
+        Of the model, as of the snapshot.
+    topics : Topics
+    rules : Rules
+        How the corpus finds words in a text.
+    """
+
+    run: RunRow
+    corpus: CorpusRow
+    snapshot: SnapshotRow
+    kernel: Kernel
+    state: Any
+    topics: Topics
+    rules: Rules
+    lock: Lock
+
+    def texts(self, recounts: Sequence[Recount]) -> list[Placed]:
+        """Place texts that the rules have counted; each has the same place in whatever company it comes."""
+        cells = [(counted.words, counted.counts) for counted in recounts]
+        return self._place(cells, np.array([own_number(*pair) for pair in cells], dtype=np.int64))
+
+    def documents(self, counts: corpora.DocumentCounts, numbers: Sequence[int]) -> list[Placed]:
+        """Place documents of the corpus, given their counts and numbers."""
+        edges = zip(counts.starts[:-1], counts.starts[1:], strict=True)
+        cells = [(counts.words[begin:end], counts.values[begin:end]) for begin, end in edges]
+        return self._place(cells, np.asarray(numbers, dtype=np.int64))
+
+    def shares(self, counts: corpora.DocumentCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
+        """Layer-1 activations of documents, (documents, K_1), each summing to 1."""
+        batch = _batch(counts.starts, counts.words, counts.values, np.asarray(numbers, dtype=np.int64))
+        with self.lock:
+            theta = self.kernel.infer(self.run.seed, self.state, batch, sweeps).theta[0]
+        return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
+
+    def _place(self, cells: list[tuple[Array, Array]], numbers: Array) -> list[Placed]:
+        value_type = np.float32 if self.corpus.kind == "real" else np.int32
+        starts = np.cumsum([0, *(len(words) for words, _ in cells)], dtype=np.int64)
+        words = np.concatenate([np.empty(0, np.int32), *(words for words, _ in cells)])
+        values = np.concatenate([np.empty(0, value_type), *(values for _, values in cells)])
+        batch = _batch(starts, words, values, numbers)
+        with self.lock:
+            theta, above = self.kernel.infer(self.run.seed, self.state, batch, None)
+            predict = self.kernel.predict
+            classes = None if predict is None else predict(self.run.seed, self.state, batch)
+        return [
+            Placed(
+                *pair,
+                tuple(layer[row] for layer in theta),
+                None if classes is None else np.asarray(classes[row]),
+                tuple(float(layer[row]) for layer in above),
+            )
+            for row, pair in enumerate(cells)
+        ]
+
+
+def open_placer(db: Database, run: RunRow, snapshot: SnapshotRow) -> Placer:
+    """Make a snapshot ready; compiles the kernels, in processes of their own, where nobody has yet.
+
+    Parameters
+    ----------
+    db : Database
+    run : RunRow
+    snapshot : SnapshotRow
+        One of that run.
+    """
+    corpus = corpora.get(db, run.corpus)
+    for process in compile_kernels.compile_elsewhere(_wanted(run, corpus), db.url):
+        process.wait()
+    module = models.load(run.model)
+    facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
+    kernel = module.build(settings.from_json(module.Config, run.settings), facts, n_threads=launcher.threads())
+    state = records.from_snapshot(kernel, run.seed, snapshots.load(db, snapshot.number))
+    vocabulary = corpora.vocabulary(db, corpus.number)
+    return Placer(
+        run=run,
+        corpus=corpus,
+        snapshot=snapshot,
+        kernel=kernel,
+        state=state,
+        topics=kernel.topics(state),
+        rules=rules_of(corpus.meta, corpus.kind, vocabulary),
+        lock=Lock(),
+    )
+
+
+def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
+    """A snapshot of a run by its number, 0 = the newest.
+
+    Raises
+    ------
+    NotFound
+        When the run has none, or none of that number.
+    """
+    rows = snapshots.every(db, run)
+    if not rows:
+        raise NotFound(f"run {run} has no snapshot yet, so no document can be placed in its topics")
+    if not number:
+        return max(rows, key=lambda row: row.minibatch)
+    for row in rows:
+        if row.number == number:
+            return row
+    raise NotFound(f"run {run} has no snapshot {number}; the newest is {max(row.number for row in rows)}")
+
+
+def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
+    """Whether placing has to wait for kernels that nobody has compiled on this machine."""
+    return bool(compile_kernels.missing(_wanted(run, corpus)))
+
+
+def _wanted(run: RunRow, corpus: CorpusRow) -> compile_kernels.Wanted:
+    return compile_kernels.Wanted.of(run.model, run.settings, corpus, averaged=bool(run.plan.get("averaged")))
+
+
+def _batch(starts: Array, words: Array, values: Array, numbers: Array) -> Batch:
+    return Batch(words, values, starts, np.full(len(numbers), -1, dtype=np.int32), numbers)

@@ -1,0 +1,83 @@
+"""What lies between two documents, step by step (DATM, Figure 7 and Appendix F)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, FloatArray
+from engine.hierarchy import paths
+
+ALIKE = 0.15  # ends nearer to each other than this are as good as the same
+
+
+class Step(NamedTuple):
+    """One point of the line between two documents.
+
+    Attributes
+    ----------
+    weight : float
+        0 at the first document, 1 at the second.
+    words : tuple of int
+        Numbers of the words with the largest rates, largest first.
+    shares : tuple of float
+        Their parts of the whole rate.
+    new : tuple of bool
+        Whether a word was not among those of the step before.
+    rates : (V,) float64
+        Of every word, summing to 1; for pictures.
+    """
+
+    weight: float
+    words: tuple[int, ...]
+    shares: tuple[float, ...]
+    new: tuple[bool, ...]
+    rates: FloatArray
+
+
+def mix(
+    phi: Sequence[Array],
+    thetas: tuple[Sequence[Array], Sequence[Array]],
+    layer: int,
+    steps: int,
+    n_words: int,
+) -> list[Step]:
+    """Decode the line between two documents.
+
+    Parameters
+    ----------
+    phi : sequence of (K_{l-1}, K_l) arrays
+    thetas : two sequences of (K_l,) arrays
+        Activations of all layers of each document.
+    layer : int
+        The layer whose activations are mixed, from 1.
+    steps, n_words : int
+    """
+    rates = paths.between(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, steps)
+    found: list[Step] = []
+    for place, row in enumerate(rates):
+        words = np.argsort(-row, kind="stable")[:n_words].tolist()
+        before = set(found[-1].words) if found else set(words)
+        new = tuple(word not in before for word in words)
+        found.append(Step(place / (steps - 1), tuple(words), tuple(row[words].tolist()), new, row))
+    return found
+
+
+def apart(one: FloatArray, other: FloatArray) -> float:
+    """Total variation between the rates of two steps: 0 is the same, 1 has nothing in common."""
+    return float(np.abs(one - other).sum()) / 2
+
+
+def percent_of_way(weight: float) -> int:
+    """A weight in whole percent, a half rounded up: Python's own rounding makes 12 of 12.5, but 38 of 37.5."""
+    return int(100 * weight + 0.5)
+
+
+def telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
+    """Find the highest layer that tells two documents apart; where none does, the one that comes nearest to it."""
+    distances = {
+        layer: apart(*paths.between(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, 2))
+        for layer in range(len(phi), 0, -1)
+    }
+    telling = (layer for layer, distance in distances.items() if distance >= ALIKE)
+    return next(telling, max(distances, key=distances.__getitem__))

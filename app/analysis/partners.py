@@ -1,0 +1,52 @@
+"""Which runs are worth comparing, and what people decided about their topics."""
+
+from collections.abc import Iterable
+
+from engine.hierarchy.align import NONE, Fixed
+from store import matches
+from store.database import Database
+from store.runs import RunRow
+
+NEAR = 1.5  # times the mini-batches of the other that a run may have to be like it but for the seed
+
+
+def usual_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
+    """Choose what to compare with: the run it was forked from, else the latest other one, its corpus first."""
+    others = sorted((row for row in everyone if row.number != run.number), key=lambda row: -row.number)
+    return next(
+        (row for row in others if row.number == run.parent),
+        next((row for row in others if row.corpus == run.corpus), others[0] if others else None),
+    )
+
+
+def same_but_seed(one: RunRow, two: RunRow) -> bool:
+    """Whether two runs differ in nothing but their seed, and are not of one line of forks.
+
+    Their widths may differ where they are learnt; how long they have trained does not count, see `as_far`.
+    """
+    return (
+        one.seed != two.seed
+        and one.family != two.family
+        and (one.corpus, one.model, one.inference) == (two.corpus, two.model, two.inference)
+        and one.settings == two.settings
+    )
+
+
+def as_far(minibatch: int, other: int) -> bool:
+    """Whether topics after so many mini-batches of either run may be held against each other as a baseline."""
+    return max(minibatch, other) <= NEAR * max(1, min(minibatch, other))
+
+
+def other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
+    """Runs that differ from this one in nothing but the seed, latest first."""
+    found = [row for row in everyone if row.number != run.number and same_but_seed(run, row)]
+    return sorted(found, key=lambda row: -row.number)
+
+
+def decisions(db: Database, run_a: int, run_b: int) -> frozenset[Fixed]:
+    """Give the decisions about two runs, topics counted from 0 and `NONE` instead of a missing partner."""
+    return frozenset(Fixed(each.layer, _column(each.a), _column(each.b)) for each in matches.every(db, run_a, run_b))
+
+
+def _column(topic: int) -> int:
+    return topic - 1 if topic > 0 else NONE

@@ -1,0 +1,174 @@
+"""What a run says of the classes of its test documents: predictions, how good they are, and what misled them.
+
+Predictions are made by the run's own kernel under the topics of a stored snapshot
+(:mod:`app.analysis.inference`), without showing it the labels.  They are computed once for a snapshot, shared
+(:mod:`app.live.predictions`) and remembered (:mod:`app.analysis.stored_predictions`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from app.analysis.inference import Placer, find_snapshot, open_placer
+from app.analysis.predictions import ClassError, Classified, Misled, Told
+from app.analysis.stored_predictions import surest_wrong
+from engine import models, settings
+from engine.contract import Array, Batch, Facts, FloatArray
+from engine.corpus import TEST, TRAIN, Counts, take
+from engine.hierarchy import class_scores, paths
+from engine.hierarchy.topics import numbered
+from engine.hierarchy.tree import Node
+from store import corpora, snapshots
+from store.corpora import CorpusArrays, CorpusRow
+from store.database import Database
+from store.runs import RunRow
+
+BLOCK = 512  # documents predicted between two words of progress; whole tables of the encoder
+PATHS = 12  # of a document, looked through for the one that misled
+
+
+def predicts(run: RunRow, corpus: CorpusRow) -> bool:
+    """Whether the model of a run predicts the classes of a corpus."""
+    if len(corpus.label_names) < 2:
+        return False
+    module = models.load(run.model)
+    facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
+    kernel = module.build(settings.from_json(module.Config, run.settings), facts, n_threads=1)
+    return kernel.predict is not None
+
+
+def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lambda _done, _total: None) -> Classified:
+    """Predict the class of every labelled test document; waits for the store and, once, for the compiler.
+
+    Parameters
+    ----------
+    db : Database
+    run : RunRow
+    snapshot : int
+        0 = the newest.
+    told : (done, total) -> None, optional
+        Called as it goes on: documents predicted, of how many.
+
+    Raises
+    ------
+    ClassError
+        When the model predicts no labels, there are none to tell apart, or no test document has one.
+    store.errors.NotFound
+        When there is no such snapshot.
+    """
+    chosen = find_snapshot(db, run.number, snapshot)
+    placer = open_placer(db, run, chosen)
+    names = placer.corpus.label_names
+    predict = placer.kernel.predict
+    if predict is None:
+        raise ClassError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
+    counts = corpora.load(db, placer.corpus.number)
+    documents = np.flatnonzero((counts.part == TEST) & (counts.labels >= 0))
+    if len(names) == 1:
+        raise ClassError(f"{placer.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
+    if not len(documents):
+        raise ClassError(
+            f"no test document of {placer.corpus.name} has a label, so predictions have nothing to be compared with"
+        )
+    probabilities, read = _predict(placer, predict, counts, documents, told)
+    labels = counts.labels[documents].astype(np.int64)
+    try:
+        scores = class_scores.scores(probabilities, labels)
+    except ValueError as error:
+        raise ClassError(f"run {run.number} at mini-batch {chosen.minibatch:,}: {error}") from error
+    arrays = snapshots.load(db, chosen.number)
+    weights, topics = numbered(arrays, "model.class_weights"), numbered(arrays, "names")
+    return Classified(
+        run=run.number,
+        snapshot=chosen.number,
+        minibatch=chosen.minibatch,
+        names=names,
+        train_counts=_of_class(counts, TRAIN, len(names)),
+        test_counts=_of_class(counts, TEST, len(names)),
+        documents=documents,
+        labels=labels,
+        probabilities=probabilities,
+        scores=scores,
+        carried=tuple(class_scores.carried(weights, read, probabilities).tolist()) if weights and read else (),
+        misled=tuple(
+            each._replace(path=_named(each.path, topics))
+            for each in _misled(placer, weights, counts, documents, labels, probabilities)
+        ),
+    )
+
+
+def _named(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, ...]:
+    """Topics by their numbers for the life of the run, instead of by their present columns."""
+    return tuple(Node(node.layer, int(topics[node.layer - 1][node.column])) if topics else node for node in path)
+
+
+def _predict(
+    placer: Placer,
+    predict: Callable[..., FloatArray],
+    counts: CorpusArrays,
+    documents: Array,
+    told: Told,
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Probabilities (n, C) of documents, and what the classifier reads of them, (n, K_l) a layer.
+
+    The kernel does not see their labels.
+    """
+    seed, state, kernel = placer.run.seed, placer.state, placer.kernel
+    rows: list[FloatArray] = []
+    read: list[list[FloatArray]] = []
+    for begin in range(0, len(documents), BLOCK):
+        told(begin, len(documents))
+        batch = _hidden(counts, documents[begin : begin + BLOCK])
+        with placer.lock:
+            rows.append(predict(seed, state, batch))
+            read.append(kernel.reads(state, batch) if kernel.reads is not None else [])
+    told(len(documents), len(documents))
+    return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*read, strict=True)]
+
+
+def _hidden(counts: CorpusArrays, documents: Array) -> Batch:
+    """Documents as a kernel reads them, without their labels."""
+    return take(Counts(counts.starts, counts.words, counts.values), documents, np.full_like(counts.labels, -1))
+
+
+def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
+    chosen = counts.labels[(counts.part == part) & (counts.labels >= 0)]
+    return np.bincount(chosen, minlength=n_classes)
+
+
+def _misled(
+    placer: Placer,
+    weights: Sequence[Array],
+    counts: CorpusArrays,
+    documents: Array,
+    labels: Array,
+    probabilities: FloatArray,
+) -> tuple[Misled, ...]:
+    rows, guesses = surest_wrong(probabilities, labels)
+    with placer.lock:
+        theta = placer.kernel.infer(placer.run.seed, placer.state, _hidden(counts, documents[rows]), None).theta
+    found = []
+    for place, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
+        ends = int(labels[row]), guess
+        path = misleading_path(placer.topics.phi, [layer[place] for layer in theta], weights, *ends)
+        sure = float(probabilities[row, ends[1]])
+        found.append(Misled(int(documents[row]), *ends, sure, path.nodes, path.share))
+    return tuple(found)
+
+
+def misleading_path(phi: Any, theta: list[Array], weights: Sequence[Array], label: int, predicted: int) -> paths.Path:
+    """The path of a document that speaks most for the predicted class against the true one.
+
+    What a path says is its share of the document times the sum, over its topics, of their weight for the one
+    class less that for the other.  Without weights it is the path with the largest share.
+    """
+    found = paths.best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
+    if not weights:
+        return found[0]
+
+    def says(path: paths.Path) -> float:
+        steps = (weights[node.layer - 1][:, node.column] for node in path.nodes)
+        return path.share * sum(float(step[predicted] - step[label]) for step in steps)
+
+    return max(found, key=says)

@@ -1,0 +1,126 @@
+"""Predictions of classes between the store and the screen: what decides them, as arrays and back.
+
+What follows from probabilities and labels alone (scores, who was misled) is worked out again, by the same
+functions, so that remembered predictions say what those just computed said, to the last bit.
+"""
+
+import hashlib
+import json
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import engine
+from app.analysis.predictions import Classified, Misled
+from engine.contract import Array, FloatArray
+from engine.hierarchy.class_scores import scores
+from engine.hierarchy.tree import Node
+from store import corpora, predictions, runs
+from store.corpora import CorpusRow
+from store.database import Database
+from store.runs import RunRow
+
+MOST_MISLED = 200  # wrong predictions explained: the surest ones
+MAKERS = ("class_store.py", "classes.py", "measure.py", "placing.py")  # of the app; of the engine every file
+
+
+def recall(db: Database, run: RunRow, snapshot: int) -> Classified | None:
+    """The predictions under a snapshot that the store remembers; None where it has none that hold today."""
+    corpus = corpora.get(db, run.corpus)
+    arrays = predictions.load(db, run.number, snapshot, made_by(run, corpus))
+    return None if arrays is None else _unpack(arrays, run, snapshot, corpus)
+
+
+def keep(db: Database, found: Classified) -> None:
+    """Let the store remember predictions.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be written, or the snapshot is gone.
+    """
+    run = runs.get(db, found.run)
+    predictions.keep(db, found.snapshot, made_by(run, corpora.get(db, run.corpus)), _pack(found))
+
+
+def made_by(run: RunRow, corpus: CorpusRow) -> str:
+    """A name for everything but the snapshot that decides predictions: the run, its corpus, and the program.
+
+    Of the run its model, its settings (which say how many samples are drawn) and its seed; of the program the
+    sources of all that computes, so that no release needs to remember to give them a number.
+    """
+    facts = [run.model, run.settings, run.seed, corpus.number, corpus.content_hash, corpus.label_names, _program()]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def surest_wrong(probabilities: FloatArray, labels: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows of the documents predicted wrongly, the surest first, and what was predicted; at most `MOST_MISLED`."""
+    predicted = probabilities.argmax(axis=1)
+    wrong = np.flatnonzero(predicted != labels)
+    rows = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][:MOST_MISLED]
+    return rows, predicted[rows]
+
+
+@cache
+def _program() -> str:
+    """SHA-256 of the sources that compute predictions, and the versions of what they compute with."""
+    digest = hashlib.sha256(f"numpy {np.__version__} numba {metadata.version('numba')}".encode())
+    app, rooms = Path(__file__).parent, Path(str(engine.__file__)).parent
+    for source in (*sorted(rooms.rglob("*.py")), *(app / name for name in MAKERS)):
+        digest.update(source.relative_to(source.parents[1]).as_posix().encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def _pack(found: Classified) -> dict[str, Array]:
+    paths = np.full((len(found.misled), max((len(each.path) for each in found.misled), default=0)), -1, np.int64)
+    for row, each in enumerate(found.misled):
+        for node in each.path:
+            paths[row, node.layer - 1] = node.column
+    return {
+        "minibatch": np.array(found.minibatch),
+        "train_counts": found.train_counts,
+        "test_counts": found.test_counts,
+        "documents": found.documents,
+        "labels": found.labels,
+        "probabilities": found.probabilities,
+        "carried": np.array(found.carried, dtype=np.float64),
+        "paths": paths,
+        "shares": np.array([each.share for each in found.misled], dtype=np.float64),
+    }
+
+
+def _unpack(arrays: dict[str, Array], run: RunRow, snapshot: int, corpus: CorpusRow) -> Classified:
+    probabilities, labels = arrays["probabilities"], arrays["labels"]
+    return Classified(
+        run=run.number,
+        snapshot=snapshot,
+        minibatch=int(arrays["minibatch"]),
+        names=corpus.label_names,
+        train_counts=arrays["train_counts"],
+        test_counts=arrays["test_counts"],
+        documents=arrays["documents"],
+        labels=labels,
+        probabilities=probabilities,
+        scores=scores(probabilities, labels),
+        carried=tuple(arrays["carried"].tolist()),
+        misled=_misled(arrays),
+    )
+
+
+def _misled(arrays: dict[str, Array]) -> tuple[Misled, ...]:
+    probabilities, documents, labels = (arrays[name] for name in ("probabilities", "documents", "labels"))
+    rows, predicted = surest_wrong(probabilities, labels)
+    told = zip(rows.tolist(), predicted.tolist(), arrays["paths"].tolist(), arrays["shares"].tolist(), strict=True)
+    return tuple(
+        Misled(int(documents[row]), int(labels[row]), guess, float(probabilities[row, guess]), _path(columns), share)
+        for row, guess, columns, share in told
+    )
+
+
+def _path(columns: list[int]) -> tuple[Node, ...]:
+    """From the top layer down to layer 1."""
+    return tuple(Node(layer, columns[layer - 1]) for layer in range(len(columns), 0, -1) if columns[layer - 1] >= 0)

@@ -1,0 +1,277 @@
+"""The ``topiary`` command: every subcommand with its options; what they do is in the ``*commands.py`` beside it."""
+
+import argparse
+import importlib
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from app.cli import output
+from app.cli.parser import MISTAKE, Parser, named, threads, weight, whole
+from app.ingest import options
+
+SHARED_ROOMS = ("engine", "store")
+PORTS = 65535
+MOST_WORDS = 30  # of a topic; a frame keeps so many
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; the exit status is 0, 1 when a run failed, 2 for a mistake of the user, 130 after Ctrl-C."""
+    output.prepare()
+    try:
+        return _obey(sys.argv[1:] if argv is None else argv)
+    except output.Unheard as error:
+        output.silence()
+        print(f"topiary: {error}", file=sys.stderr)
+        return MISTAKE
+    except BrokenPipeError:
+        output.silence()
+        return 0
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+
+
+def _obey(words: list[str]) -> int:
+    """Run the command that the words name, loading what it needs and no more."""
+    complaint = shadowed()
+    if complaint:
+        print(complaint, file=sys.stderr)
+        return MISTAKE
+    if words[:1] == ["benchmark"]:
+        from app.cli.benchmark import main as benchmark
+
+        return int(benchmark(words[1:]) or 0)
+    wanted = build_parser().parse_args(words)
+    from app.cli.console import MISTAKES, tell
+
+    room, _, function = wanted.function.rpartition(".")
+    try:
+        return int(getattr(importlib.import_module(f"app.cli.{room}"), function)(wanted))
+    except MISTAKES as error:
+        tell(f"topiary {wanted.command}: {' '.join(str(error).split())}")
+        return MISTAKE
+
+
+def shadowed() -> str:
+    """One sentence when another package stands in the way of one of ours, else nothing."""
+    here = Path(__file__).resolve().parent.parent
+    for room in SHARED_ROOMS:
+        spec = find_spec(room)
+        found = Path(spec.origin).resolve() if spec and spec.origin else None
+        if found is None or found.parent.parent != here:
+            where = found or "a folder without code"
+            return (
+                f"topiary: another package called {room!r} ({where}) hides Topiary's own; "
+                "start it from another folder or remove that package from PYTHONPATH"
+            )
+    return ""
+
+
+def build_parser() -> Parser:
+    """The parser of every subcommand."""
+    parser = Parser(prog="topiary", description="Explore what a collection of documents is about, in the browser.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    _demo(commands)
+    _import(commands)
+    _corpora(commands)
+    _train(commands)
+    _fork(commands)
+    _reading(commands)
+    _placing(commands)
+    _steering(commands)
+    _serve(commands)
+    published = "measure perplexities and classification errors beside the published ones"
+    commands.add_parser("benchmark", help=published, add_help=False)
+    return parser
+
+
+def _command(
+    commands: "argparse._SubParsersAction[Parser]", name: str, function: str, text: str, *, reads: bool = False
+) -> Parser:
+    """A subcommand with the options all have."""
+    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    parser.set_defaults(function=function)
+    parser.add_argument(
+        "--store", metavar="URL", help="file or database URL of the store (default: TOPIARY_STORE, or your data folder)"
+    )
+    if reads:
+        parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
+    demo = _command(commands, "demo", "manage.demo", "train on text found on this machine and watch it in the browser")
+    demo.add_argument(
+        "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
+    )
+    demo.add_argument("--no-browser", action="store_true", help="do not open a browser")
+
+
+def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "import", "manage.import_corpus", "make a corpus of a file or folder", reads=True)
+    parser.add_argument("path", metavar="PATH", help="file, folder or zip; the format is recognised")
+    for option, text in options.HELP.items():
+        flag = f"--{option.replace('_', '-')}"
+        kind = named if option == "name" else options.KINDS.get(option, str)
+        if kind is bool:
+            parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
+        else:
+            shown = option.split("_")[-1].upper()
+            parser.add_argument(flag, type=kind, default=argparse.SUPPRESS, metavar=shown, help=text)
+
+
+def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "corpora", "manage.corpora", "list the corpora of the store, or delete one", reads=True)
+    parser.add_argument(
+        "action", nargs="?", choices=("list", "delete"), default="list", help="list (default) or delete"
+    )
+    parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to delete")
+
+
+def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(
+        commands, "train", "manage.train", "train a model in the background; prints the number of the run"
+    )
+    parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
+    parser.add_argument("--model", default="dlda", help="model (default dlda)")
+    parser.add_argument("--inference", help="sampler, for example tlasgr or gibbs")
+    parser.add_argument("--layers", metavar="WIDTHS", help="topics of every layer from the words up, as in 128-64-32")
+    parser.add_argument("--minibatches", type=whole(1), help="steps (default 3500; 1500 sweeps for gibbs)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of everything random (default 1)")
+    _training(parser, "the run")
+
+
+def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "fork", "manage.fork", "go on from a snapshot of a run, as a run of its own")
+    _run_argument(parser)
+    parser.add_argument(
+        "--snapshot", default="latest", metavar="MINIBATCH", help="the snapshot at or before this one (default: latest)"
+    )
+    parser.add_argument("--model", help="model (default: that of the run)")
+    parser.add_argument("--minibatches", type=whole(1), help="steps of the fork (default: as many as the run had)")
+    parser.add_argument("--seed", type=int, help="seed of everything random (default: that of the run)")
+    _training(parser, "the fork")
+
+
+def _training(parser: Parser, made: str) -> None:
+    """The options that a new run and a fork share."""
+    setting = "a setting of the model; may be repeated"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
+    parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
+    shorter = "of --averaged: mini-batches before it adds rates (default 2000, or 4/7 of a shorter run; 0 = none)"
+    parser.add_argument("--burn-in", type=whole(0), help=shorter)
+    parser.add_argument("--samples", type=whole(1), help="of --averaged: mini-batches that add rates (default 1500)")
+    parser.add_argument(
+        "--paper-point", action="store_true", help="last evaluation with 600 sweeps over all test documents"
+    )
+    parser.add_argument(
+        "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
+    )
+    parser.add_argument("--name", type=named, default="", help=f"a name for {made}")
+    parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
+
+
+def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
+    _command(commands, "runs", "show.list_runs", "list the runs of the store", reads=True)
+    show = _command(commands, "show", "show.show", "show one run", reads=True)
+    topics = _command(commands, "topics", "show.topics", "list the topics of a run, most popular first", reads=True)
+    topics.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
+    topics.add_argument(
+        "--words", type=whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)"
+    )
+    tree = _command(commands, "tree", "show.tree", "write the tree under a topic")
+    tree.add_argument("--layer", type=whole(1), help="layer of the root (default: the top)")
+    tree.add_argument(
+        "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
+    )
+    tree.add_argument("--up", action="store_true", help="follow parents instead of children")
+    ghosts = "show where topics hung that the run has pruned, and who has their words now"
+    tree.add_argument("--pruned", action="store_true", help=ghosts)
+    tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
+    compare = _command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
+    compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
+    compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
+    compare.add_argument(
+        "--output", metavar="FILE", help="write compare.svg (both trees side by side) or compare.json instead"
+    )
+    compare.add_argument("--layer", type=whole(1), help="of compare.svg: layer of the root (default: the top)")
+    compare.add_argument(
+        "--node", type=int, action="append", help="of compare.svg: rank of the root in B; may be repeated"
+    )
+    compare.add_argument("--most", type=whole(0), help="changed topics to list (default 12)")
+    for side in ("a", "b"):
+        text = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
+        compare.add_argument(f"--minibatch-{side}", type=whole(0), help=text)
+    points = _command(commands, "points", "show.points", "print every point of a run as CSV")
+    for parser in (show, topics, tree, points):
+        _run_argument(parser)
+    edges = "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
+    for parser, picture in ((tree, "tree.svg"), (compare, "compare.svg")):
+        parser.add_argument("--threshold", type=weight, help=edges)
+        tints = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
+        parser.add_argument("--class", dest="label", default="", metavar="NAME", help=tints)
+    for parser in (topics, tree):
+        parser.add_argument(
+            "--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)"
+        )
+
+
+def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
+    infer = _command(commands, "infer", "infer.infer", "place new documents in the topics of a run", reads=True)
+    _run_argument(infer)
+    infer.add_argument(
+        "file", metavar="FILE", help="a text, or a table, folder or zip of documents; - reads standard input"
+    )
+    infer.add_argument("--paths", type=whole(1), default=5, help="root-to-leaf paths of a document (default 5)")
+    infer.add_argument(
+        "--nearest", type=whole(0), default=5, help="nearest documents of the corpus (default 5; 0 = none)"
+    )
+    for name in ("format", "text_column", "title_column", "header", "encoding"):
+        shown = name.split("_")[-1].upper()
+        infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=options.HELP[name])
+    judge = _command(commands, "classify", "classify.classify", "say how well a run predicts the classes", reads=True)
+    _run_argument(judge)
+    judge.add_argument("--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)")
+    between = _command(commands, "interpolate", "infer.interpolate", "show what lies between two documents", reads=True)
+    _run_argument(between)
+    between.add_argument("one", metavar="DOC", help="number of a document of the corpus, or words in it")
+    between.add_argument("other", metavar="DOC", help="the other one")
+    between.add_argument("--steps", type=int, default=9, help="points of the line, both ends included (default 9)")
+    highest = "layer whose activations are mixed (default: the highest that tells the two apart)"
+    between.add_argument("--layer", type=int, help=highest)
+    between.add_argument("--words", type=whole(1), default=10, help="words of a step (default 10)")
+    for parser in (infer, between):
+        parser.add_argument(
+            "--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)"
+        )
+
+
+def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
+    for name, text in (
+        ("stop", "stop a run after its mini-batch"),
+        ("pause", "pause a run after its mini-batch"),
+        ("resume", "go on with a run that was paused, stopped, killed or failed"),
+        ("delete", "delete a run with all that belongs to it"),
+    ):
+        parser = _command(commands, name, f"manage.{name}", text)
+        _run_argument(parser)
+        if name == "resume":
+            parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
+
+
+def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "serve", "manage.serve", "show the store in the browser")
+    parser.add_argument(
+        "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
+    )
+    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument("--open", action="store_true", help="open a browser")
+
+
+def _run_argument(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="number of the run, or last")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,272 @@
+"""The commands that make and steer: corpora, runs and the app.
+
+Each takes the parsed options and gives the exit status; so do those of ``read_commands``, ``place_commands``
+and ``class_commands``.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from app.cli import output
+from app.cli.console import Mistake, as_typed, find_run, print_json, print_table, say, settings_of, tell
+from app.ingest.options import counted
+from app.jobs import launcher
+from app.jobs.forks import origin
+from app.jobs.new_run import fork as order_fork
+from app.jobs.new_run import place
+from app.jobs.progress import Progress, duration
+from store import corpora as corpora_of
+from store import runs, snapshots
+from store.corpora import CorpusRow
+from store.database import Database, open_database, open_existing
+from store.runs import RunRow
+
+FILL_SECONDS = 5.0  # a worker needs a moment to claim its run
+WATCHING = 0.1  # evaluation and snapshots take about this part of training time
+LOCAL = "127.0.0.1"  # nobody else sees the demo
+ENDED = ("finished", "failed", "stopped", "paused", "silent")
+
+
+def demo(wanted: argparse.Namespace) -> int:
+    """Show the store in the browser while the demo is prepared, which ends with the server."""
+    from app.jobs.demo import begin
+    from app.server.ports import choose_port
+
+    port = choose_port(LOCAL, wanted.port)  # before anything is begun
+    db = open_database(wanted.store)
+    url = db.url
+    db.close()
+    child = begin(url)
+    from app.server.serve import serve as serve_app
+
+    try:
+        serve_app(url, port, address=LOCAL, open_browser=not wanted.no_browser, on_ready=_announce)
+    finally:
+        if child.poll() is None:
+            child.terminate()
+            child.wait()
+    return 0
+
+
+def serve(wanted: argparse.Namespace) -> int:
+    """Show the store in the browser until told to stop."""
+    from app.server.serve import serve as serve_app
+
+    serve_app(wanted.store, wanted.port, address=wanted.address, open_browser=wanted.open, on_ready=_announce)
+    return 0
+
+
+def _announce(url: str) -> None:
+    output.write(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")
+
+
+def import_corpus(wanted: argparse.Namespace) -> int:
+    """Make a corpus of a file or folder."""
+    from app.ingest.errors import IngestError
+    from app.ingest.importing import import_path
+    from app.ingest.options import HELP, ImportOptions, OptionError
+
+    given = {name: getattr(wanted, name) for name in HELP if hasattr(wanted, name)}
+    progress = Progress()
+
+    def show(words: str, share: float | None = None) -> None:
+        """Notes stay, each on a line of its own."""
+        if words.startswith("Note: "):
+            progress.end(words)
+        else:
+            progress.show(words, share)
+
+    db = open_database(wanted.store)
+    try:
+        row = import_path(db, Path(wanted.path), ImportOptions(**given), show)
+    except IngestError as error:
+        raise Mistake(str(error)) from error
+    except OptionError as error:
+        raise Mistake(as_typed(str(error), HELP)) from error
+    finally:
+        progress.end()
+    if wanted.json:
+        print_json(_corpus_facts(row))
+    else:
+        say(
+            f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
+            f"{row.words:,} words, {row.tokens:,} tokens"
+        )
+    return 0
+
+
+def corpora(wanted: argparse.Namespace) -> int:
+    """List corpora, or delete one."""
+    db = open_existing(wanted.store)
+    if wanted.action == "delete":
+        if wanted.corpus is None:
+            raise Mistake("say which corpus to delete, by name or number")
+        row = corpora_of.find_only(db, wanted.corpus)
+        corpora_of.delete(db, row.number)
+        say(f"deleted corpus {row.number}, {row.name}")
+        return 0
+    if wanted.corpus is not None:
+        raise Mistake(f"corpora lists all of them, and {wanted.corpus!r} would change nothing; leave it out")
+    rows = corpora_of.every(db)
+    if wanted.json:
+        print_json([_corpus_facts(row) for row in rows])
+        return 0
+    print_table(
+        ("corpus", "name", "documents", "words", "tokens", "kind"),
+        [(row.number, row.name, f"{row.documents:,}", f"{row.words:,}", f"{row.tokens:,}", row.kind) for row in rows],
+        "there is no corpus yet; make one with topiary import PATH, or try topiary demo",
+    )
+    return 0
+
+
+def train(wanted: argparse.Namespace) -> int:
+    """Order a run and start it in the background."""
+    texts = settings_of(wanted.settings, layers=wanted.layers, inference=wanted.inference)
+    asked = _asked(wanted)
+    db = open_existing(wanted.store)
+    row = place(db, wanted.corpus, model=wanted.model, texts=texts, **asked)
+    return _start(db, row, wanted)
+
+
+def fork(wanted: argparse.Namespace) -> int:
+    """Order a run that goes on from a snapshot of another one, and start it in the background."""
+    texts = settings_of(wanted.settings)
+    asked = _asked(wanted)
+    db = open_existing(wanted.store)
+    begin = origin(db, find_run(db, wanted.run).number, minibatch=_minibatch(wanted.snapshot))
+    row = order_fork(db, begin, model=wanted.model, texts=texts, **asked)
+    parent = f"goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}"
+    return _start(db, row, wanted, f"run {row.number} {parent}")
+
+
+def _asked(wanted: argparse.Namespace) -> dict[str, Any]:
+    """What a new run and a fork are ordered with, beside the model and its settings."""
+    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(wanted, name)]
+    if alone and not wanted.averaged:
+        raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
+    given = {name: getattr(wanted, name) for name in ("minibatches", "seed", "averaged", "burn_in", "samples")}
+    given |= {"paper_point": wanted.paper_point, "name": wanted.name}
+    return given | {"threads": launcher.threads() if wanted.threads is None else wanted.threads}
+
+
+def _given(wanted: argparse.Namespace, name: str) -> bool:
+    return getattr(wanted, name) is not None
+
+
+def _start(db: Database, row: RunRow, wanted: argparse.Namespace, told: str = "") -> int:
+    started = launcher.fill(db)  # before anything is printed: whoever reads may have gone, and the run is ordered
+    if told:
+        tell(told)
+    try:
+        say(row.number)
+    except output.Unheard as error:
+        raise output.Unheard(f"run {row.number} is ordered, but {error}") from error
+    if row.number not in started:
+        tell(f"run {row.number} waits until another one ends")
+    return wait(db, row.number) if wanted.wait else 0
+
+
+def _minibatch(text: str) -> int | None:
+    if text == "latest":
+        return None
+    number = counted(text)
+    if number is None:
+        raise Mistake(f"--snapshot is a mini-batch, or latest; got {text!r}")
+    return number
+
+
+def wait(db: Database, run: int) -> int:
+    """Show the progress of a run until it ends; 0 unless it failed or fell silent."""
+    progress = Progress()
+    looked = time.monotonic()
+    try:
+        while True:
+            row = runs.get(db, run)
+            state = launcher.state_of(row)
+            if state in ENDED:
+                break
+            if state == "queued" and time.monotonic() - looked > FILL_SECONDS:
+                launcher.fill(db)
+                looked = time.monotonic()
+            _show_progress(progress, row)
+            time.sleep(0.3)
+    except KeyboardInterrupt:
+        progress.end(f"run {run} goes on in the background; topiary stop {run} ends it")
+        return 130
+    progress.end(_last_words(row, state))
+    return 1 if state in ("failed", "silent") else 0
+
+
+def stop(wanted: argparse.Namespace) -> int:
+    """Stop a run."""
+    return _steer(wanted, launcher.stop, "stops")
+
+
+def pause(wanted: argparse.Namespace) -> int:
+    """Pause a run."""
+    return _steer(wanted, launcher.pause, "pauses")
+
+
+def resume(wanted: argparse.Namespace) -> int:
+    """Go on with a run."""
+    db = open_existing(wanted.store)
+    run = find_run(db, wanted.run).number
+    saved = snapshots.checkpoint_minibatch(db, run)
+    launcher.resume(db, run)
+    if saved is None:
+        tell(f"run {run} begins anew: it has no checkpoint yet")
+    else:
+        tell(f"run {run} goes on from its checkpoint at mini-batch {saved:,}")
+    return wait(db, run) if wanted.wait else 0
+
+
+def delete(wanted: argparse.Namespace) -> int:
+    """Delete a run."""
+    db = open_existing(wanted.store)
+    run = find_run(db, wanted.run).number
+    launcher.delete(db, run)
+    say(f"deleted run {run}")
+    return 0
+
+
+def _steer(wanted: argparse.Namespace, act: Any, verb: str) -> int:
+    db = open_existing(wanted.store)
+    run = find_run(db, wanted.run).number
+    act(db, run)
+    tell(f"run {run} {verb}")
+    return 0
+
+
+def _show_progress(progress: Progress, row: RunRow) -> None:
+    rest = [f"{row.minibatch:,}/{row.planned:,}"]
+    if row.point_perplexity is not None:
+        rest.append(f"point perplexity {row.point_perplexity:,.1f}")
+    if row.minibatch > 0 and row.seconds > 0:
+        each = (1 + WATCHING) * row.seconds / row.minibatch
+        rest.append(f"{duration(each * (row.planned - row.minibatch))} left")
+    words = row.message.partition(";")[0] or row.state
+    progress.show(f"run {row.number}: {words}", row.minibatch / max(1, row.planned), "  ".join(rest))
+
+
+def _last_words(row: RunRow, state: str) -> str:
+    if state == "silent":
+        return f"run {row.number} has fallen silent: its worker is gone; topiary resume {row.number} goes on"
+    return f"run {row.number} {row.message if row.message.startswith(state) else f'{state}: {row.message}'}"
+
+
+def _corpus_facts(row: CorpusRow) -> dict[str, Any]:
+    return {
+        "corpus": row.number,
+        "name": row.name,
+        "documents": row.documents,
+        "train_documents": row.train_documents,
+        "words": row.words,
+        "tokens": row.tokens,
+        "kind": row.kind,
+        "labels": len(row.label_names),
+        "source": row.source,
+        "content_hash": row.content_hash,
+        "created": row.created.isoformat(),
+    }

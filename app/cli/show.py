@@ -1,0 +1,257 @@
+"""``topiary runs``, ``show``, ``topics``, ``tree``, ``compare`` and ``points``: what the store knows, read."""
+
+import argparse
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.cli.console import Mistake, find_run, flat, percent, print_json, print_table, say, say_json
+from app.jobs import launcher
+from app.jobs.plan import Order
+from app.views.run_facts import CURVE, curve_end
+from app.views.words import perplexity
+from store import corpora, labels, runs, snapshots
+from store import points as points_of
+from store.database import Database, open_existing
+from store.runs import RunRow
+from store.snapshots import SnapshotRow
+
+if TYPE_CHECKING:
+    from app.analysis.hierarchy import Frame
+    from app.analysis.pruned_topics import Remains
+    from engine.hierarchy.tree import Direction
+
+CHANGED = 12  # topics that a comparison lists
+
+
+def list_runs(wanted: argparse.Namespace) -> int:
+    """List all runs."""
+    db = open_existing(wanted.store)
+    rows = runs.every(db)
+    if wanted.json:
+        print_json([run_facts(row) for row in rows])
+        return 0
+    ends = points_of.ends(db, "point_perplexity")
+    print_table(
+        ("run", "corpus", "model", "layers", "state", "mini-batches", CURVE),
+        [
+            (
+                row.number,
+                row.corpus_name,
+                f"{row.model} {row.inference}",
+                "-".join(map(str, row.layers)),
+                launcher.state_of(row),
+                f"{row.minibatch:,}/{row.planned:,}",
+                perplexity(_curve_end(row, ends.get(row.number))),
+            )
+            for row in rows
+        ],
+        "there is no run yet; start one with topiary train CORPUS, or try topiary demo",
+    )
+    return 0
+
+
+def show(wanted: argparse.Namespace) -> int:
+    """Show one run."""
+    db = open_existing(wanted.store)
+    row = find_run(db, wanted.run)
+    facts = run_facts(row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
+    if wanted.json:
+        print_json(facts)
+        return 0
+    for name, value in facts.items():
+        if value not in (None, "", {}):
+            say(f"{name.replace('_', ' '):<22}{_plain(value)}")
+    return 0
+
+
+def topics(wanted: argparse.Namespace) -> int:
+    """List topics, most popular first."""
+    from app.export.topics import topics_table
+
+    frame = _frame(wanted)
+    try:
+        table = topics_table(frame, wanted.layer, wanted.words)
+    except LookupError as error:
+        raise Mistake(str(error.args[0])) from error
+    if wanted.json:
+        print_json(table)
+        return 0
+    titles = [flat(row["title"]) for row in table]
+    width = max(map(len, titles))
+    for row, title in zip(table, titles, strict=True):
+        words = flat(" ".join(row["words"]))
+        say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {title:<{width}}  {words}")
+    return 0
+
+
+def tree(wanted: argparse.Namespace) -> int:
+    """Write the tree under (or over) some topics."""
+    from app.export.trees import write
+    from app.views.tree.class_overlay import class_number
+    from app.views.tree.opening import threshold_of
+
+    _refuse_without_picture("tree.svg", wanted.output, {"--class": wanted.label})
+    db = open_existing(wanted.store)
+    row = find_run(db, wanted.run)
+    frame = _frame_of(db, row, wanted.minibatch)
+    threshold = threshold_of(wanted.threshold, frame)
+    layer = wanted.layer or frame.n_layers
+    remains = _remains(db, row.number) if wanted.pruned else ()
+    try:
+        roots = [frame.at_rank(layer, rank) for rank in wanted.node or [1]]
+        label = class_number(frame.classes, wanted.label) if wanted.label else 0
+        direction: Direction = "up" if wanted.up else "down"
+        path = write(frame, roots, threshold, direction, wanted.output, label=label, remains=remains)
+    except OSError as error:
+        raise _unwritten(wanted.output, error) from error
+    except (LookupError, ValueError) as error:
+        raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
+    say(path)
+    return 0
+
+
+def compare(wanted: argparse.Namespace) -> int:
+    """Say how the topics of two runs differ."""
+    from app.cli.compare import Wanted, compare_runs, write_comparison
+    from app.views.tree.opening import threshold_of
+
+    shown = {"--layer": wanted.layer, "--node": wanted.node, "--class": wanted.label}
+    _refuse_without_picture("compare.svg", wanted.output, shown)
+    if wanted.most is not None and (wanted.output or wanted.json):
+        raise Mistake("--most counts lines of the summary, which --output and --json do not print; leave it out")
+    db = open_existing(wanted.store)
+    rows = find_run(db, wanted.run_a), find_run(db, wanted.run_b)
+    frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
+    threshold = threshold_of(wanted.threshold, *frames)
+    try:
+        if wanted.output:
+            view = Wanted(threshold, wanted.layer or 0, tuple(wanted.node or ()), wanted.label)
+            text = str(write_comparison(db, frames, view, wanted.output))
+        else:
+            text = compare_runs(
+                db, frames, threshold, most=CHANGED if wanted.most is None else wanted.most, as_json=wanted.json
+            )
+    except OSError as error:
+        raise _unwritten(wanted.output, error) from error
+    except (LookupError, ValueError) as error:
+        raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
+    (say_json if wanted.json and not wanted.output else say)(text)
+    return 0
+
+
+def points(wanted: argparse.Namespace) -> int:
+    """Print every point of a run as CSV."""
+    db = open_existing(wanted.store)
+    run = find_run(db, wanted.run).number
+    say("minibatch,documents,seconds,name,layer,value")
+    for point in points_of.table(db, run):
+        value = "" if point.value is None else repr(point.value)
+        say(f"{point.minibatch},{point.documents},{point.seconds!r},{point.name},{point.layer},{value}")
+    return 0
+
+
+def run_facts(row: RunRow) -> dict[str, Any]:
+    """What ``show --json`` says of a run; numbers that are not known are null."""
+    return {
+        "run": row.number,
+        "name": row.name,
+        "corpus": row.corpus_name,
+        "state": launcher.state_of(row),
+        "model": row.model,
+        "inference": row.inference,
+        "layers": list(row.layers),
+        "minibatch": row.minibatch,
+        "minibatches": row.planned,
+        "point_perplexity": _finite(row.point_perplexity),
+        "averaged_perplexity": _finite(row.averaged_perplexity),
+        "seconds": row.seconds,
+        "tokens_per_second": _finite(row.tokens_per_second),
+        "message": row.message,
+        "seed": row.seed,
+        "parent": row.parent,
+        "parent_minibatch": row.parent_minibatch,
+        "parent_snapshot": row.parent_snapshot,
+        "attempt": row.attempt,
+        "heartbeat_age": row.heartbeat_age,
+        "created": row.created.isoformat(),
+        "started": row.started.isoformat() if row.started else None,
+        "ended": row.ended.isoformat() if row.ended else None,
+        "settings": row.settings,
+        "plan": asdict(Order.from_json(row.plan)),
+        "traceback": row.traceback,
+    }
+
+
+def _refuse_without_picture(usual: str, output: str | None, given: dict[str, Any]) -> None:
+    """Refuse options that only a picture obeys where none is written."""
+    if any(given.values()) and Path(output or "").suffix.lower() != ".svg":
+        named = " and ".join(flag for flag, value in given.items() if value)
+        raise Mistake(f"{named} without a picture would change nothing; give --output {usual} too")
+
+
+def _unwritten(path: str, error: OSError) -> Mistake:
+    return Mistake(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")
+
+
+def _frame(wanted: argparse.Namespace) -> "Frame":
+    db = open_existing(wanted.store)
+    return _frame_of(db, find_run(db, wanted.run), wanted.minibatch)
+
+
+def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Frame":
+    return read_frame(db, row, snapshot_at(db, row, minibatch))
+
+
+def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
+    """The snapshot of a run at or before a mini-batch; the newest one for None."""
+    newest = snapshots.latest(db, row.number)
+    if newest is None:
+        why = f"{launcher.state_of(row)}: {row.message}" if row.message else launcher.state_of(row)
+        raise Mistake(f"run {row.number} has no topics yet ({why})")
+    found = newest if minibatch is None else snapshots.at(db, row.number, minibatch)
+    if found is None:
+        raise Mistake(f"run {row.number} has no snapshot at or before mini-batch {minibatch:,}")
+    return found
+
+
+def _remains(db: Database, run: int) -> "tuple[Remains, ...]":
+    """Read what is left of the topics that a run, or those it was forked from, has pruned."""
+    from app.analysis.read_pruned import Reader, all_remains, pruned_topics
+
+    rows = {row.number: row for row in runs.every(db)}
+
+    def frame(number: int, snapshot: int) -> "Frame | None":
+        found = next((row for row in snapshots.every(db, number) if row.number == snapshot), None)
+        return read_frame(db, rows[number], found) if found is not None else None
+
+    reader = Reader(db, rows.get, frame)
+    return all_remains(reader, pruned_topics(reader, run))
+
+
+def read_frame(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Frame":
+    """Read a snapshot of a run with all that a frame wants."""
+    from app.analysis.hierarchy import build_frame
+
+    about = corpora.get(db, row.corpus)
+    words, names = corpora.vocabulary(db, row.corpus), labels.every(db, row.number)
+    arrays = snapshots.load(db, snapshot.number)
+    return build_frame(arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names)
+
+
+def _curve_end(row: RunRow, end: float | None) -> float | None:
+    """The figure of the page Runs; the row of a finished run has that of the last evaluation instead."""
+    return curve_end(row, () if end is None else (end,))
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={_plain(item)}" for name, item in value.items() if item is not None)
+    if isinstance(value, list):
+        return "-".join(map(str, value))
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,266 @@
+"""What the scikit-learn style estimators share: checking, training by mini-batches, placing and scoring documents."""
+
+import os
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from app.estimators.labels import plain
+from engine import models, widths
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Sweeps
+from engine.corpus import Corpus, Counts, minibatch, own_number, take
+from engine.hierarchy import evaluate, paths, topics
+from engine.settings import SettingError, describe
+
+LARGEST_SEED = 2**31 - 1
+LARGEST_COUNT = 2**31 - 1
+SCORING = Sweeps(60, 60, 2)  # as many as a point of the live curve has
+
+
+class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A model as an estimator, whichever it is.
+
+    Attributes
+    ----------
+    topics_ : list of (K_l, n_features) float64 arrays
+        Topics of every layer over the words; rows sum to 1.
+    components_ : (K_1, n_features) float64 array
+        Those of layer 1.
+    phi_ : tuple of (K_{l-1}, K_l) float64 arrays
+        The hierarchy itself; columns sum to 1.
+    popularity_ : list of (K_l,) float64 arrays
+        Share of every topic in its layer.
+    n_iter_ : int
+        Steps made.
+    config_ : object
+        The settings of the model that it was fitted with; parameters changed afterwards wait for the next ``fit``.
+    """
+
+    _model = ""
+
+    def __init__(
+        self,
+        *,
+        layers: tuple[int, ...] = (128, 64, 32),
+        inference: str | None = None,
+        n_iter: int = 500,
+        batch_size: int = 200,
+        settings: Mapping[str, Any] | None = None,
+        real_values: str = "refuse",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.layers = layers
+        self.inference = inference
+        self.n_iter = n_iter
+        self.batch_size = batch_size
+        self.settings = settings
+        self.real_values = real_values
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - as every transformer
+        """Learn the hierarchy of topics.
+
+        Parameters
+        ----------
+        X : (n_documents, n_words) array or sparse matrix
+            Counts.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            When X does not hold counts, or a parameter or setting cannot be; one sentence.
+        """
+        counts = self._counts(X, reset=True)
+        return self._train(counts, np.full(counts.n_documents, -1, dtype=np.int32), 0)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Place documents in the hierarchy.
+
+        What is drawn for a document depends on its words alone, so it has the same place in whatever company
+        it comes.
+
+        Returns
+        -------
+        (n_documents, K_1 + ... + K_L) float64
+            Activations of layer 1, then layer 2 ...; those of one layer sum to 1.
+        """
+        check_is_fitted(self)
+        batch = self._batch(self._counts(X))
+        theta = self._kernel().infer(self.seed_, self.state_, batch, None).theta
+        return np.hstack([paths.shares(layer) for layer in theta])
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - as every scorer
+        """How well the topics predict words that they were not shown: higher is better.
+
+        A fifth of the tokens of every document is held out, and foretold from the others by 120 Gibbs sweeps (of
+        real values, a fifth of the cells): point perplexity, as its logarithm.
+
+        Returns
+        -------
+        float
+            Mean log-probability of a held-out token; ``exp(-score)`` is the perplexity.
+
+        Raises
+        ------
+        ValueError
+            When no document has two tokens.
+        """
+        check_is_fitted(self)
+        counts = self._counts(X)
+        n = counts.n_documents
+        corpus = Corpus(counts=counts, vocabulary=(), part=np.zeros(n, np.int8), labels=np.full(n, -1, np.int32))
+        observed, scored = corpus.held_out(np.arange(n))
+        if not len(scored.words):
+            raise ValueError("score holds a fifth of the tokens of a document out, so X needs one with 2 tokens")
+        kernel = self._kernel()
+        value = evaluate.point(kernel, self.seed_, self.state_, observed, scored, SCORING)
+        return -float(np.log(value)) if kernel.measure == "perplexity" else value
+
+    @property
+    def _n_features_out(self) -> int:
+        return sum(len(table) for table in self.topics_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """What X may be: sparse, and never negative."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _frame(self) -> tuple[int, int] | None:
+        """Height and width of documents that are pictures."""
+        return None
+
+    # ------------------------------------------------------------- training
+
+    def _train(self, counts: Counts, labels: Array, n_classes: int) -> Self:
+        n_iter = self._steps()
+        self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        self.n_classes_ = n_classes
+        self.n_documents_ = counts.n_documents
+        kernel = self._kernel()
+        state = kernel.init(self.seed_)
+        documents = np.arange(counts.n_documents)
+        every = take(counts, documents, labels)
+        if not kernel.batch_size:
+            state = kernel.prepare(self.seed_, state, every)
+        for t in range(1, n_iter + 1):
+            batch = every
+            if kernel.batch_size:
+                batch = take(counts, minibatch(self.seed_, t, documents, kernel.batch_size), labels)
+            state, _ = kernel.step(self.seed_, state, batch)
+        return self._keep(kernel, state)
+
+    def _steps(self) -> int:
+        """The mini-batches to be made, checked."""
+        if isinstance(self.n_iter, bool) or not isinstance(self.n_iter, int | np.integer) or self.n_iter < 1:
+            raise ValueError(f"n_iter must be a whole number of at least 1; got {self.n_iter!r}")
+        return int(self.n_iter)
+
+    def _keep(self, kernel: Kernel, state: Any) -> Self:
+        found = kernel.topics(state)
+        self.state_ = state
+        self.phi_ = found.phi
+        self.topics_ = [np.ascontiguousarray(table.T) for table in topics.projections(found.phi)]
+        self.components_ = self.topics_[0]
+        self.popularity_ = [topics.shares(layer) for layer in topics.popularity(found.phi, found.r)]
+        self.n_iter_ = self._steps()
+        return self
+
+    def _config(self) -> Any:
+        """The settings of the model, checked."""
+        own: dict[str, Any] = {"layers": self.layers, "batch_size": self.batch_size}
+        if self.inference is not None:
+            own["inference"] = self.inference
+        if not isinstance(self.settings, Mapping | None):
+            raise SettingError(f"settings must be a dictionary of settings by name; got {self.settings!r}")
+        others = dict(self.settings or {})
+        if twice := sorted(own.keys() & others.keys()):
+            raise SettingError(f"give {twice[0]} as a parameter of {type(self).__name__}, not in settings")
+        given = own | others
+        model = models.load(self._model).Config
+        known = {about.name: about.kind in ("widths", "numbers") for about in describe(model)}
+        if unknown := sorted(given.keys() - known.keys()):
+            free = ", ".join(name for name in known if name not in ("layers", "batch_size"))
+            raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {free}")
+        values = {name: plain(value) for name, value in given.items()}
+        lone = {name: (value,) for name, value in values.items() if known[name] and not isinstance(value, tuple)}
+        return self._long_enough(model(**(self._usual() | values | lone)))
+
+    def _long_enough(self, config: Any) -> Any:
+        """The settings, which ``n_iter`` leaves time for."""
+        n_iter, learnt = self._steps(), widths.settled(config)
+        if n_iter <= learnt:
+            raise SettingError(
+                f"learning the widths (grow) takes more than {learnt} mini-batches, {config.grow_every} (grow_every) "
+                f"for each of the layers, and n_iter is {n_iter}; give more n_iter or a smaller grow_every"
+            )
+        return config
+
+    def _usual(self) -> dict[str, Any]:
+        """Settings whose default here is not the model's own."""
+        return {}
+
+    def _kernel(self) -> Kernel:
+        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._frame())
+        kernel: Kernel = models.load(self._model).build(self.config_, facts, n_threads=_threads(self.n_jobs))
+        return kernel
+
+    # ---------------------------------------------------------------- counts
+
+    def _counts(self, X: Any, *, reset: bool = False) -> Counts:
+        """Documents as compressed rows."""
+        checked = validate_data(
+            self, X, accept_sparse="csr", dtype="numeric", ensure_non_negative=True, reset=reset,
+        )  # fmt: skip
+        table = sparse.csr_array(checked, copy=sparse.issparse(checked))
+        table.sum_duplicates()
+        table.eliminate_zeros()
+        if reset:
+            self.config_ = self._config()
+        largest = float(table.data.max()) if len(table.data) else 0.0
+        if largest > LARGEST_COUNT:
+            raise ValueError(f"the values of X must be at most {LARGEST_COUNT}; got {largest:.10g}")
+        real = getattr(self.config_, "link", "poisson") == "gamma"
+        values = table.data.astype(np.float32) if real else self._whole(table)
+        kept = sparse.csr_array((values, table.indices, table.indptr), shape=table.shape)
+        kept.eliminate_zeros()
+        return Counts(kept.indptr.astype(np.int64), kept.indices.astype(np.int32), kept.data)
+
+    def _whole(self, table: Any) -> Array:
+        values = np.asarray(table.data, dtype=np.float64)  # rint would make bytes halves; float32 cannot tell 2^31
+        whole = np.rint(values)
+        if self.real_values not in ("refuse", "round"):
+            raise ValueError(f"real_values must be 'refuse' or 'round'; got {self.real_values!r}")
+        if self.real_values == "refuse" and not np.array_equal(whole, values):
+            place = int(np.flatnonzero(whole != values)[0])
+            row = int(np.searchsorted(table.indptr, place, side="right")) - 1
+            raise ValueError(
+                f"{type(self).__name__} reads counts, so X must hold whole numbers; got {values[place]!s} in row "
+                f"{row}: give counts, or set real_values='round'"
+            )
+        return whole.astype(np.int32)
+
+    def _batch(self, counts: Counts) -> Batch:
+        """Documents to be placed, each numbered after its own words."""
+        cells = [slice(*edges) for edges in pairwise(counts.starts.tolist())]
+        numbers = np.array([own_number(counts.words[own], counts.values[own]) for own in cells], dtype=np.int64)
+        labels = np.full(counts.n_documents, -1, dtype=np.int32)
+        return Batch(counts.words, counts.values, counts.starts, labels, numbers)
+
+
+def _threads(n_jobs: int | None) -> int:
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a whole number other than 0, -1 for every processor; got {n_jobs!r}")
+    return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)

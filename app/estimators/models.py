@@ -1,0 +1,204 @@
+"""The models as scikit-learn estimators: ``DLDA`` and ``DATM`` transform documents, ``SDATM`` also classifies them.
+
+    from app.estimators import DLDA
+    model = DLDA(layers=(64, 32), n_iter=500, random_state=0).fit(counts)
+    model.transform(counts)      # activations of layer 1, then 2, as shares of each layer
+    model.topics_[1]             # topics of layer 2 over the words
+
+They stand on the engine alone: no store, no worker, nothing written anywhere.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from app.estimators.base import TopicEstimator
+from app.estimators.labels import labels_of, plain
+from engine.contract import Array, FloatArray
+from engine.hierarchy import paths
+from engine.settings import SettingError
+
+
+class DLDA(TopicEstimator):
+    """Deep latent Dirichlet allocation.
+
+    Parameters
+    ----------
+    layers : tuple of int, default=(128, 64, 32)
+        Topics of every layer, from the one next to the words upwards.
+    inference : {"tlasgr", "tlfsgr", "sgrld", "gibbs"}, optional
+        How topics are learnt; the model's own default (tlasgr) when not given.
+    n_iter : int, default=500
+        Mini-batches; sweeps over all documents for gibbs.
+    batch_size : int, default=200
+        Documents of a mini-batch.
+    settings : dict, optional
+        Any other setting of the model by name (not one that is a parameter here), for example ``{"eta": (0.1,)}``.
+    real_values : {"refuse", "round"}, default="refuse"
+        What to do with values that are not whole numbers.
+    random_state : int, RandomState instance or None, default=None
+        The same number gives the same topics, whatever ``n_jobs``.
+    n_jobs : int, optional
+        Threads; -1 = one for every processor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from app.estimators.models import DLDA
+    >>> counts = np.array([[3, 2, 0, 0], [2, 4, 0, 0], [0, 0, 5, 1], [0, 1, 2, 4]])
+    >>> model = DLDA(layers=(3, 2), n_iter=20, random_state=0).fit(counts)
+    >>> model.transform(counts).shape
+    (4, 5)
+    """
+
+    _model = "dlda"
+
+
+class DATM(TopicEstimator):
+    """Deep autoencoding topic model: the same hierarchy, and an encoder that places a document at once.
+
+    Parameters
+    ----------
+    layers : tuple of int, default=(128, 64, 32)
+        Topics of every layer, from the one next to the words upwards.
+    inference : {"whai", "wai", "iwhai", "ghai"}, optional
+        How topics and encoder are learnt; the model's own default (whai) when not given.
+    n_iter : int, default=500
+        Mini-batches.
+    batch_size : int, default=200
+        Documents of a mini-batch.
+    settings : dict, optional
+        Any other setting of the model by name.
+    real_values : {"refuse", "round"}, default="refuse"
+        What to do with values that are not whole numbers.
+    random_state : int, RandomState instance or None, default=None
+        The same number gives the same topics, whatever ``n_jobs``.
+    n_jobs : int, optional
+        Threads; -1 = one for every processor.
+    """
+
+    _model = "datm"
+
+
+class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
+    """Supervised deep autoencoding topic model: labels shape the topics, and new documents get one.
+
+    Parameters
+    ----------
+    layers, inference, n_iter, batch_size, settings, real_values, random_state, n_jobs
+        As for :class:`DATM`.  Unless ``settings`` say otherwise labels come in after a quarter of the
+        mini-batches (at most 500).
+    unlabelled : object, optional
+        The value of ``y`` that says a document has no label; such documents take part in everything else.
+        None (the default) and NaN may be it; a None or NaN in ``y`` that is not this value is refused.
+    image_shape : (height, width), optional
+        Where documents are pictures and words their pixels, row by row; the settings ``moved`` and ``bent`` need it.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    """
+
+    _model = "sdatm"
+
+    def __init__(
+        self,
+        *,
+        layers: tuple[int, ...] = (128, 64, 32),
+        inference: str | None = None,
+        n_iter: int = 1000,
+        batch_size: int = 200,
+        settings: Mapping[str, Any] | None = None,
+        real_values: str = "refuse",
+        unlabelled: Any = None,
+        image_shape: tuple[int, int] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            layers=layers,
+            inference=inference,
+            n_iter=n_iter,
+            batch_size=batch_size,
+            settings=settings,
+            real_values=real_values,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.unlabelled = unlabelled
+        self.image_shape = image_shape
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn topics and labels.
+
+        Parameters
+        ----------
+        X : (n_documents, n_words) array or sparse matrix
+            Counts.
+        y : (n_documents,) array
+            Labels; ``unlabelled`` where there is none.
+
+        Raises
+        ------
+        ValueError
+            When X does not hold counts, y does not fit, or a parameter or setting cannot be.
+        """
+        if y is None:
+            validate_data(self, X, y)  # it says so in its own words
+        counts = self._counts(X, reset=True)
+        self.classes_, labels = labels_of(y, plain(self.unlabelled))
+        check_consistent_length(X, labels)
+        if len(self.classes_) < 2:
+            raise ValueError(f"SDATM needs labels of at least 2 classes; y has only 1 class or none: {self.classes_}")
+        return self._train(counts, labels, len(self.classes_))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of every label of ``classes_`` for every document, (n_documents, n_classes)."""
+        check_is_fitted(self)
+        kernel = self._kernel()
+        if kernel.predict is None:
+            raise LookupError("this model does not predict labels")
+        return paths.shares(kernel.predict(self.seed_, self.state_, self._batch(self._counts(X))))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable label of every document, (n_documents,)."""
+        chances = self.predict_proba(X)
+        return np.asarray(self.classes_[np.argmax(chances, axis=1)])
+
+    def __sklearn_tags__(self) -> Tags:
+        """Documents need many words to be told apart; a few real-valued features say little to it."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _frame(self) -> tuple[int, int] | None:
+        if self.image_shape is None:
+            return None
+        shape = plain(self.image_shape)
+        sides = shape if isinstance(shape, tuple) else ()
+        whole = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
+        if not whole or sides[0] * sides[1] != self.n_features_in_:
+            raise ValueError(
+                f"image_shape is height and width, {self.n_features_in_} pixels together as X has features; "
+                f"got {self.image_shape!r}"
+            )
+        return sides[0], sides[1]
+
+    def _usual(self) -> dict[str, Any]:
+        """Let labels come in before a short training is over."""
+        n_iter = self._steps()
+        return {"label_start": min(500, n_iter // 4), "label_ramp": min(200, n_iter // 8)}
+
+    def _long_enough(self, config: Any) -> Any:
+        super()._long_enough(config)
+        if config.label_weight and config.label_start >= self.n_iter:
+            raise SettingError(
+                f"labels count after {config.label_start} mini-batches (label_start), and n_iter is {self.n_iter}; "
+                "give more n_iter or a smaller label_start"
+            )
+        return config

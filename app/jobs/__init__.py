@@ -1,0 +1,1 @@
+"""Processes and what they do: new runs, the launcher, the worker, training, imports."""

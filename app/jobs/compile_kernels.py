@@ -1,0 +1,154 @@
+"""Compile the kernels of a model ahead, in processes of their own.
+
+Compiling takes a hundred megabytes and half a minute, once for every version.  Done elsewhere, a worker
+keeps beating meanwhile and its memory stays that of training; two processes halve the time.  What they
+compile lies on disk (:mod:`engine.jit`), and a note beside it says that it is there.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from app.jobs import launcher
+from app.jobs.file_lock import taken, turn
+
+PARTS = ("step", "rest")  # one process compiles one thing at a time
+
+
+class Wanted(NamedTuple):
+    """What decides which kernels a run needs.
+
+    Attributes
+    ----------
+    model : str
+    settings : dict
+        JSON of its Config.
+    real : bool
+        Whether the corpus holds real numbers instead of counts.
+    scored : bool
+        Whether the corpus brings its own held-out tokens.
+    averaged : bool
+        Whether the averaged protocol runs.
+    """
+
+    model: str
+    settings: dict[str, Any]
+    real: bool
+    scored: bool
+    averaged: bool
+
+    @classmethod
+    def of(cls, model: str, settings: dict[str, Any], corpus: Any, *, averaged: bool) -> Self:
+        """What a run on a corpus (a row of the store) needs."""
+        return cls(model, settings, corpus.kind == "real", corpus.has_scored, averaged)
+
+    @property
+    def digest(self) -> str:
+        """The same for runs that differ in numbers only: choices and shapes decide what is compiled."""
+        choices = {name: value for name, value in self.settings.items() if isinstance(value, str | bool)}
+        lengths = {name: len(value) for name, value in self.settings.items() if isinstance(value, list)}
+        text = json.dumps([self.model, choices, lengths, self.real, self.scored, self.averaged], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def missing(wanted: Wanted) -> list[str]:
+    """The parts that nobody has compiled yet; none where compiled kernels cannot be kept."""
+    from engine.jit import cache_folder
+
+    folder = cache_folder()
+    if not os.access(folder, os.W_OK):
+        return []
+    return [part for part in PARTS if not _note(folder, wanted, part).exists()]
+
+
+def compile_elsewhere(wanted: Wanted, store: str) -> list["subprocess.Popen[bytes]"]:
+    """Start a process for every missing part; the caller waits for them, or ends them."""
+    text = json.dumps(wanted._asdict())
+    return [
+        subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-P", "-m", "app.jobs.compile_kernels", part, text],
+            stdin=subprocess.DEVNULL,
+            env=launcher.environment(store),
+        )
+        for part in missing(wanted)
+    ]
+
+
+def awaited(wanted: Wanted) -> bool:
+    """Whether another process is compiling for this model now; ours wait for it."""
+    from engine.jit import cache_folder
+
+    return any(taken(_lock(cache_folder(), wanted, part)) for part in PARTS)
+
+
+def compile_in_turn(wanted: Wanted, part: str) -> None:
+    """Compile one of PARTS in this process, unless another is at it: then wait, and take over what it made."""
+    from engine.jit import cache_folder
+
+    folder = cache_folder()
+    with turn(_lock(folder, wanted, part)):
+        if not _note(folder, wanted, part).exists():
+            compile_here(wanted, part)
+
+
+def compile_here(wanted: Wanted, part: str) -> None:
+    """Compile one of PARTS in this process, on made-up documents."""
+    from app.jobs.training import Training, facts
+    from engine import models, settings
+    from engine.jit import cache_folder
+
+    module = models.load(wanted.model)
+    config = settings.from_json(module.Config, wanted.settings)
+    corpus = _made_up(wanted)
+    training = Training(corpus, module.build(config, facts(corpus), n_threads=1), module.State, seed=1)
+    if part == "step":
+        training.warm_step()
+    else:
+        training.warm_rest(averaged=wanted.averaged)
+    _note(cache_folder(), wanted, part).touch()
+
+
+def main(arguments: list[str]) -> int:
+    """Compile one part: ``python -P -m app.jobs.compile_kernels PART JSON``."""
+    part, text = arguments
+    compile_in_turn(Wanted(**json.loads(text)), part)
+    return 0
+
+
+def _made_up(wanted: Wanted) -> Any:
+    """Four documents of three words each, two of them for the test; types as the store gives them.
+
+    Words are pixels: whether pictures move is a number among the settings, and no model moves any other words.
+    """
+    import numpy as np
+
+    from engine.corpus import Corpus, Counts
+
+    words, starts = np.arange(12, dtype=np.int32), np.arange(0, 13, 3)
+    kind = np.float32 if wanted.real else np.int32
+    scored = Counts(starts, words, np.full(12, 1, dtype=kind))
+    return Corpus(
+        counts=Counts(starts, words, np.full(12, 2, dtype=kind)),
+        vocabulary=tuple(map(str, words)),
+        part=np.array([0, 0, 1, 1], dtype=np.int8),
+        labels=np.full(4, -1, dtype=np.int32),
+        scored=scored if wanted.scored else None,
+        image_shape=(3, 4),
+    )
+
+
+def _note(folder: Path, wanted: Wanted, part: str) -> Path:
+    return folder / f"{wanted.digest}.{part}.ready"
+
+
+def _lock(folder: Path, wanted: Wanted, part: str) -> Path:
+    """The same for all runs of a model: most kernels are common to them."""
+    return folder / f"{wanted.model}.{part}.lock"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,114 @@
+"""The demo: a corpus from this very machine and a run on it, prepared while a page is open already.
+
+``topiary demo`` and a button on the page of an empty store begin it.  A process of its own
+(``python -P -m app.jobs.demo``) reads the corpus, queues the run and reports progress line by line.
+Another one compiles the kernels at the same time, so that the first topics do not wait for one after the other.
+"""
+
+import json
+import subprocess
+import sys
+from threading import Thread
+
+from app.ingest.builtin import NAME, import_builtin
+from app.jobs import compile_kernels, launcher, notices
+from app.jobs.new_run import OrderError, place
+from app.jobs.progress import Progress, Teller
+from store import corpora, runs
+from store.database import Database, open_database
+from store.errors import StoreError
+
+MODEL = "dlda"
+LAYERS = "128-64-32"
+MINIBATCHES = 3500
+RUN_NAME = "demo"
+
+
+def begin(url: str) -> "subprocess.Popen[str]":
+    """Prepare the demo of a store in a process of its own, and tell every page how far it is."""
+    notices.post("Preparing the demo: reading the documentation of the Python packages on this machine")
+    child = _prepare_elsewhere(url)
+    Thread(target=_follow, args=(child,), daemon=True).start()
+    return child
+
+
+def prepare(db: Database, tell: Teller) -> int:
+    """Import the built-in corpus unless it is there, order a run unless there is one, and start it.
+
+    Returns
+    -------
+    int
+        Number of the run to look at.
+    """
+    compilers = compile_kernels.compile_elsewhere(_wanted(), db.url)
+    row = next((row for row in corpora.every(db) if row.name == NAME), None) or import_builtin(db, tell)
+    if any(compiler.poll() is None for compiler in compilers):
+        tell("Compiling kernels, about 20 s, once", None)
+    for compiler in compilers:
+        compiler.wait()  # whatever it says: the worker compiles what is missing
+    there = [each for each in runs.every(db) if each.corpus == row.number and each.name == RUN_NAME]
+    if there and launcher.state_of(there[-1]) != "failed":
+        number = there[-1].number
+        if launcher.state_of(there[-1]) in ("paused", "stopped", "silent"):
+            launcher.resume(db, number)
+    else:
+        tell("Starting a three-layer model", None)
+        texts = {"layers": LAYERS}
+        number = place(
+            db, row.name, model=MODEL, texts=texts, minibatches=MINIBATCHES, threads=launcher.threads(), name=RUN_NAME
+        ).number
+    launcher.fill(db)
+    return number
+
+
+def main() -> int:
+    """Prepare the demo of the store in TOPIARY_STORE, telling on standard output."""
+    tell = Teller(sys.stdout)
+    try:
+        number = prepare(open_database(), tell)
+    except (StoreError, OrderError) as error:
+        tell(f"The demo cannot be prepared: {error}", None)
+        return 2
+    tell(f"Run {number} is training", 1.0)
+    return 0
+
+
+def _wanted() -> compile_kernels.Wanted:
+    """The kernels of the demo's run; knowing them needs no compiler, only the settings."""
+    from engine import models, settings
+
+    config = settings.parse(models.load(MODEL).Config, {"layers": LAYERS})
+    return compile_kernels.Wanted(MODEL, settings.to_json(config), real=False, scored=False, averaged=False)
+
+
+def _prepare_elsewhere(url: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "app.jobs.demo"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env=launcher.environment(url),
+    )
+
+
+def _follow(child: "subprocess.Popen[str]") -> None:
+    """Pass on what the preparing process tells: to the terminal, and to the pages."""
+    progress = Progress()
+    words = ""
+    for line in child.stdout or ():
+        words, share = json.loads(line)
+        progress.show(words, share)
+        notices.post(f"Preparing the demo: {words[0].lower()}{words[1:]}", share)
+    progress.end(words)
+    match child.wait():
+        case 0:
+            notices.post("")
+        case 2:
+            notices.post(words, failed=True)
+        case _:
+            notices.post("The demo could not be prepared; the terminal of the server says why", failed=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""Continue a run from one of its snapshots: with another model, seed or settings, as a run of its own."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from engine import models, settings
+from engine.settings import Setting
+from store import runs, snapshots
+from store.database import Database
+from store.errors import NotFound
+from store.runs import RunRow
+from store.snapshots import SnapshotRow
+
+LEARNS_LABELS = "sdatm"  # the model as which a run of another is continued with labels
+
+
+class Origin(NamedTuple):
+    """What a fork begins with.
+
+    Attributes
+    ----------
+    run : RunRow
+        The parent.
+    snapshot : SnapshotRow
+    layers : tuple of int
+        Widths of the snapshot.
+    """
+
+    run: RunRow
+    snapshot: SnapshotRow
+    layers: tuple[int, ...]
+
+
+def origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: int | None = None) -> Origin:
+    """The snapshot of a run at or before a mini-batch, or of that number; the latest one without either.
+
+    Raises
+    ------
+    NotFound
+        When there is no such run, or it has no such snapshot.
+    """
+    row = runs.get(db, run)
+    found = snapshots.latest(db, run) if minibatch is None else snapshots.at(db, run, minibatch)
+    if snapshot is not None:
+        found = next((each for each in snapshots.every(db, run) if each.number == snapshot), None)
+    if found is None:
+        when = "" if minibatch is None else f" at or before mini-batch {minibatch:,}"
+        lost = " that number; fork from its latest one" if snapshot is not None else f"{when} to fork from"
+        raise NotFound(f"run {run} has no snapshot{' of' if snapshot is not None else ''}{lost}")
+    arrays = snapshots.load(db, found.number)
+    widths = [arrays[f"phi.{layer}"].shape[1] for layer in range(sum(name.startswith("phi.") for name in arrays))]
+    return Origin(row, found, tuple(widths))
+
+
+def inherited(begin: Origin, model: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Settings of a fork as texts: those of the parent that the model knows by name and kind, and its widths.
+
+    Where the widths are to be learnt (as in the parent, or as ``given``), the budget and the number of layers stay
+    as they were ordered.
+    """
+    parent = begin.run.settings
+    described = {about.name: about for about in settings.describe(models.load(model).Config)}
+    theirs = {about.name: about for about in settings.describe(models.load(begin.run.model).Config)}
+    shared = [name for name, about in described.items() if name in theirs and _fits(about, theirs[name], parent)]
+    texts = {name: default_text(_plain(parent[name])) for name in shared}
+    if not growing(texts | dict(given)):
+        texts["layers"] = default_text(begin.layers)
+        eta = parent.get("eta")
+        if "eta" in texts and isinstance(eta, list) and len(eta) not in (1, len(begin.layers)):
+            del texts["eta"]
+    return texts
+
+
+def growing(texts: dict[str, str]) -> bool:
+    """Whether settings ask for widths to be learnt, so that ``layers`` is a budget."""
+    return texts.get("grow", "").strip().lower() in ("true", "yes", "1")
+
+
+def wrong_layers(begin: Origin, config: Any) -> str:
+    """One sentence about layers that the snapshot does not have, else nothing."""
+    asked, has = tuple(config.layers), begin.layers
+    if getattr(config, "grow", False):
+        fits = len(asked) >= len(has)
+        return "" if fits else f"layers must be at least the {len(has)} of the snapshot; got {len(asked)}"
+    wanted, got = default_text(has), default_text(asked)
+    return "" if asked == has else f"layers must be those of the snapshot, {wanted}; got {got}"
+
+
+def learns_without_labels(begin: Origin) -> bool:
+    """Whether the parent has an encoder, so that labels count at once in a fork that learns from them."""
+    from engine.autoencoder.hybrid import Settings  # takes the compiler along
+
+    return issubclass(models.load(begin.run.model).Config, Settings)
+
+
+def _fits(mine: Setting, theirs: Setting, values: dict[str, Any]) -> bool:
+    """Whether a setting means the same to both models, and takes the parent's value."""
+    if mine.name not in values or (mine.kind != theirs.kind and not _alike(mine, theirs, values[mine.name])):
+        return False
+    if mine.default != theirs.default and _plain(values[mine.name]) == theirs.default:
+        return False  # nobody chose it: each model keeps its own default
+    return mine.kind != "choice" or values[mine.name] in mine.choices
+
+
+def _alike(mine: Setting, theirs: Setting, value: Any) -> bool:
+    """Whether one model has a number where the other has a list of them, and the parent's is one for all layers."""
+    return {mine.kind, theirs.kind} == {"number", "numbers"} and not (isinstance(value, list) and len(value) > 1)
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def default_text(value: Any) -> str:
+    """A default as a person would type it: ``128-64-32``, ``0.05``, ``true``."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ("-" if all(isinstance(item, int) for item in value) else ",").join(str(item) for item in value)
+    return str(value)

@@ -1,0 +1,200 @@
+"""Starts training processes, tells how they are, and reaps them.
+
+A worker is a process of its own, in a session of its own: closing the browser, restarting or killing
+the server never touches it.  Rows of the store say what should happen; this module only brings
+processes into being for queued runs, up to :func:`most_at_once`.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from app.jobs import process
+from store import runs
+from store.database import Database
+from store.errors import Conflict
+from store.runs import RunRow
+
+SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
+SILENT_ELSEWHERE = 60.0
+_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+_children: list["subprocess.Popen[bytes]"] = []
+
+
+def most_at_once() -> int:
+    """How many runs may train at the same time: half the processors, or TOPIARY_WORKERS."""
+    wanted = os.environ.get("TOPIARY_WORKERS", "")
+    return max(1, int(wanted) if wanted.isdigit() else (os.cpu_count() or 2) // 2)
+
+
+def threads() -> int:
+    """How many threads a run gets unless it is told otherwise: two where there are two."""
+    return min(2, os.cpu_count() or 1)
+
+
+def log_folder() -> Path:
+    """Where workers write what they have to say besides the store."""
+    if sys.platform == "win32":
+        root = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "Topiary"
+    elif sys.platform == "darwin":
+        root = Path.home() / "Library" / "Application Support" / "Topiary"
+    else:
+        root = Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "topiary"
+    return root / "logs"
+
+
+def start(db_url: str, run: int) -> "subprocess.Popen[bytes]":
+    """Start the worker of one run as a detached process.
+
+    Parameters
+    ----------
+    db_url : str
+        URL of the store; handed over in the environment, because command lines are for all to see and
+        it may hold a password.
+    run : int
+        Number of the run; the worker claims it, and goes quietly when somebody else was faster.
+    """
+    command = [sys.executable, "-P", "-m", "app.jobs.worker", "--run", str(run)]
+    folder = log_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"run-{run}.log").open("ab") as log:
+        child = detach(command, log, store=db_url)
+    _children.append(child)
+    return child
+
+
+def detach(command: list[str], log: IO[bytes], *, store: str) -> "subprocess.Popen[bytes]":
+    """Start a process that outlives this one and shares no terminal with it."""
+    return subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(store), **apart()
+    )
+
+
+def apart() -> dict[str, Any]:
+    """What sets a process apart, so that Ctrl-C on our terminal does not reach it."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    return {"start_new_session": True}
+
+
+def environment(store: str) -> dict[str, str]:
+    """The environment of a worker: our packages findable, matrix products on one thread.
+
+    One thread keeps the bits of a product the same on every machine's number of processors; the
+    kernels have threads of their own.
+    """
+    root = str(Path(__file__).resolve().parent.parent)
+    old = os.environ.get("PYTHONPATH")
+    paths = [root, *(old.split(os.pathsep) if old else [])]
+    ours = {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "TOPIARY_STORE": store}
+    return os.environ | ours | dict.fromkeys(_ONE_THREAD, "1")
+
+
+def fill(db: Database) -> list[int]:
+    """Start queued runs, oldest first, while fewer than :func:`most_at_once` train; give their numbers."""
+    reap()
+    rows = runs.every(db)
+    free = most_at_once() - sum(state_of(row) == "running" for row in rows)
+    waiting = sorted(row.number for row in rows if row.state == "queued")
+    started = waiting[: max(0, free)]
+    for run in started:
+        start(db.url, run)
+    return started
+
+
+def state_of(row: RunRow) -> str:
+    """The state to show: that of the row, or "silent" when it says running and nobody is.
+
+    On this host a run is silent when its process is gone, is a zombie, or has not beaten for two
+    minutes; on another host, when it has not beaten for one.
+    """
+    if row.state != "running":
+        return row.state
+    age = row.heartbeat_age if row.heartbeat_age is not None else 0.0
+    match process.life(row.process):
+        case "dead":
+            return "silent"
+        case "alive":
+            return "silent" if age > SILENT_HERE else "running"
+        case _:
+            return "silent" if age > SILENT_ELSEWHERE else "running"
+
+
+def stop(db: Database, run: int) -> None:
+    """Ask a run to stop; one without a living worker is stopped at once.
+
+    Raises
+    ------
+    Conflict
+        When it has ended already.
+    """
+    row = runs.get(db, run)
+    if state_of(row) in ("queued", "silent"):
+        _end(db, row, "stopped")
+    else:
+        runs.wish(db, run, "stop")
+
+
+def pause(db: Database, run: int) -> None:
+    """Ask a run to pause; one without a living worker is paused at once.
+
+    Raises
+    ------
+    Conflict
+        When it has ended already.
+    """
+    row = runs.get(db, run)
+    if state_of(row) in ("queued", "silent"):
+        _end(db, row, "paused")
+    else:
+        runs.wish(db, run, "pause")
+
+
+def resume(db: Database, run: int) -> None:
+    """Go on with a run from its checkpoint: it is queued, and starts when there is room.
+
+    Raises
+    ------
+    Conflict
+        When it trains already or is finished.
+    """
+    row = runs.get(db, run)
+    state = state_of(row)
+    if state in ("running", "finished"):
+        raise Conflict(f"run {run} is {state}; there is nothing to resume")
+    if state == "silent":
+        _end(db, row, "paused")
+    if state != "queued":
+        runs.requeue(db, run)
+    fill(db)
+
+
+def delete(db: Database, run: int) -> None:
+    """Delete a run with everything it wrote.
+
+    Raises
+    ------
+    Conflict
+        While it trains.
+    """
+    row = runs.get(db, run)
+    match state_of(row):
+        case "running":
+            raise Conflict(f"run {run} is training; stop it before deleting it")
+        case "silent":
+            _end(db, row, "stopped")
+    runs.delete(db, run)
+
+
+def reap() -> None:
+    """Let the operating system forget children that have ended, so that no zombie looks alive."""
+    _children[:] = [child for child in _children if child.poll() is None]
+
+
+def _end(db: Database, row: RunRow, state: str) -> None:
+    """End a run that nobody trains; its results stay."""
+    proved_dead = row.state == "running" and process.life(row.process) == "dead"
+    runs.abandon(db, row.number, state, f"{state} while no worker was training it", force=proved_dead)

@@ -1,0 +1,276 @@
+"""Write a run as somebody ordered it: settings checked, then a queued row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.jobs.forks import Origin, inherited, learns_without_labels, wrong_layers
+from app.jobs.plan import Order, averaging
+from engine import models, settings
+from store import corpora, runs
+from store.corpora import CorpusRow
+from store.database import Database
+from store.runs import RunRow
+
+STEPS = 3500  # mini-batches of Table 1
+SWEEPS = 1500  # of a batch sampler: 1,000 and 500 in the authors' demonstration
+LINK_OF = {"binary": "bernoulli", "real": "gamma"}  # kinds of a corpus; counts take the model's default
+LARGEST_SEED = 2**63 - 1
+
+
+class OrderError(ValueError):
+    """A run cannot be ordered like this; the message is one sentence for the user."""
+
+
+def place(
+    db: Database,
+    corpus: str | int,
+    *,
+    model: str,
+    texts: Mapping[str, str],
+    minibatches: int | None = None,
+    seed: int = 1,
+    threads: int = 1,
+    averaged: bool = False,
+    burn_in: int | None = None,
+    samples: int | None = None,
+    paper_point: bool = False,
+    name: str = "",
+    fork: Origin | None = None,
+) -> RunRow:
+    """Write a queued run; :func:`app.jobs.launcher.fill` then starts it.
+
+    Parameters
+    ----------
+    db : Database
+    corpus : str or int
+        Name or number of a corpus.
+    model : str
+        One of ``engine.models.names()``.
+    texts : mapping of str to str
+        Settings of the model as text (``{"layers": "128-64-32", "eta": "0.05"}``); the rest keep their defaults.
+    minibatches : int, optional
+        Steps to make; 3,500 by default, 1,500 sweeps for batch Gibbs.
+    seed, threads, averaged, burn_in, samples, paper_point
+        As in :class:`app.jobs.plan.Order`.
+    name : str
+        For people.
+    fork : Origin, optional
+        The snapshot of another run to begin with; settings that both models know are taken over from it where
+        ``texts`` says nothing.
+
+    Raises
+    ------
+    OrderError
+        When the model, a setting or a number cannot be.
+    store.errors.NotFound
+        When there is no such corpus.
+    """
+    about = corpora.find(db, corpus)
+    try:
+        config = _configured(db, about, model, texts, fork)
+        steps = minibatches if minibatches is not None else _usual(config)
+        check_length(config, steps, fork)
+        check_pictures(about, config, "moved", "bent")
+        order = Order(
+            minibatches=steps,
+            threads=threads,
+            averaged=averaged,
+            burn_in=burn_in if not averaged else _burn_in(config, steps, burn_in),
+            samples=samples,
+            paper_point=paper_point,
+        )
+    except OrderError:
+        raise
+    except (LookupError, ValueError) as error:
+        raise OrderError(str(error.args[0])) from error
+    check_numbers(about, seed, averaged=averaged)
+    return runs.create(
+        db,
+        corpus=about.number,
+        model=model,
+        inference=str(getattr(config, "inference", "")),
+        layers=tuple(config.layers),
+        settings=settings.to_json(config),
+        plan=order.to_json(),
+        seed=seed,
+        name=name,
+        fork=None if fork is None else fork.snapshot.number,
+    )
+
+
+def fork(
+    db: Database,
+    begin: Origin,
+    *,
+    model: str | None = None,
+    texts: Mapping[str, str],
+    minibatches: int | None = None,
+    seed: int | None = None,
+    **more: Any,
+) -> RunRow:
+    """Write a queued run that goes on from a snapshot; what is not given is as in the parent.
+
+    Parameters
+    ----------
+    db : Database
+    begin : Origin
+        See :func:`app.jobs.forks.origin`.
+    model, texts, minibatches, seed, **more
+        As in :func:`place`.
+
+    Raises
+    ------
+    OrderError
+        When the model cannot begin with that snapshot, or a setting or number cannot be.
+    """
+    parent = begin.run
+    return place(
+        db,
+        parent.corpus,
+        model=model or parent.model,
+        texts=texts,
+        minibatches=parent.planned if minibatches is None else minibatches,
+        seed=parent.seed if seed is None else seed,
+        fork=begin,
+        **more,
+    )
+
+
+def _configured(db: Database, about: CorpusRow, model: str, texts: Mapping[str, str], fork: Origin | None) -> Any:
+    """The settings of a run on a corpus, those of its parent among them."""
+    if fork is not None:
+        texts = inherited(fork, model, texts) | dict(texts)
+    config = settings.parse(models.load(model).Config, with_link(about, model, texts))
+    _check_corpus(db, about, model)
+    if fork is not None and (wrong := wrong_layers(fork, config)):
+        raise OrderError(wrong)
+    return config
+
+
+def _usual(config: Any) -> int:
+    """Steps of a run whose length nobody gave."""
+    return SWEEPS if getattr(config, "inference", "") == "gibbs" else STEPS
+
+
+def check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
+    """Refuse what no model can do with a corpus."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise OrderError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}")
+    if about.train_documents == 0:
+        raise OrderError(f"corpus {about.name!r} has no training documents; import it with another split")
+    if averaged and about.train_documents == about.documents:
+        raise OrderError(f"corpus {about.name!r} has no test documents, which the averaged protocol needs")
+
+
+def _check_corpus(db: Database, about: CorpusRow, model: str) -> None:
+    """Refuse a corpus that the model cannot read."""
+    module = models.load(model)
+    if getattr(module, "NEEDS_LABELS", False):
+        _check_labels(db, about, model)
+    links = {setting.name for setting in settings.describe(module.Config)}
+    if about.kind == "real" and "link" not in links:
+        counts = ", or import the pictures with --levels 16" if about.image_shape else ""
+        raise OrderError(
+            f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it{counts}"
+        )
+
+
+def _check_labels(db: Database, about: CorpusRow, model: str) -> None:
+    """Refuse a corpus whose training documents are of less than two classes; those of test documents teach nothing."""
+    numbers = corpora.taught(db, about.number)
+    names = [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
+    if len(names) < 2:
+        has = f"only {names[0]!r}" if names else "none"
+        where = " among its training documents" if len(about.label_names) > len(names) else ""
+        raise OrderError(
+            f"model {model} learns from labels of at least two classes, and corpus {about.name!r} has {has}{where}; "
+            + ("import it with another split" if where else "import it with labels")
+        )
+
+
+def _learnt(config: Any) -> int:
+    """Steps after which the widths of a run that learns them are settled; 0 where they are given."""
+    from engine import widths  # takes the compiler along, which no command should wait for that orders nothing
+
+    return widths.settled(config)
+
+
+def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
+    """Refuse a run that would end before all its layers are there and pruned, or before labels count."""
+    learnt = _learnt(config)
+    if fork is None and 0 < minibatches <= learnt:
+        layers = "1 layer" if len(config.layers) == 1 else f"{len(config.layers)} layers"
+        raise OrderError(
+            f"learning the widths of {layers} takes more than {learnt:,} mini-batches "
+            f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}"
+        )
+    unlabelled = getattr(config, "label_start", 0)
+    has_learned = fork is not None and learns_without_labels(fork)
+    if getattr(config, "label_weight", 0.0) and not has_learned and 0 < minibatches <= unlabelled:
+        raise OrderError(
+            f"labels count after {unlabelled:,} mini-batches (label_start), and the run has {minibatches:,}; "
+            "let it be longer, or labels begin earlier"
+        )
+
+
+def check_pictures(about: CorpusRow, config: Any, *names: str) -> None:
+    """Refuse to have words moved or bent that are no pixels, by the settings ``names`` ("moved", "bent")."""
+    for name in names if about.image_shape is None else ():
+        if getattr(config, name, 0):
+            raise OrderError(f"only pictures can be {name}, and corpus {about.name!r} has none; set {name} to 0")
+
+
+def _burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
+    """Burn-in of the averaged protocol: no rates are added up before the widths are learnt."""
+    learnt = _learnt(config)
+    if not learnt:
+        return burn_in
+    if burn_in is None:
+        return max(learnt, averaging(minibatches).first - 1)
+    if burn_in < learnt:
+        raise OrderError(
+            f"the burn-in of the averaged protocol must be at least {learnt:,}, when all widths are learnt; "
+            f"got {burn_in:,}"
+        )
+    return burn_in
+
+
+def with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """The texts and the observation link that suits the corpus, where the model has a choice and none was made."""
+    described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
+    link = texts.get("link") or LINK_OF.get(about.kind, "")
+    if link and "link" in described:
+        if about.kind == "real" and link != LINK_OF["real"]:
+            raise OrderError(f"corpus {about.name!r} holds real numbers, which need link {LINK_OF['real']}; got {link}")
+        return dict(texts) | {"link": link}
+    return dict(texts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRun:
+    """What the new-run form asks for; texts are read by the model's own settings.
+
+    Attributes
+    ----------
+    corpus : int
+    model : str
+    texts : dict of str
+        Settings as texts, by name; empty ones keep their default.
+    minibatches : int
+    averaged : bool
+        Also run the averaged protocol.
+    seed : int
+    name : str
+    fork : Origin or None
+        The snapshot of another run to begin with.
+    """
+
+    corpus: int
+    model: str
+    texts: dict[str, str]
+    minibatches: int
+    averaged: bool = False
+    seed: int = 1
+    name: str = ""
+    fork: Origin | None = None

@@ -1,0 +1,340 @@
+"""The mathematics of one run: a position goes in, the next one comes out; no store, no clock.
+
+A :class:`Position` is all that the next mini-batch needs.  It becomes named arrays and back bit for
+bit, which is what makes a resumed run equal to one that never stopped.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.jobs.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan
+from app.jobs.records import from_snapshot
+from engine import streams
+from engine.contract import Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
+from engine.corpus import TEST, TRAIN, Corpus, minibatch
+from engine.hierarchy import class_scores, evaluate
+
+EXAMPLES = 20  # documents shown for a topic
+BLOCK = 2000  # documents evaluated or placed at a time, so that memory stays small
+
+
+class Position(NamedTuple):
+    """Where a run stands.
+
+    Attributes
+    ----------
+    minibatch : int
+        Mini-batches done.
+    state : State
+        The model's state.
+    chain : Chain or None
+        Local variables of all test documents, of the averaged protocol.
+    rates : Rates or None
+        Its rates so far.
+    places : tuple of (n, K_l) float32
+        Share of every topic in the placed training documents; -1 where not placed yet.
+    """
+
+    minibatch: int
+    state: Any
+    chain: Any
+    rates: Rates | None
+    places: tuple[Array, ...]
+
+
+class Training:
+    """A corpus, a kernel and a seed, ready to step.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    kernel : Kernel
+    state_type : type
+        The model's ``State``.
+    seed : int
+        The run's seed.
+    filed : bool, optional
+        Whether the first epoch takes the documents as they lie in the file (:func:`engine.corpus.minibatch`).
+    """
+
+    def __init__(
+        self, corpus: Corpus, kernel: Kernel, state_type: type[Any], seed: int, *, filed: bool = False
+    ) -> None:
+        self.corpus = corpus
+        self.kernel = kernel
+        self.seed = seed
+        self._state_type = state_type
+        self._filed = filed
+        self.train = corpus.documents(TRAIN)
+        self.test = _shuffled(corpus, TEST)
+        self.labelled_test = self.test[corpus.labels[self.test] >= 0]
+        self._whole: Batch | None = None
+        self._examples = _shuffled(corpus, TRAIN)
+        self._curve: tuple[Batch, Batch] | None = None
+        self._averaged: tuple[Batch, Batch] | None = None
+
+    @property
+    def batch_documents(self) -> int:
+        """Documents of a mini-batch."""
+        return min(self.kernel.batch_size or len(self.train), len(self.train))
+
+    @property
+    def judged(self) -> bool:
+        """Whether test documents have tokens to hold out: one of a single token has none."""
+        return any(len(self.corpus.held_out(documents)[1].words) for documents in _blocks(self.test))
+
+    def batch(self, t: int) -> Batch:
+        """Mini-batch ``t`` = 1, 2, ...; the same batch every time for a batch sampler."""
+        if self.kernel.batch_size:
+            size = self.kernel.batch_size
+            return self.corpus.batch(minibatch(self.seed, t, self.train, size, filed=self._filed))
+        if self._whole is None:
+            self._whole = _all_of(self.corpus, self.train)
+        return self._whole
+
+    def warm_up(self, *, averaged: bool) -> float:
+        """Run every kernel once on a few documents, so that it is compiled; give the sweeps of a step.
+
+        Kernels are pure, so nothing of this is left behind.
+        """
+        sweeps = self.warm_step()
+        self.warm_rest(averaged=averaged)
+        return sweeps
+
+    def warm_step(self) -> float:
+        """Compile what a step needs; give its sweeps (token draws for every token)."""
+        state, batch = self._first_documents()
+        state, info = self.kernel.step(self.seed, state, batch)
+        self.kernel.step(self.seed, state, batch)
+        return info.token_draws / info.tokens if info.tokens else 1.0
+
+    def warm_rest(self, *, averaged: bool) -> None:
+        """Compile what placing and evaluating documents needs."""
+        state, batch = self._first_documents()
+        self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
+        if self.kernel.predict is not None:
+            self.kernel.predict(self.seed, state, batch)
+        if len(self.test):
+            observed, scored = self.corpus.held_out(self.test[:2])
+            evaluate.point(self.kernel, self.seed, state, observed, scored, Sweeps(1, 1))
+            if averaged:
+                chain = self.kernel.start_chain(self.seed, state, observed)
+                self.kernel.advance_chain(self.seed, state, chain, observed, scored, Sweeps(1, 0))
+
+    def _first_documents(self) -> tuple[Any, Batch]:
+        """A state for, and as a batch, the first two training documents."""
+        batch = self.corpus.batch(self.train[:2])
+        return self.kernel.prepare(self.seed, self.kernel.init(self.seed), batch), batch
+
+    def first_state(self, snapshot: dict[str, Array] | None = None) -> Any:
+        """The model's state before the first mini-batch: a new one, or the one that goes on from a snapshot."""
+        state = self.kernel.init(self.seed) if snapshot is None else from_snapshot(self.kernel, self.seed, snapshot)
+        return state if self.kernel.batch_size else self.kernel.prepare(self.seed, state, self.batch(1))
+
+    def start(self, state: Any, plan: Plan) -> Position:
+        """The position before the first mini-batch, around the model's first state."""
+        chain, rates = None, None
+        if plan.averaging:
+            observed, scored = self._all_held_out()
+            chain = self.kernel.start_chain(self.seed, state, observed)
+            rates = Rates(np.zeros(len(scored.words)), np.zeros(len(self.test)))
+        topics = self.kernel.topics(state)
+        places = tuple(np.full((plan.placed_documents, phi.shape[1]), -1, dtype=np.float32) for phi in topics.phi)
+        return Position(0, state, chain, rates, places)
+
+    def step(self, position: Position) -> tuple[Position, Info]:
+        """One mini-batch of training; where the structure changed, the chains of test documents begin anew."""
+        t = position.minibatch + 1
+        state, info = self.kernel.step(self.seed, position.state, self.batch(t))
+        chain = position.chain
+        if info.events and chain is not None:
+            chain = self.kernel.start_chain(self.seed, state, self._all_held_out()[0])
+        return position._replace(minibatch=t, state=state, chain=chain), info
+
+    def follow(self, position: Position, plan: Plan) -> Position:
+        """One sweep of all test documents under the topics of now (averaged protocol, models.md 1.4)."""
+        if plan.averaging is None:
+            return position
+        observed, scored = self._all_held_out()
+        counted = plan.averaging.first <= position.minibatch <= plan.averaging.last
+        sweeps = Sweeps(0, 1) if counted else Sweeps(1, 0)
+        chain, rates = self.kernel.advance_chain(self.seed, position.state, position.chain, observed, scored, sweeps)
+        if not counted or position.rates is None:
+            return position._replace(chain=chain)
+        total = Rates(position.rates.cells + rates.cells, position.rates.totals + rates.totals)
+        return position._replace(chain=chain, rates=total)
+
+    def averaged_score(self, position: Position, plan: Plan) -> float | None:
+        """The averaged perplexity (or log-likelihood) so far, None while no rates were added."""
+        if plan.averaging is None or position.rates is None or position.minibatch < plan.averaging.first:
+            return None
+        return evaluate.score(self.kernel, position.rates, self._all_held_out()[1])
+
+    def curve_point(self, position: Position, plan: Plan) -> float:
+        """Point perplexity (or log-likelihood) of the fixed documents of the live curve."""
+        if self._curve is None:
+            self._curve = self._curve_split(max(1, plan.curve_documents))
+        observed, scored = self._curve
+        return evaluate.point(self.kernel, self.seed, position.state, observed, scored, plan.curve_sweeps)
+
+    def _curve_split(self, n_documents: int) -> tuple[Batch, Batch]:
+        """The first test documents, or the next as many where none of those has a token to hold out."""
+        firsts = range(0, max(1, len(self.test)), n_documents)
+        splits = (self.corpus.held_out(self.test[first : first + n_documents]) for first in firsts)
+        return next((split for split in splits if len(split[1].words)), None) or self.corpus.held_out(self.test[:1])
+
+    def label_error(self, position: Position, plan: Plan) -> float:
+        """Percent of the fixed labelled test documents that get a wrong label; nan where none is predicted."""
+        if self.kernel.predict is None or not plan.predicted_documents:
+            return math.nan
+        batch = self.corpus.batch(self.labelled_test[: plan.predicted_documents])
+        chances = self.kernel.predict(self.seed, position.state, batch, PREDICTION_DRAWS)
+        return 100.0 * class_scores.scores(chances, batch.labels).error
+
+    def final_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
+        """Score of all documents of the last evaluation; ``between`` is called after each block of them."""
+        total = weight = 0.0
+        perplexity = self.kernel.measure == "perplexity"
+        for documents in _blocks(self.test[: plan.final_documents]):
+            observed, scored = self.corpus.held_out(documents)
+            n = float(scored.counts.sum(dtype=np.float64)) if perplexity else float(len(scored.words))
+            if n > 0:
+                value = evaluate.point(self.kernel, self.seed, position.state, observed, scored, plan.final_sweeps)
+                total, weight = total + n * (math.log(value) if perplexity else value), weight + n
+            between()
+        mean = total / weight if weight else math.nan
+        return math.exp(mean) if perplexity else mean
+
+    def place(self, position: Position, plan: Plan) -> Position:
+        """Place the next few example documents in the hierarchy; at the end, or in another structure, all of them."""
+        n = plan.placed_documents
+        widths = tuple(phi.shape[1] for phi in self.kernel.topics(position.state).phi)
+        if position.minibatch == plan.minibatches or widths != tuple(old.shape[1] for old in position.places):
+            rows = np.arange(n)
+            places = tuple(np.full((n, width), -1, dtype=np.float32) for width in widths)
+        else:
+            done = sum(t < position.minibatch for t in plan.snapshots)
+            rows = np.arange(done * plan.placed_each, (done + 1) * plan.placed_each) % n
+            places = tuple(old.copy() for old in position.places)
+        for block in _blocks(rows):
+            batch = self.corpus.batch(self._examples[block])
+            local = self.kernel.infer(self.seed, position.state, batch, PLACE_SWEEPS)
+            for table, theta in zip(places, local.theta, strict=True):
+                totals = theta.sum(axis=1, keepdims=True)
+                table[block] = theta / np.maximum(totals, np.finfo(np.float64).tiny)
+        return position._replace(places=places)
+
+    def examples(self, position: Position) -> dict[str, Array]:
+        """For every topic the placed documents with its largest share: ``top_documents.l``, ``top_weights.l``."""
+        arrays: dict[str, Array] = {}
+        for layer, shares in enumerate(position.places):
+            documents, weights = best_documents(shares, self._examples[: len(shares)])
+            arrays[f"top_documents.{layer}"], arrays[f"top_weights.{layer}"] = documents, weights
+        return arrays
+
+    def pack(self, position: Position) -> dict[str, Array]:
+        """A position as named arrays, for a checkpoint."""
+        arrays = {f"state.{name}": array for name, array in flatten(position.state).items()}
+        if position.chain is not None:
+            arrays |= {f"chain.{name}": array for name, array in flatten(position.chain).items()}
+        if position.rates is not None:
+            arrays |= {"rates.cells": position.rates.cells, "rates.totals": position.rates.totals}
+        return arrays | {f"places.{i}": table for i, table in enumerate(position.places)}
+
+    def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
+        """The position that :meth:`pack` named, bit for bit."""
+        state = unflatten(self._state_type, _below("state", arrays))
+        chain, rates = None, None
+        if "rates.cells" in arrays:
+            observed, _ = self.corpus.held_out(self.test[:1])
+            kind = type(self.kernel.start_chain(self.seed, state, observed))
+            chain = unflatten(kind, _below("chain", arrays))
+            rates = Rates(arrays["rates.cells"], arrays["rates.totals"])
+        tables = _below("places", arrays)
+        return Position(minibatches, state, chain, rates, tuple(tables[str(i)] for i in range(len(tables))))
+
+    def _all_held_out(self) -> tuple[Batch, Batch]:
+        if self._averaged is None:
+            self._averaged = self.corpus.held_out(np.sort(self.test))
+        return self._averaged
+
+
+def facts(corpus: Corpus) -> Facts:
+    """What a model must know of a corpus."""
+    return Facts(corpus.n_words, len(corpus.documents(TRAIN)), len(corpus.label_names), corpus.image_shape)
+
+
+def effort(training: Training, state: Any, sweeps: float, tokens_per_document: float) -> Effort:
+    """The counts a plan is made from (:class:`app.jobs.plan.Effort`), given the model's first state."""
+    topics = training.kernel.topics(state)
+    widths = sum(phi.shape[1] for phi in topics.phi)
+    shown = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
+    shown += sum(array.size for array in training.kernel.keep(state).values())
+    kept = sum(array.size for array in flatten(state).values())
+    others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
+    labelled = len(training.labelled_test) if training.kernel.predict is not None else 0
+    sizes = (training.batch_documents, sweeps, tokens_per_document, shown, kept, widths)
+    return Effort(*sizes, others, labelled, training.kernel.asking)
+
+
+def best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:
+    """The EXAMPLES documents with the largest share of every topic.
+
+    Parameters
+    ----------
+    shares : (n, K) float32
+        Share of topic ``k`` in document ``j``; below 0 where it is not known.
+    documents : (n,) int64
+        Document numbers of the rows.
+
+    Returns
+    -------
+    (K, EXAMPLES) int64, (K, EXAMPLES) float32
+        Largest share first, equal ones by row; -1 and 0 where there are no more.
+    """
+    n, width = shares.shape
+    kept = min(EXAMPLES, n)
+    numbers = np.full((width, EXAMPLES), -1, dtype=np.int64)
+    weights = np.zeros((width, EXAMPLES), dtype=np.float32)
+    rows = np.sort(np.argpartition(-shares, kept - 1, axis=0)[:kept], axis=0)
+    order = np.take_along_axis(
+        rows, np.argsort(-np.take_along_axis(shares, rows, axis=0), axis=0, kind="stable"), axis=0
+    ).T
+    best = np.take_along_axis(shares.T, order, axis=1)
+    known = best >= 0
+    numbers[:, :kept] = np.where(known, documents[order], -1)
+    weights[:, :kept] = np.where(known, best, 0)
+    return numbers, weights
+
+
+def _shuffled(corpus: Corpus, part: int) -> Array:
+    """Documents of one part in an order fixed by the corpus, so that all its runs look at the same ones."""
+    documents = corpus.documents(part)
+    return documents[streams.generator(corpus.split_seed, streams.SPLIT, part).permutation(len(documents))]
+
+
+def _all_of(corpus: Corpus, documents: Array) -> Batch:
+    """Many documents as one Batch; a view of the corpus where they follow each other, else a copy."""
+    first, end = int(documents[0]), int(documents[-1]) + 1
+    if end - first != len(documents):
+        return corpus.batch(documents)
+    starts = corpus.counts.starts[first : end + 1]
+    cells = slice(starts[0], starts[-1])
+    return Batch(
+        corpus.counts.words[cells],
+        corpus.counts.values[cells],
+        starts - starts[0],
+        corpus.labels[first:end],
+        documents,
+    )
+
+
+def _blocks(items: Array) -> list[Array]:
+    return [items[i : i + BLOCK] for i in range(0, len(items), BLOCK)]
+
+
+def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
+    return {name.removeprefix(f"{prefix}."): array for name, array in arrays.items() if name.startswith(f"{prefix}.")}

@@ -1,0 +1,258 @@
+"""One training process: ``python -P -m app.jobs.worker [--store URL] --run N``.
+
+It claims the run, steps, beats, and goes; the store is its only channel.  The heartbeat comes from the
+loop itself, so it shows work and not merely a living process.  The engine is imported after the claim:
+the row says what is happening while the compiler loads.
+"""
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from app.jobs import launcher, process
+from app.jobs.claim import Claim, Interrupt
+from store import corpora, runs, snapshots
+from store.database import Database, open_database
+from store.errors import Conflict, LostClaim, NotFound, StoreError
+from store.points import Point
+from store.runs import RunRow
+
+if TYPE_CHECKING:
+    from app.jobs.plan import Plan
+    from app.jobs.training import Position, Training
+    from engine.contract import Info
+    from engine.corpus import Corpus
+
+NO_TEST = "the corpus has no test documents, so there is no perplexity"
+NO_TOKENS = "no test document has two words, one of them to hold out, so there is no perplexity"
+WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
+LOST = 3  # exit status: the run belongs to somebody else
+
+
+class Session:
+    """Training of one claimed run, from its corpus to its end."""
+
+    def __init__(self, claim: Claim) -> None:
+        from app.jobs.plan import Order
+
+        self.claim = claim
+        self.order = Order.from_json(claim.row.plan)
+        self.about = corpora.get(claim.db, claim.row.corpus)
+        self._saved = -1
+
+    def run(self) -> None:
+        """Train until the plan is done or somebody wishes otherwise."""
+        corpus = self._load()
+        if self.claim.ending:
+            self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
+            return
+        training, plan, position, meta = self._prepare(corpus)
+        self.claim.say(_training_sentence(training, plan))
+        while position.minibatch < plan.minibatches and not self.claim.ending:
+            began = time.perf_counter()
+            position, info = training.step(position)
+            self.claim.worked(position.minibatch, info.tokens, time.perf_counter() - began)
+            if info.events:
+                self._restructure(training, position, info)
+            position = training.follow(position, plan)
+            position = self._record(training, plan, position, info)
+            if position.minibatch in plan.checkpoints:
+                self._save(training, position, meta)
+            self.claim.beat_if_due()
+        if self._saved != position.minibatch and position.minibatch > 0:
+            self._save(training, position, meta)
+        done = position.minibatch >= plan.minibatches
+        last = self._last_words(training, plan, done=done)
+        self.claim.finish("finished" if done else self.claim.ending, last)
+
+    def _load(self) -> "Corpus":
+        """The corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
+        from app.jobs import compile_kernels
+        from app.jobs.load_corpus import load_corpus
+
+        claim, row = self.claim, self.claim.row
+        wanted = compile_kernels.Wanted.of(row.model, row.settings, self.about, averaged=self.order.averaged)
+        busy = compile_kernels.awaited(wanted)
+        compilers = compile_kernels.compile_elsewhere(wanted, claim.db.url)
+        try:
+            claim.say(f"loading {self.about.documents:,} documents")
+            corpus = load_corpus(claim.db, self.about)
+            if compilers:
+                claim.say(WAITING if busy else "compiling kernels, about 20 s, once")
+            while not claim.ending and any(compiler.poll() is None for compiler in compilers):
+                time.sleep(0.05)
+                claim.beat_if_due()
+        finally:
+            for compiler in compilers:
+                compiler.kill()  # those that have ended are not touched; what they lack is compiled here
+                compiler.wait()
+        return corpus
+
+    def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
+        from app.jobs import training as mathematics
+        from app.jobs.plan import Effort, make
+        from engine import models, settings
+
+        claim, row, about = self.claim, self.claim.row, self.about
+        claim.say("starting kernels")
+        module = models.load(row.model)
+        config = settings.from_json(module.Config, row.settings)
+        kernel = module.build(config, mathematics.facts(corpus), n_threads=self.order.threads)
+        training = mathematics.Training(corpus, kernel, module.State, row.seed)
+        sweeps = training.warm_up(averaged=self.order.averaged)
+        checkpoint = snapshots.load_checkpoint(claim.db, row.number)
+        state = None
+        if checkpoint is None:
+            state = training.first_state(_first_snapshot(claim.db, row))
+            effort = mathematics.effort(training, state, sweeps, max(1.0, about.tokens / max(1, about.documents)))
+        else:
+            effort = Effort(**checkpoint.meta["effort"])
+        judged = len(training.test) if training.judged else 0
+        plan = make(self.order, effort, train_documents=len(training.train), test_documents=judged)
+        meta = {"effort": effort._asdict()}
+        if checkpoint is None:
+            position = training.start(state, plan)
+            self._restructure(training, position)
+            return training, plan, position, meta
+        claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
+        claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
+        self._saved = checkpoint.minibatch
+        position = training.unpack(checkpoint.minibatch, checkpoint.arrays)
+        self._restructure(training, position)
+        return training, plan, position, meta
+
+    def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
+        """Write the widths there are now, and how they came about."""
+        from app.jobs.records import told
+
+        claim, phi = self.claim, training.kernel.topics(position.state).phi
+        happened = [(event.kind, told(event)) for event in info.events] if info is not None else []
+        widths = [layer.shape[1] for layer in phi]
+        runs.restructure(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
+
+    def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
+        """Write what the plan wants after this mini-batch; placing examples moves the position on."""
+        from app.jobs.records import refuse_nonsense
+
+        t = position.minibatch
+        if plan.due(t) or info.events:
+            refuse_nonsense(training.kernel.topics(position.state), t)
+        if t in plan.reports or info.events:
+            self._report(training, plan, position, info)
+        if t in plan.snapshots or info.events:
+            position = self._snapshot(training, plan, position, info)
+        if t in plan.evaluations:
+            self._evaluate(training, plan, position)
+        if t in plan.predictions:
+            error, documents = training.label_error(position, plan), t * training.batch_documents
+            self.claim.add([Point(t, documents, self.claim.seconds, "label_error", 0, error)])
+        return position
+
+    def _report(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> None:
+        from app.jobs.records import step_points
+
+        claim, t = self.claim, position.minibatch
+        documents = t * training.batch_documents
+        topics = training.kernel.topics(position.state)
+        n_layers = len(claim.row.settings.get("layers", ()))
+        claim.add(step_points(info, topics, minibatch=t, documents=documents, seconds=claim.seconds, n_layers=n_layers))
+        claim.add([Point(t, documents, claim.seconds, "tokens_per_second", 0, claim.tokens_per_second or 0.0)])
+        averaged = training.averaged_score(position, plan)
+        if averaged is not None:
+            claim.score("averaged", training.kernel.measure, t, documents, averaged)
+
+    def _snapshot(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
+        from app.jobs.records import snapshot_arrays
+
+        claim = self.claim
+        position = training.place(position, plan)
+        arrays = snapshot_arrays(training.kernel, position.state, info, training.examples(position))
+        claim.beat()
+        snapshots.append(claim.db, claim.row.number, claim.row.attempt, position.minibatch, claim.seconds, arrays)
+        return position
+
+    def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
+        claim, t, measure = self.claim, position.minibatch, training.kernel.measure
+        documents = t * training.batch_documents
+        claim.score("point", measure, t, documents, training.curve_point(position, plan))
+        claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
+        if t == plan.minibatches:
+            claim.say(f"last evaluation, on {plan.final_documents:,} test documents")
+            value = training.final_point(position, plan, claim.beat_if_due)
+            claim.score("full", measure, t, documents, value)
+
+    def _save(self, training: "Training", position: "Position", meta: dict[str, Any]) -> None:
+        scores = [self.claim.point_perplexity, self.claim.averaged_perplexity]
+        self.claim.save(training.pack(position), meta | {"scores": scores})
+        self._saved = position.minibatch
+
+    def _last_words(self, training: "Training", plan: "Plan", *, done: bool) -> str:
+        if not done:
+            return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
+        if not plan.evaluations:
+            return f"finished; {_unjudged(training)}"
+        sweeps = plan.final_sweeps.burn_in + plan.final_sweeps.collect
+        about = f"{plan.final_documents:,} test documents, {sweeps} sweeps"
+        if self.claim.point_perplexity is None:
+            return f"finished; last evaluation on {about}"
+        return f"finished: point perplexity {self.claim.point_perplexity:,.1f} on {about}"
+
+
+def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None:
+    """Claim a queued run (or one whose worker has long been silent) and train it in this process.
+
+    Raises
+    ------
+    StoreError
+        When the run cannot be claimed, or was claimed by somebody else meanwhile (LostClaim).
+    """
+    found = runs.get(db, run)
+    if found.state not in ("queued", "running"):
+        raise Conflict(f"run {run} is {found.state}; topiary resume {run} queues it again")
+    row = runs.claim(db, run, process.identity())
+    with Claim(db, row, interrupt or Interrupt()) as claim:
+        claim.say("starting")
+        Session(claim).run()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Train one run; the exit status is 0, or 3 when the run belongs to somebody else."""
+    parser = argparse.ArgumentParser(prog="app.jobs.worker", description="Train one run of a store.")
+    parser.add_argument("--store", help="URL or path of the store (default: TOPIARY_STORE, or your data folder)")
+    parser.add_argument("--run", required=True, type=int, help="number of the run")
+    wanted = parser.parse_args(argv)
+    interrupt = Interrupt()
+    interrupt.listen()
+    db = open_database(wanted.store)
+    status, works = 0, True
+    try:
+        train(db, wanted.run, interrupt=interrupt)
+    except StoreError as error:
+        sys.stderr.write(f"{error}\n")
+        status, works = LOST, isinstance(error, (Conflict, LostClaim, NotFound))
+    finally:
+        if works:  # where nothing can be written, workers that start others would never end
+            launcher.fill(db)
+        db.close()
+    return status
+
+
+def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
+    """The arrays a fork begins with: its own copy of its parent's snapshot."""
+    found = snapshots.at(db, row.number, 0) if row.parent is not None else None
+    return None if found is None else snapshots.load(db, found.number)
+
+
+def _training_sentence(training: "Training", plan: "Plan") -> str:
+    if not plan.evaluations:
+        return f"training; {_unjudged(training)}"
+    return f"training; the curve shows {plan.curve_documents:,} of {len(training.test):,} test documents"
+
+
+def _unjudged(training: "Training") -> str:
+    return NO_TOKENS if len(training.test) else NO_TEST
+
+
+if __name__ == "__main__":
+    sys.exit(main())

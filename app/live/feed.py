@@ -1,0 +1,376 @@
+"""What is new in the store: one poller and one cache for all sessions of a server.
+
+A single thread asks the store every 0.4 s what changed, keeps the answer, and wakes the sessions
+through their documents.  Nothing here runs in a session's callback except reading what is already in
+memory; a slow session is not asked again before it has answered, it gets what it missed in one piece.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.analysis.hierarchy import Frame, build_frame
+from app.jobs import launcher, notices
+from app.live.cache import Once
+from app.live.comparisons import Comparisons
+from app.live.hierarchies import Frames
+from app.live.histories import Histories
+from app.live.history import History
+from app.live.placers import Places
+from app.live.predictions import ClassCache
+from app.live.ticks import Listeners, Tick
+from store import corpora, labels, points, runs, snapshots
+from store.database import Database
+from store.errors import StoreError
+from store.run_watch import RunWatch
+from store.runs import RunRow
+from store.snapshots import SnapshotRow
+
+INTERVAL = 0.4  # seconds between two looks at the store
+CHUNK = 20_000  # points read at a time
+PULSE = 1.0  # seconds between two ticks while something trains, so that ages on screen stay true
+SPARK_POINTS = 48
+FIRST_SPARKS = 60  # newest runs whose sparklines are read before anybody asks
+VOCABULARIES = 8  # corpora whose words are kept
+SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
+TROUBLE = (StoreError, SQLAlchemyError, OSError)
+
+log = logging.getLogger("topiary.feed")
+
+
+class Feed:
+    """The store as sessions see it.  Thread-safe; start it once, stop it at the end.
+
+    Parameters
+    ----------
+    db : Database
+        Read-only.
+    interval : float
+        Seconds between two looks.
+
+    Attributes
+    ----------
+    after_look : callable or None
+        Called in the poller's thread with every run after each look.
+    trouble : str
+        A sentence while the store cannot be read.
+    notice : Notice
+        What this program is preparing before there is a run, for pages with nothing else to show.
+    imports : tuple of Adding
+        The imports that go on or have failed.
+    places : Places
+        Snapshots ready to place documents in.
+    classes : ClassCache
+        Predictions of runs that learn from labels.
+    ready : Event
+        Set when the store has been looked at once.
+    """
+
+    def __init__(self, db: Database, interval: float = INTERVAL) -> None:
+        self.db = db
+        self.after_look: Callable[[Sequence[RunRow]], None] | None = None
+        self.trouble = ""
+        self.notice = notices.Notice()
+        self.imports: tuple[notices.Adding, ...] = ()
+        self.places = Places(db)
+        self.ready = Event()
+        self._interval = interval
+        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")
+        self._turns = ThreadPoolExecutor(max_workers=1, thread_name_prefix="topiary-turns")
+        self._aside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="topiary-aside")
+        self._stop = Event()
+        self._lock = Lock()
+        self._polling = Lock()
+        self._thread = Thread(target=self._loop, name="topiary-poller", daemon=True)
+        self._listeners = Listeners()
+        self._watch = RunWatch(db)
+        self._rows: dict[int, RunRow] = {}
+        self._states: dict[int, str] = {}
+        self._histories = Histories()
+        self._latest: dict[int, SnapshotRow] = {}
+        self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
+        self._live: set[int] = set()
+        self._pulse = 0.0
+        self.classes = ClassCache(db, told=lambda: self._listeners.wake(Tick()))
+        self._frames = Frames()
+        self.comparisons = Comparisons()
+        self._vocabularies: Once[int, tuple[str, ...]] = Once(VOCABULARIES)
+
+    # ------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Begin to poll."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop polling and wait for what is on the way."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+        for pool in (self._pool, self._turns, self._aside):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def subscribe(
+        self, ring: Callable[[Callable[[], None]], None], callback: Callable[[Tick], None]
+    ) -> Callable[[], None]:
+        """Have ``callback(tick)`` called whenever something is new.
+
+        Parameters
+        ----------
+        ring : (call) -> None
+            Called in the poller's thread; makes ``call()`` happen in the session.
+        callback : (tick) -> None
+
+        Returns
+        -------
+        end : () -> None
+            Ends the subscription.
+        """
+        return self._listeners.add(ring, callback)
+
+    def submit(self, work: Callable[[], Any]) -> "Future[Any]":
+        """Run ``work`` in one of the feed's threads."""
+        return self._pool.submit(work)
+
+    def submit_aside(self, work: Callable[[], Any]) -> "Future[Any]":
+        """Run ``work``, which may take a minute, where nothing else waits for it."""
+        return self._aside.submit(work)
+
+    def submit_in_turn(self, work: Callable[[], Any]) -> "Future[Any]":
+        """Run ``work`` when everything given here before is done: what takes every processor, and minutes."""
+        return self._turns.submit(work)
+
+    # ------------------------------------------------- what is in memory now
+
+    def runs(self) -> tuple[RunRow, ...]:
+        """Every run, newest first."""
+        with self._lock:
+            return tuple(sorted(self._rows.values(), key=lambda row: -row.number))
+
+    def run(self, number: int) -> RunRow | None:
+        """One run, None where there is none of that number."""
+        with self._lock:
+            return self._rows.get(number)
+
+    def state(self, number: int) -> str:
+        """The state to show: as in the row, or "silent" where no worker is behind it."""
+        with self._lock:
+            row = self._rows.get(number)
+            return self._states.get(number, row.state if row else "")
+
+    def spark(self, number: int) -> tuple[float, ...]:
+        """A few point perplexities of a run for a sparkline."""
+        with self._lock:
+            return self._sparks.get(number, (0.0, (0, ""), ()))[2]
+
+    def without_spark(self, numbers: Iterable[int]) -> list[int]:
+        """Those of some runs whose sparkline has not been read; see :meth:`read_sparks`."""
+        with self._lock:
+            return [number for number in numbers if number in self._rows and number not in self._sparks]
+
+    def latest(self, number: int) -> SnapshotRow | None:
+        """The newest snapshot of a run that the poller has seen."""
+        with self._lock:
+            return self._latest.get(number)
+
+    def known_history(self, number: int) -> History | None:
+        """The history of a run if it is in memory; see :meth:`history`."""
+        return self._histories.get(number)
+
+    def known_frame(self, run: int, snapshot: int | None = None) -> Frame | None:
+        """The frame of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`frame`."""
+        if not snapshot:
+            self._live.add(run)
+            latest = self.latest(run)
+            if latest is None:
+                return None
+            snapshot = latest.number
+        return self._frames.get(run, snapshot)
+
+    # ----------------------------------- what may have to be fetched: threads
+
+    def history(self, number: int) -> History | None:
+        """The history of a run, read from the store on the first call; kept up to date from then on."""
+        row = self.run(number)
+        if row is None:
+            return None
+        known = self.known_history(number)
+        if known is not None:
+            return known
+        fresh = History(number, row.attempt)
+        self._read_points(fresh)
+        return self._histories.add(number, fresh)
+
+    def frame(self, run: int, snapshot: int | None = None) -> Frame | None:
+        """The frame of a snapshot, built on the first call.
+
+        Parameters
+        ----------
+        run : int
+        snapshot : int or None
+            Number of the snapshot; None or 0 is the newest, and the one after it is then prepared before
+            sessions hear of it.
+
+        Returns
+        -------
+        Frame or None
+            None when the run has no such snapshot.
+        """
+        if snapshot:
+            wanted = next((row for row in snapshots.every(self.db, run) if row.number == snapshot), None)
+        else:
+            self._live.add(run)
+            wanted = snapshots.latest(self.db, run)
+        return self._frame(run, wanted)
+
+    def read_sparks(self, numbers: Iterable[int]) -> None:
+        """Read sparklines of runs, kept up to date from then on; the poller does so for the newest runs."""
+        self._refresh_sparks(row for number in numbers if (row := self.run(number)) is not None)
+
+    def snapshots(self, run: int) -> list[SnapshotRow]:
+        """Every snapshot kept of a run, oldest first."""
+        return snapshots.every(self.db, run)
+
+    def as_named_now(self, frame: Frame) -> Frame:
+        """A frame that was read before, with the names that its topics have now."""
+        return self._frames.get(frame.run, frame.snapshot) or frame
+
+    def relabel(self, run: int) -> None:
+        """Read the names of a run's topics again and tell every session."""
+        names = labels.every(self.db, run)
+        self._frames.relabel(run, names)
+        self._listeners.wake(Tick(labels=frozenset({run})))
+
+    def look(self) -> None:
+        """Look at the store now instead of at the next interval (after an action of a visitor)."""
+        self._pool.submit(self.look_now)
+
+    # -------------------------------------------------------------- the poller
+
+    def _loop(self) -> None:
+        while not self._stop.is_set():
+            self.look_now()
+            self._stop.wait(self._interval)
+
+    def look_now(self) -> None:
+        """Look at the store in this thread and tell the sessions what is new."""
+        with self._polling:
+            try:
+                self._poll()
+            except TROUBLE as error:
+                if not self.trouble:
+                    log.warning("the store cannot be read: %s", error)
+                self.trouble = f"The store cannot be read at the moment: {str(error).splitlines()[0]}"
+                self._listeners.wake(Tick())
+            else:
+                self.trouble = ""
+            self.ready.set()
+
+    def _poll(self) -> None:
+        rows = self._watch.look()
+        changed = self._take_rows(rows)
+        grown = {number for number in self._histories.known() & rows.keys() if self._grow(rows[number])}
+        busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
+        self._histories.tidy()
+        newer = self._newer_snapshots(busy)
+        first = set(sorted(rows)[-FIRST_SPARKS:])  # the others when somebody looks at them
+        self._refresh_sparks(rows[number] for number in busy if number in first or number in self._sparks)
+        prepared = newer & self._live
+        self._live -= prepared  # until somebody looks at the new one
+        self._live &= rows.keys()
+        tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
+        told = notices.current(), notices.imports()
+        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or told != (self.notice, self.imports)
+        self.notice, self.imports = told
+        if tick != Tick() or due:
+            self._pulse = monotonic()
+            self._listeners.wake(tick)
+        for number in prepared:
+            self._pool.submit(self._prepare, number)
+        if self.after_look is not None:
+            self.after_look(tuple(rows.values()))
+
+    def _take_rows(self, rows: dict[int, RunRow]) -> set[int]:
+        """Keep the new rows; returns the runs that look different now."""
+        states = {n: launcher.state_of(row) if row.state == "running" else row.state for n, row in rows.items()}
+        with self._lock:
+            old, old_states = self._rows, self._states
+            self._rows, self._states = rows, states
+            for gone in old.keys() - rows.keys():
+                self._histories.drop(gone)
+                for cache in (self._latest, self._sparks):
+                    cache.pop(gone, None)
+        changed = {n for n, row in rows.items() if n not in old or _differ(old[n], row) or old_states[n] != states[n]}
+        return changed | (old.keys() - rows.keys())
+
+    def _grow(self, row: RunRow) -> bool:
+        """Bring the history of a run up to date, if anybody has asked for it."""
+        known = self._histories.peek(row.number)
+        if known is None:
+            return False
+        if known.attempt != row.attempt:
+            known = History(row.number, row.attempt)
+            self._read_points(known)
+            self._histories.replace(row.number, known)
+            return True
+        return self._read_points(known) > 0
+
+    def _read_points(self, history: History) -> int:
+        added = 0
+        while True:
+            found, cursor = points.since(self.db, history.run, history.cursor, limit=CHUNK)
+            added += history.add(point for _, point in found)
+            history.cursor = cursor
+            if len(found) < CHUNK:
+                return added
+
+    def _newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
+        found = snapshots.newest(self.db, numbers)
+        with self._lock:
+            newer = {n for n, row in found.items() if n not in self._latest or self._latest[n].number != row.number}
+            self._latest |= found
+        return newer
+
+    def _refresh_sparks(self, rows: Iterable[RunRow]) -> None:
+        now = monotonic()
+        for row in rows:
+            read, seen, _ = self._sparks.get(row.number, (-SPARK_PAUSE, (-1, ""), ()))
+            stands = row.minibatch, row.state  # a run that has ended has its last point, and no look comes after
+            if seen == stands or (row.state == "running" and now - read < SPARK_PAUSE):
+                continue
+            value = points.series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
+            with self._lock:
+                self._sparks[row.number] = (now, stands, tuple(float(item) for item in value))
+
+    def _prepare(self, number: int) -> None:
+        """Build the newest frame, then tell: sessions find it in the cache."""
+        try:
+            self._frame(number, snapshots.latest(self.db, number))
+        except TROUBLE as error:
+            log.warning("the newest snapshot of run %d cannot be read: %s", number, error)
+        self._listeners.wake(Tick(snapshots=frozenset({number})))
+
+    def _frame(self, run: int, wanted: SnapshotRow | None) -> Frame | None:
+        return None if wanted is None else self._frames.fetch(run, wanted.number, partial(self._build, run, wanted))
+
+    def _build(self, number: int, snapshot: SnapshotRow) -> Frame:
+        row = self.run(number) or runs.get(self.db, number)
+        corpus = corpora.find(self.db, row.corpus)
+        vocabulary = self._vocabularies.fetch(row.corpus, partial(corpora.vocabulary, self.db, row.corpus))
+        arrays = snapshots.load(self.db, snapshot.number)
+        names = labels.every(self.db, number)
+        return build_frame(
+            arrays, vocabulary, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
+        )
+
+
+def _differ(old: RunRow, new: RunRow) -> bool:
+    """Whether two rows differ by more than what changes by itself."""
+    return new is not old and replace(old, heartbeat_age=None) != replace(new, heartbeat_age=None)

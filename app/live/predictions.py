@@ -1,0 +1,168 @@
+"""Predictions of classes in memory; light to import, the engine comes with the first that is computed."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.analysis.predictions import Classified, Doing, Told
+from store import corpora, runs, snapshots
+from store.corpora import CorpusRow
+from store.database import Database
+from store.errors import NotFound, StoreError
+from store.runs import RunRow
+
+KEPT = 6  # snapshots whose predictions are in memory
+
+log = logging.getLogger("topiary.classes")
+
+
+Work = Callable[[Database, RunRow, int, Told], Classified]
+
+
+class ClassCache:
+    """Predictions by (run, snapshot), computed once: in memory for all sessions, in the store for all programs.
+
+    Parameters
+    ----------
+    db : Database
+        Only read.
+    work : (db, run row, snapshot, told) -> Classified, optional
+        What computes, telling how far it is; by default
+        :func:`app.analysis.predict.classify_run`, which brings the engine with it.
+    keep : (Classified) -> None, optional
+        Lets the store remember what was computed.
+    told : () -> None, optional
+        Called in the computing thread whenever :attr:`doing` has changed.
+
+    Attributes
+    ----------
+    doing : Doing or None
+        What is being computed at the moment.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        work: Work | None = None,
+        *,
+        keep: Callable[[Classified], None] | None = None,
+        told: Callable[[], None] | None = None,
+    ) -> None:
+        self.keep = keep
+        self.doing: Doing | None = None
+        self._db = db
+        self._work = work
+        self._told = told
+        self._lock = Lock()
+        self._turn = Lock()  # one at a time: a prediction takes every processor
+        self._known: OrderedDict[tuple[int, int], Classified] = OrderedDict()
+        self._predicts: dict[int, bool] = {}
+
+    def known(self, run: int, snapshot: int) -> Classified | None:
+        """What is in memory of a snapshot (its number, not 0)."""
+        with self._lock:
+            found = self._known.get((run, snapshot))
+            if found is not None:
+                self._known.move_to_end((run, snapshot))
+            return found
+
+    def known_to_predict(self, run: int) -> bool | None:
+        """Whether the run's model predicts classes; None when nobody has asked :meth:`predicts` yet."""
+        return self._predicts.get(run)
+
+    def predicts(self, run: int) -> bool:
+        """Whether the run's model predicts classes; waits for the store."""
+        if run not in self._predicts:
+            row = runs.get(self._db, run)
+            corpus = corpora.get(self._db, row.corpus)
+            self._predicts[run] = len(corpus.label_names) > 1 and _asked(row, corpus)
+        return self._predicts[run]
+
+    def recall(self, run: int, snapshot: int) -> Classified | None:
+        """The predictions under a snapshot (0 = the newest) where somebody has computed them already."""
+        return self._found(runs.get(self._db, run), snapshot or self._newest(run))
+
+    def fetch(self, run: int, snapshot: int) -> Classified:
+        """The predictions under a snapshot (0 = the newest), computed where nobody has yet."""
+        number = snapshot or self._newest(run)
+        row = runs.get(self._db, run)
+        found = self._found(row, number)
+        if found is not None:
+            return found
+        with self._turn:
+            found = self._found(row, number)  # while this one waited for its turn
+            if found is not None:
+                return found
+            made = self._add(self._compute(row, number))
+        self._remember(made)
+        return made
+
+    def _found(self, run: RunRow, snapshot: int) -> Classified | None:
+        """From memory, else from the store."""
+        known = self.known(run.number, snapshot)
+        if known is not None:
+            return known
+        try:
+            recalled = _recalled(self._db, run, snapshot)
+        except (StoreError, SQLAlchemyError) as error:
+            log.warning("remembered predictions of run %d cannot be read: %s", run.number, error)
+            return None
+        return None if recalled is None else self._add(recalled)
+
+    def _compute(self, run: RunRow, snapshot: int) -> Classified:
+        def told(done: int, total: int) -> None:
+            self._tell(Doing(run.number, snapshot, done, total))
+
+        self._tell(Doing(run.number, snapshot))
+        try:
+            return (self._work or _computed)(self._db, run, snapshot, told)
+        finally:
+            self._tell(None)
+
+    def _tell(self, doing: Doing | None) -> None:
+        self.doing = doing
+        if self._told is not None:
+            self._told()
+
+    def _add(self, found: Classified) -> Classified:
+        with self._lock:
+            self._known[found.run, found.snapshot] = found
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return found
+
+    def _remember(self, found: Classified) -> None:
+        """Let the store have it; one that cannot be written only means that it is computed again some day."""
+        if self.keep is None:
+            return
+        try:
+            self.keep(found)
+        except (StoreError, SQLAlchemyError, OSError) as error:
+            log.warning("the predictions of run %d are not remembered: %s", found.run, error)
+
+    def _newest(self, run: int) -> int:
+        latest = snapshots.latest(self._db, run)
+        if latest is None:
+            raise NotFound(f"run {run} has no snapshot yet, so no document can be placed in its topics")
+        return latest.number
+
+
+def _asked(run: RunRow, corpus: CorpusRow) -> bool:
+    from app.analysis.predict import predicts
+
+    return predicts(run, corpus)
+
+
+def _recalled(db: Database, run: RunRow, snapshot: int) -> Classified | None:
+    from app.analysis.stored_predictions import recall
+
+    return recall(db, run, snapshot)
+
+
+def _computed(db: Database, run: RunRow, snapshot: int, told: Told) -> Classified:
+    from app.analysis.predict import classify_run
+
+    return classify_run(db, run, snapshot, told)

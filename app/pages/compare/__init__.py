@@ -1,0 +1,1 @@
+"""The page that sets two runs side by side."""

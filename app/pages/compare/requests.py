@@ -1,0 +1,191 @@
+"""What a visitor of the compare page may ask for, and what is done about it."""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from app.analysis.comparison import Comparison, Side, other
+from app.analysis.hierarchy import identity, parse_identity
+from app.export import comparison as files
+from app.pages.compare.loading import wanted
+from app.pages.components.board import Message
+from app.pages.components.tree_view import TreeView
+from app.pages.explore.loading import threshold as read_threshold
+from app.pages.session import ANOTHER_RUN, SORTS, Context
+from app.views.compare.picture import ComparePicture
+from app.views.compare.table import STEP
+from app.views.compare.trees import Cut, roots_of
+from app.views.tree.opening import threshold_of
+from app.views.tree.picture import Choice, reveal
+from engine.hierarchy.tree import Node
+from store.matches import Decision
+
+SIDES: dict[str, Side] = {"run": "b", "partner": "a"}
+NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
+
+
+class Doors(NamedTuple):
+    """What the page lends.
+
+    Attributes
+    ----------
+    comparison : () -> Comparison or None
+        The one on screen.
+    refetch : () -> None
+        Match again, after a decision.
+    resize : (message) -> None
+        The window of a tree has another size.
+    cut : (comparison) -> Cut
+        What of it the trees show.
+    picture : () -> ComparePicture or None
+        Both trees as they are on screen, in the colours of paper.
+    window : TreeView
+        Hands files to the visitor.
+    """
+
+    comparison: Callable[[], Comparison | None]
+    refetch: Callable[[], None]
+    resize: Callable[[Message], None]
+    cut: Callable[[Comparison], Cut]
+    picture: Callable[[], ComparePicture | None]
+    window: TreeView
+
+
+class Wishes:
+    """Turns messages of the browser into changes of the view and of the store.
+
+    Parameters
+    ----------
+    context : Context
+    doors : Doors
+    """
+
+    def __init__(self, context: Context, doors: Doors) -> None:
+        self._context = context
+        self._view = context.view
+        self._doors = doors
+
+    def hear(self, message: Message) -> None:
+        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        wish, value = message["do"], str(message.get("value", ""))
+        comparison, side = self._doors.comparison(), message.get("side")
+        if wish in self._on_topic:
+            node = parse_identity(str(message.get("id", "")))
+            if comparison is None or side not in ("a", "b"):
+                return
+            if node is not None and comparison.frame(side).has(node):
+                self._on_topic[wish](comparison, side, node, value)
+            elif wish == "select":
+                self._view.topic = 0
+        elif wish in self._on_anything:
+            self._on_anything[wish](message, value)
+
+    @cached_property
+    def _on_topic(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:
+        return {
+            "select": lambda _, side, node, __: self._select(side, node),
+            "root": self._root,
+            "show": self._show,
+            "match": self._match,
+            "unmatch": self._unmatch,
+        }
+
+    @cached_property
+    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
+        return {
+            "run-a": lambda _, value: self._choose(value, partner=True),
+            "run-b": lambda _, value: self._choose(value, partner=False),
+            "snapshot-a": lambda _, value: self._put(partner_snapshot=int(value)) if value.isdecimal() else None,
+            "snapshot-b": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
+            "swap": lambda *_: self._swap(),
+            "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
+            "sort": lambda _, value: self._put(sort=value) if value in SORTS else None,
+            "listed": lambda _, value: self._put(listed=int(value)) if value.isdecimal() and len(value) < 4 else None,
+            "identical": lambda *_: self._put(identical="hidden" if self._view.identical == "shown" else "shown"),
+            "popular": lambda *_: self._put(roots=(), partner_roots=()),
+            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
+            "more": lambda *_: self._put(most=2 * self._view.most),
+            "size": lambda message, _: self._doors.resize(message),
+            "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() and len(value) < 6 else None,
+            "save": lambda _, value: self._save(value),
+        }
+
+    def _put(self, **fields: Any) -> None:
+        self._view.param.update(**fields)
+
+    def _select(self, side: Side, node: Node) -> None:
+        self._put(side=NAMES[side], layer=node.layer, topic=node.column + 1)
+
+    def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
+        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
+        self._put(**roots, threshold=threshold, side=NAMES[side], layer=node.layer, topic=node.column + 1)
+
+    def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        cut = self._doors.cut(comparison)
+        before = roots_of(comparison, cut)[side]
+        shown = reveal(comparison.frame(side), Choice(before, cut.threshold, cap=cut.cap), node)
+        roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
+        roots[side] += shown.roots[len(before) :]
+        names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
+        self._put(roots=names["b"], partner_roots=names["a"], threshold=cut.threshold)
+
+    def _choose(self, value: str, *, partner: bool) -> None:
+        if not value.isdecimal() or self._context.feed.run(int(value)) is None:
+            return
+        if partner:
+            self._put(partner=int(value), partner_snapshot=0, partner_roots=())
+        else:  # what it is compared with stays, also when it was the usual one
+            asked = wanted(self._context)
+            stays = asked.run_a if asked.run_a != int(value) else 0
+            self._put(run=int(value), partner=stays, **ANOTHER_RUN)
+
+    def _swap(self) -> None:
+        view, asked = self._view, wanted(self._context)
+        if not asked.run_a:
+            return
+        self._put(
+            run=asked.run_a, snapshot=asked.snapshot_a, roots=view.partner_roots,
+            partner=asked.run_b, partner_snapshot=asked.snapshot_b, partner_roots=view.roots,
+            side=NAMES[other(SIDES[view.side])], closed=(), overlay=(),
+        )  # fmt: skip
+
+    def _set_threshold(self, threshold: float | None) -> None:
+        if threshold is not None:
+            self._put(threshold=threshold)
+
+    def _match(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
+        there = comparison.frame(other(side))
+        partner = None if value == "none" else parse_identity(value)
+        if value != "none" and (partner is None or partner.layer != node.layer or not there.has(partner)):
+            return
+        self._decide("match_topics", comparison, side, node, partner)
+
+    def _unmatch(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        self._decide("unmatch_topics", comparison, side, node, comparison.partner(side, node))
+
+    def _decide(self, verb: str, comparison: Comparison, side: Side, node: Node, partner: Node | None) -> None:
+        own, theirs = node.column + 1, partner.column + 1 if partner else 0
+        decision = Decision(node.layer, own, theirs) if side == "a" else Decision(node.layer, theirs, own)
+        act = getattr(self._context.actions, verb)
+        self._select(side, node)
+        self._context.later(partial(act, comparison.a.run, comparison.b.run, decision), lambda _: self._doors.refetch())
+
+    def _save(self, form: str) -> None:
+        comparison = self._doors.comparison()
+        if comparison is None:
+            return
+        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)
+        texts: dict[str, Callable[[], str]] = {
+            "topics.csv": partial(files.topics_csv, comparison),
+            "edges.csv": partial(files.edges_csv, comparison, threshold),
+            "json": partial(files.as_json, comparison, threshold),
+        }
+        name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
+        if form in texts:
+            self._doors.window.hand_over(f"{name}{'.' if form == 'json' else '-'}{form}", texts[form]())
+        elif form in ("svg", "png") and (picture := self._doors.picture()) is not None:
+            if form == "svg":
+                self._doors.window.hand_over(f"{name}.svg", picture.svg)
+            else:
+                self._doors.window.hand_over_picture(f"{name}.png", *picture)

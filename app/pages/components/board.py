@@ -1,0 +1,38 @@
+"""One browser component that shows a text of HTML and reports what a visitor does with it.
+
+A list, a strip of numbers or a form is one board instead of dozens of components; ``assets/js/board.js``
+says which ``data-*`` attributes it understands.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import param
+
+from app.pages.components.component import Component, Message
+from app.paths import asset
+
+__all__ = ["Board", "Message"]
+
+
+class Board(Component):
+    """HTML made on the server, merged in the browser so that focus and half-typed text survive.
+
+    Parameters
+    ----------
+    html : str
+        What to show.  Words of users must have gone through :func:`html.escape`.
+    heard : (message) -> None
+        Called with ``{"do": name, ...}`` when a visitor clicks, changes or submits something.
+    """
+
+    html = param.String(default="")
+
+    _bundle = asset("js/board.js")
+
+    def __init__(self, html: str = "", heard: Callable[[Message], None] | None = None, **params: Any) -> None:
+        super().__init__(heard, html=html, **({"sizing_mode": "stretch_width", "margin": 0} | params))
+
+    def _handle_msg(self, data: Any) -> None:
+        if isinstance(data, dict) and isinstance(data.get("do"), str):
+            super()._handle_msg(data)

@@ -1,0 +1,1 @@
+"""The page of documents: search, inference for new documents, interpolation between two."""

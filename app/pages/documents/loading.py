@@ -1,0 +1,272 @@
+"""What the documents page computes off the session's thread: placing, searching, comparing."""
+
+import base64
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.analysis.hierarchy import Frame
+from app.analysis.inference import Placed, Placer, find_snapshot, must_compile
+from app.analysis.interpolation import telling_layer
+from app.analysis.neighbours import Neighbourhood
+from app.analysis.topic_images import has_pictures, picture_uri
+from app.ingest.document import Unreadable, contents
+from app.ingest.marks import encoding_of
+from app.ingest.new_documents import from_text
+from app.live.feed import TROUBLE
+from app.pages.session import Context
+from app.views.documents.nearby import Nearby
+from app.views.documents.placed_document import Answer, Reading, Spot
+from app.views.explore.detail import excerpt
+from engine.hierarchy import paths
+from store import corpora, runs
+from store.corpora import Document
+
+PATHS = 8  # shown of a document
+FOUND = 8  # documents of a search
+NEAREST = 8
+SOME = 3  # documents to begin with
+DRAWN = 24  # documents among which two of different classes are looked for
+
+
+def text_of(packed: str, name: str) -> str:
+    """The text of a file that came in base64.
+
+    Raises
+    ------
+    ValueError
+        When it is no text, there is none in it, or it cannot be read.
+    """
+    text = _text_of(base64.b64decode(packed), PurePath(name))
+    if not text.strip():
+        raise ValueError(f"There is no text in {excerpt(name, 60)}; choose another file.")
+    return text
+
+
+def _text_of(raw: bytes, path: PurePath) -> str:
+    short = excerpt(path.name, 60)
+    try:
+        return contents(path, raw, encoding_of(raw, "utf-8"))[1]
+    except Unreadable as error:
+        raise ValueError(f"{short} {error}; save it as plain text first.") from None
+    except UnicodeDecodeError:
+        if 0 in raw:
+            raise ValueError(f"{short} is not a text file; save it as plain text first.") from None
+        return contents(path, raw, "latin-1")[1]
+
+
+class Wanted(NamedTuple):
+    """What is to be placed: a document of the corpus (its number), or else a text."""
+
+    run: int
+    snapshot: int
+    document: int
+    text: str
+    title: str
+
+
+class Placing(NamedTuple):
+    """A placed document, and what it was placed with."""
+
+    wanted: Wanted
+    frame: Frame
+    placer: Placer
+    answer: Answer
+
+
+class Failed(NamedTuple):
+    """Why something could not be done, as a sentence."""
+
+    sentence: str
+
+
+class Ends(NamedTuple):
+    """Two placed documents of the corpus, for the line between them."""
+
+    wanted: tuple[int, int, int, int]  # run, snapshot, and the two documents
+    frame: Frame
+    placer: Placer
+    placed: tuple[Placed, Placed]
+    documents: tuple[Document, Document]
+    telling: int  # the highest layer that tells them apart
+
+
+class Kind(NamedTuple):
+    """What the documents of a run are: images or texts, and some of them."""
+
+    images: bool = False
+    some: Sequence[Nearby] = ()
+
+
+class Around(NamedTuple):
+    """How far the corpus is placed, and the nearest documents once it is."""
+
+    done: int
+    total: int
+    nearest: list[Nearby] | None
+
+
+def tried(work: Callable[..., Any], *arguments: Any) -> Any:
+    """``work(*arguments)``, or the sentence for the visitor when the store or the run does not have what it takes."""
+    try:
+        return work(*arguments)
+    except (*TROUBLE, LookupError, ValueError) as error:
+        return Failed(str(error))
+
+
+def waits_for_kernels(context: Context, run: int) -> bool:
+    """Whether kernels must be compiled before anything can be placed."""
+    row = runs.get(context.db, run)
+    return must_compile(row, corpora.get(context.db, row.corpus))
+
+
+def kind(context: Context, run: int) -> Kind:
+    """Look at the corpus of a run; the documents shown stand at even distances in it, so that classes differ."""
+    corpus = corpora.get(context.db, runs.get(context.db, run).corpus)
+    numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
+    some = _listed(context, corpus.number, corpora.documents(context.db, corpus.number, numbers))
+    return Kind(corpus.image_shape is not None, some)
+
+
+def place(context: Context, wanted: Wanted) -> Placing:
+    """Place a document; waits for kernels that nobody has compiled yet."""
+    frame, placer = _open(context, wanted.run, wanted.snapshot)
+    if wanted.document >= 0:
+        answer = _of_corpus(context, frame, placer, wanted.document)
+    else:
+        answer = _of_text(frame, placer, wanted)
+    return Placing(wanted, frame, placer, answer)
+
+
+def ends(context: Context, wanted: tuple[int, int, int, int]) -> Ends:
+    """Place the two ends of a line."""
+    run, snapshot, *numbers = wanted
+    frame, placer = _open(context, run, snapshot)
+    one, other = placer.documents(corpora.counts(context.db, placer.corpus.number, numbers), numbers)
+    first, last = corpora.documents(context.db, placer.corpus.number, numbers)
+    telling = telling_layer(placer.topics.phi, (one.theta, other.theta))
+    return Ends(wanted, frame, placer, (one, other), (first, last), telling)
+
+
+def around(context: Context, placing: Placing) -> Around:
+    """Place the next block of the corpus; with the last one, find the nearest documents."""
+    near = context.feed.places.neighbourhood(placing.frame.run, placing.frame.snapshot)
+    if not near.ready:
+        near.advance()
+    found = _nearest(context, placing, near) if near.ready else None
+    return Around(near.done, len(near.numbers), found)
+
+
+def search(context: Context, run: int, text: str, wanted: Callable[[], bool]) -> tuple[int, list[Nearby]]:
+    """Find documents of the corpus of a run by their words; how many there are, and the first of them.
+
+    The search ends where it is no longer ``wanted``.
+    """
+    row = runs.get(context.db, run)
+    total, found = corpora.search(context.db, row.corpus, text, 0, FOUND, wanted)
+    return total, _listed(context, row.corpus, found)
+
+
+def any_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
+    """Choose ``n`` documents (or all) of the corpus of a run by chance."""
+    row = corpora.get(context.db, runs.get(context.db, run).corpus)
+    return tuple(np.random.default_rng().choice(row.documents, min(n, row.documents), replace=False).tolist())
+
+
+def any_two(context: Context, run: int) -> tuple[int, ...]:
+    """Choose two documents of the corpus of a run by chance, of different classes where that can be had."""
+    drawn = any_documents(context, run, DRAWN)
+    documents = corpora.documents(context.db, runs.get(context.db, run).corpus, drawn)
+    different = (
+        (one.number, other.number)
+        for one, other in combinations(documents, 2)
+        if one.label and other.label and one.label != other.label
+    )
+    return next(different, drawn[:2])
+
+
+def _open(context: Context, run: int, snapshot: int) -> tuple[Frame, Placer]:
+    chosen = find_snapshot(context.db, run, snapshot)
+    placer = context.feed.places.placer(run, chosen.number)
+    frame = context.feed.frame(run, chosen.number)
+    if frame is None:
+        raise LookupError(f"snapshot {chosen.number} of run {run} is no longer there; choose another moment")
+    return frame, placer
+
+
+def _of_text(frame: Frame, placer: Placer, wanted: Wanted) -> Answer:
+    given = from_text(wanted.text, placer.rules, wanted.title)
+    (placed,) = placer.texts([given.counted])
+    counted = given.counted
+    reading = Reading(counted.tokens, counted.known, counted.stopped, counted.unknown, placer.rules.own)
+    spots = [Spot(*span) for span in counted.spans]
+    found = _answer(frame, placer, placed, given.title, given.text, spots)
+    return found._replace(reading=reading)
+
+
+def _of_corpus(context: Context, frame: Frame, placer: Placer, number: int) -> Answer:
+    corpus = placer.corpus.number
+    (document,) = corpora.documents(context.db, corpus, [number])
+    (placed,) = placer.documents(corpora.counts(context.db, corpus, [number]), [number])
+    spots = [Spot(*span) for span in placer.rules.count(document.text).spans]
+    found = _answer(frame, placer, placed, document.title, document.text, spots)
+    return found._replace(document=number, label=document.label or "")
+
+
+def _answer(frame: Frame, placer: Placer, placed: Placed, title: str, text: str, spots: list[Spot]) -> Answer:
+    phi = placer.topics.phi
+    classes = None
+    if placed.probabilities is not None:
+        order = np.argsort(-placed.probabilities, kind="stable").tolist()
+        classes = [(placer.corpus.label_names[place], float(placed.probabilities[place])) for place in order]
+    return Answer(
+        title=title,
+        text=text,
+        document=-1,
+        label="",
+        reading=None,
+        words=placed.words,
+        counts=placed.counts.astype(np.float64),
+        spots=spots,
+        theta=placed.theta,
+        rates=phi[0] @ placed.theta[0] if has_pictures(frame) else None,
+        paths=[
+            paths.Path(tuple(frame.node(*column) for column in path.nodes), path.share)
+            for path in paths.best_paths(phi, placed.theta, PATHS)
+        ],
+        classes=classes,
+        above=placed.above,
+    )
+
+
+def _nearest(context: Context, placing: Placing, near: Neighbourhood) -> list[Nearby]:
+    found = near.nearest(placing.answer.theta[0], NEAREST, without=placing.answer.document)
+    corpus = placing.placer.corpus.number
+    documents = corpora.documents(context.db, corpus, [each.document for each in found])
+    listed = _listed(context, corpus, documents)
+    return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]
+
+
+def _listed(context: Context, corpus: int, documents: Sequence[Document]) -> list[Nearby]:
+    pictures = _pictures(context, corpus, [document.number for document in documents])
+    return [
+        Nearby(document.number, document.title, excerpt(document.text, 160), document.label or "", None, picture)
+        for document, picture in zip(documents, pictures, strict=True)
+    ]
+
+
+def _pictures(context: Context, corpus: int, numbers: list[int]) -> list[str]:
+    """The documents as pictures, or nothing for texts."""
+    row = corpora.get(context.db, corpus)
+    if row.image_shape is None or not numbers:
+        return [""] * len(numbers)
+    counts = corpora.counts(context.db, corpus, numbers)
+    found = []
+    for begin, end in zip(counts.starts[:-1], counts.starts[1:], strict=True):
+        pixels = np.zeros(row.words)
+        pixels[counts.words[begin:end]] = counts.values[begin:end]
+        found.append(picture_uri(row.image_shape, pixels))
+    return found

@@ -1,0 +1,1 @@
+"""The page of topics and their trees."""

@@ -1,0 +1,152 @@
+"""What the explore page reads from the store, off the session's thread, and the sentences for waiting."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from app.analysis.hierarchy import Frame
+from app.analysis.pruned_topics import Pruned
+from app.analysis.read_pruned import pruned_topics
+from app.pages.explore.pruned import reader
+from app.pages.session import Context
+from app.views import words
+from app.views.explore.cards import Finding, Found
+from app.views.explore.controls import Moment
+from app.views.explore.detail import Reading, excerpt
+from app.views.runs.no_run import run_not_here
+from app.views.tree.opening import USUAL
+from app.views.tree.picture import Choice
+from engine.hierarchy.tree import Node
+from store import corpora, snapshots
+
+_SHOWN_DOCUMENTS = 8
+_FOUND_DOCUMENTS = 12
+_REMEMBERED = 200
+_OVER = ("paused", "stopped", "failed", "finished")  # states in which nothing comes
+
+
+class Fetched(NamedTuple):
+    """The frame that was wanted (None when there is none yet), the moments one may choose, and pruned topics."""
+
+    run: int
+    snapshot: int
+    frame: Frame | None
+    moments: tuple[Moment, ...]
+    pruned: Mapping[Node, Pruned] = {}
+
+
+def frame_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
+    """Fetch a frame and the list of snapshots; waits for the store."""
+    rows = snapshots.every(context.db, run)
+    moments = tuple(Moment(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
+    frame = context.feed.frame(run, snapshot or None)
+    return Fetched(run, snapshot, frame, moments, pruned_topics(reader(context), run))
+
+
+def search(context: Context, run: int, text: str, wanted: Callable[[], bool]) -> Finding:
+    """Search the documents of a run's corpus as long as that is ``wanted``; waits for the store."""
+    row = context.feed.run(run)
+    if row is None:
+        return Finding(text, total=0)
+    total, found = corpora.search(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, wanted)
+    documents = [
+        Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found
+    ]
+    return Finding(text, documents=documents, total=total)
+
+
+class Documents:
+    """The documents of the topic on screen, read in the background and remembered.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[tuple[int, int, Node], list[Reading]] = {}
+        self._asked: set[tuple[int, int, Node]] = set()
+
+    def of(self, frame: Frame, node: Node, then: Callable[[], None]) -> list[Reading] | None:
+        """Give the documents of a topic, or None and call ``then`` when they are here."""
+        key = (frame.run, frame.snapshot, node)
+        if not frame.documents:
+            return []
+        known = self._known.get(key)
+        if known is None and key not in self._asked:
+            self._asked.add(key)
+            self._context.later(
+                partial(self._read, frame, node), partial(self._keep, key, then), partial(self._failed, key, then)
+            )
+        return known
+
+    def _read(self, frame: Frame, node: Node) -> list[Reading]:
+        row = self._context.feed.run(frame.run)
+        uses = frame.uses(node, _SHOWN_DOCUMENTS)
+        if row is None or not uses:
+            return []
+        found = corpora.documents(self._context.db, row.corpus, [use.document for use in uses])
+        texts = {document.number: document for document in found}
+        return [
+            Reading(document.title, document.text, document.label or "", use.weight, document.number)
+            for use in uses
+            if (document := texts.get(use.document)) is not None
+        ]
+
+    def _failed(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
+        self._asked.discard(key)
+        then()
+
+    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[Reading]) -> None:
+        self._asked.discard(key)
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[key] = found
+        then()
+
+
+def waiting_for(context: Context) -> str:
+    """Say why there is no tree yet."""
+    view = context.view
+    row = context.feed.run(view.run)
+    if row is None:
+        return run_not_here(view.run)
+    if context.feed.latest(view.run) is not None:
+        return f"Reading the topics of run {view.run} …"
+    state = context.feed.state(view.run)
+    said = f"{row.message[:1].upper()}{row.message[1:].rstrip('.')}. " if row.message else ""
+    if state == "silent" or (state in _OVER and not said):
+        return f"This run is {words.state(state)} and has no snapshot to explore."
+    if state in _OVER:
+        return f"{said}There is no snapshot to explore."
+    if state == "queued":
+        return "This run is waiting for its turn; its first topics appear here a few seconds after it starts."
+    return f"{said}The first topics appear here with the first snapshot."
+
+
+def lonely(frame: Frame, choice: Choice) -> str:
+    """Say why only the roots are seen."""
+    if choice.part == "shared":
+        return "These roots share no topic at this threshold."
+    if choice.direction == "up" or all(root.layer == 1 for root in choice.roots):
+        return "Nothing lies beyond these roots in this direction at this threshold."
+    if frame.minibatch < 50:
+        return "Training has just begun: no edge is above the threshold yet. Lower τ, or wait a little."
+    return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
+
+
+def opened(chosen: float | None, choice: Choice) -> str:
+    """Say that another threshold than usual was chosen, and why."""
+    if chosen is not None or choice.threshold == USUAL:
+        return ""
+    return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few lines join the most popular topics."
+
+
+def threshold(text: str) -> float | None:
+    """Read a threshold; None when it is not one."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0.0 <= value <= 1e6 else None

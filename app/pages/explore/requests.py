@@ -1,0 +1,186 @@
+"""What a visitor of the page Explore may ask for, and what is done about it."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from app.analysis.hierarchy import Frame, identity, parse_identity
+from app.analysis.pruned_topics import Pruned
+from app.pages.components.board import Message
+from app.pages.explore import loading as reading
+from app.pages.session import DEFAULTS, DIRECTIONS, PARTS, Context
+from app.views.explore.detail import ONLY_ROOT
+from app.views.tree.picture import Choice, reveal
+from engine.hierarchy.tree import Node
+
+ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is shown; the layer listed was chosen
+_RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
+
+
+class Doors(NamedTuple):
+    """What the page lends.
+
+    Attributes
+    ----------
+    frame : () -> Frame or None
+        The one on screen.
+    choice : () -> Choice
+        What of it the tree shows.
+    pruned : () -> mapping of Node to Pruned
+        Topics that the run has pruned.
+    refetch : () -> None
+        Read again, after a change of names.
+    resize : (message) -> None
+        The window of the tree has another size.
+    search : (text or None) -> None
+        Find topics and documents; None only goes to the field.
+    save : (format) -> None
+        Hand the tree over as a file.
+    """
+
+    frame: Callable[[], Frame | None]
+    choice: Callable[[], Choice]
+    pruned: Callable[[], Mapping[Node, Pruned]]
+    refetch: Callable[[], None]
+    resize: Callable[[Message], None]
+    search: Callable[[str | None], None]
+    save: Callable[[str], None]
+
+
+class Wishes:
+    """Turns messages of the browser into changes of the view and of the store.
+
+    Parameters
+    ----------
+    context : Context
+    doors : Doors
+    """
+
+    def __init__(self, context: Context, doors: Doors) -> None:
+        self._context = context
+        self._view = context.view
+        self._doors = doors
+
+    def hear(self, message: Message) -> None:
+        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        wish, value = message["do"], str(message.get("value", ""))
+        node, frame = parse_identity(str(message.get("id", ""))), self._doors.frame()
+        if wish in self._on_topic:
+            if node is not None and frame is not None and frame.has(node):
+                self._on_topic[wish](node)
+            elif wish == "select" and node is not None and node in self._doors.pruned():
+                self._put(layer=node.layer, topic=node.column + 1)
+            elif wish == "select" and self._view.topic:  # nothing; the list stays on its layer
+                self._put(topic=0, tab=self._on_own_layer())
+        elif wish in self._on_anything:
+            self._on_anything[wish](message, value)
+
+    @cached_property
+    def _on_topic(self) -> dict[str, Callable[[Node], None]]:
+        return {
+            "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
+            "toggle": lambda node: self._shape(closed=_flip(self._view.closed, identity(node))),
+            "root": lambda node: self._put(roots=(identity(node),), layer=node.layer, topic=node.column + 1),
+            "pin": self._pin,
+            "unpin": self._pin,
+            "hide": self._hide,
+            "show": self._show,
+        }
+
+    @cached_property
+    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
+        return {
+            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
+            "open-all": lambda *_: self._put(closed=()),
+            "wide": lambda *_: self._put(tab="-".join(_flip(words_of(self._view.tab), ONLY_TREE))),
+            "direction": lambda _, value: self._shape(direction=value) if value in DIRECTIONS else None,
+            "part": lambda _, value: self._shape(part=value) if value in PARTS else None,
+            "threshold": lambda _, value: self._set_threshold(reading.threshold(value)),
+            "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
+            "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
+            "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
+            "ghosts": lambda *_: self._put(pruned="hidden" if self._view.pruned == "shown" else "shown"),
+            "unhide": lambda *_: self._put(hidden=()),
+            "more": lambda *_: self._shape(most=2 * self._view.most),
+            "size": lambda message, _: self._doors.resize(message),
+            "search": lambda message, value: self._doors.search(value if "value" in message else None),
+            "rename": self._rename,
+            "save": lambda _, value: self._doors.save(value),
+            "place": lambda message, _: self._place(str(message.get("number", ""))),
+        }
+
+    def _put(self, **fields: Any) -> None:
+        if any(fields.get(name, was) != was for name, was in self._view.param.values().items() if name in _RECUT):
+            fields = {"most": DEFAULTS["most"]} | fields
+        if fields.get("roots"):  # of the visitor's choice, and so is the threshold that they are seen at
+            fields = {"threshold": self._doors.choice().threshold} | fields
+        self._view.param.update(**fields)
+
+    def _roots(self) -> tuple[str, ...]:
+        return tuple(identity(root) for root in self._doors.choice().roots)
+
+    def _shape(self, **fields: Any) -> None:
+        """Change the tree on screen: its roots become the visitor's choice, and so part of the link."""
+        self._put(roots=self._roots(), **fields)
+
+    def _set_threshold(self, threshold: float | None) -> None:
+        if threshold is not None:
+            self._shape(threshold=threshold)
+
+    def _pin(self, node: Node) -> None:
+        self._put(roots=_flip(self._roots(), identity(node)))
+
+    def _rename(self, message: Message, value: str) -> None:
+        node = parse_identity(str(message.get("id", "")))
+        if node is not None:
+            act = partial(self._context.actions.rename_topic, self._view.run, node.layer, node.column + 1, value[:120])
+            self._context.later(act, lambda _: self._doors.refetch())
+
+    def _hide(self, node: Node) -> None:
+        roots, one = self._roots(), identity(node)
+        if one not in roots:
+            self._shape(hidden=(*self._view.hidden, one))
+        elif len(roots) > 1:
+            self._put(roots=_flip(roots, one))
+        else:
+            self._context.tell(f"{ONLY_ROOT}.", "info")
+
+    def _show(self, node: Node) -> None:
+        frame = self._doors.frame()
+        if frame is None:
+            return
+        shown, view = reveal(frame, self._doors.choice(), node), self._view
+        self._put(
+            roots=tuple(identity(root) for root in shown.roots),
+            closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
+            hidden=tuple(text for text in view.hidden if parse_identity(text) in shown.without),
+            most=view.most,
+        )
+
+    def _list_layer(self, text: str) -> None:
+        frame = self._doors.frame()
+        if frame is not None and text.isdecimal() and 1 <= int(text) <= frame.n_layers:
+            self._view.param.update(layer=int(text), topic=0, tab=self._on_own_layer())
+
+    def _on_own_layer(self) -> str:
+        """The tab with the word that the layer listed was chosen."""
+        return "-".join(dict.fromkeys((*words_of(self._view.tab), OWN_LAYER)))
+
+    def _place(self, number: str) -> None:
+        if number.isdecimal():
+            self._put(page="documents", documents=(int(number),), trail=(), tab="")
+
+
+def words_of(tab: str) -> tuple[str, ...]:
+    """What the tab of the page says: some of ONLY_TREE and OWN_LAYER, joined by hyphens."""
+    return tuple(filter(None, tab.split("-")))
+
+
+def of_another_run(tab: str) -> str:
+    """The tab once another run is looked at, of which nobody has chosen a layer."""
+    return "-".join(word for word in words_of(tab) if word != OWN_LAYER)
+
+
+def _flip(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
+    """Put one in, or take it out."""
+    return tuple(each for each in identities if each != one) if one in identities else (*identities, one)

@@ -1,0 +1,1 @@
+"""The page of all runs, with the forms of a new run and a new corpus."""

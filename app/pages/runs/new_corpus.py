@@ -1,0 +1,271 @@
+"""Add documents: files come from the browser, a process of its own makes a corpus of them."""
+
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Any
+
+from app.ingest import files, options, registry
+from app.ingest.document import KINDS
+from app.ingest.options import ImportOptions, OptionError
+from app.ingest.words import storable
+from app.jobs import notices
+from app.jobs.import_process import Import, Standing
+from app.jobs.uploads import ADDRESS, SEVERAL
+from app.pages.components.board import Board, Message
+from app.pages.session import Context
+from app.views.runs.corpus_form import Made, Sending, corpus_form, making, page
+from app.views.runs.corpus_list import CorpusFacts, corpus_list
+from app.views.runs.new_run_form import Field, by_field, by_label
+from store import corpora
+
+FIRST = ("name", "stop_words", "max_words")  # options that are not folded
+_LABELS = {  # of all options but the vocabulary, which is a file beside the counts here
+    "name": "Name",
+    "stop_words": "Stop words",
+    "max_words": "Size of the vocabulary",
+    "min_df": "Rarest words",
+    "max_df": "Commonest words",
+    "test_share": "Share for the test",
+    "token_pattern": "What a word is",
+    "text_column": "Column of the text",
+    "title_column": "Column of the title",
+    "label_column": "Column of the label",
+    "split_column": "Column of the split",
+    "header": "Line of column names",
+    "format": "Format",
+    "encoding": "Encoding",
+    "seed": "Seed",
+    "binary": "Only whether a word occurs",
+    "levels": "Grey values of images",
+}
+_HELP = {  # what is said otherwise than on the command line
+    "name": "How you want to call it; usually as the file or folder is called",
+    "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
+    "max_words": "Only the most frequent words are kept",
+}
+_NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
+_USUAL = {"max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2", "max_df": "usually 0.7"}
+
+_ENDINGS = frozenset(
+    (
+        *KINDS, ".zip", ".csv", ".tsv", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c", ".mtx",
+        ".mat", ".svmlight", ".libsvm", ".svm", ".feat",
+    )
+)  # fmt: skip
+
+
+class NewCorpusForm:
+    """The form of one session.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.board = Board("", self._on_board)
+        self._formats: tuple[tuple[str, str], ...] = ()
+        self._there: list[CorpusFacts] = []
+        self._token = ""
+        self._sending = Sending()
+        self._before = 0  # files that came before those on their way
+        self._typed: dict[str, str] = {}
+        self._unread: list[str] = []  # single files of no kind that is read
+        self._makeshift = ""  # the name of such a file, as long as the corpus has no better one
+        self._import: Import | None = None
+        self._standing = Standing()
+        self._corpus = ""
+        context.on_close(lambda: context.actions.uploads.forget(self._token))
+
+    def refresh(self) -> None:
+        """Draw, with a place for files to be sent to, and read again what is in the store."""
+        if not self._token and self._import is None:
+            self._token = self._context.actions.uploads.begin()
+        self._draw()
+        self._context.later(self._read, self._take)
+
+    def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
+        """The formats, each with what it is, and the corpora that are there."""
+        formats = tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
+        return formats, [_facts(row) for row in corpora.every(self._context.db)]
+
+    def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
+        self._formats, self._there = read
+        self._draw()
+
+    def _on_board(self, message: Message) -> None:
+        match message:
+            case {"do": "cancel"}:
+                self._context.view.tab = ""
+            case {"do": "new"}:
+                self._again()
+                self._context.view.tab = "new"
+            case {"do": "again"}:
+                self._again()
+                self.refresh()
+            case {"do": "sending", "sent": int(sent), "of": int(of), "form": dict(texts)}:
+                self._remember(texts)
+                self._sending = Sending(sent, of)
+                self._draw()
+            case {"do": "sent", "of": int(of), "name": str(name)}:
+                self._before += of
+                self._call(name, of)
+                self._sending = Sending(self._before, error=_left_out(self._unread))
+                self._draw()
+            case {"do": "not-sent", "value": str(said)}:
+                self._sending = Sending(self._before, error=said[:300])
+                self._draw()
+            case {"do": "typed", "form": dict(texts)}:
+                self._remember(texts)
+                self._draw()
+            case {"do": "delete", "corpus": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
+                self._delete(int(text), typed)
+            case {"do": "make", "form": dict(texts)}:
+                self._remember(texts)
+                self._make()
+
+    def _call(self, top: str, sent: int) -> None:
+        """Call the corpus after what was sent, unless somebody has named it, or something readable that came before."""
+        readable = not top or sent > 1 or _can_be_read(top)  # no name: several; one name and several files: a folder
+        if not readable:
+            self._unread.append(top[:100])
+        before = self._typed.get("name", "")
+        if not before or (readable and before == self._makeshift):
+            self._typed["name"] = files.stem(PurePath(top or SEVERAL))[:200]
+            self._makeshift = "" if readable else self._typed["name"]
+
+    def _delete(self, number: int, typed: str) -> None:
+        if (number, typed) in ((row.number, row.name) for row in self._there):
+            self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
+
+    def _again(self) -> None:
+        if self._import is not None:
+            notices.forget_import(self._import.number)  # whoever goes on from here has read how it ended
+        self._context.actions.uploads.forget(self._token)
+        self._token = ""
+        self._sending, self._before, self._import = Sending(), 0, None
+        self._standing, self._corpus = Standing(), ""
+        self._typed.pop("name", None)
+        self._unread, self._makeshift = [], ""
+
+    def _remember(self, texts: dict[object, object]) -> None:
+        self._typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in options.HELP}
+
+    # -------------------------------------------------------------- making
+
+    def _make(self) -> None:
+        wanted, errors = self._options()
+        if wanted is None or errors or not self._sending.sent or self._sending.busy or not self._token:
+            self._draw()
+            return
+        token, self._token = self._token, ""  # a second click finds none
+        self._draw()
+        self._context.later(partial(self._context.actions.add_corpus, token, wanted), self._begun)
+
+    def _begun(self, begun: Import) -> None:
+        self._import = begun
+        self._follow(begun, Standing())
+
+    def _follow(self, begun: Import, standing: Standing) -> None:
+        """Show how far it is, again and again until it is over."""
+        if begun is not self._import:
+            return
+        self._standing = standing
+        self._draw()
+        if standing.corpus:
+            self._context.later(partial(corpora.get, self._context.db, standing.corpus), self._made)
+        elif not standing.error:
+            self._context.later(partial(begun.standing, standing), partial(self._follow, begun))
+
+    def _made(self, row: corpora.CorpusRow) -> None:
+        self._corpus = (
+            f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
+        )
+        self._draw()
+
+    def _options(self) -> tuple[ImportOptions | None, dict[str, str]]:
+        """The options as they stand, or errors by field."""
+        errors = {}
+        for name, text in self._typed.items():
+            try:
+                options.parse({name: text})
+            except OptionError as error:
+                errors[name] = by_label(str(error), _LABELS)
+        if said := self._name_error():
+            errors["name"] = said
+        if errors:
+            return None, errors
+        try:
+            return options.parse(self._typed), {}
+        except OptionError as error:
+            return None, {"": as_here(by_label(str(error), _LABELS))}
+
+    def _name_error(self) -> str:
+        """Why no corpus can have the name that stands in the form; without one, the files give it."""
+        name = storable(self._typed.get("name", "").strip())
+        if not name:
+            return ""
+        return corpora.taken(name) if name in (row.name for row in self._there) else corpora.improper(name)
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw(self) -> None:
+        if self._import is not None:
+            now = self._standing
+            self.board.html = page(making(Made(now.words, now.share, now.notes, as_here(now.error), self._corpus)))
+            return
+        _, errors = self._options()
+        fields = [self._field(name, errors.get(name, "")) for name in _LABELS]
+        wanted = corpus_form(
+            f"{ADDRESS}/{self._token}",
+            self._sending,
+            [field for field in fields if field.name in FIRST],
+            [field for field in fields if field.name not in FIRST],
+            errors.get("", ""),
+            ready=bool(self._token and self._sending.sent and not self._sending.busy and not errors),
+        )
+        self.board.html = page(wanted, corpus_list(self._there))
+
+    def _field(self, name: str, error: str) -> Field:
+        usual = getattr(ImportOptions(), name)
+        choices: Any = {
+            "stop_words": (
+                ("", "as usual: English for texts"),
+                ("english", "English"),
+                ("none", "none: keep all"),
+            ),
+            "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
+            "format": (("", "found by itself"), *self._formats),
+        }.get(name, ())
+        kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
+        said = _HELP.get(name, options.HELP[name])
+        start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
+        return Field(
+            name, _LABELS[name], said[:1].upper() + said[1:] + ".", kind, self._typed.get(name, start), choices, error,
+            _USUAL.get(name, ""),
+        )  # fmt: skip
+
+
+def as_here(error: str) -> str:
+    """A sentence about an import, with the fields of this form in place of the command's options."""
+    return by_field(error.removesuffix(_NO_FIELD), _LABELS)
+
+
+def _can_be_read(name: str) -> bool:
+    """Whether a name has the ending of a format, or none: that is a folder, or images."""
+    kind = files.suffix(Path(name))
+    return not kind or kind in _ENDINGS or kind.startswith(".idx")
+
+
+def _left_out(names: list[str]) -> str:
+    """A sentence about files that came and are of no use, or nothing."""
+    if not names:
+        return ""
+    which = f"{names[-1]} is" if len(names) == 1 else f"{len(names)} files ({names[-1]} the last) are"
+    return f"{which} of none of the kinds listed here, and will be left out; add the documents, or start over"
+
+
+def _facts(row: corpora.CorpusRow) -> CorpusFacts:
+    notes = [str(note) for note in row.meta.get("notes", ())]
+    return CorpusFacts(row.number, row.name, row.documents, row.words, len(row.label_names), notes)

@@ -1,0 +1,1 @@
+"""The page that watches runs while they train."""

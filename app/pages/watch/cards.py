@@ -1,0 +1,111 @@
+"""The first answer on the watch page: the most popular topics of the newest snapshot."""
+
+from functools import partial
+from typing import Any
+
+from app.analysis.hierarchy import Frame
+from app.live.ticks import Tick
+from app.pages.components.board import Board, Message
+from app.pages.session import Context
+from app.views import words
+from app.views.runs import kpis
+from app.views.runs.preview import caption, preview, waiting
+
+WAITING = {
+    "queued": "Waiting for a free place to train; the first topics come after the first mini-batches.",
+    "running": "The first topics are on their way. A first run on this machine compiles its kernels, about 20 s, once.",
+    "silent": "The worker went away before it wrote a snapshot; resume the run in the bar above.",
+    "failed": "The run failed before it wrote a snapshot; what went wrong is at the bottom of this page.",
+}
+COMING = ("queued", "running")  # states in which the first topics will come
+
+
+class TopicPreview:
+    """A board that follows the chosen run, snapshot and layer.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.board = Board(heard=self._on_board, sheets=["explore"])  # it has the colours of layers
+        self._shown: Frame | None = None
+        self._asked: tuple[int, int] | None = None  # (run, snapshot) being fetched
+        context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
+        context.on_tick(self._on_tick)
+        self._draw()
+
+    def _on_view(self, *_: Any) -> None:
+        if self._context.view.page == "watch":
+            self._draw()
+
+    def _on_tick(self, tick: Tick) -> None:
+        view = self._context.view
+        if view.page == "watch" and view.run in (tick.snapshots | tick.labels | tick.rows):
+            self._draw()
+
+    def _on_board(self, message: Message) -> None:
+        match message:
+            case {"do": "layer", "value": str(text)} if text.isdecimal():
+                self._context.view.layer = int(text)
+            case {"do": "topic", "layer": str(layer), "topic": str(topic)} if layer.isdecimal() and topic.isdecimal():
+                self._context.view.param.update(page="explore", layer=int(layer), topic=int(topic), tab="")
+
+    def _draw(self) -> None:
+        """Show the newest frame in memory; what is shown stays until the next one is there."""
+        view, feed = self._context.view, self._context.feed
+        frame = feed.known_frame(view.run, view.snapshot)
+        if frame is not None:
+            self._show(frame)
+            return
+        if self._shown is None or self._shown.run != view.run or view.snapshot:
+            self._shown = None
+            self.board.html = self._waiting()
+        if feed.run(view.run) is not None and self._asked != (view.run, view.snapshot):
+            self._asked = (view.run, view.snapshot)
+            self._context.later(
+                partial(feed.frame, view.run, view.snapshot),
+                partial(self._arrived, view.run, view.snapshot),
+                partial(self._failed, view.run, view.snapshot),
+            )
+
+    def _waiting(self) -> str:
+        """Say what is waited for; nothing where there is no run."""
+        view, feed = self._context.view, self._context.feed
+        if feed.run(view.run) is None:
+            return ""
+        if view.snapshot or feed.latest(view.run) is not None:
+            return f"{_HEAD}</div>{waiting('Opening the snapshot …')}"
+        state = feed.state(view.run)
+        said = WAITING.get(state, "This run has no snapshot, and nothing is training it.")
+        return f"{_HEAD}</div>{waiting(said, coming=state in COMING)}"
+
+    def _failed(self, run: int, snapshot: int) -> None:
+        """Ask again for what could not be read."""
+        if self._asked == (run, snapshot):
+            self._asked = None
+            self._on_view()
+
+    def _arrived(self, run: int, snapshot: int, frame: Frame | None) -> None:
+        view, self._asked = self._context.view, None
+        if frame is None or (run, snapshot) != (view.run, view.snapshot):
+            return
+        if snapshot or self._shown is None or self._shown.run != run or frame.snapshot >= self._shown.snapshot:
+            self._show(frame)
+
+    def _show(self, frame: Frame) -> None:
+        view = self._context.view
+        self._shown = frame
+        layer = min(view.layer, frame.n_layers)
+        entries = [
+            (str(place), f"Layer {place} · {words.number(width)}") for place, width in enumerate(frame.widths, 1)
+        ]
+        self.board.html = (
+            f'{_HEAD}<span class="tp-dim">{caption(frame, bool(view.snapshot))}</span>'
+            f"{kpis.choices('layer', entries, str(layer), 'Layer')}</div>{preview(frame, layer)}"
+        )
+
+
+_HEAD = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h2>'

@@ -1,0 +1,263 @@
+"""The curves of the watch page: figures made once per session and streamed into."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import panel as pn
+from panel.viewable import Viewable
+
+from app.live.history import Columns, History
+from app.pages.components.board import Board, Message
+from app.pages.session import Context
+from app.views.runs import curves, kpis
+from app.views.theme import CARD, DASHES, SERIES
+from store.events import Event
+from store.runs import RunRow
+
+AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
+TALL = {"height": "auto", "max-height": "none"}  # Bokeh's layouts are at most as tall as the window
+WIDE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
+
+
+class WatchCurves:
+    """Point perplexity of the chosen runs; step sizes, speed and the rarer measures of the run itself.
+
+    Parameters
+    ----------
+    context : Context
+    arrived : callable
+        Called when the points of a run have come.
+    """
+
+    def __init__(self, context: Context, arrived: Callable[[], None]) -> None:
+        self._context = context
+        self._arrived = arrived
+        self._head = Board(heard=self._on_head)
+        self._step_head = Board()
+        axis = context.view.axis
+        self._perplexity = curves.perplexity_chart(axis)
+        self._steps = curves.step_chart(axis)
+        shared = self._steps.figure.x_range
+        self._rate = curves.rate_chart(axis, shared)
+        self._rare: dict[str, _Card] = {}  # most runs have none of them
+        self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
+        self._runs: tuple[int, ...] = ()
+        self._layers = -1
+        self._asked: set[int] = set()
+        self._heldout = 0
+        self._changes: tuple[tuple[int, str], ...] = ()
+        self._cards = (
+            _Card(self._head, self._perplexity),
+            _Card(self._step_head, self._steps),
+            _Card(_title("Tokens per second"), self._rate),
+        )
+        self.page = pn.Row(
+            *(card.page for card in self._cards),
+            styles=TALL | {"flex-wrap": "wrap", "gap": "18px", "align-items": "stretch"},
+            sizing_mode="stretch_width",
+            margin=0,
+        )  # no FlexBox: figures that are added to one later stay without the page's theme
+        self.choose()
+
+    def choose(self) -> None:
+        """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
+        view, feed = self._context.view, self._context.feed
+        for chart in (self._perplexity, self._steps, self._rate, *(card.chart for card in self._rare.values())):
+            chart.use_axis(view.axis)
+        if self._runs[:1] != (view.run,):
+            self._changes = ()
+        wanted = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
+        self._runs = tuple(number for number in wanted if feed.run(number) is not None)
+        self.draw_head()
+        self.stream()
+
+    def _take(self, number: int) -> None:
+        self._asked.discard(number)
+        self.stream()
+        self._arrived()
+
+    def _ask(self, number: int) -> None:
+        """Fetch the history of a run that is not, or no longer, in memory."""
+        if number not in self._asked:
+            self._asked.add(number)
+            take = partial(self._take, number)
+            self._context.later(partial(self._context.feed.history, number), lambda _: take(), take)
+
+    def draw_head(self) -> None:
+        """Say which runs are shown, and which could be."""
+        view, feed = self._context.view, self._context.feed
+        run = feed.run(view.run)
+        if run is None:
+            return
+        others = [row for row in feed.runs() if row.number != run.number]
+        overlay = [number for number in self._runs if number != run.number]
+        looks = list(zip(SERIES, DASHES, strict=True))
+        self._head.html = kpis.card_head("Point perplexity", kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")) + (
+            kpis.overlay_chooser(run, others, overlay, looks) if others else ""
+        )
+        self._wait()
+
+    def _wait(self) -> None:
+        """Say in every chart without a curve what it is waiting for."""
+        number = self._runs[0] if self._runs else 0
+        if self._context.feed.known_history(number) is None:
+            sentence = "Reading the points of this run …"
+        elif self._context.feed.state(number) in ("queued", "running"):
+            sentence = "The curve begins with the second evaluation."
+        else:
+            sentence = "This run has too few points for a curve."
+        for card in (*self._cards, *self._rare.values()):
+            card.wait(sentence)
+
+    def _show_rare(self, name: str, history: History | None) -> None:
+        """Have a card for a measure as soon as there is a run that has it, and hide it for runs without."""
+        wanted = history is not None and history.length(name, 0) > 0
+        if wanted and name not in self._rare:
+            chart = curves.rare_chart(name, self._context.view.axis, self._steps.figure.x_range)
+            self._rare[name] = _Card(_title(curves.RARE[name].title), chart)
+            self.page.append(self._rare[name].page)
+        if name in self._rare:
+            card = self._rare[name]
+            card.page.visible = wanted
+            self._bring((name,), card.chart.sources[0], history, name, 0)
+
+    def tell_heldout(self, documents: int) -> None:
+        """How many held-out documents the corpus has, for the label until the run has said it itself."""
+        self._heldout = documents
+        self._label(self._own_history())
+
+    def tell_changes(self, happened: Iterable[Event]) -> None:
+        """What changed the structure of the run: drawn as vertical lines on the curves over time."""
+        self._changes = tuple(kpis.changes(happened))
+        self._mark()
+
+    def _mark(self) -> None:
+        history = self._own_history()
+        rows = history.after("tokens_per_second") if history else None
+        moments = curves.moments(self._changes, rows.minibatches, rows.documents, rows.seconds) if rows else []
+        for chart in (self._perplexity, self._steps):
+            curves.mark(chart, moments)
+
+    def stream(self) -> None:
+        """Bring every source up to date with the histories in memory."""
+        feed = self._context.feed
+        for number in self._runs:
+            if feed.known_history(number) is None and feed.run(number) is not None:
+                self._ask(number)
+        self._perplexity.grow(len(self._runs))
+        for place in range(len(self._perplexity.sources)):
+            history = feed.known_history(self._runs[place]) if place < len(self._runs) else None
+            self._bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity", 0)
+        history = self._own_history()
+        self._bring(("rate",), self._rate.sources[0], history, "tokens_per_second", 0)
+        for name in curves.RARE:
+            self._show_rare(name, history)
+        self._stream_steps(history)
+        self._mark()
+        self._label(history)
+        self._wait()
+
+    def _stream_steps(self, history: History | None) -> None:
+        found = history.layers("step_size_mean") if history else []
+        run = self._own_run()
+        n_layers = max(len(run.layers), len(run.settings.get("layers", ()))) if run else 0  # some may yet come
+        if n_layers != self._layers:
+            self._layers = n_layers
+            entries = curves.dress_layers(self._steps, n_layers)
+            self._step_head.html = kpis.card_head("Layer-adaptive step sizes", kpis.legend(entries)) + _STEP_NOTE
+        for place, source in enumerate(self._steps.sources):
+            layer = place + 1
+            self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
+
+    def _bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int) -> None:
+        """Stream what a source lacks, or fill it anew when it holds something else or too much."""
+        epoch, shown = self._shown.get(key, (0, 0))
+        if history is None:
+            if epoch:
+                source.data = {column: [] for column in source.data}
+                self._shown[key] = (0, 0)
+            return
+        known = history.length(name, layer)
+        if epoch == history.epoch and known == shown:
+            return
+        fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
+        part = history.after(name, layer, 0 if fresh else shown)
+        extra = _band(history, layer, part, 0 if fresh else shown) if name == "step_size_mean" else {}
+        if fresh:
+            places = curves.thin(part.value)
+            source.data = part.take(places)._asdict() | {column: values[places] for column, values in extra.items()}
+        elif len(part.value):
+            source.stream(part._asdict() | extra)
+        self._shown[key] = (history.epoch, (0 if fresh else shown) + len(part.value))
+
+    def _label(self, history: History | None) -> None:
+        if self._own_run() is None:
+            return
+        measured = history.last("evaluation_documents") if history else None
+        documents = int(measured) if measured is not None and np.isfinite(measured) else self._heldout
+        label = f"point perplexity · {documents:,} held-out documents" if documents else "point perplexity"
+        if self._perplexity.figure.yaxis[0].axis_label != label:
+            self._perplexity.figure.yaxis[0].axis_label = label
+
+    def _own_run(self) -> RunRow | None:
+        return self._context.feed.run(self._runs[0]) if self._runs else None
+
+    def _own_history(self) -> History | None:
+        return self._context.feed.known_history(self._runs[0]) if self._runs else None
+
+    def _on_head(self, message: Message) -> None:
+        view = self._context.view
+        match message:
+            case {"do": "axis", "value": ("minibatches" | "documents" | "seconds") as name}:
+                view.axis = name
+            case {"do": "overlay", "value": str(text)} if text.isdecimal():
+                if len(view.overlay) >= curves.SLOTS - 1:
+                    self._context.tell(f"At most {curves.SLOTS - 1} other runs fit into the picture.", "info")
+                elif int(text) not in view.overlay:
+                    view.overlay = (*view.overlay, int(text))
+            case {"do": "overlay", "run": str(text)} if text.isdecimal():
+                view.overlay = tuple(run for run in view.overlay if run != int(text))
+
+
+_STEP_NOTE = (
+    '<p class="tp-dim tp-note">The line is the mean over the topics of a layer, the band their spread; '
+    "every topic has its own step.</p>"
+)
+
+
+def _band(history: History, layer: int, part: Columns, shown: int) -> dict[str, Any]:
+    """The spread over topics beside the mean; where it is missing, no band."""
+    band = {}
+    for column in curves.BAND:
+        value = history.after(f"step_size_{column}", layer, shown).value[: len(part.value)]
+        band[column] = np.pad(value, (0, len(part.value) - len(value)), constant_values=np.nan)
+    return band
+
+
+def _title(text: str) -> Board:
+    return Board(f'<h3 class="tp-h">{text}</h3>')
+
+
+class _Card:
+    """A chart under its head; in place of the chart stands a sentence until there is a curve."""
+
+    def __init__(self, head: Viewable, chart: curves.Chart) -> None:
+        self.chart = chart
+        self._wait = Board()
+        self.page = pn.Column(
+            head,
+            self._wait,
+            pn.pane.Bokeh(chart.figure, sizing_mode="stretch_width", margin=0),
+            css_classes=["tp-card"],
+            stylesheets=[CARD],
+            styles=WIDE,
+            margin=0,
+        )
+
+    def wait(self, sentence: str) -> None:
+        """Show the chart if it has a curve, or else the sentence."""
+        drawn = self.chart.figure.visible = self.chart.drawn
+        look = f'class="tp-no-curve" role="status" style="min-height:{self.chart.figure.height}px"'
+        self._wait.html = "" if drawn else f"<p {look}>{sentence}</p>"

@@ -1,0 +1,59 @@
+"""What is shown instead of a run or a snapshot that is not there: deleted meanwhile, or never there."""
+
+from typing import Any, NamedTuple
+
+from app.live.feed import TROUBLE, Feed
+from app.pages.session import ANOTHER_RUN
+from store import runs
+from store.errors import NotFound
+
+WITHOUT_A_RUN = ("runs", "guide")  # pages that show no run
+
+
+class Instead(NamedTuple):
+    """Fields of the view to change, and the sentence that says why; empty where nothing is missing."""
+
+    fields: dict[str, Any]
+    sentence: str = ""
+
+
+def usual_run(feed: Feed) -> int:
+    """The run to show while nobody has chosen one: the newest that trains, or else the newest; 0 = there is none."""
+    everyone = feed.runs()
+    running = (row.number for row in everyone if row.state == "running")
+    return next(running, everyone[0].number if everyone else 0)
+
+
+def lacks_runs(feed: Feed, run: int, page: str) -> bool:
+    """Whether a page has no run to show because the store has none; one just started has its number in the view."""
+    return page not in WITHOUT_A_RUN and not run and not feed.runs()
+
+
+def instead_of_run(feed: Feed, run: int, page: str) -> Instead:
+    """Choose what to show on a page where the run is not in the store."""
+    if feed.run(run) is not None or (run and not _known_to_lack(feed, run)):
+        return Instead({})
+    usual = usual_run(feed)
+    fields = (ANOTHER_RUN if run else {}) | {"run": usual}
+    if not usual and page not in WITHOUT_A_RUN:
+        fields |= {"page": "runs"}
+    shown = f"; this is run {usual}" if usual and page not in WITHOUT_A_RUN else ""
+    return Instead(fields, f"There is no run {run} in this store{shown}." if run else "")
+
+
+def instead_of_snapshot(feed: Feed, run: int, snapshot: int) -> Instead:
+    """Choose what to show where the run has no such snapshot; waits for the store."""
+    if not snapshot or any(row.number == snapshot for row in feed.snapshots(run)):
+        return Instead({})
+    return Instead({"snapshot": 0}, f"Run {run} has no such snapshot (any more); this is its newest one.")
+
+
+def _known_to_lack(feed: Feed, run: int) -> bool:
+    """Whether the store has no such run; one just written is in it before the feed has heard of it."""
+    try:
+        runs.get(feed.db, run)
+    except NotFound:
+        return True
+    except TROUBLE:
+        return False
+    return False

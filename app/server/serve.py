@@ -1,0 +1,156 @@
+"""The web server: one process, one port, nothing fetched from anywhere else."""
+
+import asyncio
+import logging
+import os
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+# Both are read when Bokeh and Panel are imported: scripts and styles come from this server only.
+os.environ["BOKEH_RESOURCES"] = "server"
+os.environ["PANEL_CDN_ROOT"] = "/cdn/"
+
+import panel as pn
+import panel_material_ui  # noqa: F401 - registers its bundle before the first page
+from tornado.web import RedirectHandler
+from tornado.websocket import WebSocketClosedError
+
+from app.jobs.uploads import ADDRESS
+from app.live.actions import Actions
+from app.live.feed import Feed
+from app.pages.session import DEFAULTS, View, to_query
+from app.paths import asset
+from app.server.message_order import leave_nothing
+from app.server.ports import choose_port
+from app.server.upload_handler import Receiver
+from app.server.visit import Site, visit
+from store.database import open_database
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+log = logging.getLogger("topiary.serve")
+
+
+def serve(
+    store_url: str | None = None,
+    port: int | None = None,
+    *,
+    address: str = "127.0.0.1",
+    open_browser: bool = False,
+    first_view: dict[str, Any] | None = None,
+    on_ready: Callable[[str], None],
+) -> None:
+    """Serve a store until Ctrl-C or SIGTERM.
+
+    Parameters
+    ----------
+    store_url : str or None
+        URL or path of the store; None is the user's own.
+    port : int or None
+        0 is any free port; None is 5006 or the next free one.
+    address : str
+        Where to listen; the default is reachable from this machine only.
+    open_browser : bool
+        Open the page in the user's browser.
+    first_view : dict or None
+        Fields of :class:`app.pages.session.View` that a visitor without a link begins with.
+    on_ready : (url) -> None
+        Called with the address when the server answers.
+
+    Raises
+    ------
+    ServeError
+        When the port is taken.
+    """
+    open_database(store_url).close()  # creates the store, or says what is wrong with it
+    db = open_database(store_url, readonly=True)
+    port = choose_port(address, port)
+    feed = Feed(db)
+    actions = Actions(store_url or db.url, feed)
+    feed.after_look = actions.keep_house
+    feed.classes.keep = actions.keep_predictions
+    site = Site(db, feed, actions, dict(first_view or {}))
+    server = _server(site, address, port)
+    server.io_loop.asyncio_loop.set_exception_handler(_overlook_leaving)
+    url = f"http://{_shown(address)}:{server.port}/"
+    feed.start()
+    feed.ready.wait(timeout=5)
+    try:
+        on_ready(url)
+        if open_browser:
+            webbrowser.open(url + _first_query(site.first_view))
+        server.run_until_shutdown()
+    finally:
+        feed.stop()
+        actions.close()
+        db.close()
+
+
+def _server(site: Site, address: str, port: int) -> Any:
+    leave_nothing()
+    pn.extension(notifications=True)
+    pn.config.exception_handler = _show_error
+    dist = Path(pn.__file__).parent / "dist"
+    return pn.serve(
+        {"/": lambda: _page(site)},
+        port=port,
+        address=address,
+        start=False,
+        show=False,
+        verbose=False,
+        title="Topiary",
+        websocket_origin=origins(address, port),
+        static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
+        extra_patterns=[
+            (rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": site.actions.uploads}),
+            # What is no page opens the nearest view, as in every other link; metadata is Bokeh's own.
+            (r"/(?!metadata)([\w-]+)/?", RedirectHandler, {"url": "/?page={0}", "permanent": False}),
+        ],
+        compress_response=address not in LOOPBACK,  # on the way to this very machine it only costs time
+        keep_alive_milliseconds=20000,
+        unused_session_lifetime_milliseconds=15000,
+    )
+
+
+def _page(site: Site) -> Any:
+    """One visit; what goes wrong while it is built is shown instead of a blank page."""
+    try:
+        return visit(site)
+    except Exception:  # the outermost door: an unexpected error must not become a blank page
+        log.exception("a page could not be built")
+        return pn.pane.HTML(
+            "<h2>This view could not be opened</h2><p>The server's log says why. "
+            '<a href="/">Open Topiary without the rest of the link</a></p>'
+        )
+
+
+def _show_error(error: Exception) -> None:
+    """What a callback could not do: into the log, and a sentence for the visitor."""
+    log.error("a callback failed", exc_info=error)
+    if pn.state.notifications is not None:
+        pn.state.notifications.error("Something went wrong; the server's log has the details.", duration=9000)
+
+
+def _overlook_leaving(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Say nothing of a message that was on its way when its browser was closed; report everything else as ever."""
+    if not isinstance(context.get("exception"), WebSocketClosedError):
+        loop.default_exception_handler(context)
+
+
+def origins(address: str, port: int) -> list[str]:
+    """Pages that may open a session: our own, under any name this machine has when it is open to others."""
+    if address in LOOPBACK[:2]:
+        return [f"127.0.0.1:{port}", f"localhost:{port}"]
+    return [f"*:{port}"]
+
+
+def _shown(address: str) -> str:
+    if address in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        return "127.0.0.1"
+    return f"[{address}]" if ":" in address else address
+
+
+def _first_query(fields: dict[str, Any]) -> str:
+    return f"?{to_query(View(**(DEFAULTS | fields)))}" if fields else ""

@@ -1,0 +1,104 @@
+"""Where browsers send files: the body of an upload, written to disk as it comes."""
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import BinaryIO
+
+from tornado.web import HTTPError, RequestHandler, stream_request_body
+
+from app.ingest.options import counted
+from app.jobs.uploads import _CLOSED, _MOST, _NAMED, _NOT_PLAIN, _SIZELESS, Coming, Uploads
+
+
+@stream_request_body
+class Receiver(RequestHandler):
+    """Writes the body of ``PUT upload/TOKEN?name=PATH`` to the form's folder as it comes, however large.
+
+    Pages of other sites cannot send here: a browser asks first whether they may PUT, and is not told so; and they do
+    not know the token.
+    """
+
+    _uploads: Uploads
+    _coming: Coming | None = None
+    _stream: BinaryIO | None = None
+    _failure: OSError | None = None
+
+    def initialize(self, uploads: Uploads) -> None:
+        """Remember where files go."""
+        self._uploads = uploads
+
+    def prepare(self) -> Awaitable[None] | None:
+        """Open the file before its first bytes come."""
+        if self.request.method != "PUT":
+            return None
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        size = counted(self.request.headers.get("Content-Length", "0"))
+        if size is None:
+            raise HTTPError(400, reason=_SIZELESS)
+        if size > free:
+            raise HTTPError(507, reason=f"There are {free >> 20} MB of room for temporary files, fewer than needed")
+        try:
+            self._coming = self._uploads.place(self.path_args[0], self.get_query_argument("name"))
+            if self._coming is None:
+                raise HTTPError(404, reason=_CLOSED)
+            self._stream = self._coming.half.open("wb")
+        except OSError as error:
+            raise self._refusal(error) from None
+        self.request.connection.set_max_body_size(_MOST)  # type: ignore[union-attr]
+        return None
+
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        """Write what came; what goes wrong is told when all of it has come, for a browser listens only then."""
+        if self._stream is not None and self._failure is None:
+            try:
+                self._stream.write(chunk)
+            except OSError as error:
+                self._failure = error
+        return None
+
+    def put(self, token: str) -> None:
+        """Give the file its name, and say that all of it is there."""
+        try:
+            self._close()
+            if self._failure is not None:
+                raise self._failure
+            if self._coming is not None and not self._uploads.keep(token, self._coming):
+                raise HTTPError(404, reason=_CLOSED)
+        except OSError as error:
+            raise self._refusal(error) from None
+        finally:
+            self._drop()
+        self.set_status(204)
+
+    def on_connection_close(self) -> None:
+        """Remove the half of a file that came before the browser left."""
+        with suppress(OSError):  # the last bytes may find no room, and are not wanted
+            self._close()
+        self._drop()
+
+    def _close(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def _drop(self) -> None:
+        """Remove what has no name yet."""
+        if self._coming is not None:
+            with suppress(OSError):  # its folder is removed in the end
+                self._coming.half.unlink(missing_ok=True)
+
+    def _refusal(self, error: OSError) -> HTTPError:
+        """The sentence that the page shows; it travels in the first line of the answer, which takes plain letters."""
+        name = _NOT_PLAIN.sub("?", self.get_query_argument("name"))
+        name = name if len(name) <= _NAMED else f"{name[:_NAMED]}..."
+        if error.errno == errno.ENOSPC:
+            return HTTPError(
+                507, reason=f"{name}: there is no room left for temporary files; make room and choose it again"
+            )
+        cause = error.strerror or "the system refuses it"
+        return HTTPError(
+            400, reason=f"{name} cannot be kept ({_NOT_PLAIN.sub('?', cause)}); rename it and choose it again"
+        )

@@ -1,0 +1,384 @@
+"""One visit: the frame around the pages, the address bar, and the way from the feed to this session."""
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cache, partial
+from html import escape
+from time import monotonic
+from typing import Any
+from urllib.parse import urlencode
+
+import panel as pn
+import panel_material_ui as pmui
+import param
+from bokeh.models import CustomJS
+from panel.viewable import Viewable
+from tornado.ioloop import IOLoop
+
+from app.live.actions import Actions
+from app.live.feed import TROUBLE, Feed
+from app.live.ticks import Tick
+from app.pages import session
+from app.pages.classes.page import classes_page
+from app.pages.compare.page import compare_page
+from app.pages.components.board import Board
+from app.pages.components.component import Component, Message, served
+from app.pages.documents.page import documents_page
+from app.pages.explore.page import explore_page
+from app.pages.explore.requests import of_another_run
+from app.pages.guide import guide_page
+from app.pages.runs.no_run import no_run_page
+from app.pages.runs.page import fork_tab, runs_page
+from app.pages.watch.page import watch_page
+from app.paths import asset
+from app.server import fallback
+from app.views import theme
+from app.views.markup import run_title
+from app.views.runs import topbar
+from engine.settings import SettingError
+from store.database import Database
+
+PAGES: dict[str, Callable[[session.Context], Viewable]] = {
+    "runs": runs_page,
+    "watch": watch_page,
+    "explore": explore_page,
+    "classes": classes_page,
+    "compare": compare_page,
+    "documents": documents_page,
+    "guide": guide_page,
+}
+_NO_RUN = ""  # what is built in place of any page that shows a run
+PAUSE = 5.0  # seconds between an error and the next attempt
+QUIET = 60.0  # seconds in which the same error is not shown again as attempts go on
+AFTER_ANSWER = 0.15  # seconds; by then the browser has its scripts, and is busy with them for a while
+EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
+
+log = logging.getLogger("topiary.shell")
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all sessions of a server share."""
+
+    db: Database
+    feed: Feed
+    actions: Actions
+    first_view: dict[str, Any]
+
+
+class Router(Component):
+    """The address bar: writes the view's query into it and reports Back and Forward."""
+
+    query = param.String(default="")
+    heading = param.String(default="Topiary")
+
+    _bundle = asset("js/router.js")
+
+    def __init__(self, heard: Callable[[Message], None], **params: Any) -> None:
+        super().__init__(heard, **params, width=0, height=0, margin=0)
+
+    def write_again(self) -> None:
+        """Put the query into the address although it is still the same: Back may have led elsewhere."""
+        self._send_msg({})
+
+
+class _Once:
+    """A call that happens the first time only."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work: Callable[[], None] | None = work
+
+    def __call__(self) -> None:
+        work, self._work = self._work, None
+        if work is not None:
+            work()
+
+
+class Shell:
+    """The session of one visitor; :meth:`page` is what the server shows.
+
+    Parameters
+    ----------
+    site : Site
+    query : str
+        The address the visitor came by.
+    dark : bool
+        Whether to begin with the dark side.
+    """
+
+    def __init__(self, site: Site, query: str, *, dark: bool) -> None:
+        self._site = site
+        self._document: Any = pn.state.curdoc
+        self._loop = IOLoop.current()
+        self._drawn = False
+        self._wondered: set[int] = set()  # runs about which the store was asked whether they predict classes
+        self._early: list[Callable[[], None]] = []
+        self._open = True
+        self._listeners: list[Callable[[Tick], None]] = []
+        self._closers: list[Callable[[], None]] = []
+        self._told = ("", 0.0)  # the last error shown, and when
+        self._built: dict[str, Viewable] = {}
+        self.view = session.View(**self._start(session.from_query(query) or site.first_view))
+        self.context = session.Context(
+            view=self.view,
+            feed=site.feed,
+            db=site.db,
+            actions=site.actions,
+            on_tick=self._listeners.append,
+            on_close=self._closers.append,
+            later=self.later,
+            in_turn=self.in_turn,
+            aside=self.aside,
+            soon=self.soon,
+            tell=self.tell,
+        )
+        self._bar = Board(heard=self._on_bar)
+        self._router = Router(self._on_address, query=session.to_query(self.view))
+        self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.page = self._frame(dark=dark)
+        self._draw_bar()
+        self._show()
+        self.view.param.watch(self._on_view, list(session.FIELDS))
+        self._end = site.feed.subscribe(self._ring, self._on_tick)
+        self._look_for_snapshot()
+        pn.state.onload(self._begin)
+
+    def close(self) -> None:
+        """Forget this session; called when the browser is gone."""
+        self._open = False
+        self._end()
+        for call in self._closers:
+            call()
+
+    # ------------------------------------------------ what pages may use
+
+    def later(
+        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
+    ) -> None:
+        """Run ``work()`` in a thread and ``then(result)`` here; an error is shown, and ``failed()`` runs after it."""
+        self._site.feed.submit(work).add_done_callback(partial(self._deliver, then, failed))
+
+    def in_turn(
+        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
+    ) -> None:
+        """As :meth:`later`, when nobody's work of this kind is left to be done before."""
+        self._site.feed.submit_in_turn(work).add_done_callback(partial(self._deliver, then, failed))
+
+    def aside(
+        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
+    ) -> None:
+        """As :meth:`later`, for what may take a minute."""
+        self._site.feed.submit_aside(work).add_done_callback(partial(self._deliver, then, failed))
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Run ``work()`` here while the browser loads its scripts, so that what it makes comes with the document.
+
+        From the moment a browser fetches the document until it has drawn it, models must not change; so if the
+        browser is faster, this waits until it has drawn.
+        """
+        once = _Once(work)
+        pn.state.onload(once)
+        if not self._drawn:
+            self._loop.call_later(AFTER_ANSWER, self._document.add_next_tick_callback, partial(self._unseen, once))
+
+    def _unseen(self, work: Callable[[], None]) -> None:
+        visitor = getattr(self._document.session_context, "session", None)
+        if self._open and visitor is not None and visitor.connection_count == 0:
+            work()
+
+    def tell(self, message: str, kind: str = "info") -> None:
+        """Show a message for a few seconds (a warning or an error longer)."""
+        area = pn.state.notifications
+        if area is not None:
+            area.send(escape(message, quote=False), duration=9000 if kind in ("error", "warning") else 4000, type=kind)
+
+    def _ring(self, call: Callable[[], None]) -> None:
+        """Have ``call()`` happen in this session; safe from any thread.
+
+        By way of the server's loop, because a callback added to the document from another thread is
+        lost when Panel is just putting aside the events of that document.
+        """
+        self._loop.add_callback(self._next, call)
+
+    def _next(self, call: Callable[[], None]) -> None:
+        if not self._drawn:
+            self._early.append(call)
+        elif self._open:
+            self._document.add_next_tick_callback(call)
+
+    def _begin(self) -> None:
+        """The browser has drawn the page: what happened meanwhile may happen now.
+
+        Between the moment a browser fetches the document and the moment it has drawn it, Panel changes
+        the models on the server only, and the browser would never hear of it.
+        """
+        self._drawn = True
+        early, self._early = self._early, []
+        for call in early:
+            self._next(call)
+        self._draw_bar()
+
+    def _deliver(self, then: Callable[[Any], None], failed: Callable[[], None] | None, future: "Future[Any]") -> None:
+        self._ring(partial(self._finish, then, failed, future))
+
+    def _finish(self, then: Callable[[Any], None], failed: Callable[[], None] | None, future: "Future[Any]") -> None:
+        if future.cancelled():
+            return
+        error = future.exception()
+        if error is None:
+            then(future.result())
+            return
+        if failed is not None:
+            self._loop.call_later(PAUSE, self._next, failed)
+        if not isinstance(error, EXPECTED):
+            raise error
+        before, when = self._told
+        if failed is None or str(error) != before or monotonic() - when > QUIET:
+            self._told = (str(error), monotonic())
+            self.tell(str(error), "error")
+
+    # ------------------------------------------------------------ building
+
+    def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Every field of the view where ``asked`` leads; a run that is not there is replaced, and that is said."""
+        fields = {**session.DEFAULTS, **asked}
+        instead = fallback.instead_of_run(self._site.feed, fields["run"], fields["page"])
+        self._explain(instead)
+        return fields | instead.fields
+
+    def _explain(self, instead: fallback.Instead) -> None:
+        if instead.sentence:
+            self._next(partial(self.tell, instead.sentence, "warning"))
+
+    def _frame(self, *, dark: bool) -> Any:
+        page = pmui.Page(  # type: ignore[attr-defined]
+            title="",
+            meta_title="Topiary",
+            favicon=asset("icons/topiary.svg"),
+            header=[self._bar, self._router],
+            main=[self._holder],
+            theme_config=theme.theme_config(),
+            template=theme.template(*_modules()),
+            dark_theme=dark,
+            sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
+        )
+        page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
+        self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
+        self._document.js_on_event("connection_lost", CustomJS(code=asset("js/lost.js").read_text(encoding="utf-8")))
+        return page
+
+    # ------------------------------------------------------- what happens
+
+    def _on_view(self, *events: param.parameterized.Event) -> None:
+        self._router.query = session.to_query(self.view)
+        self._draw_bar()
+        self._show()
+        if any(event.name in ("run", "snapshot") for event in events):
+            self._look_for_snapshot()
+
+    def _on_tick(self, tick: Tick) -> None:
+        self._leave_missing_run(tick)
+        self._draw_bar()
+        for listener in self._listeners:
+            listener(tick)
+
+    def _on_address(self, message: Message) -> None:
+        if isinstance(message.get("query"), str):
+            self.view.param.update(**self._start(session.from_query(message["query"])))
+            self._router.write_again()
+
+    def _leave_missing_run(self, tick: Tick) -> None:
+        """Show another run when the one looked at was deleted, or the first one there is."""
+        run = self.view.run
+        if run in tick.rows or (not run and self._site.feed.runs()):
+            instead = fallback.instead_of_run(self._site.feed, run, self.view.page)
+            if self.view.page not in fallback.WITHOUT_A_RUN:
+                self._explain(instead)
+            self.view.param.update(**instead.fields)
+
+    def _look_for_snapshot(self) -> None:
+        """Go back to the newest snapshot where a link asks for one that is not there."""
+        run, snapshot = self.view.run, self.view.snapshot
+        if snapshot and self._site.feed.known_frame(run, snapshot) is None:
+            self.later(
+                partial(fallback.instead_of_snapshot, self._site.feed, run, snapshot),
+                partial(self._leave_missing_snapshot, (run, snapshot)),
+            )
+
+    def _leave_missing_snapshot(self, asked: tuple[int, int], instead: fallback.Instead) -> None:
+        if asked == (self.view.run, self.view.snapshot):
+            self._explain(instead)
+            self.view.param.update(**instead.fields)
+
+    def _on_bar(self, message: Message) -> None:
+        match message:
+            case {"do": "go", "page": str(page)} if page in PAGES:
+                self.view.param.update(page=page, tab="")
+            case {"do": "run", "value": str(text)} if text.isdecimal():
+                tab = of_another_run(self.view.tab) if self.view.page == "explore" else self.view.tab
+                self.view.param.update(run=int(text), tab=tab, **session.ANOTHER_RUN)
+            case {"do": "run", "value": "all"}:
+                self.view.param.update(page="runs", tab="")
+            case {"do": "fork"}:
+                self.view.param.update(page="runs", tab=fork_tab(self.view.run, self.view.snapshot))
+            case {"do": "live"}:
+                self.view.snapshot = 0
+            case {"do": "copied"}:
+                self.tell("The link to this view is in the clipboard.", "success")
+            case {"do": "not-copied"}:
+                self.tell("The browser did not allow copying; copy the address instead.", "warning")
+            case {"do": "pause" | "resume" | "stop" as verb}:
+                act = getattr(self._site.actions, verb)
+                self.later(partial(act, self.view.run), lambda _: None)
+
+    def _draw_bar(self) -> None:
+        feed, view = self._site.feed, self.view
+        run = feed.run(view.run)
+        state = feed.state(view.run)
+        bare = feed.latest(view.run) is None
+        place = topbar.Place(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
+        self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, feed.trouble)
+        self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
+
+    def _predicts(self, run: int) -> bool:
+        """Whether a run predicts classes; asked in the background, once the page stands."""
+        classes = self._site.feed.classes
+        known = classes.known_to_predict(run)
+        if known is None and self._drawn and run and run not in self._wondered:
+            self._wondered.add(run)
+            self.later(partial(classes.predicts, run), lambda _: self._draw_bar())
+        return bool(known)
+
+    def _pinned(self) -> str:
+        latest = self._site.feed.latest(self.view.run)
+        if not self.view.snapshot or latest is None or latest.number == self.view.snapshot:
+            return ""
+        frame = self._site.feed.known_frame(self.view.run, self.view.snapshot)
+        shown = f"at {frame.minibatch:,}" if frame else "at an older snapshot"
+        return f"Pinned {shown} · live is {latest.minibatch:,}"
+
+    def _show(self) -> None:
+        name = _NO_RUN if fallback.lacks_runs(self._site.feed, self.view.run, self.view.page) else self.view.page
+        if name not in self._built:
+            self._built[name] = (no_run_page if name == _NO_RUN else PAGES[name])(self.context)
+        if list(self._holder) != [self._built[name]]:
+            self._holder[:] = [self._built[name]]
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    """The browser code of every page: Material's components and ours."""
+    material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
+    return (material, *(served(asset(f"js/{name}.js")) for name in ("board", "router")))
+
+
+def visit(site: Site) -> Viewable:
+    """Build the page of one visit, for the server."""
+    asked = {
+        name: [item.decode("utf-8", "replace") for item in values] for name, values in pn.state.session_args.items()
+    }
+    shell = Shell(site, urlencode(asked, doseq=True), dark=pn.state.cookies.get("topiary_theme") == "dark")
+    pn.state.on_session_destroyed(lambda _: shell.close())
+    return shell.page

@@ -1,0 +1,1 @@
+"""Classes: reports, confusion, reliability."""

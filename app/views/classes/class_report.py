@@ -1,0 +1,342 @@
+"""The classes page as HTML: how good predictions are, of which classes, and what misled them."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from app.analysis.hierarchy import Frame, identity
+from app.analysis.predictions import Classified, Misled
+from app.views.classes.heat_table import heat_table
+from app.views.classes.reliability import reliability_chart, reliability_table
+from app.views.markup import element
+from app.views.palette import hue
+from app.views.runs.run_list import NO_FORK
+from app.views.text import escape, percent, shorten
+from app.views.tree.class_overlay import signed
+from app.views.tree.offer import more_offer
+from app.views.tree.opening import opening_threshold
+from engine.hierarchy.class_scores import telling_paths
+from engine.hierarchy.tree import Node
+
+MOST_CELLS = 24  # classes a heat-map has room for
+_FEW = 8  # classes whose heat-map has room beside the calibration
+_CONFUSED, _TELLING, _DOCUMENTS = 12, 8, 8
+
+
+class Told(NamedTuple):
+    """What the page is made from.
+
+    Attributes
+    ----------
+    found : Classified
+    frame : Frame
+        Of the same snapshot.
+    titles : mapping of document to str
+        Of the documents that were misled.
+    label : int
+        The class looked at, from 1; 0 = all.
+    threshold : float
+        For the paths that speak for the class.
+    newest : int
+        Mini-batch of the newest snapshot, or 0 when this is it.
+    words_alone : float
+        Share of naive Bayes and of word ratios in the predictions.
+    """
+
+    found: Classified
+    frame: Frame
+    titles: Mapping[int, str]
+    label: int
+    threshold: float
+    newest: int
+    words_alone: float = 0.0
+
+
+def class_report(told: Told) -> str:
+    """Write the page."""
+    found = told.found
+    body = _few(told) if len(found.names) <= _FEW else _many(told)
+    pieces = (_head(told), _numbers(found), *body, _misled(told))
+    return f'<div class="tp-page-in cl-page">{"".join(pieces)}</div>'
+
+
+def _few(told: Told) -> list[str]:
+    """Everything that is wide and low in one column, the calibration beside it."""
+    found = told.found
+    left = f"{_classes(told)}{_heat(found)}{_carried(found)}{_telling(told)}"
+    return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_calibration(found)}</div></div>']
+
+
+def _many(told: Told) -> list[str]:
+    """The table of all pairs across the page, or the most frequent mistakes where it would be too large."""
+    found = told.found
+    return [
+        f'<div class="cl-two">{_classes(told)}{_calibration(found)}</div>',
+        _heat(found) if len(found.names) <= MOST_CELLS else _pairs(found),
+        f'<div class="cl-two">{_carried(found)}{_telling(told)}</div>',
+    ]
+
+
+def waiting(sentence: str, *, over: bool = False) -> str:
+    """Write why there is nothing yet, or at all."""
+    busy = "" if over else ' aria-busy="true"'
+    return f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status"{busy}>{escape(sentence)}</p></div>'
+
+
+Lack: TypeAlias = Literal["model", "labels", ""]
+LACKS: Mapping[Lack, str] = {
+    "model": "Run {run} learns topics without labels, so it predicts no classes.",
+    "labels": "Documents of {corpus} belong to no classes, or all to the same one, so there is nothing to predict.",
+}
+_HELP: Mapping[Lack, str] = {
+    "model": "Its corpus has labels: a run that goes on from these topics can learn them, predict them, and say here "
+    "how well it does, which topics speak for which class, and what misled it.",
+    "labels": "This page is about documents with labels: at least two classes, of documents for training and for the "
+    "test. Add the documents once more with labels: a column called label (or class, category, topic) of a table, or a "
+    "folder for each class.",
+    "": "",
+}
+
+
+def no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
+    """Write why a run has no classes to show, and what can be done about it, once it is not ``bare`` of topics."""
+    go_on = element(
+        "button",
+        "Continue with labels",
+        class_="tp-button tp-strong",
+        data_do="supervise",
+        disabled=bare,
+        title=NO_FORK if bare else None,
+    )
+    pieces = (
+        f'<h1>Classes</h1><p role="status">{escape(sentence)}</p>',
+        f'<p class="tp-dim">{_HELP[lack]}</p>' if _HELP[lack] else "",
+        go_on if lack == "model" else "",
+    )
+    return f'<div class="tp-page-in cl-none-yet">{"".join(pieces)}</div>'
+
+
+def _head(told: Told) -> str:
+    found = told.found
+    options = "".join(
+        f'<option value="{place}"{" selected" if place == told.label else ""}>{escape(shorten(name, 40))}</option>'
+        for place, name in enumerate(("All classes", *found.names))
+    )
+    picker = (
+        '<label class="cl-picker"><span>Class</span><select data-change="label" aria-label="Class" '
+        f'title="Which class the paths and the wrong predictions below are about">{options}</select></label>'
+    )
+    newer = (
+        f'<button class="tp-button" data-do="update" title="Predict again with the newest topics">'
+        f"Live is {told.newest:,}: update</button>"
+        if told.newest
+        else ""
+    )
+    note = f"{found.scores.documents:,} labelled test documents, predicted at mini-batch {found.minibatch:,}"
+    if told.words_alone:
+        share = percent(told.words_alone)
+        note += f". Words by themselves have a share of {share} in that, of which topics know nothing."
+    return (
+        f'<div class="tp-title"><div><h1>Classes</h1><p class="tp-dim">{note}</p></div>'
+        f'<div class="cl-acts">{newer}{picker}</div></div>'
+    )
+
+
+def _numbers(found: Classified) -> str:
+    scores = found.scores
+    counts = [int(count) for count in found.train_counts if count]
+    rare = f"{max(counts) / min(counts):,.1f} to 1" if counts else "unknown"
+    cells = (
+        (
+            "Error",
+            percent(scores.error, 2),
+            _naive(found),
+            "Part of the test documents predicted wrongly; lower is better.",
+        ),
+        ("Macro-F1", f"{scores.macro_f1:.3f}", _covered(found), "Mean F1 over classes; 1 is best."),
+        ("Log loss", f"{scores.log_loss:.3f}", "sure and wrong costs most", "Minus log probability of the true class."),
+        ("Calibration error", percent(scores.ece, 2), "sure against right", "Mean distance of sureness and rightness."),
+        ("Imbalance", rare, "commonest to rarest, training", "Training documents of the largest and smallest class."),
+    )
+    inside = "".join(
+        f'<div class="tp-kpi" title="{hint}"><span class="tp-kpi-name">{name}</span><b>{escape(value)}</b>'
+        f'<span class="tp-dim">{note}</span></div>'
+        for name, value, note, hint in cells
+    )
+    return f'<div class="tp-kpis">{inside}</div>'
+
+
+def _classes(told: Told) -> str:
+    found = told.found
+    most = max(1, *(int(count) for count in found.train_counts))
+    rows = []
+    for place, name in enumerate(found.names):
+        chosen = ' aria-current="true"' if place + 1 == told.label else ""
+        bar = f'<i class="cl-bar" style="--part:{100 * int(found.train_counts[place]) / most:.1f}%"></i>'
+        rows.append(
+            f'<tr{chosen}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
+            f"<b>{place + 1}</b> {escape(shorten(name, 34))}</button></th>"
+            f"<td>{bar}{int(found.train_counts[place]):,}</td><td>{int(found.test_counts[place]):,}</td>"
+            f"{_rates(found, place)}</tr>"
+        )
+    heads = "".join(
+        f'<th scope="col">{word}</th>' for word in ("class", "training", "test", "precision", "recall", "F1")
+    )
+    table = f'<table class="cl-table"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    return _card("Classes", f'<div class="cl-scroll" tabindex="0" role="region" aria-label="Classes">{table}</div>')
+
+
+def _naive(found: Classified) -> str:
+    """The error of one who knows only which class is the commonest for training."""
+    if found.commonest is None or found.majority_error is None:
+        return "no training document has a label"
+    name = escape(shorten(found.names[found.commonest], 30))
+    return f"{escape(percent(found.majority_error, 2))} by always saying {name}, commonest in training"
+
+
+def _covered(found: Classified) -> str:
+    covered = int(found.scores.judged.sum())
+    if covered == len(found.names):
+        return "every class counts alike"
+    return f"of {covered:,} of {len(found.names):,} classes; the others have no test documents"
+
+
+def _rates(found: Classified, place: int) -> str:
+    """Precision, recall and F1 of a class; dashes for what cannot be said without test documents of it."""
+    scores = found.scores
+    if not scores.judged[place]:
+        return '<td class="tp-dim" colspan="3">– no test documents</td>'
+    recall = f"{scores.recall[place]:.3f}" if found.test_counts[place] else "–"
+    return f"<td>{scores.precision[place]:.3f}</td><td>{recall}</td><td>{scores.f1[place]:.3f}</td>"
+
+
+def _calibration(found: Classified) -> str:
+    curve = found.scores.reliability
+    note = '<p class="tp-dim">On the dashed line, predictions are as sure as they are right; beneath it, too sure.</p>'
+    table = f"<details><summary>The numbers</summary>{reliability_table(curve)}</details>"
+    return _card("Calibration", f"{note}{reliability_chart(curve)}{table}")
+
+
+def _heat(found: Classified) -> str:
+    note = '<p class="tp-dim">Rows are true classes, columns predicted ones; colour is the part of the row.</p>'
+    table = heat_table(found.names, found.scores.confusion.tolist(), "true \\ predicted")
+    return _card("Confusion", note + table)
+
+
+def _pairs(found: Classified) -> str:
+    """The most frequent mistakes, where a table of all pairs would be too large to read."""
+    table = found.scores.confusion.copy()
+    np.fill_diagonal(table, 0)
+    order = np.argsort(-table, axis=None, kind="stable")[:_CONFUSED]
+    pairs = [divmod(int(cell), len(found.names)) for cell in order]
+    rows = "".join(
+        f"<li><b>{int(table[one, other]):,}</b> {escape(found.names[one])} taken for {escape(found.names[other])}</li>"
+        for one, other in pairs
+        if table[one, other]
+    )
+    return _card("Confusion", f'<p class="tp-dim">The most frequent mistakes.</p><ol class="cl-pairs">{rows}</ol>')
+
+
+def _carried(found: Classified) -> str:
+    if not sum(found.carried):
+        why = "The topics lean to no class yet." if found.carried else "This model gives no topic a weight of its own."
+        return _card("Which layer carries the prediction", f'<p class="tp-dim">{why}</p>')
+    rows = "".join(
+        f'<li style="{hue(layer)}"><span>layer {layer}</span>'
+        f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{escape(percent(part))}</b></li>'
+        for layer, part in reversed(list(enumerate(found.carried, start=1)))
+    )
+    note = "How far the topics of a layer lean to the predicted class rather than to the second, in the mean."
+    return _card("Which layer carries the prediction", f'<p class="tp-dim">{note}</p><ol class="cl-layers">{rows}</ol>')
+
+
+def _telling(told: Told) -> str:
+    title = "Paths that speak for a class"
+    frame, label = told.frame, told.label or _commonest(told.found)
+    if not 1 <= label <= len(frame.classes):
+        return ""
+    paths = telling_paths(frame.edges(told.threshold), _said(frame, label - 1), _TELLING)
+    rows = "".join(f"<li>{_path(frame, nodes)}<b>{signed(value)}</b></li>" for nodes, value in paths if value > 0)
+    name = escape(frame.classes[label - 1])
+    which = name if told.label else f"{name}, the commonest in training (choose another above)"
+    note = f"For {which}: sums of the weights of their topics, over edges above τ = {told.threshold:g}."
+    show = f'<button class="tp-button" data-do="tree" data-value="{label}">Show on the tree</button>'
+    if rows:
+        return _card(title, f'<p class="tp-dim">{note}</p><ol class="cl-paths">{rows}</ol>{show}')
+    if paths:
+        none = f"No path over edges above τ = {told.threshold:g} speaks for {which}: none has weights above 0 together."
+        return _card(title, f'<p class="tp-dim">{none}</p>{show}')
+    none = f'<p class="tp-dim">No path from the top to layer 1 is above τ = {told.threshold:g}.</p>'
+    opening = opening_threshold(frame)
+    return _card(title, f"{none}{more_offer(opening if opening < told.threshold else None)}")
+
+
+def _commonest(found: Classified) -> int:
+    """The class, from 1, with the most documents for training; 0 where none has a label."""
+    return 0 if found.commonest is None else found.commonest + 1
+
+
+def _said(frame: Frame, label: int) -> list[np.ndarray]:
+    """What topics say of a class, by their numbers."""
+    said = []
+    for layer, weights in enumerate(frame.class_weights):
+        names = frame.names[layer] if frame.names else np.arange(weights.shape[1])
+        row = np.zeros(int(names.max()) + 1)
+        row[names] = weights[label]
+        said.append(row)
+    return said
+
+
+def _misled(told: Told) -> str:
+    found, label = told.found, told.label
+    chosen = [each for each in found.misled if not label or label - 1 in (each.label, each.predicted)]
+    wrong = round(found.scores.error * found.scores.documents)
+    note = f"{wrong:,} documents were predicted wrongly; the surest {len(found.misled):,} of them are explained."
+    if not chosen:
+        return _card("Misled", f'<p class="tp-dim">{note if wrong else "Every prediction was right."}</p>')
+    chosen.sort(key=lambda each: each.path)
+    groups = [(path, list(group)) for path, group in groupby(chosen, key=lambda each: each.path)]
+    groups.sort(key=lambda pair: -len(pair[1]))
+    inside = "".join(_group(told, path, group) for path, group in groups)
+    return _card("Misled", f'<p class="tp-dim">{note} Each is listed under the path that misled it.</p>{inside}')
+
+
+def _group(told: Told, path: tuple[Node, ...], group: Sequence[Misled]) -> str:
+    ranked = sorted(group, key=lambda each: -each.probability)
+    rows = [_document(told, each) for each in ranked]
+    more = ""
+    if len(rows) > _DOCUMENTS:
+        rest = "".join(rows[_DOCUMENTS:])
+        more = f"<details><summary>{len(rows) - _DOCUMENTS} more</summary><ul>{rest}</ul></details>"
+    count = f"{len(rows):,} document{'s' if len(rows) > 1 else ''}"
+    head = f'<h3>{_path(told.frame, path)}<small class="tp-dim">{count}</small></h3>'
+    return f'<section class="cl-misled">{head}<ul>{"".join(rows[:_DOCUMENTS])}</ul>{more}</section>'
+
+
+def _document(told: Told, each: Misled) -> str:
+    names = told.found.names
+    title = escape(shorten(told.titles.get(each.document, ""), 90) or f"document {each.document}")
+    path = ",".join(identity(node) for node in each.path)
+    hint = "Read it, the words of this path marked"
+    read = f'<button data-do="document" data-number="{each.document}" data-ids="{path}" title="{hint}">{title}</button>'
+    return (
+        f"<li><span>{read}</span><em>{escape(names[each.label])} → {escape(names[each.predicted])}</em>"
+        f'<small title="Probability of the predicted class; part of the document on this path">'
+        f"{escape(percent(each.probability))} sure · {escape(percent(each.share))} of it</small></li>"
+    )
+
+
+def _path(frame: Frame, nodes: Sequence[Node]) -> str:
+    return f'<span class="cl-path">{"".join(_step(frame, node) for node in nodes if frame.has(node))}</span>'
+
+
+def _step(frame: Frame, node: Node) -> str:
+    title = frame.title(node)
+    about = f'data-id="{identity(node)}" style="{hue(node.layer)}" title="{escape(title)}"'
+    return f'<button data-do="topic" {about}><b>{frame.rank(node)}</b> {escape(shorten(title, 30))}</button>'
+
+
+def _card(title: str, inside: str) -> str:
+    return f'<section class="cl-card"><h2>{title}</h2>{inside}</section>'

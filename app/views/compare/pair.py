@@ -1,0 +1,173 @@
+"""All about one pair: words of both, where they stand, what they hang under, and choosing another partner."""
+
+from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, other
+from app.analysis.hierarchy import Frame, identity
+from app.analysis.topic_images import atom_uri, has_pictures
+from app.views.compare.table import margin, signed, topic_title
+from app.views.markup import element
+from app.views.palette import hue
+from app.views.text import escape, percent, shorten
+from engine.hierarchy.tree import Node
+
+_SIDES: tuple[Side, ...] = ("a", "b")
+_OFFERED = 12  # partners listed as best; the others follow by rank
+
+NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
+
+
+def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool = True) -> str:
+    """Write everything about a pair.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    pair : Pair
+    one_run : bool
+        Both sides are the same run: topics are paired by number and nobody may choose otherwise.
+    drawn : bool
+        Whether the trees show it.
+    """
+    parts = [
+        _head(comparison, pair),
+        "" if drawn else _show(pair),
+        '<div class="cm-two">',
+        _side(comparison, pair, "a"),
+        _side(comparison, pair, "b"),
+        "</div>",
+    ]
+    parts.append(_facts(comparison, pair))
+    if not one_run:
+        parts.append(_choosing(comparison, pair))
+    key = "-".join(identity(node) for node in (pair.a, pair.b) if node)
+    return f'<article class="ex-detail cm-pair" data-key="{key}" style="{hue(pair.layer)}">{"".join(parts)}</article>'
+
+
+def _head(comparison: Comparison, pair: Pair) -> str:
+    why = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.absence(pair)]
+    if pair.paired:
+        doubt = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
+        hand = " · matched by hand" if pair.fixed else ""
+        told = f"score {pair.score:.2f} · margin {margin(pair)}{hand}{doubt}"
+    else:
+        told = f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
+    return f'<p class="ex-over">Layer {pair.layer} · {told}</p>'
+
+
+def _show(pair: Pair) -> str:
+    """Offer to draw a pair that the trees do not show."""
+    side: Side = "b" if pair.b is not None else "a"
+    key, tip = identity(pair.on(side) or Node(0, 0)), "Show it in both trees, under its heaviest ancestors"
+    button = element("button", "Show in the trees", data_do="show", data_side=side, data_id=key, title=tip)
+    return f'<div class="ex-acts">{button}</div>'
+
+
+def _side(comparison: Comparison, pair: Pair, side: Side) -> str:
+    node, frame = pair.on(side), comparison.frame(side)
+    tag = f'<b class="cm-tag cm-{side}">{side.upper()}</b>'
+    if node is None:
+        return f'<section><h3>{tag}</h3><p class="ex-none">{_missing(comparison, pair, frame)}</p></section>'
+    head = (
+        f'<h3>{tag} <span title="{identity(node)} of run {frame.run}">topic {frame.rank(node)}</span>'
+        f"<small>{percent(frame.share(node))}</small></h3>"
+    )
+    named = not has_pictures(frame) or frame.name(node)
+    name = f"<p><strong>{escape(topic_title(frame, node))}</strong></p>" if named else ""
+    if has_pictures(frame):
+        alt = f"picture of topic {frame.rank(node)} of {side.upper()}"
+        return f'<section>{head}{name}<img class="ex-picture" src="{atom_uri(frame, node)}" alt="{alt}"></section>'
+    return f"<section>{head}{name}{_words(comparison, pair, side)}</section>"
+
+
+def _missing(comparison: Comparison, pair: Pair, frame: Frame) -> str:
+    there = comparison.a if frame is comparison.b else comparison.b
+    return {
+        "": f"No topic of run {frame.run} is the same.",
+        "pruned": f"Pruned after mini-batch {there.minibatch:,}, before or at {frame.minibatch:,}. "
+        "Beside it are its last words known here.",
+        "new": f"Not there yet at mini-batch {frame.minibatch:,}: its layer was added later.",
+    }[comparison.absence(pair)]
+
+
+def _words(comparison: Comparison, pair: Pair, side: Side) -> str:
+    node = pair.on(side)
+    words = comparison.frame(side).top_words(node, SHOWN_WORDS) if node else []
+    most = words[0].weight if words and words[0].weight > 0 else 1.0
+    change = comparison.words(pair)
+    marked, mark, word = (
+        (change.left, "−", "left: not among the heaviest of B")
+        if side == "a"
+        else (change.entered, "+", "entered: not among the heaviest of A")
+    )
+    rows = []
+    for each in words:
+        new = each.text in marked
+        sign = f'<ins title="{word}">{mark}</ins>' if new else ""
+        kind = f' class="cm-{"out" if side == "a" else "in"}"' if new else ""
+        rows.append(
+            f"<li{kind}><span>{sign}{escape(shorten(each.text, 24))}</span>"
+            f'<i style="--part:{100 * each.weight / most:.0f}%"></i></li>'
+        )
+    return f'<ol class="cm-words">{"".join(rows)}</ol>'
+
+
+def _facts(comparison: Comparison, pair: Pair) -> str:
+    share = signed(comparison.share_change(pair))
+    rows = [("Share of the layer", f"{share} percent points")]
+    if pair.a is not None and pair.b is not None:
+        ranks = comparison.a.rank(pair.a), comparison.b.rank(pair.b)
+        rows.insert(0, ("Rank", f"{ranks[0]} → {ranks[1]}" if ranks[0] != ranks[1] else f"{ranks[0]} in both"))
+        rows.append(("Heaviest parent", _parents(comparison, pair.a, pair.b)))
+    cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows if value)
+    return f'<dl class="cm-facts">{cells}</dl>'
+
+
+def _parents(comparison: Comparison, a: Node, b: Node) -> str:
+    told = []
+    for frame, node in ((comparison.a, a), (comparison.b, b)):
+        found = frame.parents(node, 1)
+        told.append((found[0].node if found else None, _named(frame, found[0].node) if found else ""))
+    (before, one), (now, two) = told
+    if before is None and now is None:
+        return ""
+    same = before is not None and comparison.partner("a", before) == now
+    return f"{two} (the same)" if same else f"{one or 'none'} → {two or 'none'}"
+
+
+def _named(frame: Frame, node: Node) -> str:
+    return f"{frame.rank(node)} {escape(topic_title(frame, node))}"
+
+
+def _choosing(comparison: Comparison, pair: Pair) -> str:
+    """The manual override: another partner for the topic of B (of A, where there is none in B)."""
+    side: Side = "b" if pair.b is not None else "a"
+    node = pair.on(side)
+    if node is None:
+        return ""
+    there = comparison.frame(other(side))
+    offered = comparison.candidates(side, node)
+    partner = pair.on(other(side))
+    options = [element("option", "No partner", value="none", selected=partner is None)]
+    for place, found in enumerate(offered):
+        if place < _OFFERED or found.node == partner:
+            title = f"{there.rank(found.node)} · {shorten(topic_title(there, found.node), 40)} · {found.score:.2f}"
+            options.append(element("option", escape(title), value=identity(found.node), selected=found.node == partner))
+    label = f"Partner in {other(side).upper()}"
+    tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"
+    chooser = element(
+        "select",
+        "".join(options),
+        class_="ex-select",
+        data_change="match",
+        data_side=side,
+        data_id=identity(node),
+        data_key=f"match-{identity(node)}",
+        aria_label=label,
+        title=tip,
+    )
+    undo = (
+        element("button", "Undo", class_="ex-soft", data_do="unmatch", data_side=side, data_id=identity(node),
+                title="Forget what was chosen by hand and match by words and parents again")
+        if pair.fixed
+        else ""
+    )  # fmt: skip
+    return f'<div class="cm-choose"><label>{label} {chooser}</label>{undo}</div>'

@@ -1,0 +1,198 @@
+"""The pairs of two hierarchies as a table, those that changed most first."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from app.analysis.comparison import Comparison, Pair, Side
+from app.analysis.hierarchy import Frame, identity
+from app.analysis.topic_images import atom_uri, has_pictures
+from app.views.compare.trees import ABSENT
+from app.views.markup import element
+from app.views.palette import hue
+from app.views.runs.kpis import choices
+from app.views.text import escape, shorten
+from engine.hierarchy.tree import Node
+
+SORT_WORDS: Mapping[str, str] = {
+    "change": "Most changed first",
+    "score": "Least alike first",
+    "share": "Most change of share",
+    "popularity": "Most popular first",
+    "margin": "Least certain first",
+}
+STEP = 40  # rows shown at first, and added by each "more"
+_LEAST_MARGIN = 0.02
+_FURTHER = 2  # heaviest words after a title
+_LISTED = 4  # words that entered or left, before "+3" stands for the rest
+
+
+class Listing(NamedTuple):
+    """What the table shows: order, layer (0 = all), the chosen pair, and how many rows at most."""
+
+    sort: str
+    layer: int
+    chosen: Pair | None
+    most: int
+
+
+def sorted_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
+    """Order the pairs of a layer (0 = all).
+
+    "change" is ``1 - score``, weighted by how popular the topic is: a topic without a partner has changed
+    altogether, a great one that changed a little comes before a small one that changed much.
+    """
+
+    def popular(pair: Pair) -> float:
+        return max(comparison.frame(side).share(node) for side in _SIDES if (node := pair.on(side)) is not None)
+
+    def key(pair: Pair) -> tuple[float, float]:
+        if sort == "share":
+            return -abs(comparison.share_change(pair)), -popular(pair)
+        if sort == "popularity":
+            return -popular(pair), pair.score
+        if sort == "margin":
+            return (pair.margin if pair.paired else math.inf), -popular(pair)
+        if sort == "score":
+            return pair.score, -popular(pair)
+        return -(1 - pair.score) * popular(pair), pair.score
+
+    return sorted((pair for pair in comparison.pairs if layer in (0, pair.layer)), key=key)
+
+
+_SIDES: tuple[Side, ...] = ("a", "b")
+
+
+def pair_table(comparison: Comparison, listing: Listing) -> str:
+    """Write the table with its choices."""
+    pairs = sorted_pairs(comparison, listing.sort, listing.layer)
+    shown = pairs[: listing.most]
+    if listing.chosen in pairs and listing.chosen not in shown and listing.chosen is not None:
+        shown = [listing.chosen, *shown]
+    rows = "".join(_row(comparison, pair, chosen=pair == listing.chosen) for pair in shown)
+    columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
+    heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
+    left = len(pairs) - len(shown)
+    more = f'<button class="ex-soft" data-do="more-pairs">{min(left, STEP)} more of {left}</button>' if left else ""
+    return (
+        f"{_choices(comparison, listing, pairs)}"
+        f'<div class="cm-scroll"><table class="cm-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+        f"{more}</div>"
+    )
+
+
+_HEADS = (
+    ("Layer", "The layer of both topics"),
+    ("A", "Rank in its layer, title, and two more of its heaviest words in A"),
+    ("B", "Rank in its layer, title, and two more of its heaviest words in B"),
+    ("Score", "How alike the two are: 1 is the same words under the same parents"),
+    ("Margin", "How much worse the second best answer would be; near 0 the match is uncertain"),
+    ("Share", "Share of the layer's popularity in B minus that in A, in percent points"),
+    ("Words entered", "Among the 12 heaviest in B and not among the 24 heaviest in A"),
+    ("Words left", "Among the 12 heaviest in A and not among the 24 heaviest in B"),
+)
+
+
+def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str:
+    depth = max(comparison.a.n_layers, comparison.b.n_layers)
+    layers = [("0", "All layers"), *((str(layer), f"Layer {layer}") for layer in range(depth, 0, -1))]
+    options = "".join(
+        element("option", word, value=name, selected=name == listing.sort) for name, word in SORT_WORDS.items()
+    )
+    order = element("select", options, class_="ex-select", data_change="sort", aria_label="Order of the topics")
+    paired = sum(pair.paired for pair in pairs)
+    alone = Counter(_alone(comparison, pair) for pair in pairs if not pair.paired)
+    told = ", ".join(f"{count:,} {word}" for word, count in sorted(alone.items())) or "none without a partner"
+    return (
+        f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2><span class="tp-dim">{paired:,} matched, '
+        f"{told}</span>"
+        f"{choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
+    )
+
+
+def _alone(comparison: Comparison, pair: Pair) -> str:
+    only = f"only in {'A' if pair.b is None else 'B'}"
+    return {"": only, "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
+
+
+def _row(comparison: Comparison, pair: Pair, *, chosen: bool) -> str:
+    side: Side = "b" if pair.b is not None else "a"
+    key = f"{side}{identity(pair.on(side) or Node(0, 0))}"
+    words = comparison.words(pair)
+    cells = [
+        f'<td><b class="cm-layer">{pair.layer}</b></td>',
+        _topic(comparison, pair, "a"),
+        _topic(comparison, pair, "b"),
+        _score(pair),
+        _margin(pair),
+        f'<td class="cm-number">{signed(comparison.share_change(pair))}</td>',
+    ]
+    if not has_pictures(comparison.b):
+        cells += [f'<td class="cm-in">{_listed(words.entered)}</td>', f'<td class="cm-out">{_listed(words.left)}</td>']
+    state = ' aria-selected="true" class="cm-chosen"' if chosen else ""
+    return f'<tr data-key="{key}" style="{hue(pair.layer)}"{state}>{"".join(cells)}</tr>'
+
+
+def _topic(comparison: Comparison, pair: Pair, side: Side) -> str:
+    frame, node = comparison.frame(side), pair.on(side)
+    if node is None:
+        return f'<td class="cm-none">{ABSENT[comparison.absence(pair)].format(side=side.upper())}</td>'
+    key, title = identity(node), escape(topic_title(frame, node))
+    label = f"{side.upper()}: topic {frame.rank(node)} of layer {node.layer}, {title}"
+    picture = f'<img src="{atom_uri(frame, node)}" alt="">' if has_pictures(frame) else ""
+    inside = f"<b>{frame.rank(node)}</b>{picture}<span>{title}{_further(frame, node)}</span>"
+    choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{key}: {title}"'
+    return f"<td><button {choose}>{inside}</button></td>"
+
+
+def topic_title(frame: Frame, node: Node) -> str:
+    """Give the title of a topic, long words cut."""
+    if frame.image_shape is not None or frame.name(node):
+        return frame.title(node)
+    return _short(frame.title_words(node))
+
+
+def _further(frame: Frame, node: Node) -> str:
+    """The heaviest words that are not in the title."""
+    if frame.image_shape is not None or frame.name(node):
+        return ""
+    return f" <small>{escape(_short(frame.other_words(node, _FURTHER)))}</small>"
+
+
+def _short(words: Sequence[str]) -> str:
+    return " ".join(shorten(word, 18) for word in words)
+
+
+def _score(pair: Pair) -> str:
+    if not pair.paired:
+        return '<td class="cm-none">–</td>'
+    hand = '<em title="Matched by hand">by hand</em>' if pair.fixed else ""
+    return (
+        f'<td><span class="cm-score" style="--part:{100 * pair.score:.0f}%"><i></i>{pair.score:.2f}</span>{hand}</td>'
+    )
+
+
+def margin(pair: Pair) -> str:
+    """Write the margin of a pair with its sign; none for one that rounds to nothing."""
+    return f"{pair.margin:+.2f}" if abs(pair.margin) >= 0.005 else "0.00"
+
+
+def _margin(pair: Pair) -> str:
+    if not pair.paired:
+        return '<td class="cm-none">–</td>'
+    doubt = ' class="cm-doubt" title="Another partner would fit about as well"' if pair.margin < _LEAST_MARGIN else ""
+    return f'<td class="cm-number"><span{doubt}>{margin(pair)}</span></td>'
+
+
+def signed(share: float) -> str:
+    """Write a change of share in percent points, with its sign; a change too small to print is ±0."""
+    points = 100 * share
+    if abs(points) < 0.005:
+        return "±0"
+    return f"{points:+.1f}" if abs(points) >= 0.1 else f"{points:+.2f}"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    told = escape(_short(words[:_LISTED]))
+    return f'{told} <span title="{escape(" ".join(words))}">+{len(words) - _LISTED}</span>' if words[_LISTED:] else told

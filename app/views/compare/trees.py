@@ -1,0 +1,297 @@
+"""Two hierarchies drawn side by side: matched topics in the same place, edges by what became of them.
+
+Both trees are laid out as one graph whose nodes are the pairs, so that a topic and its partner stand in the
+same place of two pictures of one size, and one camera serves both.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from app.analysis.changes import KINDS, EdgeChange, Kind
+from app.analysis.comparison import Absence, Comparison, Pair, Side, other
+from app.analysis.hierarchy import identity
+from app.views.palette import LIVE, Theme
+from app.views.text import escape, shorten
+from app.views.tree.boxes import GIST, LONGEST, Box, boxes
+from app.views.tree.class_overlay import ClassOverlay, class_overlay
+from app.views.tree.layout import WIDE, Curve, Layout, lay_out
+from app.views.tree.node_svg import Marking
+from app.views.tree.picture import Choice, cut
+from app.views.tree.tree_svg import Look, Scene, Stroke, tree_svg
+from engine.hierarchy.tree import Edge, Node, Subnetwork
+
+WORDS: Mapping[Kind, str] = {
+    "gained": "gained: not in A",
+    "lost": "lost: not in B",
+    "stronger": "stronger in B",
+    "weaker": "weaker in B",
+    "same": "the same in both",
+}
+
+
+class Cut(NamedTuple):
+    """What of both hierarchies is shown: roots of either side, threshold, topics of a layer and side at most.
+
+    ``label`` is the class, from 1 in `classes_of`, whose weights are shown on the sides that have some; 0 is none.
+    """
+
+    roots_a: tuple[Node, ...]
+    roots_b: tuple[Node, ...]
+    threshold: float
+    cap: int
+    label: int = 0
+
+
+class TwoTrees(NamedTuple):
+    """Both pictures.
+
+    Attributes
+    ----------
+    a, b : str
+        SVG of either side, of the same size.
+    changes : list of EdgeChange
+        The edges that are drawn.
+    pairs : frozenset of Pair
+        Those that are drawn.
+    order : mapping of layer to nodes
+        For the next picture, so that nothing jumps.
+    size : (width, height)
+        Of either picture on the page.
+    """
+
+    a: str
+    b: str
+    changes: list[EdgeChange]
+    pairs: frozenset[Pair]
+    order: dict[int, tuple[Node, ...]]
+    size: tuple[float, float]
+
+
+class _Seats(NamedTuple):
+    """A place of the joint picture for every pair shown, ``Node(layer, its place among all pairs)``."""
+
+    pairs: dict[Node, Pair]
+    of: dict[Side, dict[Node, Node]]
+
+
+def draw_trees(
+    comparison: Comparison,
+    changes: Sequence[EdgeChange],
+    wanted: Cut,
+    *,
+    aspect: float = WIDE,
+    previous: Mapping[int, Sequence[Node]] | None = None,
+    selected: Pair | None = None,
+    theme: Theme = LIVE,
+) -> TwoTrees:
+    """Draw both trees.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    changes : sequence of EdgeChange
+        `edge_changes` at the threshold of ``wanted``.
+    wanted : Cut
+    aspect : float
+        Width / height of the window of one tree.
+    previous : mapping, optional
+        ``order`` of the picture before.
+    selected : Pair, optional
+    theme : Theme
+        `LIVE` for the page, `LIGHT` or `DARK` for a file.
+    """
+    seats, more = _seated(comparison, wanted)
+    drawn = [change for change in changes if _ends(seats, change) is not None]
+    contents: dict[Side, dict[Node, Box]] = {
+        "a": boxes(comparison.a, seats.of["a"]),
+        "b": boxes(comparison.b, seats.of["b"]),
+    }
+    joint = {seat: _joined(seat, pair, contents) for seat, pair in seats.pairs.items()}
+    nodes = tuple(sorted(seats.pairs, key=lambda seat: (-seat.layer, seat.column)))
+    part = Subnetwork((), nodes, tuple(_joint_edge(seats, change) for change in drawn), {})
+    layout = lay_out(part, joint, aspect=aspect, previous=previous, more=more)
+    halves = []
+    for side in _SIDES:
+        look = Look(
+            theme,
+            selected=selected.on(side) if selected else None,
+            beneath=_ghosts(comparison, side, seats, (joint, layout), theme),
+            opinion=overlay_of(comparison, side, wanted.label),
+            marks=_marks(comparison, side, seats, theme),
+        )
+        halves.append(_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
+    return TwoTrees(
+        halves[0],
+        halves[1],
+        drawn,
+        frozenset(seats.pairs.values()),
+        layout.order(),
+        (layout.width, layout.height),
+    )
+
+
+def classes_of(comparison: Comparison) -> tuple[str, ...]:
+    """Name the classes that can be laid over both trees: those of B, or else of A."""
+    return comparison.b.classes or comparison.a.classes
+
+
+def overlay_of(comparison: Comparison, side: Side, label: int) -> ClassOverlay | None:
+    """Lay class ``label`` of `classes_of` over one side, which knows it by its name; None where it does not."""
+    names, frame = classes_of(comparison), comparison.frame(side)
+    name = names[label - 1] if 1 <= label <= len(names) else None
+    return class_overlay(frame, frame.classes.index(name) + 1) if name in frame.classes else None
+
+
+_SIDES: tuple[Side, ...] = ("a", "b")
+ABSENT: Mapping[Absence, str] = {"": "not in {side}", "pruned": "pruned", "new": "not there yet"}
+_REASONS: Mapping[Absence, str] = {
+    "": "has no partner here",
+    "pruned": "was pruned between the two snapshots",
+    "new": "came with a new layer between the two snapshots",
+}
+
+
+def _seated(comparison: Comparison, wanted: Cut) -> tuple[_Seats, dict[int, int]]:
+    """Choose the pairs of which either topic is reached from the roots, with their partners."""
+    roots = roots_of(comparison, wanted)
+    shown: set[Pair] = set()
+    more: dict[int, int] = {}
+    for side in _SIDES:
+        part, left = cut(comparison.frame(side), Choice(roots[side], wanted.threshold, cap=wanted.cap))
+        shown |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
+        more = {layer: max(more.get(layer, 0), left.get(layer, 0)) for layer in more.keys() | left.keys()}
+    found: dict[Node, Pair] = {}
+    of: dict[Side, dict[Node, Node]] = {"a": {}, "b": {}}
+    for place, pair in enumerate(comparison.pairs):
+        if pair in shown:
+            seat = Node(pair.layer, place)
+            found[seat] = pair
+            for side in _SIDES:
+                node = pair.on(side)
+                if node is not None:
+                    of[side][node] = seat
+    return _Seats(found, of), more
+
+
+def roots_of(comparison: Comparison, wanted: Cut) -> dict[Side, tuple[Node, ...]]:
+    """Give each side its own roots and the partners of the other's."""
+    own: dict[Side, tuple[Node, ...]] = {"a": wanted.roots_a, "b": wanted.roots_b}
+    found: dict[Side, tuple[Node, ...]] = {}
+    for side in _SIDES:
+        partners = (comparison.partner(other(side), node) for node in own[other(side)])
+        every = (*own[side], *(node for node in partners if node is not None))
+        found[side] = tuple(dict.fromkeys(node for node in every if comparison.frame(side).has(node)))
+    return found
+
+
+def _joined(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, Box]]) -> Box:
+    found = [contents[side][node] for side in _SIDES if (node := pair.on(side)) is not None]
+    largest = max(found, key=lambda box: box.width)  # its picture fills the place, where topics are pictures
+    return largest._replace(node=seat, height=max(box.height for box in found))
+
+
+def _sized(own: Box, place: Box) -> Box:
+    """Give a topic the size of its place, and its picture too."""
+    picture = own.picture and place.picture and place.picture._replace(uri=own.picture.uri)
+    return own._replace(width=place.width, height=place.height, picture=picture)
+
+
+def _ends(seats: _Seats, change: EdgeChange) -> tuple[Node, Node] | None:
+    """Seats of the parent and the child of an edge; None when one is not shown."""
+    side: Side = "b" if change.b is not None and change.kind != "lost" else "a"
+    edge = change.b if side == "b" else change.a
+    if edge is None:
+        return None
+    above, below = seats.of[side].get(edge.above), seats.of[side].get(edge.below)
+    return None if above is None or below is None else (above, below)
+
+
+def _joint_edge(seats: _Seats, change: EdgeChange) -> Edge:
+    above, below = _ends(seats, change) or (Node(0, 0), Node(0, 0))
+    weight = max(edge.weight for edge in (change.a, change.b) if edge is not None)
+    return Edge(above.layer, above.column, below.column, weight)
+
+
+def _half(
+    comparison: Comparison,
+    side: Side,
+    seats: _Seats,
+    picture: tuple[Mapping[Node, Box], Mapping[Node, Box], Layout],
+    drawn: Sequence[EdgeChange],
+    look: Look,
+) -> str:
+    own, joint, layout = picture
+    frame, own_seats = comparison.frame(side), seats.of[side]
+    sized = {node: _sized(own[node], joint[seat]) for node, seat in own_seats.items()}
+    paths = {(curve.edge.above, curve.edge.below): curve.path for curve in layout.curves}
+    curves, strokes = [], {}
+    for change in drawn:
+        edge, ends = (change.a if side == "a" else change.b), _ends(seats, change)
+        if edge is None or ends is None or change.kind == ("gained" if side == "a" else "lost"):
+            continue
+        curve = Curve(edge, paths[ends], max(0.9, 9.0 * edge.weight**0.5))
+        curves.append(curve)
+        strokes[edge.above, edge.below] = Stroke(
+            edge_colour(look.theme, change.kind), dashes(change.kind, curve.width), WORDS[change.kind]
+        )
+    places = {node: layout.places[seat] for node, seat in own_seats.items()}
+    bands = tuple(
+        band._replace(shown=sum(node.layer == band.layer for node in own_seats))
+        for band in layout.bands
+        if band.layer <= frame.n_layers
+    )
+    part = Subnetwork((), tuple(own_seats), tuple(curve.edge for curve in curves), {})
+    twins = {node: identity(partner) for node in own_seats if (partner := comparison.partner(side, node)) is not None}
+    scene = Scene(frame, part, sized, layout._replace(places=places, curves=tuple(curves), bands=bands))
+    return tree_svg(scene, look._replace(strokes=strokes, twins=twins))
+
+
+def edge_colour(theme: Theme, kind: Kind) -> str:
+    """Colour of an edge of that kind."""
+    return theme.changes[KINDS.index(kind)]
+
+
+def dashes(kind: Kind, width: float) -> str:
+    """Give the dashes of an edge of that kind: gaps grow with the width, whose round ends would close them."""
+    gap = 4 + 1.25 * width
+    patterns: dict[Kind, str] = {
+        "gained": f"{8 + 1.5 * width:.1f} {gap:.1f}",
+        "lost": f"0.1 {gap:.1f}",
+        "weaker": f"{8 + width:.1f} {gap:.1f} 0.1 {gap:.1f}",
+    }
+    return patterns.get(kind, "")
+
+
+def _marks(comparison: Comparison, side: Side, seats: _Seats, theme: Theme) -> dict[Node, Marking]:
+    """Mark the words that left in A, those that entered in B."""
+    kind: Kind = "lost" if side == "a" else "gained"
+    found = {}
+    for pair in seats.pairs.values():
+        node, change = pair.on(side), comparison.words(pair)
+        words, line = (change.left, "line-through") if side == "a" else (change.entered, "underline")
+        if node is not None and words:
+            cut_ones = {shorten(word, most) for word in words for most in (LONGEST, GIST)}
+            found[node] = Marking(frozenset(cut_ones.union(words)), edge_colour(theme, kind), line)
+    return found
+
+
+def _ghosts(
+    comparison: Comparison, side: Side, seats: _Seats, places: tuple[Mapping[Node, Box], Layout], theme: Theme
+) -> str:
+    """Dashed empty places where the other side has a topic that this one has not, with the reason."""
+    joint, layout = places
+    pieces = []
+    for seat, pair in seats.pairs.items():
+        there = pair.on(other(side))
+        if pair.on(side) is None and there is not None:
+            place, box = layout.places[seat], joint[seat]
+            frame, why = comparison.frame(other(side)), comparison.absence(pair)
+            title = escape(f"topic {frame.rank(there)} of layer {there.layer} of {other(side).upper()} {_REASONS[why]}")
+            middle = f'x="{place.x + box.width / 2:.1f}" y="{place.y + box.height / 2 + 4:.1f}" text-anchor="middle"'
+            pieces.append(
+                f'<g class="cm-ghost" fill="none"><title>{title}</title><rect x="{place.x:.1f}" y="{place.y:.1f}" '
+                f'width="{box.width:.1f}" height="{box.height:.1f}" rx="7" stroke="{theme.muted}" stroke-opacity=".6" '
+                f'stroke-width="1.3" stroke-dasharray="4 5"/><text {middle} font-size="12" font-style="italic" '
+                f'fill="{theme.muted}">{ABSENT[why].format(side=side.upper())}</text></g>'
+            )
+    return "".join(pieces)

@@ -1,0 +1,1 @@
+"""Documents, where they belong and what is near them."""

@@ -1,0 +1,168 @@
+"""The upper part of the documents page: what to place, or which two documents to go between."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.ingest.document import KINDS
+from app.views.documents.nearby import Act, Nearby, document_list
+from app.views.icons import icon
+from app.views.markup import element
+from app.views.text import escape, shorten
+
+TABS = (("", "Place a document"), ("between", "Between two documents"))
+STEPS = (5, 7, 9, 11, 15, 21)
+
+
+class Search(NamedTuple):
+    """What is searched in the corpus, and what was found; ``total`` is None while it is searched."""
+
+    text: str = ""
+    total: int | None = None
+    found: Sequence[Nearby] = ()
+
+
+class Mixed(NamedTuple):
+    """How many layers there are, the one chosen to be mixed (0 = none), and the highest that tells the ends apart."""
+
+    layers: int
+    chosen: int
+    telling: int
+
+
+class End(NamedTuple):
+    """One end of a line: a document of the corpus, its picture, if it is one, and its opening words, if it has any."""
+
+    number: int
+    title: str
+    label: str
+    picture: str
+    excerpt: str = ""
+
+
+def head(tab: str, note: str, *, newer: str = "") -> str:
+    """Write the title, the two ways of using the page, and where documents are placed.
+
+    Parameters
+    ----------
+    tab : str
+    note : str
+        Which topics are meant, as a sentence.
+    newer : str
+        A sentence when the run has newer topics than those shown, else empty.
+    """
+    tabs = "".join(
+        element("button", word, data_do="tab", data_value=key, aria_pressed="true" if key == tab else "false")
+        for key, word in TABS
+    )
+    again = element("button", escape(newer), class_="ex-soft", data_do="again", title="Place it in the newest topics")
+    return (
+        '<div class="tp-card-head"><h1>Documents</h1>'
+        f'<span class="tp-dim">{escape(note)}</span>{again if newer else ""}'
+        f'<div class="tp-choices" role="group" aria-label="What to do">{tabs}</div></div>'
+    )
+
+
+def ask(text: str, search: Search, *, images: bool, some: Sequence[Nearby] = ()) -> str:
+    """Write the two ways to give a document: a text (not for images), or one of the corpus.
+
+    ``some`` documents of the corpus stand there until one is searched.
+    """
+    given = "" if images else _text(text)
+    corpus = _corpus(search, _PLACE, "any", "Any document", some)
+    return f'<div class="dc-ask{" dc-one" if images else ""}">{given}{corpus}</div>'
+
+
+def ends(chosen: Sequence[End], search: Search, steps: int, mixed: Mixed | None) -> str:
+    """Write the two ends of a line, how it is cut, and the search for other ends.
+
+    Parameters
+    ----------
+    chosen : sequence of End
+        None, one or two.
+    search : Search
+    steps : int
+    mixed : Mixed or None
+        None while there is no line.
+    """
+    cards = "".join(_end(place, chosen[place] if place < len(chosen) else None) for place in (0, 1))
+    acts = (Act("end", "From", "0"), Act("end", "To", "1")) if chosen else (Act("end", "From", "0"),)
+    return (
+        f'<div class="dc-ask"><section class="dc-card"><h3>The two documents</h3><div class="dc-ends">{cards}</div>'
+        f"{_cut(steps, mixed)}</section>{_corpus(search, acts, 'any-two', 'Any two documents')}</div>"
+    )
+
+
+def _text(text: str) -> str:
+    return (
+        '<form class="dc-card" data-do="place"><h3><label for="dc-text">A text of your own</label></h3>'
+        '<textarea id="dc-text" name="text" rows="7" data-input="typed" placeholder="Paste a text here" '
+        f'aria-describedby="dc-help">{escape(text)}</textarea>'
+        f'<div class="dc-row"><button type="submit" class="tp-button tp-strong">{icon("page")}Place</button>'
+        '<label class="tp-button tp-file">Choose a file<input type="file" data-file="file" '
+        f'accept="{",".join(KINDS)},text/plain" aria-label="Choose a text file"></label>'
+        '<span class="tp-dim" id="dc-help">Read as the corpus was; it stays on this machine.</span></div></form>'
+    )
+
+
+_PLACE = (Act("document", "Place"),)
+
+
+def _corpus(search: Search, acts: Sequence[Act], chance: str, word: str, some: Sequence[Nearby] = ()) -> str:
+    box = (
+        '<div class="ex-find"><input type="search" data-input="find" data-hold '
+        f'value="{escape(search.text)}" placeholder="Words of a document" '
+        'aria-label="Search documents of the corpus"></div>'
+    )
+    any_one = element("button", word, class_="ex-soft", data_do=chance, title="Chosen by chance")
+    return (
+        f'<section class="dc-card"><h3>A document of the corpus</h3><div class="dc-row">{box}{any_one}</div>'
+        f"{_hits(search, acts, some)}</section>"
+    )
+
+
+def _hits(search: Search, acts: Sequence[Act], some: Sequence[Nearby]) -> str:
+    if not search.text.strip() and search.total is None:
+        return f'<p class="dc-read">Some of them:</p>{document_list(some, acts)}' if some else ""
+    if search.total is None:
+        return '<p class="dc-read" role="status">Searching …</p>'
+    if not search.total:
+        return f'<p class="dc-read" role="status">No document has “{escape(shorten(search.text, 60))}” in it.</p>'
+    first = f", the first {len(search.found)}" if search.total > len(search.found) else ""
+    counted = f'<p class="dc-read" role="status">{search.total:,} found{first}:</p>'
+    return f"{counted}{document_list(search.found, acts)}"
+
+
+def _end(place: int, end: End | None) -> str:
+    word = ("From", "To")[place]
+    if end is None:
+        return f'<div class="dc-end"><b>{word}</b><span class="tp-dim">Choose a document of the corpus.</span></div>'
+    picture = f'<img src="{end.picture}" alt="document {end.number}">' if end.picture else ""
+    label = f"<em>{escape(shorten(end.label, 40))}</em>" if end.label else ""
+    opening = f"<p>{escape(end.excerpt)}</p>" if end.excerpt else ""
+    name = f"<span>{escape(shorten(end.title, 110) or 'untitled')}</span>"
+    return (
+        f'<div class="dc-end"><b>{word}</b>{picture}{name}{label}{opening}'
+        f'<button class="ex-soft" data-do="document" data-number="{end.number}">Place</button></div>'
+    )
+
+
+def _cut(steps: int, mixed: Mixed | None) -> str:
+    counts = sorted({*STEPS, steps})
+    numbers = "".join(element("option", str(n), value=n, selected=n == steps) for n in counts)
+    return (
+        '<div class="dc-row"><label title="Points of the line, both ends included">Steps '
+        f'<select class="ex-select" data-change="steps">{numbers}</select></label>{_layers(mixed) if mixed else ""}'
+        f"{element('button', 'Turn round', class_='ex-soft', data_do='turn', title='From and To change places')}</div>"
+    )
+
+
+def _layers(mixed: Mixed) -> str:
+    names = [(0, f"as usual: layer {mixed.telling}")] + [
+        (layer, f"layer {layer}{' (top)' if layer == mixed.layers else ''}") for layer in range(mixed.layers, 0, -1)
+    ]
+    options = "".join(element("option", name, value=layer, selected=layer == mixed.chosen) for layer, name in names)
+    return (
+        '<label title="Whose activations are mixed: the highest that tells the two apart, unless you choose another; '
+        "DATM's figure mixes the top layer\">Mixed at "
+        f'<select class="ex-select" data-change="mixed">{options}</select></label>'
+    )

@@ -1,0 +1,71 @@
+"""The line between two documents: a card for every step, with its words or its picture."""
+
+from collections.abc import Sequence, Set
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.analysis.hierarchy import Frame
+from app.analysis.interpolation import ALIKE, apart, percent_of_way
+from app.analysis.topic_images import has_pictures, picture_uri
+from app.views.text import escape, percent, shorten
+
+
+class StepFacts(Protocol):
+    """What a card shows of a step (:class:`app.analysis.interpolation.Step` fits)."""
+
+    @property
+    def weight(self) -> float: ...  # noqa: D102
+    @property
+    def words(self) -> Sequence[int]: ...  # noqa: D102
+    @property
+    def shares(self) -> Sequence[float]: ...  # noqa: D102
+    @property
+    def new(self) -> Sequence[bool]: ...  # noqa: D102
+    @property
+    def rates(self) -> NDArray[np.float64]: ...  # noqa: D102
+
+
+_LEGEND = (
+    '<b class="dc-new">+ word</b> has come in since the step before, <span class="dc-stay">word</span> is in every step'
+)
+
+
+def line(frame: Frame, steps: Sequence[StepFacts]) -> str:
+    """Write all steps, from the one document to the other."""
+    everywhere = set.intersection(*(set(step.words) for step in steps))
+    cards = "".join(_step(frame, step, everywhere) for step in steps)
+    pictures = " dc-line-pictures" if has_pictures(frame) else ""
+    hint = "" if pictures else f'<p class="dc-legend">{_LEGEND}</p>'
+    body = f'<ol class="dc-steps{pictures}" tabindex="0">{cards}</ol>{_alike(steps)}{hint}'
+    return f'<section class="dc-card">{body}</section>'
+
+
+def _alike(steps: Sequence[StepFacts]) -> str:
+    """Say so where the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
+    distance = apart(steps[0].rates, steps[-1].rates)
+    if distance >= ALIKE:
+        return ""
+    common = percent(1 - distance)
+    return (
+        f'<p class="dc-legend" role="status">Both ends are decoded to nearly the same ({common} in common): this layer '
+        "hardly tells the two apart. Mix at another layer, or choose documents that differ more.</p>"
+    )
+
+
+def _step(frame: Frame, step: StepFacts, everywhere: Set[int]) -> str:
+    name = f"{percent_of_way(step.weight)}%"
+    if has_pictures(frame):
+        image = picture_uri(frame.image_shape or (1, 1), step.rates)
+        return f'<li><img src="{image}" alt="{name} of the way"><small>{name}</small></li>'
+    words = "".join(
+        _word(frame.vocabulary[word], share, "dc-new" if new else "dc-stay" if word in everywhere else "")
+        for word, share, new in zip(step.words, step.shares, step.new, strict=True)
+    )
+    return f'<li><small>{name}</small><ol aria-label="Words {name} of the way">{words}</ol></li>'
+
+
+def _word(word: str, share: float, kind: str) -> str:
+    plus = "+ " if kind == "dc-new" else ""
+    return f'<li class="{kind}" title="{percent(share)} of the rate">{plus}{escape(shorten(word, 22))}</li>'

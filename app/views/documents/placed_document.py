@@ -1,0 +1,299 @@
+"""A document in the hierarchy as HTML: its label, paths and topics, and the words that speak for them."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.analysis.hierarchy import Frame, identity
+from app.analysis.topic_images import atom_uri, has_pictures, picture_uri
+from app.ingest.new_documents import are_known, untold
+from app.ingest.recount import MARKED
+from app.views.palette import hue
+from app.views.text import broken, escape, percent, shorten
+from engine.hierarchy.paths import Path, shares
+from engine.hierarchy.tree import Node
+
+TOPICS = 6  # of a layer
+_UNKNOWN = 8
+_FAINT = 0.04  # words with less of the topic are not marked
+
+
+class Spot(NamedTuple):
+    """Where a known word stands in the text."""
+
+    begin: int
+    end: int
+    word: int
+
+
+class Reading(NamedTuple):
+    """What a text was read as: words that count, those known, stop words, the unknown, and whether by own rules."""
+
+    tokens: int
+    known: int
+    stopped: int
+    unknown: Sequence[str]
+    own: bool
+
+
+class Answer(NamedTuple):
+    """A document and its place.
+
+    Attributes
+    ----------
+    title, text : str
+    document : int
+        Its number in the corpus, -1 when it was brought along.
+    label : str
+        The one it has in the corpus, or "".
+    reading : Reading or None
+        None for a document of the corpus.
+    words, counts : (n,) arrays
+    spots : sequence of Spot
+        Known words in the text.
+    theta : tuple of (K_l,) arrays
+    rates : (V,) array or None
+        What the topics make of it, for images.
+    paths : sequence of Path
+    classes : sequence of (name, probability), or None where the model predicts none
+        Most probable first.
+    above : sequence of float
+        Of every layer but the top the part of its posterior's shape that comes from the layer above; empty
+        without an encoder.
+    """
+
+    title: str
+    text: str
+    document: int
+    label: str
+    reading: Reading | None
+    words: NDArray[np.int32]
+    counts: NDArray[np.float64]
+    spots: Sequence[Spot]
+    theta: tuple[NDArray[np.float64], ...]
+    rates: NDArray[np.float64] | None
+    paths: Sequence[Path]
+    classes: Sequence[tuple[str, float]] | None
+    above: Sequence[float] = ()
+
+    @property
+    def blank(self) -> bool:
+        """Whether it has no word of the corpus, so that nothing can be told of it."""
+        return not self.counts.any()
+
+
+def answer(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = "") -> str:
+    """Write the whole answer, or why there is none.
+
+    Parameters
+    ----------
+    frame : Frame
+    found : Answer
+    trail : sequence of Node
+        The topic or path whose words are marked.
+    parts : mapping of int to float
+        The part of each word of the document that the trail explains, 0 to 1.
+    beneath : str
+        HTML that stands below the document.
+    """
+    if found.blank:
+        return f'<div class="dc-answer"><div class="dc-side">{_blank(frame, found)}</div></div>'
+    side = f"{_classes(found)}{_paths(frame, found, trail)}{_layers(frame, found, trail)}"
+    main = f"{_document(frame, found, trail, parts)}{beneath}"
+    return f'<div class="dc-answer"><div class="dc-side">{main}</div><div class="dc-side">{side}</div></div>'
+
+
+def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:
+    """Write a text with its words marked, the stronger the more of them the trail explains."""
+    pieces: list[str] = []
+    last = 0
+    for spot in spots:
+        if spot.end > MARKED:
+            break
+        word = text[spot.begin : spot.end]
+        pieces.append(escape(broken(text[last : spot.begin])))
+        pieces.append(_mark(word, parts.get(spot.word, 0.0)))
+        last = spot.end
+    rest = escape(broken(text[last:MARKED]))
+    more = f'<span class="tp-dim"> … {len(text) - MARKED:,} more characters</span>' if len(text) > MARKED else ""
+    return f"{''.join(pieces)}{rest}{more}"
+
+
+def _mark(word: str, part: float, more: str = "") -> str:
+    if part < _FAINT:
+        return f'<span class="dc-known">{escape(word)}{more}</span>'
+    told = f"{percent(part)} of this word comes from here"
+    return f'<mark style="--part:{part:.2f}" title="{told}">{escape(word)}{more}</mark>'
+
+
+def _blank(frame: Frame, found: Answer) -> str:
+    unknown = found.reading.unknown if found.reading is not None else ()
+    sentence = escape(untold([shorten(word, 24) for word in unknown]))
+    return (
+        f'<article class="dc-card dc-document">{_title(found)}<p class="dc-read" role="status">{sentence}</p>'
+        f"{_body(frame, found, (), {})}</article>"
+    )
+
+
+def _document(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+    return (
+        f'<article class="dc-card dc-document">{_title(found)}{_read(found)}{_body(frame, found, trail, parts)}'
+        f"{_legend(frame, trail)}</article>"
+    )
+
+
+def _title(found: Answer) -> str:
+    label = f'<em class="dc-label" title="Its label in the corpus">{escape(found.label)}</em>' if found.label else ""
+    return f"<h3>{escape(shorten(found.title, 120) or 'untitled')}{label}</h3>"
+
+
+def _body(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+    """The document itself: a picture, its text, or its words."""
+    if has_pictures(frame):
+        return _pictures(frame, found, trail, parts)
+    if found.text.strip():
+        return f'<div class="dc-text" tabindex="0" role="document">{marked(found.text, found.spots, parts)}</div>'
+    return f'<div class="dc-text dc-bag">{_bag(frame, found, parts)}</div>'
+
+
+def _read(found: Answer) -> str:
+    reading = found.reading
+    if reading is None:
+        return ""
+    known = f"<b>{reading.known:,} of {reading.tokens:,}</b> {are_known(reading.tokens, reading.stopped)}"
+    rules = "" if reading.own else "; the corpus came as counts, so words were found by the usual rules"
+    listed = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
+    more = " …" if len(reading.unknown) > _UNKNOWN else ""
+    unknown = f"; not known: <i>{listed}{more}</i>" if listed else ""
+    return f'<p class="dc-read">{known}{rules}{unknown}.</p>'
+
+
+def _bag(frame: Frame, found: Answer, parts: Mapping[int, float]) -> str:
+    order = np.argsort(-found.counts, kind="stable")[:400].tolist()
+    words = found.words[order].tolist()
+    counted = zip(words, found.counts[order].tolist(), strict=True)
+    times = (
+        _mark(frame.vocabulary[word], parts.get(word, 0.0), f"<small> × {count:g}</small>" if count != 1 else "")
+        for word, count in counted
+    )
+    return " ".join(times) or '<span class="tp-dim">This document has no words.</span>'
+
+
+def _pictures(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+    pixels = np.zeros(len(frame.vocabulary))
+    pixels[found.words] = found.counts
+    explained = np.zeros_like(pixels)
+    explained[found.words] = found.counts * [parts.get(word, 0.0) for word in found.words.tolist()]
+    shown = [("the document", pixels, 0.0)]
+    if found.rates is not None and not found.blank:
+        shown.append(("what its topics make of it", found.rates, 0.0))
+    if trail:
+        shown.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
+    shape = frame.image_shape or (1, 1)
+    figures = (
+        f'<figure><img src="{picture_uri(shape, values, most)}" alt="{word}"><figcaption>{word}</figcaption></figure>'
+        for word, values, most in shown
+    )
+    return f'<div class="dc-pictures">{"".join(figures)}</div>'
+
+
+def _legend(frame: Frame, trail: Sequence[Node]) -> str:
+    names = " › ".join(_chip(frame, node) for node in trail)
+    word = "Brightest" if has_pictures(frame) else "Marked"
+    hint = "The stronger, the larger the part of a word that comes this way; choose another path or topic at the side"
+    return f'<p class="dc-legend" title="{hint}"><span class="dc-swatch" aria-hidden="true"></span>{word}: {names}</p>'
+
+
+def _classes(found: Answer) -> str:
+    if found.classes is None:
+        return ""
+    rows = "".join(
+        f"<li><span>{escape(shorten(name, 60))}</span>{_bar(probability, 1.0)}</li>"
+        for name, probability in found.classes[:5]
+    )
+    hint = "Probability that the model gives each label, averaged over its samples"
+    return f'<section class="dc-card"><h3 title="{hint}">Predicted label</h3><ol class="dc-bars">{rows}</ol></section>'
+
+
+def _paths(frame: Frame, found: Answer, trail: Sequence[Node]) -> str:
+    most = found.paths[0].share if found.paths else 1.0
+    rows = "".join(_path(frame, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
+    total = percent(sum(path.share for path in found.paths))
+    hint = "Ways from the top layer down to layer 1; all paths of the document together are 100 %"
+    return (
+        f'<section class="dc-card"><h3 title="{hint}">Paths <small>{len(found.paths)} with {total} of it</small></h3>'
+        f'<ol class="dc-paths">{rows}</ol></section>'
+    )
+
+
+def _path(frame: Frame, path: Path, most: float, *, chosen: bool) -> str:
+    names = "<i>›</i>".join(_chip(frame, node) for node in path.nodes)
+    return (
+        f'<li>{_choice(path.nodes, chosen=chosen)}<span class="dc-line">{_bar(path.share, most)}</span>'
+        f'<span class="dc-chips">{names}</span></button></li>'
+    )
+
+
+def _layers(frame: Frame, found: Answer, trail: Sequence[Node]) -> str:
+    tables = "".join(_layer(frame, layer, found, trail) for layer in range(len(found.theta), 0, -1))
+    hint = "Share of the document's activations (theta) in each layer; the number is the topic's rank in the run"
+    return f'<section class="dc-card"><h3 title="{hint}">Topics</h3>{tables}</section>'
+
+
+def _layer(frame: Frame, layer: int, found: Answer, trail: Sequence[Node]) -> str:
+    part = shares(found.theta[layer - 1])
+    heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
+    most = float(part[heavy[0]])
+    rows = "".join(
+        _topic(frame, node, float(part[column]), most, chosen=tuple(trail) == (node,))
+        for column in heavy
+        if part[column] > 0 and (node := frame.node(layer, column))
+    )
+    return f'<h4 style="{hue(layer)}">Layer {layer}{_above(found, layer)}</h4><ol class="dc-topics">{rows}</ol>'
+
+
+def _above(found: Answer, layer: int) -> str:
+    """How much of a layer's place comes from the layer above it, where there is an encoder."""
+    if layer > len(found.above):
+        return ""
+    hint = (
+        f"Of the shape of the encoder's answer for layer {layer}, the part that comes down from layer {layer + 1} "
+        "(Phi theta); the rest is read from the document. IWHAI leaves it out"
+    )
+    return f' <small class="tp-dim" title="{hint}">{percent(found.above[layer - 1])} from above</small>'
+
+
+def _topic(frame: Frame, node: Node, share: float, most: float, *, chosen: bool) -> str:
+    key = identity(node)
+    return (
+        f'<li style="{hue(node.layer)}">{_choice((node,), chosen=chosen)}<b>{frame.rank(node)}</b>{_face(frame, node)}'
+        f"{_bar(share, most)}</button>"
+        f'<button class="dc-go" data-do="explore" data-id="{key}" title="Explore this topic" '
+        f'aria-label="Explore topic {key}">→</button></li>'
+    )
+
+
+def _choice(nodes: Sequence[Node], *, chosen: bool) -> str:
+    ids = "" if chosen else ",".join(identity(node) for node in nodes)
+    state = f'aria-pressed="{"true" if chosen else "false"}"'
+    return f'<button class="dc-choice" data-do="trail" data-ids="{ids}" {state} title="Mark its words">'
+
+
+def _chip(frame: Frame, node: Node) -> str:
+    return (
+        f'<span class="dc-chip" style="{hue(node.layer)}" title="{escape(identity(node))}, layer {node.layer}">'
+        f"<b>{frame.rank(node)}</b>{_face(frame, node)}</span>"
+    )
+
+
+def _face(frame: Frame, node: Node) -> str:
+    if has_pictures(frame):
+        return f'<img src="{atom_uri(frame, node)}" alt="topic {frame.rank(node)}">'
+    return f'<span class="dc-name">{escape(shorten(frame.title(node), 60))}</span>'
+
+
+def _bar(share: float, most: float) -> str:
+    part = 100 * share / most if most > 0 else 0.0
+    return f'<i class="dc-bar" style="--part:{part:.1f}%"></i><small>{percent(share)}</small>'

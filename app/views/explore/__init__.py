@@ -1,0 +1,1 @@
+"""Lists, cards and details of topics."""

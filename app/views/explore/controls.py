@@ -1,0 +1,179 @@
+"""The row above the tree: what is shown, and the ways to change it, as one text of HTML."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.analysis.hierarchy import Frame, identity
+from app.analysis.topic_images import atom_uri, has_pictures
+from app.views.icons import icon
+from app.views.palette import hue
+from app.views.text import escape, shorten
+from app.views.tree.opening import STEP
+from app.views.tree.picture import Choice
+from engine.hierarchy.tree import Node
+
+SLIDER = (STEP, 30.0, STEP)  # lowest (at 0 all is joined to all) and highest threshold under the hand, and its step
+
+
+class Moment(NamedTuple):
+    """A snapshot that can be looked at."""
+
+    number: int
+    minibatch: int
+
+
+class Controls(NamedTuple):
+    """What the row says besides the choice.
+
+    Attributes
+    ----------
+    chosen : bool
+        False while the roots are the most popular topics and nobody's choice.
+    hidden : int
+        How many topics were hidden by hand.
+    moments : sequence of Moment
+        Snapshots, oldest first.
+    pinned : int
+        The snapshot looked at, 0 = live.
+    wide : bool
+        Whether the side panels are put away.
+    formats : sequence of str
+        What the tree can be saved as.
+    pruned : int
+        How many topics were pruned until this snapshot.
+    ghosts : bool
+        Whether the tree shows them.
+    """
+
+    chosen: bool
+    hidden: int
+    moments: Sequence[Moment]
+    pinned: int
+    wide: bool
+    formats: Sequence[str]
+    pruned: int = 0
+    ghosts: bool = False
+
+
+def control_row(frame: Frame, choice: Choice, state: Controls) -> str:
+    """Write the row."""
+    tools = [
+        _segments("direction", choice.direction, _DIRECTIONS),
+        _segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
+        threshold_slider(choice.threshold),
+        class_chooser(frame.classes, choice.label) if frame.classes else "",
+        _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
+        _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
+        _ghosts(state) if state.pruned else "",
+        _moments(frame, state),
+        _saving(state.formats),
+        _wide(wide=state.wide),
+    ]
+    roots = _roots(frame, choice, chosen=state.chosen)
+    return f'<div class="ex-controls">{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
+
+
+_DIRECTIONS = (("down", "Down", "to the children"), ("up", "Up", "to the parents"))
+_PARTS = (
+    ("union", "All", "everything reached from the roots"),
+    ("shared", "Shared", "what two or more roots reach"),
+    ("unique", "Unique", "what only one root reaches"),
+)
+
+
+def _roots(frame: Frame, choice: Choice, *, chosen: bool) -> str:
+    chips = "".join(_chip(frame, root) for root in choice.roots)
+    word = "Roots" if chosen else "Most popular"
+    back = _button("popular", "Reset", "Back to the most popular topics") if chosen else ""
+    room = f'style="--chips:{len(choice.roots)}"'  # of which the row is as long as it must be
+    label = f'role="group" aria-label="Roots of the tree" {room}'
+    return f'<div class="ex-roots" {label}><span>{word}</span>{chips}{back}</div>'
+
+
+def _chip(frame: Frame, root: Node) -> str:
+    key, rank, title = identity(root), frame.rank(root), escape(shorten(frame.title(root), 30))
+    label = f"Remove topic {rank} of layer {root.layer} from the roots"
+    return (
+        f'<span class="ex-chip" data-key="{key}" style="{hue(root.layer)}">'
+        f'<button data-do="select" data-id="{key}" title="{title}"><b>{rank}</b> {_face(frame, root, title)}</button>'
+        f'<button data-do="unpin" data-id="{key}" title="{label}" aria-label="{label}">×</button></span>'
+    )
+
+
+def _face(frame: Frame, root: Node, title: str) -> str:
+    if has_pictures(frame) and not frame.name(root):
+        return f'<img src="{atom_uri(frame, root)}" alt="{title}">'
+    return f"<span>{title}</span>"
+
+
+def _segments(name: str, now: str, options: Sequence[tuple[str, str, str]]) -> str:
+    buttons = "".join(
+        f'<button data-do="{name}" data-value="{value}" title="{hint}"'
+        f' aria-pressed="{"true" if value == now else "false"}">{word}</button>'
+        for value, word, hint in options
+    )
+    return f'<div class="ex-segments" role="group" aria-label="{name.capitalize()}">{buttons}</div>'
+
+
+def _button(do: str, word: str, hint: str) -> str:
+    return f'<button class="ex-soft" data-do="{do}" title="{hint}">{word}</button>'
+
+
+def _ghosts(state: Controls) -> str:
+    noun = "topic" if state.pruned == 1 else "topics"
+    hint = f"Show in the tree where the {noun} hung that this run has pruned, and who has their words now"
+    pressed = "true" if state.ghosts else "false"
+    return (
+        f'<button class="ex-soft" data-do="ghosts" aria-pressed="{pressed}" title="{hint}">'
+        f"{state.pruned} pruned {noun}</button>"
+    )
+
+
+def threshold_slider(threshold: float) -> str:
+    """Write the slider of the threshold tau."""
+    low, high, step = SLIDER
+    hint = "An edge is drawn when its weight is above τ / K, with K topics in the layer below"
+    scale = f'min="{low:g}" max="{high:g}" step="{step:g}" value="{min(threshold, high):g}"'
+    return (
+        f'<label class="ex-tau" title="{hint}"><span><i>Threshold </i>τ</span><input type="range" {scale}'
+        f' data-input="threshold" aria-label="Threshold tau"><output>{threshold:g}</output></label>'
+    )
+
+
+def _moments(frame: Frame, state: Controls) -> str:
+    newest = f"Live · {frame.minibatch:,}" if not state.pinned else "Live"
+    older = ((moment.number, f"Mini-batch {moment.minibatch:,}") for moment in reversed(state.moments))
+    options = "".join(
+        f'<option value="{number}"{" selected" if number == state.pinned else ""}>{word}</option>'
+        for number, word in [(0, newest), *older]
+    )
+    return _select("snapshot", "Snapshot", "Which snapshot is shown", options)
+
+
+def class_chooser(classes: Sequence[str], label: int) -> str:
+    """Write the choice of a class whose weights are shown on the topics."""
+    names = enumerate(("No class", *classes))
+    options = "".join(
+        f'<option value="{place}"{" selected" if place == label else ""}>{escape(shorten(name, 40))}</option>'
+        for place, name in names
+    )
+    hint = "Show on every topic how much it speaks for a class (orange) or against it (blue)"
+    return _select("label", "Class", hint, options)
+
+
+def _saving(formats: Sequence[str]) -> str:
+    names = (*formats[:1], "png", *formats[1:])
+    options = "".join(f'<option value="{name}">{name.upper()}</option>' for name in names)
+    first = '<option value="" selected>Save as …</option>'
+    return _select("save", "Save the tree as", "Save the tree as a file", first + options, " data-again")
+
+
+def _select(change: str, label: str, hint: str, options: str, more: str = "") -> str:
+    told = f'data-change="{change}"{more} aria-label="{label}" title="{hint}"'
+    return f'<select class="ex-select" {told}>{options}</select>'
+
+
+def _wide(*, wide: bool) -> str:
+    word = "Show the side panels" if wide else "Only the tree"
+    state = f'aria-pressed="{"true" if wide else "false"}" title="{word}" aria-label="{word}"'
+    return f'<button class="ex-soft ex-wide" data-do="wide" {state}>{icon("tree")}</button>'

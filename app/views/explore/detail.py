@@ -1,0 +1,197 @@
+"""All about one topic: words, parents, children, documents, as one text of HTML."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.analysis.hierarchy import Frame, Relative, identity
+from app.analysis.topic_images import atom_uri, has_pictures
+from app.views.markup import element
+from app.views.palette import hue
+from app.views.text import broken, escape, number, percent, shorten
+from app.views.tree.class_overlay import signed
+from engine.hierarchy.tree import Node
+
+_EXCERPT, _LONGEST = 220, 6000
+_CLASSES = 8  # shown of a topic
+ONLY_ROOT = "The tree has no other root: make another topic a root first"
+_EDGES = "Weight of the edge; paler ones are not above the threshold"
+
+
+class Reading(NamedTuple):
+    """A document as it is read here: its title, text and label, and how strongly it uses the topic."""
+
+    title: str
+    text: str
+    label: str
+    weight: float
+    number: int = -1
+
+
+def excerpt(text: str, most: int = _EXCERPT) -> str:
+    """Give the beginning of a text on one line."""
+    return shorten(" ".join(broken(text[: 4 * most]).split()), most)
+
+
+def topic_detail(
+    frame: Frame,
+    node: Node,
+    threshold: float,
+    documents: Sequence[Reading] | None,
+    *,
+    root: bool,
+    alone: bool = False,
+    drawn: bool = True,
+) -> str:
+    """Write everything about a topic.
+
+    Parameters
+    ----------
+    frame : Frame
+    node : Node
+    threshold : float
+        Relatives on lighter edges are listed paler.
+    documents : sequence of Reading, or None
+        None while they are being read.
+    root, alone : bool
+        Whether the topic is one of the tree's roots, and whether the only one.
+    drawn : bool
+        Whether the tree shows it.
+    """
+    parts = [_head(frame, node, _acts(identity(node), root=root, alone=alone, drawn=drawn))]
+    if has_pictures(frame):
+        label = f"picture of topic {frame.rank(node)} of layer {node.layer}"
+        parts.append(f'<img class="ex-picture" src="{atom_uri(frame, node)}" alt="{label}">')
+    else:
+        parts.append(_words(frame, node))
+    parts.append(relatives(frame, "Parents", frame.parents(node, 8), threshold / frame.widths[node.layer - 1]))
+    if node.layer > 1:
+        below = threshold / frame.widths[node.layer - 2]
+        parts.append(relatives(frame, "Children", frame.children(node, 12), below))
+    parts.append(_classes(frame, node))
+    parts.append(_documents(documents))
+    return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
+
+
+def _acts(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
+    """What can be done about a topic in the tree."""
+    acts = [("root", "Make root", ""), ("pin", "Remove from roots" if root else "Add to roots", "")]
+    if drawn:
+        acts.append(("hide", "Hide", ONLY_ROOT if alone else ""))
+    else:
+        acts.insert(0, ("show", "Show in the tree", ""))
+    return "".join(
+        element("button", word, data_do=do, data_id=key, disabled=bool(why), title=why or None)
+        for do, word, why in acts
+    )
+
+
+def _head(frame: Frame, node: Node, buttons: str) -> str:
+    key, width = identity(node), frame.widths[node.layer - 1]
+    of = f"Layer {node.layer} · rank {frame.rank(node)} of {width} · {percent(frame.share(node))}"
+    step = (
+        f" · step size {number(float(frame.step_sizes[node.layer - 1][frame.place(node)]))}" if frame.step_sizes else ""
+    )
+    alive = bool(frame.alive[node.layer - 1][frame.place(node)])
+    dead = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
+    edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
+    return (
+        f'<header style="{hue(node.layer)}"><p class="ex-over">{of}</p>'
+        f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(frame.title(node))}</h2>'
+        f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}</p>'
+        f'{dead}<div class="ex-acts">{buttons}</div></header>'
+    )
+
+
+def _words(frame: Frame, node: Node) -> str:
+    words = frame.top_words(node, 30)
+    most = words[0].weight if words and words[0].weight > 0 else 1.0
+    rows = [f"<li><span>{escape(word.text)}</span>{_bar(word.weight, most)}</li>" for word in words]
+    mass = percent(sum(word.weight for word in words))
+    title = _title("Words", f"{mass} in {len(rows)}", "Share of the topic that these words have together")
+    more = ""
+    if len(rows) > 12:
+        rest = "".join(rows[12:])
+        more = f'<details><summary>{len(rows) - 12} more words</summary><ol class="ex-bars">{rest}</ol></details>'
+    return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
+
+
+def relatives(frame: Frame, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES) -> str:
+    """List other topics with their weights under a title, those not above ``least`` paler; empty without any."""
+    if not others:
+        return ""
+    rows = "".join(_relative(frame, relative, others[0].weight, least) for relative in others)
+    title = _title(word, f"layer {others[0].node.layer}", hint)
+    return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+
+
+def _relative(frame: Frame, relative: Relative, most: float, least: float) -> str:
+    node = relative.node
+    weak = "" if relative.weight > least else ' class="ex-weak"'
+    title = escape(shorten(frame.title(node), 44))
+    if has_pictures(frame):
+        title = f'<img src="{atom_uri(frame, node)}" alt=""> {title}'
+    return (
+        f'<li{weak}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
+        f"<b>{frame.rank(node)}</b><span>{title}</span></button>{_bar(relative.weight, most)}</li>"
+    )
+
+
+def _classes(frame: Frame, node: Node) -> str:
+    """What the topic says of the classes about which it says most."""
+    if not frame.classes:
+        return ""
+    weights = frame.class_weights[node.layer - 1][:, frame.place(node)]
+    most = max(float(abs(weights).max()), 1e-12)
+    order = abs(weights).argsort(kind="stable")[::-1][:_CLASSES].tolist()
+    shown = sorted(order, key=lambda place: -weights[place])
+    rows = "".join(_opinion(frame.classes[place], place + 1, float(weights[place]), most) for place in shown)
+    title = _title("Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it")
+    return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+
+
+def _opinion(name: str, label: int, weight: float, most: float) -> str:
+    return (
+        f'<li class="{"ex-for" if weight >= 0 else "ex-against"}">'
+        f'<button data-do="label" data-value="{label}" title="Show this class on the tree">'
+        f"<span>{escape(shorten(name, 40))}</span></button>"
+        f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small>{signed(weight)}</small></li>'
+    )
+
+
+def _bar(weight: float, most: float) -> str:
+    return f'<i style="--part:{100 * weight / most:.1f}%"></i><small>{number(weight)}</small>'
+
+
+def _title(word: str, note: str, hint: str) -> str:
+    return f'<h3>{word} <small title="{hint}">{note}</small></h3>'
+
+
+def _documents(documents: Sequence[Reading] | None) -> str:
+    if documents is None:
+        inside = '<p class="ex-none">Reading the documents …</p>'
+    elif not documents:
+        inside = '<p class="ex-none">Not known for this snapshot yet.</p>'
+    else:
+        inside = f'<ul class="ex-docs">{"".join(_document(document) for document in documents)}</ul>'
+    return f"<section><h3>Documents that use it most</h3>{inside}</section>"
+
+
+def _document(document: Reading) -> str:
+    title = escape(shorten(document.title, 110) or "untitled")
+    label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
+    strength = f'<small title="Strength of the topic in the document (theta)">{number(document.weight)}</small>'
+    head = f"<strong>{title}</strong>{label}{strength}{place_button(document.number)}"
+    if not document.text.strip():
+        return f"<li><div>{head}</div></li>"
+    return (
+        f"<li><details><summary><div>{head}</div><span>{escape(excerpt(document.text))}</span></summary>"
+        f"<pre>{escape(shorten(broken(document.text), _LONGEST))}</pre></details></li>"
+    )
+
+
+def place_button(document: int) -> str:
+    """The way from a document, by its number, to its place; empty below 0."""
+    if document < 0:
+        return ""
+    said = "Where this document lies among the topics: its paths, and the words behind them"
+    return f'<button class="ex-place" data-do="place" data-number="{document}" title="{said}">place</button>'

@@ -1,0 +1,1 @@
+"""Lists, forms and curves of runs and corpora."""

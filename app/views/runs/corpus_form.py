@@ -1,0 +1,129 @@
+"""The form that makes a corpus of somebody's files, as HTML: what was sent, how it is read, how far it is."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+from app.views.icons import icon
+from app.views.markup import attributes, element
+from app.views.runs.new_run_form import Field, asking, fields, fold, sheet, trouble
+
+FORMATS = (
+    ("a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt", "sub-folders become labels"),
+    (".csv, .tsv, .jsonl", "also gzipped; one document a row"),
+    ("UCI bag-of-words", "docword.*.txt with its vocabulary"),
+    ("LDA-C, svmlight, MatrixMarket", "counts"),
+    (".mat, idx images", "with their own test split, or pixels"),
+)
+
+
+class Sending(NamedTuple):
+    """What of the chosen files has come: ``sent`` files in all, of ``of`` that are on their way now; an error."""
+
+    sent: int = 0
+    of: int = 0
+    error: str = ""
+
+    @property
+    def busy(self) -> bool:
+        """Whether files are on their way."""
+        return self.of > 0
+
+
+class Made(NamedTuple):
+    """What an import said last: its words, share and notes, its error, and the corpus in words, empty until made."""
+
+    words: str
+    share: float | None
+    notes: Sequence[str]
+    error: str
+    corpus: str
+
+
+def corpus_form(
+    address: str,
+    sending: Sending,
+    first: Sequence[Field],
+    more: Sequence[Field],
+    error: str,
+    *,
+    ready: bool,
+) -> str:
+    """The form before the import, and nothing around it.
+
+    Parameters
+    ----------
+    address : str
+        Where the browser puts the files.
+    sending : Sending
+    first, more : sequences of Field
+        How documents are read; those of ``more`` are folded.
+    error : str
+        A sentence, or empty.
+    ready : bool
+        Whether it may be sent.
+    """
+    read = fields(first) + fold("How files are read", "the defaults are good ones", more)
+    parts = (("The documents", _zone(address, sending)), ("The corpus", read))
+    return asking("make", parts, error, "Make a corpus", ready=ready)
+
+
+def making(made: Made) -> str:
+    """The import on its way, and what came of it."""
+    notes = "".join(f"<li>Note: {escape(note)}.</li>" for note in made.notes)
+    told = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
+    again = '<button class="tp-button" data-do="again">Add other documents</button>'
+    if made.error:
+        inside = f"<h3>Nothing was stored</h3>{trouble(made.error)}{told}"
+        acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
+    elif made.corpus:
+        inside = f"<h3>{escape(made.corpus)}</h3>{told or '<p>Ready to be read by a model.</p>'}"
+        acts = f'{again}<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run on it</button>'
+    else:
+        inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{meter(made.share)}{told}'
+        inside += '<p class="tp-dim">It goes on when this page is closed; the Runs page says how far it is.</p>'
+        acts = ""
+    back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
+    return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'
+
+
+def formats() -> str:
+    """What can be read, as a list."""
+    listed = "".join(f"<li><b>{escape(name)}</b> {escape(note)}</li>" for name, note in FORMATS)
+    return f"<h3>What can be read</h3><ul>{listed}</ul>"
+
+
+def page(*parts: str) -> str:
+    """The page that these are parts of."""
+    return sheet(("Add documents", "They stay on this machine."), *parts)
+
+
+def _zone(address: str, sending: Sending) -> str:
+    if sending.busy:
+        said = f"{sending.sent:,} of {sending.of:,} files …"
+    elif sending.sent:
+        said = f"{sending.sent:,} {'file is' if sending.sent == 1 else 'files are'} here."
+    else:
+        said = "Drop files or a folder here, or"
+    away = '<button type="button" class="tp-button" data-do="again">Start over</button>'
+    return (
+        f'<div class="tp-zone{" tp-full" if sending.sent else ""}"{attributes(data_upload=address)}>'
+        f'<p role="status">{said}</p><div class="tp-zone-acts">'
+        f"{_choose('Choose files', 'multiple')}{_choose('Choose a folder', 'webkitdirectory')}"
+        f"{away if sending.sent and not sending.busy else ''}</div>{trouble(sending.error)}"
+        f'<aside class="tp-zone-kinds">{formats()}</aside></div>'
+    )
+
+
+def _choose(word: str, kind: str) -> str:
+    hint = attributes(aria_label=word)
+    return f'<label class="tp-button tp-file">{word}<input type="file" {kind}{hint}></label>'
+
+
+def meter(share: float | None, label: str = "Progress of the import") -> str:
+    """How much is done, 0 to 1; nothing where nobody knows."""
+    if share is None:
+        return ""
+    now = {"aria_valuenow": round(100 * share), "aria_valuemin": 0, "aria_valuemax": 100}
+    inside = f'<i style="width:{100 * share:.1f}%"></i>'
+    return element("div", inside, class_="tp-meter tp-running", role="progressbar", aria_label=label, **now)

@@ -1,0 +1,265 @@
+"""Curves of a run: figures made once, whose sources are then only streamed into.
+
+x is a column of the source, so another x-axis is another field name, not other data.  Perplexities of
+the two protocols never share an axis: what is measured is in the label.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJS,
+    CustomJSTicker,
+    CustomJSTickFormatter,
+    DataRange1d,
+    HoverTool,
+    NumeralTickFormatter,
+)
+from bokeh.plotting import figure
+from numpy.typing import NDArray
+
+from app.paths import asset
+from app.views.theme import DASHES, GAMMA_R, MARK, SERIES, layer_colour
+
+SLOTS = 6  # runs overlaid at most, the own one included
+MOST_SHOWN = 1500  # points of a curve after thinning
+MOST_STREAMED = 4000  # points a source may grow to before it is thinned again
+AXES = {"minibatches": "mini-batches", "documents": "documents seen", "seconds": "seconds of training"}
+COLUMNS = ("minibatches", "documents", "seconds", "value")
+BAND = ("low", "high")
+
+# Zoom and pan stay as they are while points arrive; another x-axis starts from the whole again.
+_REFIT = "figure.reset.emit()"
+
+
+@dataclass
+class Chart:
+    """A figure and its slots, each a source and its glyphs; slots are added when first needed, never taken away."""
+
+    figure: Any
+    hover: HoverTool
+    add_slot: Callable[["Chart", int], None]
+    axis: str
+    sources: list[ColumnDataSource] = field(default_factory=list)
+    lines: list[Any] = field(default_factory=list)
+    bands: list[Any] = field(default_factory=list)
+    dots: list[Any] = field(default_factory=list)  # of curves of runs: seen where one point makes no line
+    marks: Any = None  # vertical lines at moments of the own run, with words
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there is a curve to see: one point makes none."""
+        return any(len(source.data["value"]) > 1 for source in self.sources)
+
+    def grow(self, slots: int) -> None:
+        """Have at least so many slots."""
+        before = len(self.sources)
+        for place in range(before, slots):
+            self.add_slot(self, place)
+        if slots > before:
+            self.hover.renderers = list(self.lines)
+        if before == 0 and slots:
+            self.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": self.figure}, code=_REFIT))
+
+    def dot_singles(self) -> None:
+        """Show a curve of a single point as a dot."""
+        for source, dot in zip(self.sources, self.dots, strict=True):
+            dot.visible = len(source.data["value"]) == 1
+
+    def use_axis(self, name: str) -> None:
+        """Show the curves over another column."""
+        self.axis = name
+        for renderer in (*self.lines, *self.bands, *self.dots, *([self.marks] if self.marks else [])):
+            if renderer.glyph.x != name:
+                renderer.glyph.x = name
+        self.figure.xaxis.axis_label = AXES[name]
+
+
+class Rare(NamedTuple):
+    """A measure that only some runs have: what it is called, on its axis and at the pointer, and its colour."""
+
+    title: str
+    label: str
+    short: str
+    colour: int
+
+
+RARE = {
+    "averaged_perplexity": Rare("Averaged perplexity", "averaged perplexity", "averaged", 3),
+    "label_error": Rare("Label error", "wrong labels, %", "wrong", 1),
+    "elbo": Rare("Evidence lower bound", "nats per document", "bound", 4),
+}
+
+
+class Mark(NamedTuple):
+    """A moment of a run and what happened then."""
+
+    minibatches: float
+    documents: float
+    seconds: float
+    said: str
+
+
+def moments(
+    changes: Iterable[tuple[int, str]],
+    minibatches: NDArray[np.float64],
+    documents: NDArray[np.float64],
+    seconds: NDArray[np.float64],
+) -> list[Mark]:
+    """Where changes, by mini-batch, lie on every x-axis; those after the last point known are left for later."""
+    places = {int(minibatch): place for place, minibatch in enumerate(minibatches.tolist())}
+    return [
+        Mark(minibatch, float(documents[place]), float(seconds[place]), said)
+        for minibatch, said in changes
+        if (place := places.get(minibatch)) is not None
+    ]
+
+
+def mark(chart: Chart, moments: Sequence[Mark]) -> None:
+    """Draw a vertical line at each of these moments of the run, in place of those before."""
+    if chart.marks is None:
+        if not moments:
+            return
+        source = ColumnDataSource({name: [] for name in Mark._fields})
+        look = {"line_color": MARK, "line_dash": [3, 3], "line_width": 1.6, "line_alpha": 0.8}
+        chart.marks = chart.figure.vspan(x=chart.axis, source=source, level="underlay", **look)
+        tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@said</div>'
+        chart.figure.add_tools(HoverTool(renderers=[chart.marks], tooltips=tips, description="What happened"))
+    columns = {name: [getattr(moment, name) for moment in moments] for name in Mark._fields}
+    if chart.marks.data_source.data != columns:
+        chart.marks.data_source.data = columns
+
+
+def thin(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp]:
+    """Places of at most about ``most`` points that look like all of them.
+
+    The row is cut into stretches; each keeps its lowest and its highest value, so no spike is lost.
+    First and last are kept; what is not a number is left out.
+    """
+    finite = np.flatnonzero(np.isfinite(values))
+    if len(finite) <= most:
+        return finite
+    kept = [finite[:1], finite[-1:]]
+    for stretch in np.array_split(finite, max(1, (most - 2) // 2)):
+        part = values[stretch]
+        kept.append(stretch[[int(part.argmin()), int(part.argmax())]])
+    return np.unique(np.concatenate(kept))
+
+
+def perplexity_chart(axis: str) -> Chart:
+    """Point perplexity of one run and of up to five others."""
+    chart = _chart(_figure(axis, "point perplexity", 330), axis, _add_run, ("perplexity", "@value{0,0.0}"))
+    chart.figure.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
+    return chart
+
+
+def step_chart(axis: str) -> Chart:
+    """Layer-adaptive step sizes on a log axis: the mean per layer, the spread over its topics as a band."""
+    plot = _figure(axis, "step size", 330, y_axis_type="log")
+    plot.yaxis.ticker = CustomJSTicker(major_code=_code("log_ticks"), minor_code="return []")
+    plot.yaxis.formatter = CustomJSTickFormatter(code=_code("log_labels"))
+    plot.ygrid.ticker = plot.yaxis[0].ticker
+    return _chart(plot, axis, _add_layer, ("step size", "@value{0.00e+0}"))
+
+
+def rate_chart(axis: str, x_range: Any) -> Chart:
+    """Tokens per second."""
+    plot = _figure(axis, "tokens per second", 190, x_range=x_range)
+    plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
+    plot.y_range.start = 0
+    return _chart(plot, axis, partial(_add_one, SERIES[2]), ("tokens/s", "@value{0,0}"))
+
+
+def rare_chart(name: str, axis: str, x_range: Any) -> Chart:
+    """A measure that not every run has, a key of ``RARE``, on an axis of its own."""
+    about = RARE[name]
+    plot = _figure(axis, about.label, 190, x_range=x_range)
+    plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
+    return _chart(plot, axis, partial(_add_one, SERIES[about.colour]), (about.short, "@value{0,0.0}"))
+
+
+def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
+    """Colour the slots of a step chart for ``n_layers`` layers and r.
+
+    Returns
+    -------
+    list of (name, colour, dash)
+        For the legend.
+    """
+    chart.grow(n_layers + 1)
+    legend: list[tuple[str, str, Any]] = []
+    for place, (line, band) in enumerate(zip(chart.lines, chart.bands, strict=True)):
+        is_r = place == n_layers
+        colour = GAMMA_R if is_r else layer_colour(place + 1)
+        dash = "dotted" if is_r else DASHES[place % len(DASHES)]
+        line.glyph.update(line_color=colour, line_dash=dash)
+        band.glyph.update(fill_color=colour)
+        if place <= n_layers:
+            legend.append(("r" if is_r else f"layer {place + 1}", colour, dash))
+    return legend
+
+
+def _add_run(chart: Chart, place: int) -> None:
+    source = _empty()
+    look = {"color": SERIES[place], "line_dash": DASHES[place], "line_join": "round"}
+    own = {"line_width": 2.6, "level": "overlay"} if place == 0 else {"line_width": 1.8}  # the own run lies on top
+    chart.sources.append(source)
+    chart.lines.append(chart.figure.line(chart.axis, "value", source=source, **look, **own))
+    dot = chart.figure.scatter(chart.axis, "value", source=source, color=SERIES[place], size=7, visible=False)
+    chart.dots.append(dot)
+
+
+def _add_layer(chart: Chart, _: int) -> None:
+    source = _empty(*BAND)
+    chart.sources.append(source)
+    chart.bands.append(chart.figure.varea(chart.axis, "low", "high", source=source, fill_alpha=0.16))
+    chart.lines.append(chart.figure.line(chart.axis, "value", source=source, line_width=2.2, line_join="round"))
+
+
+def _add_one(colour: str, chart: Chart, _: int) -> None:
+    source = _empty()
+    chart.sources.append(source)
+    chart.lines.append(chart.figure.line(chart.axis, "value", source=source, color=colour, line_width=2.0))
+
+
+def _code(name: str) -> str:
+    return asset(f"js/{name}.js").read_text(encoding="utf-8")
+
+
+def _empty(*more: str) -> ColumnDataSource:
+    return ColumnDataSource({name: [] for name in (*COLUMNS, *more)})
+
+
+def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
+    plot: Any = figure(
+        height=height,
+        sizing_mode="stretch_width",
+        tools="pan,box_zoom,wheel_zoom,reset,save",
+        active_drag="box_zoom",
+        active_scroll=None,
+        output_backend="canvas",
+        x_axis_label=AXES[axis],
+        y_axis_label=label,
+        min_border_right=12,
+        **({"x_range": DataRange1d(range_padding=0.02, only_visible=True)} | more),
+    )
+    plot.toolbar.logo = None
+    plot.toolbar.autohide = True
+    plot.xaxis.formatter = NumeralTickFormatter(format="0,0")
+    plot.xaxis.ticker.update(desired_num_ticks=6, min_interval=1)
+    plot.xgrid.grid_line_color = None
+    plot.outline_line_color = None
+    return plot
+
+
+def _chart(plot: Any, axis: str, add_slot: Callable[[Chart, int], None], tip: tuple[str, str]) -> Chart:
+    at = [("mini-batch", "@minibatches{0,0}"), ("documents", "@documents{0,0}"), ("time", "@seconds{0,0} s")]
+    hover = HoverTool(renderers=[], tooltips=[tip, *at], mode="mouse", line_policy="nearest")
+    plot.add_tools(hover)
+    chart = Chart(plot, hover, add_slot, axis)
+    chart.grow(1)
+    return chart

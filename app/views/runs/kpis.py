@@ -1,0 +1,246 @@
+"""The strip of numbers above the curves, the legend of the curves, and what a run is made of."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, NamedTuple, Protocol
+
+from app.views import words
+from app.views.icons import icon
+from app.views.markup import attributes, element, run_title
+from app.views.run_facts import RunFacts
+from app.views.runs.setting_names import told, value_words
+
+CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
+
+
+class Health(NamedTuple):
+    """What the strip tells besides the row: the change of the point perplexity, and over how many mini-batches."""
+
+    state: str
+    change: float | None
+    over: int
+
+
+def health(state: str, minibatches: Sequence[float], value: Sequence[float]) -> Health:
+    """Compare the newest point perplexity with the one five evaluations before."""
+    if len(value) < 2:
+        return Health(state, None, 0)
+    before = max(0, len(value) - 1 - CHANGE_OVER)
+    return Health(state, float(value[-1] - value[before]), int(minibatches[-1] - minibatches[before]))
+
+
+def kpis(run: RunFacts, about: Health) -> str:
+    """The strip: perplexity, progress, pace, time left, heartbeat."""
+    ahead = words.left(run.minibatch, run.planned, run.seconds)
+    pace = f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started"
+    averaged = run.averaged_perplexity
+    cells = [
+        (
+            "Point perplexity",
+            words.perplexity(run.point_perplexity),
+            _change(about, measured=run.point_perplexity is not None),
+            "On held-out tokens, with the topics of this moment; lower is better.",
+        ),
+        (
+            "Mini-batch",
+            f"{run.minibatch:,}<small> / {run.planned:,}</small>",
+            pace,
+            "Steps of training done and planned.",
+        ),
+        (
+            "Tokens per second",
+            words.rate(run.tokens_per_second),
+            "while training",
+            "Tokens of the mini-batches read per second of training.",
+        ),
+        _time(run, about.state, ahead),
+        _structure(run),
+        _beat(run, about.state),
+    ]
+    if averaged is not None:
+        note = "over the collected samples"
+        cells.insert(
+            1,
+            (
+                "Averaged perplexity",
+                words.perplexity(averaged),
+                note,
+                "The protocol of the papers' tables: averaged over samples; not comparable with the point perplexity.",
+            ),
+        )
+    return f'<div class="tp-kpis">{"".join(map(_cell, cells))}</div>'
+
+
+def card_head(title: str, rest: str) -> str:
+    """The first line of a card."""
+    return f'<div class="tp-card-head"><h3 class="tp-h">{escape(title)}</h3>{rest}</div>'
+
+
+def legend(entries: Iterable[tuple[str, str, Any]]) -> str:
+    """Names with a stroke of their colour and dash."""
+    return (
+        '<div class="tp-legend">'
+        + "".join(f"<span>{stroke(colour, dash)}{escape(name)}</span>" for name, colour, dash in entries)
+        + "</div>"
+    )
+
+
+def stroke(colour: str, dash: Any) -> str:
+    """A short piece of a curve's line."""
+    steps = {"solid": "", "dashed": "6 4", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4"}
+    pattern = steps.get(dash, "") if isinstance(dash, str) else " ".join(map(str, dash))
+    return (
+        '<svg class="tp-stroke" viewBox="0 0 26 8" aria-hidden="true"><line x1="1" y1="4" x2="25" y2="4" '
+        f'stroke="{colour}" stroke-width="2.6"{attributes(stroke_dasharray=pattern or None)}/></svg>'
+    )
+
+
+def overlay_chooser(
+    run: RunFacts, others: Sequence[RunFacts], chosen: Sequence[int], strokes: Sequence[tuple[str, Any]]
+) -> str:
+    """The runs whose curves are shown, each with the stroke of its line, and a list to lay another one over them.
+
+    ``strokes[0]`` is that of the run itself, the others follow in the order of ``chosen``.
+    """
+    known = {other.number: other for other in others}
+    own = element("span", f"{stroke(*strokes[0])}{_clipped(run)}", class_="tp-over tp-own", title=run_title(run))
+    laid = "".join(
+        element(
+            "button",
+            f"{stroke(*strokes[place])}{_clipped(known[number])}{icon('close')}",
+            class_="tp-over",
+            data_do="overlay",
+            data_run=number,
+            data_key=number,
+            title="Take this curve away",
+        )
+        for place, number in enumerate(chosen, 1)
+        if number in known and place < len(strokes)
+    )
+    rest = "".join(
+        f"<option{attributes(value=other.number)}>{_named(other)}</option>"
+        for other in others
+        if other.number not in chosen
+    )
+    more = (
+        '<select class="tp-over" aria-label="Compare with another run" data-change="overlay" data-again>'
+        f'<option value="" selected>Compare with …</option>{rest}</select>'
+    )
+    return f'<div class="tp-overs">{own}{laid}{more if rest else ""}</div>'
+
+
+def choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
+    """A row of buttons of which one is pressed; reports ``{do: name, value: ...}``."""
+    buttons = "".join(
+        element("button", escape(word), data_do=name, data_value=value, aria_pressed=str(value == chosen).lower())
+        for value, word in entries
+    )
+    return f'<div class="tp-choices" role="group" aria-label="{escape(label)}">{buttons}</div>'
+
+
+class Happened(Protocol):
+    """An event (a row of the store fits)."""
+
+    @property
+    def minibatch(self) -> int: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def text(self) -> str: ...  # noqa: D102
+
+
+def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
+    """Changes of the structure: one sentence for each mini-batch that had some, without the list of topics."""
+    said: dict[int, list[str]] = {}
+    for event in happened:
+        if event.kind in ("pruned", "layer added"):
+            said.setdefault(event.minibatch, []).append(event.text.partition(", without ")[0])
+    return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
+
+
+_SEED = "The same seed and settings give the same topics again"
+_ATTEMPT = "How often a worker has taken the run up"
+
+
+def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
+    """What the run is made of, and what happened to it: (when, kind, text)."""
+    rows = [("Corpus", "", run.corpus_name), ("Model", "", words.model(run.model)), ("Layers", "", _layers(run))]
+    if run.parent is not None:
+        rows.append(("Begins with", "", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
+    rows += [("Seed", _SEED, str(run.seed)), ("Attempt", _ATTEMPT, str(run.attempt))]
+    rows += [(*told(run.model, name), value_words(value)) for name, value in run.settings.items() if name != "layers"]
+    table = "".join(
+        f"<div><dt{attributes(title=tip or None)}>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, tip, value in rows
+    )
+    lines = "".join(
+        f"<li><time>{escape(when)}</time><b>{escape(kind)}</b><span>{escape(text)}</span></li>"
+        for when, kind, text in happened
+    )
+    trace = (
+        f"<details><summary>Where it failed</summary><pre>{escape(run.traceback)}</pre></details>"
+        if run.traceback
+        else ""
+    )
+    events = f'<ol class="tp-events">{lines}</ol>' if lines else '<p class="tp-dim">Nothing yet.</p>'
+    return (
+        f'<div class="tp-about"><section><h3>What happened</h3>{events}{trace}</section>'
+        f'<section><h3>Settings</h3><dl class="tp-facts">{table}</dl></section></div>'
+    )
+
+
+def _layers(run: RunFacts) -> str:
+    widths = "-".join(map(str, run.layers))
+    return f"{widths}, learnt from a budget of {run.settings['layers'][0]}" if run.settings.get("grow") else widths
+
+
+def _named(run: RunFacts) -> str:
+    return f"{run.number} · {escape(run_title(run))}"
+
+
+def _clipped(run: RunFacts) -> str:
+    return f'<span class="tp-clip">{_named(run)}</span>'
+
+
+def _cell(cell: tuple[str, str, str, str]) -> str:
+    name, value, note, tip = cell
+    inner = f'<span class="tp-kpi-name">{name}</span><b>{value}</b><span class="tp-dim">{note}</span>'
+    return element("div", inner, class_="tp-kpi", title=tip)
+
+
+def _change(about: Health, *, measured: bool) -> str:
+    if about.state == "finished" and measured:
+        return "last evaluation, on more documents than the curve"
+    if about.change is None:
+        missing = "first one is on its way" if about.state == "running" else "not measured"
+        return "" if measured else missing
+    sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
+    return f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
+
+
+def _structure(run: RunFacts) -> tuple[str, str, str, str]:
+    """Widths as they are now, and how they came about or where the run comes from."""
+    note = words.lineage(run.parent, run.parent_minibatch)
+    if run.settings.get("grow"):
+        note = f"learnt from a budget of {run.settings['layers'][0]}" + (f"; {note}" if note else "")
+    widths = f'<span class="tp-kpi-widths">{"-".join(map(str, run.layers))}</span>'
+    return ("Topics per layer", widths, note or "from the words up", (note or "Widths as ordered").capitalize() + ".")
+
+
+def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str, str]:
+    tip = "Training time, without evaluation and pauses."
+    if state == "running" and ahead is not None:
+        return ("Time left", words.span(ahead), f"{words.span(run.seconds)} so far", tip)
+    return ("Training time", words.span(run.seconds), words.state(state), tip)
+
+
+def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
+    said = run.message or words.state(state)
+    if state in ("running", "silent"):
+        return ("Heartbeat", words.ago(run.heartbeat_age), escape(said), "When the worker last wrote to the store.")
+    when = run.ended or run.created
+    name = "Waiting since" if state == "queued" else words.state(state).capitalize()
+    told = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
+    if run.point_perplexity is not None:  # which has a card of its own
+        told = told.replace(f"point perplexity {run.point_perplexity:,.1f}", "last evaluation")
+    return (name, f"{when.astimezone():%d %b %H:%M}", escape(told), f"{said}. By the clock of the database.")

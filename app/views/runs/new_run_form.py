@@ -1,0 +1,192 @@
+"""The new-run form as HTML, drawn from what a model says about its own settings."""
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import NamedTuple
+
+from app.views.markup import attributes, element
+
+BACK = '<button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
+
+
+class Field(NamedTuple):
+    """One row of the form.
+
+    Attributes
+    ----------
+    name, label, help : str
+    kind : str
+        "choice", "flag" or "text".
+    value : str
+        As text; "true" or "false" for a flag.
+    choices : sequence of (value, words)
+    error : str
+        One sentence, or empty.
+    hint : str
+        Bounds and default, in small print.
+    locked : bool
+        Whether it cannot be changed; ``help`` says why.
+    group : str
+        Heading under which it stands among folded fields, or empty.
+    """
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    value: str
+    choices: Sequence[tuple[str, str]] = ()
+    error: str = ""
+    hint: str = ""
+    locked: bool = False
+    group: str = ""
+
+
+def by_label(said: str, labels: Mapping[str, str]) -> str:
+    """A sentence about settings that calls them as the form does, not as the code."""
+
+    def name(found: re.Match[str]) -> str:
+        return labels.get(found[0], found[0])
+
+    return re.sub(r"^\w+|\b[a-z]+_\w+", name, said)
+
+
+def by_field(said: str, labels: Mapping[str, str]) -> str:
+    """A sentence of a command, ``... lower --min-df``, that names the fields of a form instead of the options."""
+
+    def field(found: re.Match[str]) -> str:
+        label = labels.get(found[1].replace("-", "_"))
+        return f"“{label}”" if label else found[0]
+
+    return re.sub(r"(?<!\S)--([a-z]+(?:-[a-z]+)*)", field, said)
+
+
+def bounds(low: float | None, high: float | None, default: str) -> str:
+    """Small print: ``1 to 10,000,000, usually 20``."""
+    usual = f"usually {default}" if default else ""
+    if low is not None and high is not None:
+        return f"{low:g} to {high:,.10g}, {usual}".rstrip(", ")
+    if low is not None:
+        return f"at least {low:g}, {usual}".rstrip(", ")
+    return usual
+
+
+def form(
+    first: Sequence[Field],
+    simple: Sequence[Field],
+    advanced: Sequence[Field],
+    error: str,
+    *,
+    ready: bool,
+    sent: bool = False,
+    title: tuple[str, str] = ("New run", ""),
+) -> str:
+    """The whole form.
+
+    Parameters
+    ----------
+    first : sequence of Field
+        What is read and for how long.
+    simple, advanced : sequences of Field
+        Settings of the model; the advanced ones are folded.
+    error : str
+        A sentence about several fields at once, or empty.
+    ready : bool
+        Whether it may be sent.
+    sent : bool
+        Whether it has been, and the run is about to be there.
+    title : (str, str)
+        Heading, and a line under it.
+    """
+    more = fold("All settings of the model", "the defaults are good ones", advanced)
+    parts = (("What to read", fields(first)), ("The model", fields(simple) + more))
+    word = "Starting …" if sent else "Start training"
+    return sheet(title, asking("start", parts, error, word, ready=ready and not sent))
+
+
+def sheet(title: tuple[str, str], *parts: str) -> str:
+    """A page of one column: its heading, a line under it, and what stands below."""
+    return (
+        f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
+        f'<p class="tp-dim">{escape(title[1])}</p></div></div>{"".join(parts)}</div>'
+    )
+
+
+def asking(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, *, ready: bool) -> str:
+    """A form that says ``do``.
+
+    Parameters
+    ----------
+    do : str
+    parts : sequence of (legend, markup)
+    error : str
+        A sentence about several fields at once, or empty.
+    word : str
+        On the button that sends it.
+    ready : bool
+        Whether it may be sent.
+    """
+    inside = "".join(f"<fieldset><legend>{legend}</legend>{markup}</fieldset>" for legend, markup in parts)
+    send = element("button", word, type="submit", class_="tp-button tp-strong", disabled=not ready)
+    return (
+        f'<form class="tp-form" data-do="{do}" data-input="typed" data-change="typed" novalidate>{inside}'
+        f'{trouble(error)}<div class="tp-form-acts">'
+        f"{BACK}{send}</div></form>"
+    )
+
+
+def trouble(error: str) -> str:
+    """A sentence about what is wrong, or nothing."""
+    return f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
+
+
+def fold(name: str, note: str, inside: Sequence[Field]) -> str:
+    """Fields under a heading that opens them; open where one of them is wrong."""
+    wrong = any(field.error for field in inside)
+    summary = f'{name} <span class="tp-dim">{len(inside)} more; {note}</span>'
+    about = attributes(data_key="advanced", open=wrong, data_unfold=wrong)
+    groups = dict.fromkeys(field.group for field in inside)
+    parts = "".join(_group(group, [field for field in inside if field.group == group]) for group in groups)
+    return f'<details class="tp-fold"{about}><summary>{summary}</summary>{parts}</details>'
+
+
+def _group(name: str, inside: Sequence[Field]) -> str:
+    """Fields that are about one thing, under its heading where it has one."""
+    if not name:
+        return fields(inside)
+    about = attributes(data_key=f"about {name}")
+    return f'<section class="tp-group"{about}><h3>{escape(name)}</h3>{fields(inside)}</section>'
+
+
+def fields(inside: Sequence[Field]) -> str:
+    """Fields, each with its label, help and error."""
+    return f'<div class="tp-fields">{"".join(map(_row, inside))}</div>'
+
+
+def _row(field: Field) -> str:
+    about = f"about-{field.name}"
+    common = attributes(
+        name=field.name,
+        id=f"field-{field.name}",
+        aria_describedby=about,
+        aria_invalid="true" if field.error else None,
+    )
+    if field.kind == "choice":
+        options = "".join(
+            f"<option{attributes(value=value, selected=value == field.value)}>{escape(word)}</option>"
+            for value, word in field.choices
+        )
+        control = f'<select class="tp-input"{common}{attributes(disabled=field.locked)}>{options}</select>'
+    elif field.kind == "flag":
+        control = f'<input type="checkbox" class="tp-check"{common}{attributes(checked=field.value == "true")}>'
+    else:
+        own = attributes(value=field.value, readonly=field.locked)
+        control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{own}>'
+    wrong = f'<span class="tp-error" role="alert">{escape(field.error)}</span>' if field.error else ""
+    hint = f" <em>{escape(field.hint)}</em>" if field.hint else ""
+    return (
+        f'<div class="tp-field{" tp-flag" if field.kind == "flag" else ""}"{attributes(data_key=field.name)}>'
+        f'<label for="field-{escape(field.name)}">{escape(field.label)}</label>{control}'
+        f'<span class="tp-help" id="{escape(about)}">{escape(field.help)}{hint}</span>{wrong}</div>'
+    )

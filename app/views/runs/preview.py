@@ -1,0 +1,64 @@
+"""The most popular topics of a layer in a few cards: what is this corpus about."""
+
+from html import escape
+
+from app.analysis.hierarchy import Frame, identity
+from app.analysis.topic_images import atom_uri, has_pictures
+from app.views import words
+from app.views.markup import element
+from app.views.palette import hue
+from app.views.text import percent
+from engine.hierarchy.tree import Node
+
+CARDS = 8
+WORDS = 10
+
+
+def preview(frame: Frame, layer: int) -> str:
+    """Cards of the ``CARDS`` most popular topics of ``layer``, each opening the topic in the explorer."""
+    nodes = frame.nodes(layer)[:CARDS]
+    most = max((frame.share(node) for node in nodes), default=0.0) or 1.0
+    cards = []
+    for node in nodes:
+        name = frame.name(node)
+        share = frame.share(node)
+        head = f'<b class="tp-topic-name">{escape(name)}</b>' if name else ""
+        cards.append(
+            element(
+                "button",
+                f'<span class="tp-topic-head"><i class="tp-rank">{frame.rank(node)}</i><span class="tp-topic-bar">'
+                f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{percent(share)}</em></span>{head}'
+                f"{_inside(frame, node)}",
+                class_="tp-topic",
+                data_do="topic",
+                data_layer=layer,
+                data_topic=node.column + 1,
+                data_key=identity(node),
+            )
+        )
+    return f'<div class="tp-topics" style="{hue(layer)}">{"".join(cards)}</div>'
+
+
+def _inside(frame: Frame, node: Node) -> str:
+    """The picture of a topic of images, the words of any other."""
+    if has_pictures(frame):
+        alt = f"picture of topic {frame.rank(node)} of layer {node.layer}"
+        return f'<img class="tp-topic-picture" src="{atom_uri(frame, node)}" alt="{alt}">'
+    top = [word.text for word in frame.top_words(node, WORDS)]
+    lead, rest = top[:3], top[3:]
+    if not frame.name(node):
+        lead = frame.title_words(node)
+        rest = frame.other_words(node, WORDS - len(lead))
+    return f'<span class="tp-topic-words"><strong>{escape(" ".join(lead))}</strong> {escape(" ".join(rest))}</span>'
+
+
+def caption(frame: Frame, pinned: bool) -> str:  # noqa: FBT001 - one fact
+    """Which snapshot this is."""
+    return f"{'pinned at' if pinned else 'live ·'} mini-batch {words.number(frame.minibatch)}"
+
+
+def waiting(sentence: str, *, coming: bool = True) -> str:
+    """Say what is being waited for, and show empty cards as long as topics are coming."""
+    cards = '<span class="tp-topic tp-ghost-card"></span>' * 4
+    places = f'<div class="tp-topics" aria-hidden="true">{cards}</div>' if coming else ""
+    return f'<p class="tp-wait" role="status">{escape(sentence)}</p>{places}'

@@ -1,0 +1,270 @@
+"""The list of runs as one piece of HTML, and what an empty store says."""
+
+from collections.abc import Callable, Collection, Sequence
+from html import escape
+from typing import TypeVar
+
+from app.views import words
+from app.views.icons import icon
+from app.views.markup import attributes, chip, delete_button, delete_dialog, element, run_title
+from app.views.run_facts import RunFacts, curve_end
+from app.views.runs.corpus_form import formats, meter
+from app.views.runs.new_run_form import trouble
+from app.views.runs.sparkline import sparkline
+
+Run = TypeVar("Run", bound=RunFacts)
+ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
+AT_ONCE = 50  # runs that are shown, and so many more whenever somebody asks
+ACTIONS = {
+    "running": ("pause", "stop"),
+    "queued": ("stop",),
+    "paused": ("resume", "stop"),
+    "stopped": ("resume",),
+    "failed": ("resume",),
+    "silent": ("resume", "stop"),
+}
+MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
+FORK = "Continue as … : a new run that begins with the topics of this one"
+FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
+NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
+_PERPLEXITY = (
+    "Last point of the curve, on the same held-out documents for every run of a corpus; "
+    "Watch and Compare also tell the last evaluation of a finished run, on more documents"
+)
+
+
+def run_list(
+    runs: Sequence[RunFacts],
+    state: Callable[[int], str],
+    spark: Callable[[int], Sequence[float]],
+    selected: int,
+    labelled: Collection[int] = (),
+    known: Collection[int] = (),
+    bare: Collection[int] = (),
+) -> str:
+    """Runs as rows.
+
+    Parameters
+    ----------
+    runs : sequence of rows
+    state : (run number) -> str
+        The state to show.
+    spark : (run number) -> values
+        Point perplexities for the sparkline.
+    selected : int
+        Number of the run the other pages show.
+    labelled : collection of int
+        Numbers of the runs that can be continued with labels.
+    known : collection of int
+        Numbers of all runs of the store, where these are not all.
+    bare : collection of int
+        Numbers of the runs that have no snapshot yet, so there is nothing to continue.
+    """
+    known = known or {run.number for run in runs}
+    rows = "".join(
+        _row(
+            run,
+            state(run.number),
+            spark(run.number),
+            known,
+            selected=run.number == selected,
+            fork=_fork(run, labelled=run.number in labelled, bare=run.number in bare),
+        )
+        for run in runs
+    )
+    return f'<ul class="tp-runs" aria-label="Runs">{rows}</ul>'
+
+
+def foremost(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:
+    """The first ``most`` runs, those at work and the one chosen; all of thousands would take seconds to draw."""
+    return [
+        run for place, run in enumerate(runs) if place < most or run.number == chosen or state(run.number) in ACTIVE
+    ]
+
+
+def finder(text: str) -> str:
+    """The field that finds runs by words."""
+    words_of = "number, name, corpus, model or state"
+    return (
+        f'<div class="ex-find tp-find"><input type="search" data-input="find" data-hold value="{escape(text)}" '
+        f'placeholder="Find runs" aria-label="Find runs" title="Words of their {words_of}"></div>'
+    )
+
+
+def is_found(run: RunFacts, state: str, text: str) -> bool:
+    """Whether a run has all words of ``text``, in any case, somewhere in what the list tells of it."""
+    told = f"{run.number} {run_title(run)} {_about(run)} {words.state(state)}".casefold()
+    return all(word in told for word in text.casefold().split())
+
+
+def rest(shown: int, fitting: int, more: int, text: str) -> str:
+    """What stands under the rows: that nothing was found, or that there is more."""
+    if not fitting:
+        return f'<p class="tp-dim" role="status">No run has “{escape(text[:60])}” in what is told of it.</p>'
+    if fitting <= shown:
+        return ""
+    word = f"Show {min(more, fitting - shown)} more"
+    return (
+        f'<p class="tp-more"><button class="tp-button" data-do="more">{word}</button> '
+        f'<span class="tp-dim">{shown:,} of {fitting:,} runs</span></p>'
+    )
+
+
+def empty_store(corpora: Sequence[str], wrong: str = "") -> str:
+    """What to do when there is no run yet: bring documents, see the demo, or the form when there is a corpus.
+
+    Parameters
+    ----------
+    corpora : sequence of str
+        Names of those that are there.
+    wrong : str
+        Why the demo could not be prepared, or empty.
+    """
+    add = f'<button class="tp-button{{}}" data-do="add">{icon("page")}Add documents</button>'
+    commands = (
+        f'<p class="tp-lead">Bring your own documents:</p><p>{add.format(" tp-strong")}</p>'
+        '<p class="tp-lead">or see it at work on text that is already on this machine, the documentation of its Python '
+        f'packages:</p><p><button class="tp-button" data-do="demo">{icon("play")}Try the demo</button></p>'
+    )
+    if corpora:
+        known = ", ".join(escape(name) for name in corpora)
+        commands = (
+            f'<p class="tp-lead">There is something to read already: {known}.</p>'
+            f'<p><button class="tp-button tp-strong" data-do="new">{icon("plus")}Start the first run</button> '
+            f"{add.format('')}</p>"
+        )
+    return (
+        '<section class="tp-empty"><div><h2>Nothing grows here yet</h2>'
+        "<p>A run reads a corpus and grows a hierarchy of topics from it. You can watch while it does.</p>"
+        f"{commands}{trouble(wrong)}</div><aside>{formats()}</aside></section>"
+    )
+
+
+def preparing(sentence: str, share: float | None = None) -> str:
+    """What the program is doing before there is a first run, and how much of it is done."""
+    return (
+        '<section class="tp-empty"><div><h2>The first topics are on their way</h2>'
+        f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{meter(share, "Progress of the demo")}'
+        "<p>This page moves on by itself as soon as training begins.</p></div></section>"
+    )
+
+
+def _row(
+    run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool, fork: str
+) -> str:
+    title = escape(run_title(run))
+    label = _about(run)
+    loses = "Its points, snapshots and topic names go with it; the corpus stays."
+    goes = delete_dialog("run", run.number, run_title(run), loses)
+    edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
+    return (
+        f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'
+        f'<div class="tp-run-name"><span class="tp-run-number">{run.number}</span>'
+        f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
+        f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>{_lineage(run, known)}</div></div>'
+        f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
+        f"{_progress(run, state)}{_numbers(run, spark)}"
+        f'<div class="tp-run-acts">{_acts(run, state, _compare(run, known) + fork)}</div>{goes}</li>'
+    )
+
+
+def _about(run: RunFacts) -> str:
+    return f"{'-'.join(map(str, run.layers))} · {words.model(run.model)} {run.inference.upper()} · {run.corpus_name}"
+
+
+def _lineage(run: RunFacts, known: Collection[int]) -> str:
+    said = words.lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
+    return f'<div class="tp-dim tp-lineage">{icon("fork")}{said}</div>' if said else ""
+
+
+def _said(run: RunFacts, state: str) -> str:
+    """What stands beneath the state: the heartbeat, what the worker said, or since when the run is in this state."""
+    since = _since(run, state)
+    if state == "running":
+        said = f"heartbeat {words.ago(run.heartbeat_age)}"
+    elif state == "silent":
+        said = f"no heartbeat for {words.span(run.heartbeat_age)}"
+    else:
+        said = run.message if state in ("failed", "queued") and run.message else _when(run)
+    hint = ". ".join(filter(None, (run.message, since)))
+    return f'<div class="tp-dim" title="{escape(hint)}">{escape(said)}</div>'
+
+
+def _since(run: RunFacts, state: str) -> str:
+    """What the date of a run that nobody trains is the date of, in words."""
+    if state in ("running", "silent"):
+        return ""
+    name = "Waiting since" if state == "queued" else words.state(state).capitalize()
+    return f"{name} {_when(run)}, by the clock of the database"
+
+
+def _when(run: RunFacts) -> str:
+    """When a run ended, or was asked for if it has not."""
+    return f"{(run.ended or run.created).astimezone():%d %b %H:%M}"
+
+
+def _progress(run: RunFacts, state: str) -> str:
+    done = words.progress(run.minibatch, run.planned)
+    ahead = words.left(run.minibatch, run.planned, run.seconds) if state == "running" else None
+    note = (
+        f" · {words.span(ahead)} left" if ahead is not None else f" · {words.span(run.seconds)}" if run.seconds else ""
+    )
+    meter = element(
+        "div",
+        f'<i style="width:{100 * done:.1f}%"></i>',
+        class_=f"tp-meter tp-{state}",
+        role="progressbar",
+        aria_label=f"Progress of run {run.number}",
+        aria_valuenow=round(100 * done),
+        aria_valuemin=0,
+        aria_valuemax=100,
+    )
+    return (
+        f'<div class="tp-run-progress">{meter}<div class="tp-dim">{run.minibatch:,} / {run.planned:,}{note}</div></div>'
+    )
+
+
+def _numbers(run: RunFacts, spark: Sequence[float]) -> str:
+    value, pace = words.perplexity(curve_end(run, spark)), words.rate(run.tokens_per_second)
+    return (
+        f'<div class="tp-run-spark">{sparkline(spark)}</div>'
+        f'<div class="tp-run-value"{attributes(title=_PERPLEXITY)}><b>{value}</b>'
+        '<span class="tp-dim">perplexity</span></div>'
+        f'<div class="tp-run-value tp-run-rate"><b>{pace}</b><span class="tp-dim">tokens/s</span></div>'
+    )
+
+
+def _compare(run: RunFacts, known: Collection[int]) -> str:
+    """For a fork: what became of the topics it began with."""
+    if run.parent not in known:
+        return ""
+    hint = f"What changed since run {run.parent}, from which this one was forked"
+    return f'<button class="tp-button"{attributes(data_do="compare", data_run=run.number, title=hint)}>Compare</button>'
+
+
+def _fork(run: RunFacts, *, labelled: bool, bare: bool) -> str:
+    """The button that continues a run, once it has topics: with labels where it has not learnt those of its corpus."""
+    hint, word, how = (FORK_LABELS, "Continue with labels", "labels") if labelled else (FORK, "Continue", "")
+    more = attributes(data_do="fork", data_run=run.number, data_how=how, title=NO_FORK if bare else hint, disabled=bare)
+    return f'<button class="tp-button"{more} aria-label="{word} run {run.number}">{icon("fork")}{word}</button>'
+
+
+def _acts(run: RunFacts, state: str, beside: str) -> str:
+    """Everything that can be done with a run; ``beside`` stands next to the ways to look at it."""
+    verbs = "".join(
+        element(
+            "button",
+            icon(MARKS[verb]),
+            class_="tp-icon-button",
+            data_do=verb,
+            data_run=run.number,
+            title=verb.capitalize(),
+            aria_label=f"{verb} run {run.number}",
+        )
+        for verb in ACTIONS.get(state, ())
+    )
+    return (
+        f'<button class="tp-button"{attributes(data_do="watch", data_run=run.number)}>Watch</button>'
+        f'<button class="tp-button"{attributes(data_do="explore", data_run=run.number)}>Explore</button>'
+        f"{beside}{verbs}{delete_button('run', run.number)}"
+    )

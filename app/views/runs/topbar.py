@@ -1,0 +1,202 @@
+"""The top bar: where you are, how the run is, and what can be done about it."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import NamedTuple
+
+from app.views import words
+from app.views.icons import icon
+from app.views.markup import chip, element, run_title
+from app.views.run_facts import RunFacts
+from app.views.runs.run_list import ACTIONS, FORK, MARKS, NO_FORK, foremost
+
+PLACES = (
+    ("runs", "Runs", "list"),
+    ("watch", "Watch", "pulse"),
+    ("explore", "Explore", "tree"),
+    ("classes", "Classes", "target"),
+    ("compare", "Compare", "compare"),
+    ("documents", "Documents", "page"),
+    ("guide", "Guide", "book"),
+)
+
+
+class Place(NamedTuple):
+    """Where a visitor is.
+
+    Attributes
+    ----------
+    page : str
+    run : row or None
+        The run looked at.
+    state : str
+        Its state to show.
+    pinned : str
+        A sentence when an older snapshot is shown, else empty.
+    predicts : bool
+        Whether the run's model predicts classes, which have a page of their own then.
+    bare : bool
+        Whether the run has no snapshot yet, so there is nothing to continue.
+    """
+
+    page: str
+    run: RunFacts | None
+    state: str
+    pinned: str = ""
+    predicts: bool = False
+    bare: bool = False
+
+
+def top_bar(
+    place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str] = lambda _: "", trouble: str = ""
+) -> str:
+    """The bar as HTML.
+
+    Parameters
+    ----------
+    place : Place
+    everyone : sequence of rows
+        All runs; the chooser offers the foremost.
+    state : (run number) -> str
+        The state to show of each.
+    trouble : str
+        A sentence when the store cannot be read, else empty.
+    """
+    brand = element(
+        "a",
+        f"{_MARK}<span>Topiary</span>",
+        class_="tp-brand",
+        href="?page=runs",
+        data_do="go",
+        data_page="runs",
+        data_go=True,
+    )
+    share = element(
+        "button",
+        icon("link"),
+        class_="tp-ghost",
+        data_copy=True,
+        title="Copy a link to this view",
+        aria_label="Copy link",
+    )
+    return (
+        f'<div class="tp-bar">{brand}{_nav(place)}'
+        f'<div class="tp-bar-run">{_run(place, everyone, state)}</div>{share}</div>'
+        f"{_line(place)}{_trouble(trouble)}"
+    )
+
+
+def _nav(place: Place) -> str:
+    links = (
+        element(
+            "a",
+            f"{icon(mark)}<span>{word}</span>",
+            href=f"?page={name}",
+            data_do="go",
+            data_page=name,
+            data_go=True,
+            aria_current="page" if name == place.page else None,
+        )
+        for name, word, mark in PLACES
+        if name != "classes" or place.predicts or place.page == name
+    )
+    return f'<nav class="tp-nav" aria-label="Pages">{"".join(links)}</nav>'
+
+
+def _run(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
+    run = place.run
+    chooser = _chooser(place, everyone, state)
+    if run is None:
+        return chooser
+    ahead = words.left(run.minibatch, run.planned, run.seconds) if place.state == "running" else None
+    rest = f'<span class="tp-left">{words.span(ahead)} left</span>' if ahead is not None else ""
+    pin = element(
+        "button", escape(place.pinned), class_="tp-pin", data_do="live", title="Go back to the newest snapshot"
+    )
+    widths = f'<span class="tp-left tp-widths" title="Topics of every layer">{"-".join(map(str, run.layers))}</span>'
+    return (
+        f"{chooser}{chip(place.state, run.wish)}{_origin(run, everyone)}{widths}{rest}{pin if place.pinned else ''}"
+        f"{_buttons(run, place.state, bare=place.bare)}"
+    )
+
+
+def _chooser(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
+    """The choice of a run, there whenever there are runs; where not all are in it, its end leads to their list."""
+    if not everyone:
+        return ""
+    chosen = place.run.number if place.run else 0
+    offered = foremost(everyone, state, chosen)
+    known = "".join(
+        element("option", f"{row.number} · {escape(run_title(row))}", value=row.number, selected=row.number == chosen)
+        for row in offered
+    )
+    none = "" if place.run else '<option value="" selected>Choose a run</option>'
+    every = len(offered) < len(everyone) and place.page != "runs"
+    rest = f'<option value="all">All {len(everyone):,} runs …</option>' if every else ""
+    return element("select", none + known + rest, class_="tp-chooser", aria_label="Run", data_change="run")
+
+
+def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
+    """Where a fork comes from, in short; the parent is one click away while it is there."""
+    gone = all(other.number != run.parent for other in everyone)
+    said = words.lineage(run.parent, run.parent_minibatch, gone=gone)
+    if not said:
+        return ""
+    short = f"{icon('fork')}<span>from run </span>{run.parent}"
+    if gone:
+        return element("span", short, class_="tp-left tp-origin", title=said.capitalize())
+    return element(
+        "button",
+        short,
+        class_="tp-left tp-origin",
+        data_do="run",
+        data_value=run.parent,
+        title=f"{said.capitalize()}: show that run",
+        aria_label=f"{said}: show that run",
+    )
+
+
+def _buttons(run: RunFacts, state: str, *, bare: bool) -> str:
+    fork = element(
+        "button",
+        icon("fork"),
+        class_="tp-ghost tp-act",
+        data_do="fork",
+        data_run=run.number,
+        title=NO_FORK if bare else FORK,
+        disabled=bare,
+        aria_label=f"continue run {run.number} as ...",
+    )
+    return fork + "".join(
+        element(
+            "button",
+            icon(MARKS[name]),
+            class_="tp-ghost tp-act",
+            data_do=name,
+            data_run=run.number,
+            title=name.capitalize(),
+            aria_label=f"{name} run {run.number}",
+        )
+        for name in ACTIONS.get(state, ())
+    )
+
+
+def _line(place: Place) -> str:
+    run = place.run
+    done = words.progress(run.minibatch, run.planned) if run is not None else 0.0
+    kind = "tp-moving" if place.state == "running" else ""
+    return f'<div class="tp-line {kind}" aria-hidden="true"><i style="width:{100 * done:.2f}%"></i></div>'
+
+
+def _trouble(trouble: str) -> str:
+    return f'<div class="tp-trouble" role="alert">{icon("alert")}{escape(trouble)}</div>' if trouble else ""
+
+
+_MARK = (
+    '<svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true"><g fill="none" stroke="#8FD9B6" '
+    'stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round">'
+    '<path d="M16 29V8M16 22l-7-6M16 18l7-6M9 16V11M23 12V8"/></g>'
+    '<g fill="#8FD9B6"><circle cx="16" cy="6" r="3.4"/><circle cx="9" cy="9.5" r="2.6"/>'
+    '<circle cx="23" cy="6.5" r="2.6"/></g>'
+    '<path d="M10.5 29h11" stroke="#E69F00" stroke-width="2.4" stroke-linecap="round"/></svg>'
+)

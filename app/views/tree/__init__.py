@@ -1,0 +1,1 @@
+"""The drawing of a topic tree: boxes, layout, lines, outline."""

@@ -1,0 +1,112 @@
+"""The boxes of the tree: which words stand in them, in which size, and how large they come out."""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from app.analysis.hierarchy import Frame
+from app.analysis.topic_images import atom_uri, has_pictures
+from app.views.text import BOLD, percent, shorten, text_width, wrap
+from engine.hierarchy.tree import Node
+
+LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still read at 1:1
+LEADING = 1.24
+HEADER = 1.15  # font of the rank, relative to the words
+HEAD = 1.75  # the line of rank and share with the bar beneath, relative to the words
+PADDING = 7.0
+SHAPE = 2.1  # wanted width : height of the words
+LONGEST = 22  # letters of one word; e-mail addresses and hashes are cut
+GIST = 13  # letters of one line of the gist
+_PICTURE = 7.5  # width of the picture of a topic of images, in ems
+
+
+class Picture(NamedTuple):
+    """The image of a topic of pixels, and where in the box it stands."""
+
+    uri: str
+    top: float
+    width: float
+    height: float
+
+
+class Box(NamedTuple):
+    """The contents and size of one node, before it has a place.
+
+    ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up
+    to three short lines, the name or the words of the title, shown instead when the picture is looked at
+    from afar, in the size ``gist_font``.  Topics of images have a ``picture`` instead of both.
+    """
+
+    node: Node
+    rank: str
+    share: str
+    bar: float
+    name: str
+    lines: tuple[str, ...]
+    font: float
+    gist: tuple[str, ...]
+    gist_font: float
+    picture: Picture | None
+    width: float
+    height: float
+
+
+def font_size(frame: Frame, node: Node) -> float:
+    """Font of a node: falls with the tenth root of its popularity, as in the authors' figures."""
+    most = float(frame.popularity[node.layer - 1].max())
+    relative = frame.weight(node) / most if most > 0 else 1.0
+    return float(max(SMALLEST, LARGEST * relative**0.1))
+
+
+def boxes(frame: Frame, nodes: Iterable[Node], n_words: int = 12) -> dict[Node, Box]:
+    """Fill and measure the box of every node."""
+    return {node: _box(frame, node, n_words) for node in nodes}
+
+
+def _box(frame: Frame, node: Node, n_words: int) -> Box:
+    font = font_size(frame, node)
+    most = float(frame.shares[node.layer - 1].max())
+    rank, share, name = str(frame.rank(node)), percent(frame.share(node)), shorten(frame.name(node), 40)
+    pictured = has_pictures(frame)
+    lines = [] if pictured else _wrapped([shorten(word.text, LONGEST) for word in frame.top_words(node, n_words)])
+    header = BOLD * text_width(rank) * HEADER + text_width(share) * 0.85 + 1.4
+    ems = max([header, BOLD * text_width(name), _PICTURE * pictured, *(text_width(line) for line in lines)])
+    width = ems * font + 2 * PADDING
+    height = HEAD * font + LEADING * font * (len(lines) + bool(name)) + 2 * PADDING - 3
+    picture = _picture(frame, node, width - 2 * PADDING, height) if pictured else None
+    if picture is not None:
+        height += picture.height + 2
+    gist, size = ((), 1.0) if pictured else _gist(frame, node, width, height)
+    return Box(
+        node=node,
+        rank=rank,
+        share=share,
+        bar=frame.share(node) / most if most > 0 else 0.0,
+        name=name,
+        lines=tuple(lines),
+        font=font,
+        gist=gist,
+        gist_font=min(size, 2.6 * font),
+        picture=picture,
+        width=width,
+        height=height,
+    )
+
+
+def _wrapped(words: list[str]) -> list[str]:
+    area = sum(text_width(word) + 0.28 for word in words) * LEADING
+    return wrap(words, max([math.sqrt(area * SHAPE), *(text_width(word) for word in words)]))
+
+
+def _gist(frame: Frame, node: Node, width: float, height: float) -> tuple[tuple[str, ...], float]:
+    """Choose the few lines for looking from afar, and the largest font in which they fit."""
+    name = frame.name(node)
+    lines = wrap(name.split(), 7.0)[:3] if name else frame.title_words(node)
+    lines = [shorten(line, GIST) for line in lines]
+    across = (width - 12) / max(BOLD * text_width(line) for line in lines)
+    return tuple(lines), min(across, (height - 26) / (1.15 * len(lines)))
+
+
+def _picture(frame: Frame, node: Node, width: float, top: float) -> Picture:
+    rows, columns = frame.image_shape or (1, 1)
+    return Picture(atom_uri(frame, node), top - PADDING, width, width * rows / columns)

@@ -1,0 +1,69 @@
+"""What the topics of a tree say about one class: a number each, its sign, and its size beside the largest."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.analysis.hierarchy import Frame
+from engine.hierarchy.tree import Node
+
+
+class ClassOverlay(NamedTuple):
+    """One class over a frame.
+
+    Attributes
+    ----------
+    name : str
+    most : float
+        The largest weight, of either sign, of any topic for any class.
+    """
+
+    frame: Frame
+    label: int
+    name: str
+    most: float
+
+    def weight(self, node: Node) -> float:
+        """How much a topic speaks for the class, less the mean over classes."""
+        return self.frame.opinion(node, self.label)
+
+    def part(self, node: Node) -> float:
+        """The same beside the largest, -1 to 1."""
+        return self.weight(node) / self.most if self.most > 0 else 0.0
+
+    def words(self, node: Node) -> str:
+        """Say it."""
+        weight = self.weight(node)
+        verb = "speaks for" if weight > 0 else "speaks against" if weight < 0 else "is silent about"
+        return f"{verb} {self.name} ({signed(weight)})"
+
+
+def class_overlay(frame: Frame, label: int) -> ClassOverlay | None:
+    """The overlay of class ``label``, counted from 1; None without such a class."""
+    if not 1 <= label <= len(frame.classes):
+        return None
+    most = max(float(abs(layer).max()) for layer in frame.class_weights)
+    return ClassOverlay(frame, label - 1, frame.classes[label - 1], most)
+
+
+def class_number(classes: Sequence[str], name: str) -> int:
+    """Find a class by its name, without regard to case where that leaves one; counted from 1.
+
+    Raises
+    ------
+    LookupError
+        When there is no such class.
+    """
+    if not classes:
+        raise LookupError("no topic speaks for a class here: class weights come with sDATM, on documents with labels")
+    alike = [place for place, known in enumerate(classes) if known.casefold() == name.casefold()]
+    place = classes.index(name) if name in classes else alike[0] if len(alike) == 1 else -1
+    if place < 0:
+        raise LookupError(f"there is no class {name!r}; the classes are {', '.join(classes)}")
+    return place + 1
+
+
+def signed(value: float) -> str:
+    """A number that shows its sign, with a minus of its own width; none for one that rounds to nothing."""
+    if abs(value) < 0.005:
+        return "0.00"
+    return f"{value:+.2f}".replace("-", "−")

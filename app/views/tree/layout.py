@@ -1,0 +1,290 @@
+"""From a subnetwork and its boxes to a picture in plain numbers: places, curves, bands.
+
+A pure function: the same subnetwork gives the same layout, and a layout knows nothing of colours.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.views.tree.boxes import Box
+from app.views.tree.ordering import Order, order_layers
+from app.views.tree.positions import Gaps, Row, Sizes, fold, spread
+from engine.hierarchy.tree import Edge, Node, Subnetwork
+
+WIDE = 16 / 9
+MARGIN = 18.0
+_ACROSS, _ROWS = 15.0, 26.0
+_BAND_TITLE = 24.0
+_ROOMIEST = 3.0  # times the usual gap between layers
+_FAINT = 1e-12  # of the weight of an edge that draws a guest
+CHIP = (74.0, 26.0)
+
+
+class Place(NamedTuple):
+    """Where a box stands: its upper left corner."""
+
+    x: float
+    y: float
+    row: int
+
+
+class Curve(NamedTuple):
+    """An edge as an SVG path, and its line width."""
+
+    edge: Edge
+    path: str
+    width: float
+
+
+class Band(NamedTuple):
+    """One layer of the picture: its number, where its title stands, and the chip "n more"."""
+
+    layer: int
+    y: float
+    shown: int
+    more: int
+    chip: tuple[float, float]
+
+
+class Guests(NamedTuple):
+    """Boxes that are no part of the graph: the order of its topics is found without them.
+
+    Attributes
+    ----------
+    beside : mapping of Node to Node or None
+        The topic of its layer right of which each stands; None is at the end of the layer.
+    edges : tuple of Edge
+        From guests to topics of the layer below; they draw the guests and not the topics.
+    """
+
+    beside: Mapping[Node, Node | None] = {}
+    edges: tuple[Edge, ...] = ()
+
+
+class Layout(NamedTuple):
+    """A picture of ``width`` x ``height`` points.
+
+    ``places`` has the guests too; ``ways`` are the curves of their edges.
+    """
+
+    width: float
+    height: float
+    places: dict[Node, Place]
+    curves: tuple[Curve, ...]
+    bands: tuple[Band, ...]
+    ways: tuple[Curve, ...] = ()
+
+    def order(self) -> dict[int, tuple[Node, ...]]:
+        """Nodes of each layer from left to right: what the next layout may start from."""
+        found: dict[int, list[Node]] = {}
+        for node in self.places:
+            found.setdefault(node.layer, []).append(node)
+        return {layer: tuple(nodes) for layer, nodes in found.items()}
+
+
+_NOBODY = Guests()
+
+
+def lay_out(
+    part: Subnetwork,
+    boxes: Mapping[Node, Box],
+    *,
+    aspect: float = WIDE,
+    previous: Mapping[int, Sequence[Node]] | None = None,
+    more: Mapping[int, int] | None = None,
+    guests: Guests = _NOBODY,
+) -> Layout:
+    """Place a subnetwork.
+
+    Parameters
+    ----------
+    part : Subnetwork
+    boxes : mapping of Node to Box
+    aspect : float
+        Width / height of the window; wide layers are folded so that the picture fills it.
+    previous : mapping of layer to nodes, optional
+        `Layout.order` of the picture before, kept as far as that costs few crossings.
+    more : mapping of layer to int, optional
+        How many topics of a layer are left out.
+    guests : Guests
+        Of layers that the subnetwork has; ``boxes`` has theirs too.
+    """
+    layers = _layers(part)
+    links = _links(layers, part.edges)
+    order = order_layers(
+        [(link > 0).astype(np.int64) for link in links], [len(nodes) for nodes in layers], _start(layers, previous)
+    )
+    layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
+    layers = [_joined(nodes, guests) for nodes in layers]
+    links = _links(layers, (*part.edges, *_faint(part, guests)))
+    sizes = [_sizes(nodes, boxes) for nodes in layers]
+    gaps = Gaps(_ACROSS, _ROWS, _layer_gap(sizes))
+    counts = fold(sizes, gaps, aspect)
+    rows = [
+        Row(layer, members := np.arange(len(nodes))[row::count], sizes[layer].widths[members])
+        for layer, (nodes, count) in enumerate(zip(layers, counts, strict=True))
+        for row in range(min(count, len(nodes)))
+    ]
+    centres = spread(rows, links, [len(nodes) for nodes in layers], _ACROSS)
+    shelves = _shelves(layers, rows, centres, boxes, gaps)
+    spare = (max(shelf.ends[-1] for shelf in shelves) + MARGIN) / aspect - shelves[-1].bottom - MARGIN
+    if spare > 0 and len(layers) > 1:  # use the height there is: longer edges are easier to follow
+        roomy = min(gaps.layers + spare / (len(layers) - 1), _ROOMIEST * gaps.layers)
+        shelves = _shelves(layers, rows, centres, boxes, gaps._replace(layers=roomy))
+    places = {
+        node: Place(x, shelf.top, number)
+        for number, shelf in enumerate(shelves)
+        for node, x in zip(shelf.nodes, shelf.starts, strict=True)
+    }
+    bands = _bands(shelves, more or {}, guests)
+    width = max([shelf.ends[-1] for shelf in shelves] + [band.chip[0] + CHIP[0] for band in bands if band.more])
+    return Layout(
+        width + MARGIN,
+        shelves[-1].bottom + MARGIN,
+        {node: places[node] for nodes in layers for node in nodes},
+        tuple(_curve(edge, places, boxes, shelves) for edge in part.edges),
+        bands,
+        tuple(_curve(edge, places, boxes, shelves) for edge in guests.edges),
+    )
+
+
+def _layers(part: Subnetwork) -> list[list[Node]]:
+    found: dict[int, list[Node]] = {}
+    for node in part.nodes:
+        found.setdefault(node.layer, []).append(node)
+    return [found[layer] for layer in sorted(found, reverse=True)]
+
+
+def _joined(nodes: list[Node], guests: Guests) -> list[Node]:
+    """Seat the guests of a layer."""
+    own = [guest for guest in guests.beside if guest.layer == nodes[0].layer]
+    found: list[Node] = []
+    for node in nodes:
+        found += [node, *(guest for guest in own if guests.beside[guest] == node)]
+    return found + [guest for guest in own if guest not in found]
+
+
+def _faint(part: Subnetwork, guests: Guests) -> list[Edge]:
+    """Give edges too light to move a topic: those of the guests, and for guests without one those of who is beside."""
+    leading = {edge.above for edge in guests.edges}
+    found = list(guests.edges)
+    for guest, beside in guests.beside.items():
+        if guest not in leading and beside is not None:
+            found += [edge._replace(parent=guest.column) for edge in part.edges if edge.above == beside]
+            found += [edge._replace(child=guest.column) for edge in part.edges if edge.below == beside]
+    return [edge._replace(weight=_FAINT * edge.weight) for edge in found]
+
+
+def _links(layers: list[list[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
+    seat = {node: (layer, place) for layer, nodes in enumerate(layers) for place, node in enumerate(nodes)}
+    links = [np.zeros((len(upper), len(lower))) for upper, lower in pairwise(layers)]
+    for edge in edges:
+        (layer, above), (_, below) = seat[edge.above], seat[edge.below]
+        links[layer][above, below] = edge.weight**0.5
+    return links
+
+
+def _start(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | None) -> Order | None:
+    """Take the old order of the nodes that are still there, new ones at the end."""
+    if not previous:
+        return None
+    order: Order = []
+    for nodes in layers:
+        old = {node: place for place, node in enumerate(previous.get(nodes[0].layer, ()))}
+        order.append(np.argsort([old.get(node, len(old)) for node in nodes], kind="stable"))
+    return order
+
+
+def _sizes(nodes: list[Node], boxes: Mapping[Node, Box]) -> Sizes:
+    return Sizes(np.array([boxes[node].width for node in nodes]), np.array([boxes[node].height for node in nodes]))
+
+
+def _layer_gap(sizes: list[Sizes]) -> float:
+    widest = max(float(layer.widths.sum()) for layer in sizes)
+    return float(np.clip(0.035 * widest, 64.0, 120.0))
+
+
+class _Shelf(NamedTuple):
+    """A row with its boxes in place: what edges to lower rows must pass."""
+
+    nodes: list[Node]
+    top: float
+    bottom: float
+    starts: list[float]
+    ends: list[float]
+
+
+def _shelves(
+    layers: list[list[Node]],
+    rows: list[Row],
+    centres: list[NDArray[np.float64]],
+    boxes: Mapping[Node, Box],
+    gaps: Gaps,
+) -> list[_Shelf]:
+    left = min(float((centres[row.layer][row.members] - row.widths / 2).min()) for row in rows) - MARGIN
+    shelves: list[_Shelf] = []
+    y, layer = MARGIN + _BAND_TITLE, 0
+    for row in rows:
+        if shelves:
+            y = shelves[-1].bottom + (gaps.rows if row.layer == layer else gaps.layers)
+        layer = row.layer
+        nodes = [layers[layer][member] for member in row.members.tolist()]
+        starts = centres[layer][row.members] - row.widths / 2 - left
+        bottom = y + max(boxes[node].height for node in nodes)
+        shelves.append(_Shelf(nodes, y, bottom, starts.tolist(), (starts + row.widths).tolist()))
+    return shelves
+
+
+def _bands(shelves: list[_Shelf], more: Mapping[int, int], guests: Guests) -> tuple[Band, ...]:
+    found: dict[int, list[_Shelf]] = {}
+    for shelf in shelves:
+        found.setdefault(shelf.nodes[0].layer, []).append(shelf)
+    bands = []
+    for layer, own in found.items():
+        last = own[-1]
+        chip = (last.ends[-1] + _ACROSS, (last.top + last.bottom - CHIP[1]) / 2)
+        shown = sum(node not in guests.beside for shelf in own for node in shelf.nodes)
+        bands.append(Band(layer, own[0].top - 14, shown, more.get(layer, 0), chip))
+    return tuple(bands)
+
+
+def _curve(edge: Edge, places: Mapping[Node, Place], boxes: Mapping[Node, Box], shelves: list[_Shelf]) -> Curve:
+    """Draw an edge: from the parent's foot to the child's head, between the boxes of rows it must cross."""
+    above, below = places[edge.above], places[edge.below]
+    x, y = above.x + boxes[edge.above].width / 2, above.y + boxes[edge.above].height
+    end_x, end_y = below.x + boxes[edge.below].width / 2, below.y
+    path = [f"M{x:.1f} {y:.1f}"]
+    if y < shelves[above.row].bottom:
+        y = shelves[above.row].bottom
+        path.append(f"V{y:.1f}")
+    for shelf in shelves[above.row + 1 : below.row]:
+        part = (shelf.top - y) / max(end_y - y, 1.0)
+        through = _passage(shelf, x + (end_x - x) * min(1.0, 0.35 + part))
+        path.append(_bend(x, y, through, shelf.top))
+        path.append(f"V{shelf.bottom:.1f}")
+        x, y = through, shelf.bottom
+    path.append(_bend(x, y, end_x, end_y))
+    return Curve(edge, "".join(path), max(0.9, 9.0 * edge.weight**0.5))
+
+
+def _bend(x: float, y: float, to_x: float, to_y: float) -> str:
+    half = (to_y - y) / 2
+    return f"C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
+
+
+def _passage(shelf: _Shelf, x: float) -> float:
+    """Find the x nearest to the wanted one that passes between two boxes of the row, or beside them all."""
+    room = _ACROSS / 2
+    at = bisect_left(shelf.ends, x)  # the first box that ends right of x
+    if at == len(shelf.ends) or x < shelf.starts[at] - room / 2:
+        free = at == len(shelf.ends) or at == 0 or x > shelf.ends[at - 1] + room / 2
+        if free and at < len(shelf.ends):
+            return x
+        return max(x, shelf.ends[at - 1] + room)
+    before, after = shelf.starts[at] - room, shelf.ends[at] + room
+    return before if x - before < after - x else after

@@ -1,0 +1,320 @@
+"""The Bayesian classifier on top of an encoder's activations: sDATM-L and sDATM-N.
+
+Zhang et al. (2020), section III.  Features are the activations of every layer (eq. 28), each as
+``ln(1 + theta / size)`` so that long documents do not drown short ones; sDATM-N sends them through a softplus
+network (eq. 30, 35), and may show them to the last layer beside it (a shortcut, which the paper does not have).
+The weights of the last layer have a Gaussian posterior (eq. 33); a document's logits are drawn from the Gaussian
+that it implies for them (local reparametrisation), one draw a document and step.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.autoencoder.encoder import LeftOut, slope, softplus
+from engine.contract import Array, Batch, FloatArray
+from engine.corpus import thinned
+from engine.gibbs.augment import normal
+from engine.jit import compiled
+from engine.streams import DROPPED, LABELS, TOLD, generator, stream, uniform
+
+LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
+START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
+FASTER = 10.0  # than the encoder
+STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; each fifth of them
+NARROW = 8  # units of a layer that has none to spare
+HEARD = 10.0  # what the inputs of a unit can do together however much decays: planted classes are lost with 1 and 4
+GAIN = 2.0  # softplus is half as steep as its input at 0
+
+
+class Lesson(NamedTuple):
+    """What labels teach about one table of documents.
+
+    ``value`` (documents,) is ``ln p(y | theta)`` times the weight of labels, 0 without a label; ``outer`` its
+    derivative in theta^(l), one (documents, K_l) a layer; ``gradient`` that in the classifier's own weights.
+    """
+
+    value: FloatArray
+    outer: list[FloatArray]
+    gradient: list[FloatArray]
+
+
+class Classifier(NamedTuple):
+    """What kind of classifier it is.
+
+    Attributes
+    ----------
+    n_classes : int
+    hidden : tuple of int
+        Widths a_1, a_2 of the network of sDATM-N; empty for the linear sDATM-L.
+    weight : float
+        Of ``ln p(y)`` beside ``ln p(x)``.
+    first, ramp : int
+        Mini-batch from which labels count, and over how many their weight rises.
+    rate : float
+        Step size of the network's weights; the Gaussian layer moves faster than the encoder.
+    n_documents : int
+        Documents that share the divergence of the weights.
+    read : float
+        Share of the words of a document that are read while labels count.
+    seed : int
+    shortcut : bool
+        Whether the last layer of sDATM-N sees the features too: the network then adds to sDATM-L.
+    dropout : float
+        Share of the encoder's units that a document does without while labels are learned, others each time.
+    decay : float
+        Share of the encoder's weights, times its step size, that fades at each step while labels are learned, were
+        there a single document with a label; among N of them an N-th of it.
+    """
+
+    n_classes: int
+    hidden: tuple[int, ...]
+    weight: float
+    first: int
+    ramp: int
+    rate: float
+    n_documents: int
+    read: float = 1.0
+    seed: int = 0
+    shortcut: bool = False
+    dropout: float = 0.0
+    decay: float = 0.0
+
+    def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
+        """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
+
+        A softplus is never negative and half as steep as its input at 0: signals would fade into what is common to
+        all documents.  So random weights are ``GAIN`` times Glorot's, and those of a unit sum to 0.
+        """
+        rng = generator(seed, LABELS)
+        weights: list[FloatArray] = []
+        wide = sum(widths)
+        for k in widths if self.hidden else ():
+            weights += [GAIN * np.eye(k), np.zeros(k)]
+        for width in self.hidden:
+            table = rng.normal(0.0, GAIN * np.sqrt(2.0 / (wide + width)), (wide, width))
+            weights += [table - table.mean(axis=0), np.zeros(width)]
+            wide = width
+        last = (wide + sum(widths) * bool(self.hidden and self.shortcut), self.n_classes)
+        return (*weights, np.zeros(last), np.full(last, START_SPREAD), np.zeros(self.n_classes))
+
+    def share(self, t: int) -> float:
+        """Weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp`` mini-batches."""
+        return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
+
+    def newest(self, t: int) -> float | None:
+        """Share of the newest weights in the running mean that predicts; None before labels count.
+
+        The mean is about that of the last tenth of the steps with labels (Shamir and Zhang, 2013), and of no more
+        than ``STEADY``: it follows while much is learned, and no longer wavers when little is.  It takes every
+        ``EACH``-th step, as neighbours are alike and tables of words are large; the share of the others is 0.
+        """
+        if self.share(t) == 0.0:
+            return None
+        taken, rest = divmod(t - self.first, EACH)
+        return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + taken))
+
+    def reads(self, docs: Batch, t: int) -> Batch:
+        """What step ``t`` reads of its documents: another part of them each time, so that none is learned by heart."""
+        if self.read >= 1.0 or self.share(t) == 0.0:
+            return docs
+        return thinned(docs, self.read, self.seed, t)
+
+    def rates(self, n_weights: int, last: float, slower: float) -> list[float]:
+        """Step sizes of the weights: those of the network, which dies at large ones, then of the last layer.
+
+        Features are logarithms, mostly near 0: the last layer has far to go, so it goes ``FASTER`` than the encoder.
+        """
+        return [self.rate * slower] * (n_weights - LAST) + [FASTER * last * slower] * LAST
+
+    def fading(self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, docs: Batch, t: int) -> list[float]:
+        """Share of each array that fades at step ``t``: of the encoder's, the first ``n_encoder``, without biases.
+
+        A prior that all documents with labels share (there are as many of them in the corpus as in the mini-batch):
+        the fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no
+        weight outgrows 1 / strength, and what a unit reads from n values can move it by ``HEARD`` at least.
+        """
+        known = np.count_nonzero(docs.labels >= 0)
+        if self.share(t) == 0.0 or not known:
+            return [0.0] * len(weights)
+        strength = self.decay * len(docs.labels) / (known * max(1, self.n_documents))
+        return [
+            min(1.0, rate * min(strength, len(weight) / HEARD)) * (place < n_encoder and weight.ndim > 1)
+            for place, weight in enumerate(weights)
+        ]
+
+    def learn(
+        self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, docs: Batch, t: int
+    ) -> Lesson:
+        """Log-probability of the labels of a table, and its derivatives."""
+        share = self.share(t)
+        stages = _forward(weights, features(theta, sizes))
+        noise = normals(self.seed, LABELS, t, docs.documents, self.n_classes)
+        logits, spread = _logits(weights, stages.read, noise)
+        chances = softmax(logits)
+        known = docs.labels >= 0
+        rows = np.flatnonzero(known)
+        value = np.zeros(len(known))
+        value[rows] = share * np.log(np.maximum(chances[rows, docs.labels[rows]], 1e-300))
+        d_logits = -share * chances * known[:, None]
+        d_logits[rows, docs.labels[rows]] += share
+        steep = [1.0 / (sizes[:, layer : layer + 1] + values) for layer, values in enumerate(theta)]
+        return Lesson(value, *_backward(weights, stages, steep, d_logits, noise, spread))
+
+    def leaves_out(self, documents: Array, widths: list[int], t: int) -> LeftOut | None:
+        """Units of the encoder that documents do without at step ``t`` (Srivastava et al., 2014); None before labels.
+
+        What is not left out makes up for what is.  A layer of fewer than ``NARROW`` units keeps them all: the rest of
+        so few could not tell the classes apart.
+        """
+        if self.dropout == 0.0 or self.share(t) == 0.0:
+            return None
+        edges = np.cumsum(widths)
+        chances = uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
+        kept = [1.0 - self.dropout * (width >= NARROW) for width in widths]
+        parts = np.split(chances, edges[:-1], axis=1)
+        return LeftOut([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
+
+    def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
+        """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.
+
+        It stands once, whatever a label weighs: ``weight`` labels a document are ``weight`` times the evidence.
+        """
+        share = float(self.share(t) > 0.0) / max(1, self.n_documents)
+        mean, raw = weights[-LAST], weights[-LAST + 1]
+        deviation = softplus(raw)
+        gradient = [np.zeros_like(weight) for weight in weights]
+        gradient[-LAST] = -share * mean
+        gradient[-LAST + 1] = -share * (deviation - 1.0 / deviation) * slope(deviation)
+        return gradient
+
+    def chances(
+        self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, documents: Array, draw: int
+    ) -> FloatArray:
+        """Probability of every class under one draw of the weights, (documents, C)."""
+        noise = normals(self.seed, TOLD, draw, documents, self.n_classes)
+        return softmax(_logits(weights, _forward(weights, features(theta, sizes)).read, noise)[0])
+
+    def class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
+        """How much a topic speaks for a class, (C, K_l) a layer: the slope of the mean logit in its feature.
+
+        Exact for sDATM-L; for sDATM-N the slope at a document that uses every topic alike.
+        """
+        theta = [np.ones((1, k)) for k in widths]
+        stages = _forward(weights, features(theta, np.ones((1, len(widths)))))
+        quiet = np.zeros((1, self.n_classes))
+        rows = []
+        for c in range(self.n_classes):
+            d_logits = np.zeros((1, self.n_classes))
+            d_logits[0, c] = 1.0
+            outer, _ = _backward(weights, stages, theta, d_logits, quiet, quiet + 1.0)  # in features: a slope of 1
+            rows.append([each[0] for each in outer])
+        return [np.array([row[layer] for row in rows]) for layer in range(len(widths))]
+
+
+def features(theta: Sequence[FloatArray], sizes: FloatArray) -> list[FloatArray]:
+    """What the classifier reads: ``ln(1 + theta^(l) / size^(l))``, (documents, K_l) a layer."""
+    return [np.log1p(values / sizes[:, layer : layer + 1]) for layer, values in enumerate(theta)]
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Probabilities from logits, (documents, C)."""
+    raw = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(raw / raw.sum(axis=1, keepdims=True))
+
+
+@compiled
+def normals(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
+    """Standard normal numbers, (documents, width), a stream for every document."""
+    values = np.empty((len(documents), width))
+    for j in range(len(documents)):
+        rng = stream(seed, purpose, step, documents[j])
+        for k in range(width):
+            values[j, k], rng = normal(rng)
+    return values
+
+
+@compiled
+def uniforms(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
+    """Uniform numbers on [0, 1), (documents, width), a stream for every document."""
+    values = np.empty((len(documents), width))
+    for j in range(len(documents)):
+        rng = stream(seed, purpose, step, documents[j])
+        for k in range(width):
+            values[j, k], rng = uniform(rng)
+    return values
+
+
+class _Stages(NamedTuple):
+    """What a pass upwards leaves.
+
+    ``features`` a layer; ``own`` g_1 of each, none in sDATM-L; ``dense`` all of them joined, then h and g_2 of
+    sDATM-N; ``read`` what the last layer reads: the last of ``dense``, and with a shortcut the features too.
+    """
+
+    features: list[FloatArray]
+    own: list[FloatArray]
+    dense: list[FloatArray]
+    read: FloatArray
+
+
+def _forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stages:
+    """Send features upwards; whether there is a shortcut, the rows of the last layer tell."""
+    n, own = len(inputs), []
+    if len(weights) > LAST:
+        own = [softplus(x @ weights[2 * i] + weights[2 * i + 1]) for i, x in enumerate(inputs)]
+    dense = [np.concatenate(own or inputs, axis=1)]
+    for i in range(2 * n, len(weights) - LAST, 2):
+        dense.append(softplus(dense[-1] @ weights[i] + weights[i + 1]))
+    read = dense[-1]
+    if len(weights[-LAST]) > read.shape[1]:
+        read = np.concatenate([read, *inputs], axis=1)
+    return _Stages(inputs, own, dense, read)
+
+
+def _logits(weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Drawn logits and their standard deviations, (documents, C)."""
+    mean, raw, bias = weights[-LAST:]
+    spread = np.sqrt((inputs * inputs) @ (softplus(raw) ** 2) + 1e-12)
+    return inputs @ mean + bias + spread * noise, spread
+
+
+def _backward(
+    weights: tuple[FloatArray, ...],
+    stages: _Stages,
+    steep: list[FloatArray],
+    d_logits: FloatArray,
+    noise: FloatArray,
+    spread: FloatArray,
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Derivatives in theta of every layer, where ``steep`` is that of its features, and in the classifier's weights."""
+    gradient, d_read = _back_last(weights, stages.read, d_logits, noise, spread)
+    n, dense, edges = len(steep), stages.dense, np.cumsum([layer.shape[1] for layer in stages.features])
+    d_dense, straight = np.split(d_read, [dense[-1].shape[1]], axis=1)
+    for i in range(len(dense) - 1, 0, -1):
+        at = 2 * (n + i - 1)
+        d_in = d_dense * slope(dense[i])
+        gradient = [dense[i - 1].T @ d_in, d_in.sum(axis=0), *gradient]
+        d_dense = d_in @ weights[at].T
+    d_features = np.split(d_dense, edges[:-1], axis=1)
+    own: list[FloatArray] = []
+    for i, (x, g) in enumerate(zip(stages.features, stages.own, strict=False)):  # sDATM-L has none
+        d_in = d_features[i] * slope(g)
+        own += [x.T @ d_in, d_in.sum(axis=0)]
+        d_features[i] = d_in @ weights[2 * i].T
+    if straight.shape[1]:
+        d_features = [a + b for a, b in zip(d_features, np.split(straight, edges[:-1], axis=1), strict=True)]
+    return [d * slopes for d, slopes in zip(d_features, steep, strict=True)], [*own, *gradient]
+
+
+def _back_last(
+    weights: tuple[FloatArray, ...], read: FloatArray, d_logits: FloatArray, noise: FloatArray, spread: FloatArray
+) -> tuple[list[FloatArray], FloatArray]:
+    """Derivatives in the Gaussian layer's mean, spread and bias, and in what it reads."""
+    mean, raw, _ = weights[-LAST:]
+    deviation = softplus(raw)
+    d_variance = d_logits * noise / (2.0 * spread)
+    d_raw = ((read * read).T @ d_variance) * 2.0 * deviation * slope(deviation)
+    d_read = d_logits @ mean.T + 2.0 * read * (d_variance @ (deviation**2).T)
+    return [read.T @ d_logits, d_raw, d_logits.sum(axis=0)], d_read

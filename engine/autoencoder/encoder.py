@@ -1,0 +1,375 @@
+"""The document encoder of DATM: counts in, a posterior of every activation out, and its gradients back.
+
+Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)`` (see :func:`inputs`), ``h^(l) = softplus(h^(l-1) W3 + b3)``,
+``k^(l) = softplus(h^(l) W1 + b1)``, ``size^(l) = softplus(h^(l) W2 + b2)``; downwards (eq. 22) the posterior of
+theta^(l) has shape ``k^(l) + Phi^(l+1) theta^(l+1)``.  Counts stay sparse: the first product and its gradient
+touch the words that occur.  Weights are laid out (in, out), so that a word owns a row.
+"""
+
+import itertools
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.autoencoder import rsvi, weibull
+from engine.contract import Array, Batch, FloatArray
+from engine.corpus import owners
+from engine.jit import compiled
+
+POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
+PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
+TINY = 1e-300
+LENGTH = 8.0  # of a document's inputs where they are weighed: that of 60 or 100 different words without weights
+
+
+class Shape(NamedTuple):
+    """What kind of encoder it is.
+
+    Attributes
+    ----------
+    posterior : str
+        "weibull" or "gamma", a key of ``POSTERIORS``.
+    downward : bool
+        Whether the layer above enters the shape (eq. 22); IWHAI leaves it out.
+    by_mean : bool
+        Whether the second head is the posterior mean, or lambda itself as in eq. 24.
+    """
+
+    posterior: str = "weibull"
+    downward: bool = True
+    by_mean: bool = True
+
+
+class Prior(NamedTuple):
+    """Prior of one table of documents.
+
+    ``phi`` the topics of every layer, ``r`` (K_L,) the top shapes, ``c`` (documents, L) the rates c^(2) ...
+    c^(L+1), ``sizes`` (documents, L) what the second head is multiplied by.
+    """
+
+    phi: tuple[FloatArray, ...]
+    r: FloatArray
+    c: FloatArray
+    sizes: FloatArray
+
+
+class LeftOut(NamedTuple):
+    """Units that a pass leaves out (dropout): ``factors`` (documents, K_l) are 0 or 1 over the layer's ``kept``."""
+
+    factors: list[FloatArray]
+    kept: list[float]
+
+
+class Tape(NamedTuple):
+    """Everything a forward pass leaves for the way back, one entry a layer: tables of (documents, K_l).
+
+    ``kept`` is the share of a layer's units that took part.
+    """
+
+    hidden: list[FloatArray]
+    shape_heads: list[FloatArray]
+    size_heads: list[FloatArray]
+    kept: list[float]
+    priors: list[FloatArray]
+    draws: list[Any]
+
+    @property
+    def theta(self) -> list[FloatArray]:
+        """The drawn activations."""
+        return [draw.theta for draw in self.draws]
+
+
+class Gradient(NamedTuple):
+    """Derivatives of the objective.
+
+    ``weights``: one array a weight but for the first, whose rows belong to words; ``words`` (documents, K_1) is the
+    derivative at the input of the first layer's softplus, from which :func:`scatter` makes those rows; ``priors``
+    (documents, K_l) a layer, with respect to Phi^(l+1) theta^(l+1) (r at the top).
+    """
+
+    weights: list[FloatArray]
+    words: FloatArray
+    priors: list[FloatArray]
+
+
+def initial(
+    rng: np.random.Generator, n_words: int, layers: tuple[int, ...], gain: float = 1.0
+) -> tuple[FloatArray, ...]:
+    """Weights where training starts: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
+
+    With another ``gain`` the size heads are that many times Glorot's and their columns sum to 0: what units have in
+    common cancels, and documents are told apart from the start.
+    """
+    weights: list[FloatArray] = []
+    for below, width in itertools.pairwise((n_words, *layers)):
+        for rows, bias in ((below, 0.0), (width, 0.54), (width, 0.54)):
+            weights.append(rng.normal(0.0, np.sqrt(2.0 / (rows + width)), (rows, width)))
+            weights.append(np.full(width, bias))
+        if gain != 1.0:
+            weights[-2] = gain * (weights[-2] - weights[-2].mean(axis=0))
+    return tuple(weights)
+
+
+def pruned(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray, ...]:
+    """Weights (or their moments) with only these units of the top layer (DATM Algorithm 2)."""
+    w3, b3, w1, b1, w2, b2 = weights[-PER_LAYER:]
+    square = np.ix_(columns, columns)
+    w3 = np.ascontiguousarray(w3[:, columns])  # choosing columns turns a table round
+    return (*weights[:-PER_LAYER], w3, b3[columns], w1[square], b1[columns], w2[square], b2[columns])
+
+
+def inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
+    """h^(0) of every cell, (cells,): ``ln(1 + x)``, times how rare the word is where ``spread`` (V,) tells it.
+
+    ``spread`` counts the documents with each word among ``met`` ones.  Each document is then made ``LENGTH`` long:
+    what it is about stands out, how much it says does not.
+    """
+    values = np.log1p(docs.counts.astype(np.float64))
+    if not len(spread):
+        return values
+    values *= 1.0 + np.log((1.0 + met) / (1.0 + spread[docs.words]))
+    return LENGTH * levelled(values, docs.starts)
+
+
+def levelled(values: FloatArray, starts: Array) -> FloatArray:
+    """The ``values`` of cells, each document's made of length 1."""
+    own = owners(starts)
+    squares = np.bincount(own, values * values, len(starts) - 1)
+    return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[own])
+
+
+def read(
+    weights: tuple[FloatArray, ...],
+    n_layers: int,
+    batch: Batch,
+    values: FloatArray,
+    first: int,
+    last: int,
+    left_out: LeftOut | None = None,
+) -> list[FloatArray]:
+    """h^(1) ... h^(L) of documents ``first:last``, one row each, from the ``values`` of :func:`inputs`."""
+    pre = np.zeros((last - first, weights[0].shape[1]))
+    _gather(weights[0], batch.words, values, batch.starts, first, last, pre)
+    pre += weights[1]
+    hidden: list[FloatArray] = []
+    for layer in range(n_layers):
+        if layer:
+            w, b = weights[PER_LAYER * layer : PER_LAYER * layer + 2]
+            pre = hidden[-1] @ w + b
+        hidden.append(softplus(pre) * left_out.factors[layer] if left_out else softplus(pre))
+    return hidden
+
+
+class Heads(NamedTuple):
+    """What a pass upwards leaves, whatever is drawn afterwards: the first fields of a :class:`Tape`."""
+
+    hidden: list[FloatArray]
+    shapes: list[FloatArray]
+    sizes: list[FloatArray]
+    kept: list[float]
+
+
+def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: LeftOut | None = None) -> Heads:
+    """Both heads of every layer (eq. 23, 24)."""
+    shapes, sizes = [], []
+    for layer, h in enumerate(hidden):
+        w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * (layer + 1)]
+        shapes.append(softplus(h @ w1 + b1))
+        sizes.append(softplus(h @ w2 + b2))
+    return Heads(hidden, shapes, sizes, left_out.kept if left_out else [1.0] * len(hidden))
+
+
+def forward(kind: Shape, heads: Heads, prior: Prior, noise: Any) -> Tape:
+    """Draw the activations of a table from the top down (eq. 22); ``noise(layer)`` gives its random numbers.
+
+    With ``noise`` None every activation is its posterior mean given the means above.
+    """
+    family = POSTERIORS[kind.posterior]
+    n = len(heads.hidden)
+    tape = Tape(*heads, [], [])
+    for layer in reversed(range(n)):
+        k, size = heads.shapes[layer], heads.sizes[layer]
+        if layer == n - 1:
+            above = np.tile(prior.r, (len(k), 1))
+        else:
+            above = tape.draws[0].theta @ prior.phi[layer + 1].T
+            k = k + above if kind.downward else k
+        tape.priors.insert(0, above)
+        size = size * prior.sizes[:, layer : layer + 1]
+        draw = family.draw(k, size, noise(layer) if noise else _silence(family, k.shape), kind.by_mean)
+        tape.draws.insert(0, draw if noise else draw._replace(theta=family.mean(draw.shape, draw.scale)))
+    return tape
+
+
+def _silence(family: ModuleType, shape: tuple[int, int]) -> Any:
+    """Random numbers for a draw whose value is not used."""
+    return np.zeros(shape) if family is weibull else rsvi.noise(0, 0, 0, np.arange(shape[0]), 0, shape[1])
+
+
+def divergences(kind: Shape, tape: Tape, prior: Prior) -> list[FloatArray]:
+    """KL of posterior and prior, one (documents,) array a layer, given the activations drawn above."""
+    family = POSTERIORS[kind.posterior]
+    return [
+        family.divergence(draw.shape, draw.scale, tape.priors[layer], np.ascontiguousarray(prior.c[:, layer]))
+        for layer, draw in enumerate(tape.draws)
+    ]
+
+
+def backward(
+    kind: Shape,
+    weights: tuple[FloatArray, ...],
+    tape: Tape,
+    prior: Prior,
+    outer: list[FloatArray],
+    weight: float,
+    rewards: list[FloatArray],
+) -> Gradient:
+    """Derivatives of ``sum f(theta) - weight * KL`` with respect to every encoder weight.
+
+    Parameters
+    ----------
+    outer : list of (documents, K_l)
+        df/dtheta^(l), without the way through the layers below.
+    rewards : list of (documents,)
+        f less the divergences below layer l: the gamma posterior's correction weighs it.
+    """
+    family = POSTERIORS[kind.posterior]
+    n = len(tape.hidden)
+    d_heads: list[tuple[FloatArray, FloatArray]] = []
+    d_priors: list[FloatArray] = []
+    d_theta = outer[0]
+    for layer in range(n):
+        rate = np.ascontiguousarray(prior.c[:, layer])
+        args = (tape.draws[layer], tape.priors[layer], rate, d_theta, weight, kind.by_mean, rewards[layer])
+        d_k, d_size, d_prior = family.pull_back(*args)
+        if kind.downward and layer < n - 1:
+            d_prior = d_prior + d_k
+        d_priors.append(d_prior)
+        if layer < n - 1:
+            d_theta = outer[layer + 1] + d_prior @ prior.phi[layer + 1]
+        d_size = d_size * prior.sizes[:, layer : layer + 1] * slope(tape.size_heads[layer])
+        d_heads.append((d_k * slope(tape.shape_heads[layer]), d_size))
+    return _backward_net(weights, tape, d_heads, d_priors)
+
+
+def _backward_net(
+    weights: tuple[FloatArray, ...],
+    tape: Tape,
+    d_heads: list[tuple[FloatArray, FloatArray]],
+    d_priors: list[FloatArray],
+) -> Gradient:
+    """The way back through the dense layers, from the derivatives at the inputs of the heads' softplus.
+
+    A unit that was left out is 0, and so is the slope of a softplus whose value is 0.
+    """
+    hidden = tape.hidden
+    grads = [np.zeros(0)] * (PER_LAYER * len(hidden))
+    from_above: FloatArray | float = 0.0
+    words = np.zeros(0)
+    for layer in reversed(range(len(hidden))):
+        at = PER_LAYER * layer
+        d_k, d_size = d_heads[layer]
+        h, kept = hidden[layer], tape.kept[layer]
+        grads[at + 2], grads[at + 3] = h.T @ d_k, d_k.sum(axis=0)
+        grads[at + 4], grads[at + 5] = h.T @ d_size, d_size.sum(axis=0)
+        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * slope(h * kept) / kept
+        grads[at + 1] = d_in.sum(axis=0)
+        if layer > 0:
+            grads[at] = hidden[layer - 1].T @ d_in
+            from_above = d_in @ weights[at].T
+        else:
+            words = d_in
+    return Gradient(grads[1:], words, d_priors)
+
+
+@compiled
+def _gather(table: FloatArray, words: Array, values: Array, starts: Array, first: int, last: int, out: Any) -> None:
+    """out[j] = sum_v h_jv table[v]."""
+    for j in range(first, last):
+        row = out[j - first]
+        for cell in range(starts[j], starts[j + 1]):
+            weight = values[cell]
+            source = table[words[cell]]
+            for k in range(len(row)):
+                row[k] += weight * source[k]
+
+
+@compiled
+def scatter(d_words: FloatArray, words: Array, values: Array, starts: Array, rows: Array, out: FloatArray) -> None:
+    """out[rows[v]] += h_jv d_words[j] for every word v present: the gradient of the first layer's rows."""
+    for j in range(len(starts) - 1):
+        source = d_words[j]
+        for cell in range(starts[j], starts[j + 1]):
+            weight = values[cell]
+            row = out[rows[words[cell]]]
+            for k in range(len(row)):
+                row[k] += weight * source[k]
+
+
+def softplus(x: FloatArray) -> FloatArray:
+    """ln(1 + e^x): never infinite for finite x, and 0 only where e^x is."""
+    return np.asarray(np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x))))
+
+
+def slope(value: FloatArray) -> FloatArray:
+    """Derivative of softplus, from its value: 1 - e^-softplus."""
+    return np.asarray(-np.expm1(-value))
+
+
+class Likelihood(NamedTuple):
+    """Poisson likelihood of a table of documents (DATM eq. 15).
+
+    ``value`` (documents,) is ``sum_v x_v ln(Phi theta)_v - sum_k theta_k``, without ``ln x!``; ``slope``
+    (documents, K_1) its derivative in theta^(1); ``shares`` (cells,) are ``x_v / (Phi theta)_v``.
+    """
+
+    value: FloatArray
+    slope: FloatArray
+    shares: FloatArray
+
+
+@compiled
+def likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, starts: Array) -> Likelihood:
+    """Log-likelihood of counts under rates Phi^(1) theta^(1), touching the words that occur."""
+    n, width = theta.shape
+    value, d_theta, shares = np.zeros(n), np.empty((n, width)), np.empty(len(words))
+    for j in range(n):
+        d_theta[j] = -1.0
+        for k in range(width):
+            value[j] -= theta[j, k]
+        for cell in range(starts[j], starts[j + 1]):
+            topics = phi[words[cell]]
+            rate = 0.0
+            for k in range(width):
+                rate += topics[k] * theta[j, k]
+            share = counts[cell] / rate if rate > TINY else 0.0
+            value[j] += counts[cell] * np.log(max(rate, TINY))
+            shares[cell] = share
+            for k in range(width):
+                d_theta[j, k] += share * topics[k]
+    return Likelihood(value, d_theta, shares)
+
+
+@compiled
+def topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array, starts: Array) -> FloatArray:
+    """D / d Phi^(1) of the log-likelihood's first sum, (V, K_1): ``sum_j x_jv / rate_jv theta_jk``."""
+    table = np.zeros_like(phi)
+    for j in range(theta.shape[0]):
+        for cell in range(starts[j], starts[j + 1]):
+            row = table[words[cell]]
+            for k in range(theta.shape[1]):
+                row[k] += shares[cell] * theta[j, k]
+    return table
+
+
+@compiled
+def rates_at(phi: FloatArray, theta: FloatArray, words: Array, starts: Array, out: FloatArray) -> None:
+    """out[cell] += (Phi^(1) theta_j^(1))_v at every cell."""
+    for j in range(theta.shape[0]):
+        for cell in range(starts[j], starts[j + 1]):
+            topics = phi[words[cell]]
+            rate = 0.0
+            for k in range(theta.shape[1]):
+                rate += topics[k] * theta[j, k]
+            out[cell] += rate

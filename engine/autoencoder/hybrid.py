@@ -1,0 +1,382 @@
+"""Hybrid inference of the deep autoencoding topic model: an encoder by gradients, topics by SG-MCMC.
+
+Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
+inference" (TPAMI 2020), Algorithm 1; equation numbers are that paper's.  Settings and state that DATM and
+its supervised versions share; a mini-batch is in ``hybrid_step.py``, documents are placed in ``amortised.py``.
+"""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import schedule, streams, widths
+from engine.autoencoder import adam, encoder
+from engine.autoencoder.encoder import Shape
+from engine.contract import Array, Batch, Event, Facts, FloatArray
+from engine.gibbs.local import LINKS, Sampler
+from engine.gibbs.upper import Hyper
+from engine.hierarchy import topics
+from engine.pool import Pool
+from engine.settings import ENCODER, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
+from engine.topic_moves import diffusion
+from engine.widths import Rule
+
+NEVER = 1 << 40  # a sweep that does not come
+
+
+def head_gain_setting(default: float) -> Any:
+    """The field ``head_gain`` of a Config."""
+    return setting(
+        default,
+        group=ENCODER,
+        label="Start of the second head",
+        help="Its first weights, times Glorot's; above 1 documents are told apart from the start, which labels need.",
+        low=1e-3,
+        high=100,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings that every model with an encoder has."""
+
+    layers: tuple[int, ...] = widths.layers_setting()
+    inference: str = setting(
+        "whai",
+        label="Inference",
+        help="whai: Weibull encoder, topics by MCMC; wai: topics by gradients; iwhai: no downward path; ghai: gamma.",
+        choices=("whai", "wai", "iwhai", "ghai"),
+        advanced=False,
+    )
+    batch_size: int = setting(
+        200, group=SWEEPS, label="Mini-batch size", help="Documents per mini-batch.", low=1, high=10**7
+    )
+    inputs: str = setting(
+        "log",
+        group=ENCODER,
+        label="Input of the encoder",
+        help="log: ln(1 + count), as the paper; tfidf: times how rare a word is, all documents of one length.",
+        choices=("log", "tfidf"),
+    )
+    learning_rate: float = setting(
+        5e-3,
+        group=ENCODER,
+        label="Encoder step size",
+        help="Step size of Adam for the encoder's weights; falls as (1 + t/1000)^-1/2.",
+        low=1e-8,
+        high=1,
+    )
+    prior: str = setting(
+        "matched",
+        group=PRIORS,
+        label="Prior scale",
+        help="matched: r is learned and c^(2) follows each document's length; paper: r = c = 1 as in the experiments.",
+        choices=("matched", "paper"),
+    )
+    head: str = setting(
+        "mean",
+        group=ENCODER,
+        label="Second head",
+        help="mean: the encoder tells the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
+        choices=("mean", "scale"),
+    )
+    head_gain: float = head_gain_setting(1.0)
+    kl_weight: float = setting(
+        0.1,
+        group=ENCODER,
+        label="Weight of the divergence",
+        help="1 is the evidence lower bound; a Weibull cannot follow a sparse gamma prior, so less places better.",
+        low=0,
+        high=100,
+    )
+    kl_warm_up: int = setting(
+        200,
+        group=ENCODER,
+        label="Divergence warm-up",
+        help="Mini-batches over which its weight rises from 0.",
+        low=0,
+        high=10**7,
+    )
+    counts: str = setting(
+        "gibbs",
+        group=SWEEPS,
+        label="Counts for the topics",
+        help="gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1 has it.",
+        choices=("gibbs", "encoder"),
+    )
+    burn_in: int = setting(
+        5,
+        group=SWEEPS,
+        label="Burn-in sweeps per layer",
+        help="Gibbs sweeps per layer before counts are kept.",
+        low=0,
+        high=10**4,
+    )
+    collect: int = setting(
+        5,
+        group=SWEEPS,
+        label="Collected sweeps per layer",
+        help="Gibbs sweeps per layer whose counts are kept.",
+        low=1,
+        high=10**4,
+    )
+    refine: int = setting(
+        3,
+        group=SWEEPS,
+        label="Gibbs sweeps per layer after the encoder",
+        help="Sweeps per layer that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
+        low=0,
+        high=10**4,
+    )
+    topic_rate: float = setting(
+        0.3,
+        group=STEP_SIZES,
+        label="Step size of topics",
+        help="Of Adam, where topics move by gradients (wai); falls as the encoder's.",
+        low=1e-8,
+        high=10,
+    )
+    eta: float = setting(
+        0.05, group=PRIORS, label="Topic smoothing eta", help="Dirichlet parameter of the topics.", low=1e-6, high=100
+    )
+    step: float = schedule.first_setting()
+    tau: float = schedule.delay_setting()
+    kappa: float = schedule.decay_setting()
+    scale_step: float = schedule.scale_setting()
+    simplex: str = diffusion.step_setting()
+    gamma0: float = setting(1.0, group=PRIORS, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
+    c0: float = setting(1.0, group=PRIORS, label="c_0", help="Rate of the prior of r.", low=1e-9)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.inputs == "tfidf" and self.prior == "paper":
+            raise SettingError("inputs tfidf needs prior matched, which tells the encoder how long a document is")
+
+    @property
+    def shape(self) -> Shape:
+        """The kind of encoder."""
+        family = "gamma" if self.inference == "ghai" else "weibull"
+        return Shape(family, self.inference != "iwhai", self.head == "mean")
+
+
+class State(NamedTuple):
+    """Everything the next step needs.
+
+    ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``names`` and ``born`` as in
+    :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and
+    ``top_scale`` () the M^(L+1); ``spread`` (V,) how many of the first ``met`` () int64 documents had each word, or
+    (0,) where inputs are not weighed by it; ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 a layer), then those of a
+    classifier, with Adam's ``first`` and ``second`` moments and the steps that these have ``moved`` () int64;
+    ``topic_first``, ``topic_second`` Adam's moments of
+    ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights`` while labels
+    are learned, else none; ``since`` () int64 each, in a run that goes on from another one: after which step the
+    encoder, and after which labels, begin there; ``others`` the further encoders of sDATM (see ``committee``); ``said``
+    what words alone say of its classes (see ``naive``), ``ratios`` what is learned of that (see ``ratios``).
+    """
+
+    t: Array
+    phi: tuple[FloatArray, ...]
+    r: FloatArray
+    names: tuple[Array, ...]
+    born: Array
+    scale: tuple[FloatArray, ...]
+    top_scale: FloatArray
+    spread: FloatArray
+    met: Array
+    weights: tuple[FloatArray, ...]
+    moved: Array
+    first: tuple[FloatArray, ...]
+    second: tuple[FloatArray, ...]
+    topic_first: tuple[FloatArray, ...]
+    topic_second: tuple[FloatArray, ...]
+    steady: tuple[FloatArray, ...] = ()
+    since: tuple[Array, ...] = ()
+    others: tuple[FloatArray, ...] = ()
+    said: tuple[Array, ...] = ()
+    ratios: tuple[Array, ...] = ()
+
+    @property
+    def encoder_age(self) -> int:
+        """Steps that the encoder has made."""
+        return int(self.t) - (int(self.since[0]) if self.since else 0)
+
+
+class Chain(NamedTuple):
+    """Documents under evaluation need no memory but how often they were asked: ``clock`` () int64."""
+
+    clock: Array
+
+
+class House(NamedTuple):
+    """What the functions below share."""
+
+    config: Any
+    facts: Facts
+    sampler: Sampler
+
+
+def house(config: Any, facts: Facts, n_threads: int) -> House:
+    """Gather what a kernel is made of."""
+    hyper = Hyper(0.01, 0.01, 1.0, 1.0)
+    return House(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
+
+
+def work(layers: tuple[int, ...]) -> float:
+    """What the encoder costs a document beside the draws of topics, in such draws (see ``Kernel.work``).
+
+    Its dense products there and back, and the special functions of every activation; measured with 128-64-32 and
+    with 512-256-128-64.
+    """
+    dense = sum(below * width for below, width in itertools.pairwise(layers)) + 2 * sum(k * k for k in layers)
+    return dense / 80.0 + 6.0 * sum(layers)
+
+
+def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
+    """Nearly flat topics, r = 1/K_L (1 with the paper's prior), and a fresh encoder; ``extra`` weights follow it."""
+    config, rule = at.config, rule_of(at.config)
+    layers = config.layers[:1] if rule else config.layers
+    rng = streams.generator(seed, streams.INIT)
+    phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((at.facts.n_words, *layers)))
+    r = np.full(layers[-1], 1.0 if config.prior == "paper" else 1.0 / layers[-1])
+    weights = encoder.initial(streams.generator(seed, streams.ENCODER), at.facts.n_words, layers, config.head_gain)
+    state = State(
+        t=np.array(0, dtype=np.int64),
+        phi=phi,
+        r=r,
+        names=widths.named(phi),
+        born=np.array(0 if rule else widths.SETTLED, dtype=np.int64),
+        scale=tuple(np.zeros(width) for width in layers),
+        top_scale=np.array(0.0),
+        spread=_unmet(at),
+        met=np.array(0, dtype=np.int64),
+        weights=(*weights, *extra),
+        moved=np.array(0, dtype=np.int64),
+        first=(),
+        second=(),
+        topic_first=(),
+        topic_second=(),
+    )
+    return _with_moments(at, state)
+
+
+def _unmet(at: House) -> FloatArray:
+    """The ``spread`` of words before a document is met; none where inputs are not weighed."""
+    return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
+
+
+def acquainted(at: House, state: State, docs: Batch) -> State:
+    """In how many documents each word occurs, counted over as many documents as the corpus has."""
+    if not len(state.spread) or int(state.met) >= at.facts.n_documents:
+        return state
+    seen = np.bincount(docs.words, minlength=len(state.spread))
+    return state._replace(spread=state.spread + seen, met=np.array(state.met + len(docs.documents)))
+
+
+def first_rates(at: House, usual: int) -> int:
+    """The sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
+    return NEVER if at.config.prior == "paper" else usual
+
+
+def rule_of(config: Any) -> Rule | None:
+    """How the widths are learnt, where they are."""
+    return widths.rule_of(config) if hasattr(config, "grow") else None
+
+
+def _with_moments(at: House, state: State) -> State:
+    """Adam begins anew: its moments at 0, and the steps that they have seen; so does the mean of the weights."""
+    own = adam.start(state.weights)
+    topic = adam.start((*state.phi, state.r) if at.config.inference == "wai" else ())
+    return state._replace(
+        moved=np.array(0, dtype=np.int64),
+        first=own.first,
+        second=own.second,
+        topic_first=topic.first,
+        topic_second=topic.second,
+        steady=(),
+    )
+
+
+def keep(state: State) -> dict[str, Array]:
+    """What a snapshot keeps beside the topics: the weights, the running averages M and the schedule's place."""
+    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.kept(state.names, state.born)
+    kept |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
+    kept |= {"encoder_since": state.since[0]} if state.since else {}
+    kept |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
+    return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
+
+
+def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
+    """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`.
+
+    So do ``extra`` ones, all of them, when a single one has another shape there: half a classifier knows nothing.
+    """
+    phi, r = topics.restored(arrays)
+    layers = tuple(layer.shape[1] for layer in phi)
+    rng = streams.generator(seed, streams.ENCODER)
+    fresh = encoder.initial(rng, at.facts.n_words, layers, at.config.head_gain)
+    head = restored(arrays, "weights", extra, len(fresh))
+    ours = "scale.0" in arrays
+    t = int(arrays["t"]) if ours else 0
+    zeros, unmet = tuple(np.zeros(width) for width in layers), _unmet(at)
+    names, born = widths.restored(arrays, phi, t, rule_of(at.config))
+    scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
+    state = State(
+        t=np.array(t, dtype=np.int64),
+        phi=phi,
+        r=r,
+        names=names,
+        born=born,
+        scale=scale,
+        top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
+        spread=np.asarray(arrays["spread"], dtype=np.float64) if len(unmet) and "spread" in arrays else unmet,
+        met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
+        weights=(*restored(arrays, "weights", fresh), *head),
+        moved=np.array(0, dtype=np.int64),
+        first=(),
+        second=(),
+        topic_first=(),
+        topic_second=(),
+        since=_since(at, arrays, t, told=head is not extra),
+    )
+    return _with_moments(at, state)
+
+
+def restored(
+    arrays: dict[str, Array], name: str, weights: tuple[FloatArray, ...], first: int = 0
+) -> tuple[FloatArray, ...]:
+    """Arrays ``name.first``, ``name.first+1`` ... of a snapshot; those given where one of them has another shape."""
+    names = [f"{name}.{first + i}" for i in range(len(weights))]
+    found = tuple(np.asarray(arrays.get(each, 0.0), dtype=np.float64) for each in names)
+    return found if [mine.shape for mine in found] == [weight.shape for weight in weights] else weights
+
+
+def _since(at: House, arrays: dict[str, Array], t: int, *, told: bool) -> tuple[Array, ...]:
+    """The ``since`` of a state that goes on from a snapshot at step ``t``.
+
+    An encoder that begins here begins its schedules here, and waits for labels as in a new run.  One that is there
+    has learned without labels already: they count at once, and go on where they counted before (``told``).
+    """
+    if "weights.0" not in arrays:
+        return np.array(t), np.array(t + getattr(at.config, "label_start", 0))
+    encoder = np.array(int(arrays.get("encoder_since", 0)))
+    before = int(arrays.get("labels_since", t)) if told else t
+    return encoder, np.array(min(before, t))
+
+
+def grown(at: House, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+    """The structure that the next step trains, where widths are learnt (Algorithm 2), encoder rows and all."""
+    structure = widths.Structure(state.phi, state.r, state.names, state.born)
+    change = widths.grow(seed, int(state.t), structure, rule_of(at.config))
+    if change is None:
+        return state, ()
+    scale = (*state.scale[:-1], state.scale[-1][change.columns])
+    weights, top_scale = encoder.pruned(state.weights, change.columns), state.top_scale
+    if change.added:
+        width = change.structure.phi[-1].shape[1]
+        rng = streams.generator(seed, streams.ENCODER, int(state.t))
+        weights = (*weights, *encoder.initial(rng, width, (width,), at.config.head_gain))
+        scale, top_scale = (*scale, np.zeros(width)), np.array(0.0)
+    state = state._replace(**change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights)
+    return _with_moments(at, state), change.events

@@ -1,0 +1,134 @@
+"""Weibull posteriors with gamma priors: draws, divergences and their derivatives, element by element.
+
+The encoder of DATM describes an activation by Weibull(k, lambda); its prior is Gam(a, 1/b) (DATM eq. 18
+to 20, models.md 2).  Everything below works on (documents, K) tables in place of the paper's vectors.
+"""
+
+from math import exp, lgamma, log
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, FloatArray
+from engine.gibbs.augment import digamma
+from engine.jit import compiled
+from engine.streams import positive, stream
+
+EULER = 0.57721566490153286061
+LOW_SHAPE, HIGH_SHAPE = 0.02, 1e4  # 1/k <= 50: Gamma(1 + 1/k) and the smallest scales stay within float64
+LEAST_MEAN = 1e-30
+HELD_MEAN = LEAST_MEAN * (1.0 + 1e-9)  # a mean not above it is held at LEAST_MEAN, give or take rounding
+LEAST_THETA, MOST_THETA = 1e-30, 1e30
+LEAST_PRIOR = 1e-2  # prior shapes below it count as it: dead topics would drown the bound, psi(a) falls like -1/a
+
+
+class Draw(NamedTuple):
+    """Weibull activations of one layer; all (documents, K).
+
+    ``shape`` is k as used (clamped), ``scale`` is lambda, ``theta`` the draw, ``logs`` the ln of the standard
+    exponential behind it, ``moved`` tells where k was inside its bounds, so that gradients pass.
+    """
+
+    shape: FloatArray
+    scale: FloatArray
+    theta: FloatArray
+    logs: FloatArray
+    moved: Array
+
+
+@compiled
+def noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> FloatArray:
+    """Ln E with E standard exponential, (documents, width): ln(-ln(1 - u)), one stream a document and layer."""
+    logs = np.empty((len(documents), width))
+    for j in range(len(documents)):
+        rng = stream(seed, purpose, step, (layer << 48) ^ documents[j])
+        for k in range(width):
+            u, rng = positive(rng)
+            while u == 1.0:
+                u, rng = positive(rng)
+            logs[j, k] = log(-log(u))
+    return logs
+
+
+@compiled
+def draw(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: bool) -> Draw:
+    """Theta = lambda E^(1/k) (eq. 19); ``size`` is the mean lambda Gamma(1 + 1/k) or, not ``by_mean``, lambda."""
+    new = Draw(np.empty_like(shape), np.empty_like(shape), np.empty_like(shape), logs, np.empty(shape.shape, np.bool_))
+    for j in range(shape.shape[0]):
+        for i in range(shape.shape[1]):
+            k = min(max(shape[j, i], LOW_SHAPE), HIGH_SHAPE)
+            scale = max(size[j, i], LEAST_MEAN)
+            if by_mean:
+                scale *= exp(-lgamma(1.0 + 1.0 / k))
+            new.moved[j, i] = LOW_SHAPE < shape[j, i] < HIGH_SHAPE
+            new.shape[j, i] = k
+            new.scale[j, i] = scale
+            new.theta[j, i] = min(max(scale * exp(logs[j, i] / k), LEAST_THETA), MOST_THETA)
+    return new
+
+
+@compiled
+def mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return lambda Gamma(1 + 1/k), (documents, K)."""
+    new = np.empty_like(shape)
+    for j in range(shape.shape[0]):
+        for i in range(shape.shape[1]):
+            new[j, i] = scale[j, i] * exp(lgamma(1.0 + 1.0 / shape[j, i]))
+    return new
+
+
+@compiled
+def divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
+    """KL(Weibull(k, lambda) || Gam(a, 1/b)) summed over topics, (documents,) (eq. 20).
+
+    ``prior`` (documents, K) is a, at least ``LEAST_PRIOR``; ``rate`` (documents,) is b.
+    """
+    total = np.zeros(shape.shape[0])
+    for j in range(shape.shape[0]):
+        b = rate[j]
+        for i in range(shape.shape[1]):
+            k, s, a = shape[j, i], scale[j, i], max(prior[j, i], LEAST_PRIOR)
+            total[j] += EULER * a / k - a * (log(s) + log(b)) + log(k) - EULER - 1.0 + lgamma(a)
+            total[j] += b * s * exp(lgamma(1.0 + 1.0 / k))
+    return total
+
+
+@compiled
+def pull_back(
+    at: Draw,
+    prior: FloatArray,
+    rate: FloatArray,
+    outer: FloatArray,
+    weight: float,
+    by_mean: bool,
+    _reward: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Derivatives of ``sum outer * theta - weight * KL`` with respect to k, the size and the prior shape a.
+
+    ``outer`` (documents, K) is the derivative of the rest of the objective with respect to theta.  A value held
+    at a clamp passes nothing on.  The last argument is not used: a Weibull draw has no rejections to correct for.
+    """
+    d_shape, d_size, d_prior = np.empty_like(outer), np.empty_like(outer), np.empty_like(outer)
+    for j in range(outer.shape[0]):
+        b = rate[j]
+        for i in range(outer.shape[1]):
+            k, s, theta, a = at.shape[j, i], at.scale[j, i], at.theta[j, i], max(prior[j, i], LEAST_PRIOR)
+            free = LEAST_THETA < theta < MOST_THETA
+            up = outer[j, i] * theta if free else 0.0  # d / d ln theta
+            inverse = 1.0 / k
+            psi = digamma(1.0 + inverse)
+            bulk = b * s * exp(lgamma(1.0 + inverse))  # b times the mean
+            d_k = -up * at.logs[j, i] * inverse * inverse
+            d_k -= weight * (inverse - (EULER * a + bulk * psi) * inverse * inverse)
+            d_log_s = up - weight * (bulk - a)
+            if by_mean:
+                d_k += d_log_s * psi * inverse * inverse
+                middle = s * exp(lgamma(1.0 + inverse))
+                d_size[j, i] = d_log_s / middle if middle > HELD_MEAN else 0.0
+            else:
+                d_size[j, i] = d_log_s / s if s > HELD_MEAN else 0.0
+            d_shape[j, i] = d_k if at.moved[j, i] else 0.0
+            d_prior[j, i] = 0.0
+            if prior[j, i] > LEAST_PRIOR:
+                d_prior[j, i] = -weight * (EULER * inverse - log(s) - log(b) + digamma(a))
+    return d_shape, d_size, d_prior

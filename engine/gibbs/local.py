@@ -1,0 +1,292 @@
+"""Local variables of documents, given all topics: start them, sweep them, rate and place documents.
+
+The one door to the compiled samplers: ``gibbs.py`` (theta^(1) integrated out) and ``plain.py``.  Work is
+cut into contiguous runs of documents, one per thread; every document owns its random stream and every
+table holds integers, so results are the same bits for any number of threads.
+"""
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
+from engine.gibbs import gibbs, lift, plain, priors
+from engine.gibbs.gibbs import Address, Outcome, Plan, Scored, Tables
+from engine.gibbs.tokens import Globals
+from engine.gibbs.upper import Hyper, n_upper, pack, unpack_tables
+from engine.jit import compiled
+from engine.pool import Pool, chunks
+
+LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
+
+PLACING = Sweeps(20, 10)  # a layer, for documents whose place is asked for: nothing is saved by haste there
+
+MOST_COUNTED = int(np.iinfo(np.int32).max)  # counts of a table that is half as large
+
+_NOTHING = Outcome(
+    Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)),
+    np.zeros(0),
+    np.zeros((0, 0), np.int32),
+    Scored(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64)),
+    np.zeros(0),
+    np.zeros(0),
+    np.zeros((0, 0)),
+    np.zeros((0, 0)),
+)
+
+
+class Locals(NamedTuple):
+    """Local variables of some documents.
+
+    ``topics`` (tokens,) uint16 in the collapsed sampler, empty in the plain one; ``theta1`` (documents,
+    K_1) the other way round; ``theta`` (documents, K_2 + ... + K_L); ``c`` (documents, L); ``scale``
+    (documents,) the a_j of the gamma link.
+    """
+
+    topics: Array
+    theta1: FloatArray
+    theta: FloatArray
+    c: FloatArray
+    scale: FloatArray
+
+
+class Collected(NamedTuple):
+    """Counts of a sweep of documents, averaged over the collected sweeps and multiplied by ``factor``.
+
+    ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l), in whole numbers where nothing is averaged;
+    ``top`` (K_L,) is x_k^(L+1); ``q`` is the sum of q_j^(L+1).
+    ``counts`` holds each document's m of the last sweep, for :meth:`Sampler.redraw`.
+    """
+
+    tables: list[Array]
+    top: FloatArray
+    q: float
+    counts: Array
+
+
+def placing(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> Plan:
+    """How documents met for the first time are placed: by so many sweeps, or by those of ``PLACING``."""
+    wanted = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
+    return Plan(fresh=True, **wanted._asdict(), first_rates=first_rates, wants=gibbs.THETA)
+
+
+class Sampler(NamedTuple):
+    """Which local sampler to use, its hyperparameters and its threads."""
+
+    hyper: Hyper
+    link: int
+    collapsed: bool
+    expected: bool
+    pool: Pool
+
+    def globals_of(self, phi: tuple[FloatArray, ...], r: FloatArray, words: Array | None = None) -> Globals:
+        """Pack topics for the kernels; ``phi[0]`` is shared, not copied.
+
+        ``words`` are the different words of the documents they are for: the prior of others is not weighed.
+        """
+        lone = len(phi) == 1
+        base = np.ascontiguousarray(r[None, :] if lone else phi[1].T)
+        prior = priors.room(phi[0] if self.collapsed else phi[0][:0], base, lone=lone)
+        weighed = np.arange(len(phi[0])) if words is None else words
+        parts = chunks(len(weighed), self.pool.n_threads) if self.collapsed else []
+        weigh = priors.add_up_blocks if lone else priors.weigh_words
+        self.pool.run(weigh, [(phi[0], base, prior, weighed, a, b) for a, b in parts])
+        return Globals(phi[0], base, prior, pack(phi, r))
+
+    def fresh(self, glob: Globals, batch: Batch, address: Address) -> Locals:
+        """Local variables where a chain starts: theta = 1/K, c = 1, topics of tokens proportional to phi_vk."""
+        local = self.empty(glob, batch)
+        if self.collapsed:
+            docs = _collapsed(batch, local)
+            self._over(gibbs.start_documents, batch, lambda a, b: (glob, address, docs, a, b))
+            return local
+        local.theta1[:] = 1.0 / glob.phi.shape[1]
+        for begin, width in zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True):
+            local.theta[:, begin : begin + width] = 1.0 / width
+        return local
+
+    def empty(self, glob: Globals, batch: Batch) -> Locals:
+        """Room for the local variables of a batch, unset."""
+        n_documents, n_layers = len(batch.documents), len(glob.upper.widths)
+        n_tokens = int(batch.counts.sum()) if self.collapsed else 0
+        return Locals(
+            np.zeros(n_tokens, dtype=np.uint16),
+            np.ones((0 if self.collapsed else n_documents, glob.phi.shape[1])),
+            np.ones((n_documents, n_upper(glob.upper.widths))),
+            np.ones((n_documents, n_layers)),
+            np.ones(n_documents),
+        )
+
+    def collect(
+        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, factor: float
+    ) -> Collected:
+        """Sweep every document, changing ``local`` in place, and collect the counts of the kept sweeps."""
+        room: list[Tables] = []
+
+        def new_tables() -> Tables:
+            room.append(self._tables(glob, len(local.topics) * plan.collect))
+            return room[-1]
+
+        n_documents, n_upper_topics = local.theta.shape
+        counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
+        shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
+        self._sweep(glob, address, batch, local, plan, lambda: shared._replace(tables=new_tables()))
+        return self._collect(glob, address, room, shared, factor / plan.collect)
+
+    def assign(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
+        """Draw every token's topic in place, given theta^(1): where a chain starts that an encoder has placed."""
+        docs = _collapsed(batch, local)
+        self._over(lift.assign_documents, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
+
+    def lift(self, glob: Globals, address: Address, batch: Batch, local: Locals, factor: float) -> Collected:
+        """Counts of the documents as ``local`` describes them, carried to the top; no variable is drawn anew."""
+        room: list[Tables] = []
+
+        def outcome() -> Outcome:
+            room.append(self._tables(glob, len(local.topics)))
+            return shared._replace(tables=room[-1])
+
+        docs = _collapsed(batch, local)
+        shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
+        self._over(lift.lift_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
+        return self._collect(glob, address, room, shared, factor)
+
+    def redraw(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
+        """Draw theta in place under topics drawn since the sweep that left ``counts``.
+
+        Phi^(l+1) and r are drawn with theta^(l) integrated out: a batch sampler follows them with this.
+        """
+        if counts.shape[1] == 0:  # one layer, theta^(1) integrated out: nothing to draw
+            return
+        docs = _collapsed(batch, local) if self.collapsed else _plain(batch, local)
+        work = gibbs.redraw_documents if self.collapsed else plain.redraw_documents
+        self._over(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
+
+    def rate(
+        self,
+        glob: Globals,
+        address: Address,
+        observed: Batch,
+        scored: Batch,
+        local: Locals,
+        sweeps: Sweeps,
+        first_rates: int = 1,
+    ) -> Rates:
+        """Go on with chains on ``observed``, changing ``local`` in place; sum what ``scored`` cells are judged by.
+
+        The rates c are drawn from sweep ``first_rates`` on.
+        """
+        rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
+        cells = Scored(scored.words, scored.counts, scored.starts)
+        plan = Plan(fresh=False, **sweeps._asdict(), first_rates=first_rates, wants=gibbs.RATES)
+        out = _NOTHING._replace(tables=self._no_tables(), scored=cells, rates=rates.cells, totals=rates.totals)
+        self._sweep(glob, address, observed, local, plan, lambda: out)
+        return rates
+
+    def place(self, glob: Globals, address: Address, batch: Batch, plan: Plan) -> Local:
+        """Posterior means of theta of every layer for documents met for the first time."""
+        local = self.empty(glob, batch)
+        theta1 = np.zeros((len(batch.documents), glob.phi.shape[1]))
+        theta = np.zeros_like(local.theta)
+        out = _NOTHING._replace(tables=self._no_tables(), theta1=theta1, theta=theta)
+        self._sweep(glob, address, batch, local, plan, lambda: out)
+        edges = zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True)
+        return Local((theta1, *(theta[:, begin : begin + width] for begin, width in edges)))
+
+    def _sweep(
+        self,
+        glob: Globals,
+        address: Address,
+        batch: Batch,
+        local: Locals,
+        plan: Plan,
+        outcome: Callable[[], Outcome],
+    ) -> None:
+        """Run the compiled sampler; every thread gets an ``outcome()`` of its own."""
+        own: tuple[Any, ...]
+        if self.collapsed:
+            work, own = gibbs.sweep_documents, (address, _collapsed(batch, local))
+        else:
+            work, own = plain.sweep_documents, (self.link, self.expected, address, _plain(batch, local))
+        head = (glob, self.hyper, *own)
+        self._over(work, batch, lambda first, last: (*head, first, last, plan, outcome()))
+
+    def _over(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
+        """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
+        shares = np.arange(1, self.pool.n_threads) * len(batch.words) // self.pool.n_threads
+        edges = [0, *np.searchsorted(batch.starts, shares), len(batch.documents)]
+        self.pool.run(work, [arguments(a, b) for a, b in itertools.pairwise(edges) if a < b])
+
+    def _tables(self, glob: Globals, most: int) -> Tables:
+        """Tables none of whose counts will be above ``most``."""
+        n_seated = len(glob.upper.r) if self.collapsed and len(glob.upper.widths) == 1 else 0
+        return self._room(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated, most)
+
+    def _no_tables(self) -> Tables:
+        return self._room((0, 0), 0, 0, 0, 0)
+
+    def _room(self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int, most: int) -> Tables:
+        kind = np.int32 if self.collapsed and most <= MOST_COUNTED else np.int64  # expected counts are fixed-point
+        upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
+        return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, gibbs.SEATS), np.int64))
+
+    def _collect(
+        self, glob: Globals, address: Address, room: list[Tables], shared: Outcome, factor: float
+    ) -> Collected:
+        total = room[0]
+        for tables in room[1:]:
+            for mine, other in zip(total, tables, strict=True):
+                np.add(mine, other, out=mine)
+        if total.seats.size:
+            gibbs.seat_documents(address, glob.upper.r, total.seats, total.top)
+        unit = factor / plain.UNIT if self.expected else factor
+        upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, total.upper)]
+        words = total.words if unit == 1.0 else np.multiply(total.words, unit)
+        layers = [words, *(np.ascontiguousarray(table) for table in upper)]
+        return Collected(layers, total.top * unit, shared.q_top.sum() * factor, shared.counts)
+
+
+def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:
+    cells = (batch.words, batch.counts, batch.starts, batch.documents)
+    return gibbs.Documents(*cells, tokens_of(batch), local.topics, local.theta, local.c)
+
+
+def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:
+    cells = batch[:3]
+    return plain.PlainDocuments(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
+
+
+class _Seen(NamedTuple):
+    """A batch met before, if it is still there, and where the tokens of its documents begin."""
+
+    starts: weakref.ref[Array]
+    counts: weakref.ref[Array]
+    tokens: Array
+
+
+_last_seen: list[_Seen] = []  # one at most: batch Gibbs sweeps the same documents at every step
+
+
+def tokens_of(batch: Batch) -> Array:
+    """Where the tokens of every document begin, (documents + 1,): counted once for a batch that comes again."""
+    for seen in _last_seen:
+        if seen.starts() is batch.starts and seen.counts() is batch.counts:
+            return seen.tokens
+    tokens: Array = _token_starts(batch.starts, batch.counts)
+    _last_seen[:] = [_Seen(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
+    return tokens
+
+
+@compiled
+def _token_starts(starts: Array, counts: Array) -> Array:
+    """Add up the tokens of every document, without a table of all cells."""
+    tokens = np.zeros(len(starts), np.int64)
+    for j in range(len(starts) - 1):
+        n = 0
+        for cell in range(starts[j], starts[j + 1]):
+            n += counts[cell]
+        tokens[j + 1] = tokens[j] + n
+    return tokens

@@ -1,0 +1,317 @@
+"""Gibbs sweeps written plainly, theta^(1) drawn: every observation link, and Rao-Blackwellised statistics.
+
+For each document and sweep (models.md 1.1): latent counts of every cell from its link, a split of each
+over topics, tables up, rates and activations down.  The Poisson link has the faster sampler of
+``gibbs.py``, with the same stationary distribution; this one serves the links whose latent counts need
+theta^(1), and the expected-count statistics of the authors' released code.
+
+Links: Poisson (x is the count); Bernoulli-Poisson, b = 1(x > 0), x from a zero-truncated Poisson;
+Poisson randomised gamma, y ~ Gam(x, 1/a_j), x from a truncated Bessel, a_j ~ Gam(e0, 1/f0).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, FloatArray
+from engine.gibbs import upper as above
+from engine.gibbs.augment import crt, expected_crt, gamma
+from engine.gibbs.gibbs import COUNTS, RATES, Address, Outcome, Plan, Tables, start_locals
+from engine.gibbs.latent import log_factorial, truncated_bessel, truncated_poisson
+from engine.gibbs.tokens import Globals
+from engine.gibbs.upper import Hyper, Scratch, Upper
+from engine.jit import compiled
+from engine.streams import Stream, stream, uniform
+
+POISSON, BERNOULLI, GAMMA = 0, 1, 2
+UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics: sums are exact in any order
+
+
+class PlainDocuments(NamedTuple):
+    """Documents and their local variables, theta^(1) among them.
+
+    As ``gibbs.Documents``, with ``theta1`` (documents, K_1) in place of token topics and ``scale``
+    (documents,) the a_j of the gamma link.
+    """
+
+    words: Array
+    counts: Array
+    starts: Array
+    numbers: Array
+    theta1: FloatArray
+    theta: FloatArray
+    c: FloatArray
+    scale: FloatArray
+
+
+class Work(NamedTuple):
+    """Working memory of one document: running sums, counts m^(1) and prior shapes of layer 1."""
+
+    sums: FloatArray
+    m: Array
+    shape: FloatArray
+
+
+@compiled
+def latent_count(rng: Stream, link: int, value: float, rate: float, scale: float) -> tuple[int, Stream]:
+    """The count behind an observed value > 0 (models.md 1, links)."""
+    if link == BERNOULLI:
+        return truncated_poisson(rng, rate)
+    if link == GAMMA:
+        return truncated_bessel(rng, 2.0 * np.sqrt(scale * value * rate))
+    return int(value), rng
+
+
+@compiled
+def split_words(
+    rng: Stream, glob: Globals, link: int, docs: PlainDocuments, j: int, work: Work, keep: bool, table: Array
+) -> tuple[Stream, int]:
+    """Latent counts of every cell and their split over topics; returns the stream and the document's total."""
+    phi, theta1 = glob.phi, docs.theta1[j]
+    n_topics = phi.shape[1]
+    work.m[:] = 0
+    total_count = 0
+    for cell in range(docs.starts[j], docs.starts[j + 1]):
+        word = docs.words[cell]
+        total = 0.0
+        for k in range(n_topics):
+            total += phi[word, k] * theta1[k]
+            work.sums[k] = total
+        x, rng = latent_count(rng, link, docs.counts[cell], total, docs.scale[j])
+        total_count += x
+        for _ in range(x):
+            u, rng = uniform(rng)
+            k = min(np.searchsorted(work.sums, u * total, side="right"), n_topics - 1)
+            work.m[k] += 1
+            if keep:
+                table[word, k] += 1
+    return rng, total_count
+
+
+@compiled
+def layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatArray) -> None:
+    """a_j = Phi^(2) theta_j^(2), r for one layer, as a (K_1,) vector."""
+    if len(theta) == 0:
+        shape[:] = glob.base[0]
+        return
+    shape[:] = 0.0
+    begin = glob.upper.first[1]
+    for i in range(s.n_live[1]):
+        c = s.live[begin + i]
+        shape += glob.base[c] * theta[begin + c]
+
+
+@compiled
+def send_up(
+    rng: Stream, glob: Globals, theta: FloatArray, s: Scratch, work: Work, keep: bool, tables: Tables
+) -> Stream:
+    """x_k^(2) ~ CRT(m_k^(1), a_k), given to layer 2 and carried to the top."""
+    upper = glob.upper
+    above.clear(s)
+    for k in range(len(work.m)):
+        if work.m[k] == 0:
+            continue
+        x, rng = crt(rng, work.m[k], work.shape[k])
+        if len(upper.widths) > 1:
+            n_blocks = above.weigh(upper, theta, 1, k, s.sums)
+            rng = above.split_tables(rng, upper, theta, s, 1, k, x, n_blocks, keep, tables.upper)
+        elif keep:
+            tables.top[k] += x
+    return above.ascend(rng, upper, theta, s, keep, tables.upper, tables.top)
+
+
+@compiled
+def one_sweep(
+    rng: Stream,
+    glob: Globals,
+    hyper: Hyper,
+    link: int,
+    docs: PlainDocuments,
+    j: int,
+    s: Scratch,
+    work: Work,
+    rates: bool,
+    keep: bool,
+    tables: Tables,
+) -> Stream:
+    """One upward-downward sweep of document ``j`` (models.md 1.1)."""
+    theta, c = docs.theta[j], docs.c[j]
+    rng, n = split_words(rng, glob, link, docs, j, work, keep, tables.words)
+    rng = send_up(rng, glob, theta, s, work, keep, tables)
+    if link == GAMMA:
+        draw, rng = gamma(rng, hyper.e0 + n)
+        docs.scale[j] = draw / (hyper.f0 + np.sum(docs.counts[docs.starts[j] : docs.starts[j + 1]]))
+    if rates:
+        rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c, s)
+    return descend(rng, glob, docs, j, s, work)
+
+
+@compiled
+def descend(rng: Stream, glob: Globals, docs: PlainDocuments, j: int, s: Scratch, work: Work) -> Stream:
+    """Theta of every layer from the top down to layer 1 (models.md 1.1 step 5)."""
+    rng = above.descend(rng, glob.upper, docs.theta[j], docs.c[j], s)
+    layer_one_shapes(glob, docs.theta[j], s, work.shape)
+    scale = 1.0 / (docs.c[j, 0] + 1.0)
+    for k in range(len(work.m)):
+        draw, rng = gamma(rng, work.shape[k] + work.m[k])
+        docs.theta1[j, k] = max(draw * scale, above.SMALLEST)
+    return rng
+
+
+@compiled
+def _begin(glob: Globals, docs: PlainDocuments, j: int, fresh: bool, s: Scratch, work: Work) -> None:
+    if fresh:
+        start_locals(glob.upper, docs.theta[j], docs.c[j])
+        docs.theta1[j, :] = 1.0 / docs.theta1.shape[1]
+        docs.scale[j] = 1.0
+    above.survey(glob.upper, docs.theta[j], s)
+    layer_one_shapes(glob, docs.theta[j], s, work.shape)
+
+
+@compiled
+def _new_work(n_topics: int) -> Work:
+    return Work(np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
+
+
+@compiled
+def sweep_documents(
+    glob: Globals,
+    hyper: Hyper,
+    link: int,
+    expected: bool,
+    address: Address,
+    docs: PlainDocuments,
+    begin: int,
+    end: int,
+    plan: Plan,
+    out: Outcome,
+) -> None:
+    """As ``gibbs.sweep_documents``; with ``expected`` the tables receive conditional means, in units of 1/UNIT.
+
+    Of the scored cells, the Poisson link sums rates and their totals over the vocabulary; other links sum the
+    probability (density) of each scored value, and ``totals`` counts samples.
+    """
+    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+    for j in range(begin, end):
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        _begin(glob, docs, j, plan.fresh, s, work)
+        for sweep in range(1, plan.burn_in + plan.collect + 1):
+            keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
+            counting = keep and plan.wants == COUNTS
+            rates = sweep >= plan.first_rates
+            rng = one_sweep(rng, glob, hyper, link, docs, j, s, work, rates, counting and not expected, out.tables)
+            if counting:
+                out.q_top[j] += s.q[len(docs.c[j])]
+                if expected:
+                    expect_words(glob, docs, j, out.tables.words)
+                    expect_tables(glob, docs.theta[j], s, work, out.tables)
+            elif keep and plan.wants == RATES:
+                _add_likelihoods(glob, link, docs, j, out)
+            elif keep:
+                out.theta1[j] += docs.theta1[j] * (plan.thin / plan.collect)
+                out.theta[j] += docs.theta[j] * (plan.thin / plan.collect)
+        if plan.wants == COUNTS:
+            out.counts[j, : len(work.m)] = work.m
+            out.counts[j, len(work.m) :] = s.counts
+
+
+@compiled
+def redraw_documents(
+    glob: Globals, address: Address, docs: PlainDocuments, begin: int, end: int, counts: Array
+) -> None:
+    """As ``gibbs.redraw_documents``, theta^(1) included."""
+    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+    for j in range(begin, end):
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        work.m[:] = counts[j, : len(work.m)]
+        s.counts[:] = counts[j, len(work.m) :]
+        descend(rng, glob, docs, j, s, work)
+
+
+@compiled
+def _add_likelihoods(glob: Globals, link: int, docs: PlainDocuments, j: int, out: Outcome) -> None:
+    theta1, scored = docs.theta1[j], out.scored
+    for cell in range(scored.starts[j], scored.starts[j + 1]):
+        rate = 0.0
+        for k in range(len(theta1)):
+            rate += glob.phi[scored.words[cell], k] * theta1[k]
+        out.rates[cell] += likelihood(link, scored.values[cell], rate, docs.scale[j])
+    out.totals[j] += np.sum(theta1) if link == POISSON else 1.0
+
+
+@compiled
+def _fixed(value: float) -> int:
+    return int(np.rint(value * UNIT))
+
+
+@compiled
+def expect_words(glob: Globals, docs: PlainDocuments, j: int, table: Array) -> None:
+    """E[A_vk] = x_v phi_vk theta_k / (Phi theta)_v with the theta at the end of the sweep."""
+    phi, theta1 = glob.phi, docs.theta1[j]
+    for cell in range(docs.starts[j], docs.starts[j + 1]):
+        word = docs.words[cell]
+        total = 0.0
+        for k in range(len(theta1)):
+            total += phi[word, k] * theta1[k]
+        share = docs.counts[cell] / max(total, above.SMALLEST)
+        for k in range(len(theta1)):
+            table[word, k] += _fixed(share * phi[word, k] * theta1[k])
+
+
+@compiled
+def expect_tables(glob: Globals, theta: FloatArray, s: Scratch, work: Work, tables: Tables) -> None:
+    """E of the tables above layer 1: the mean of CRT, split by phi theta."""
+    upper = glob.upper
+    n_layers = len(upper.widths)
+    for layer in range(n_layers):
+        for k in range(upper.widths[layer]):
+            m = work.m[k] if layer == 0 else s.counts[upper.first[layer] + k]
+            if m == 0:
+                continue
+            shape = work.shape[k] if layer == 0 else s.shapes[upper.first[layer] + k]
+            n = expected_crt(float(m), shape)
+            if layer == n_layers - 1:
+                tables.top[k] += _fixed(n)
+                continue
+            _share_out(upper, theta, layer + 1, k, n, tables.upper)
+
+
+@compiled
+def _share_out(upper: Upper, theta: FloatArray, layer: int, k: int, n: float, table: Array) -> None:
+    """Give ``n`` expected tables of topic ``k`` to the topics of ``layer`` in proportion."""
+    begin, width = upper.first[layer], upper.widths[layer]
+    row = upper.table[layer] + k * width
+    total = 0.0
+    for c in range(width):
+        total += upper.rows[row + c] * theta[begin + c]
+    for c in range(width):
+        table[row + c] += _fixed(n * upper.rows[row + c] * theta[begin + c] / max(total, above.SMALLEST))
+
+
+@compiled
+def likelihood(link: int, value: float, rate: float, scale: float) -> float:
+    """Poisson: the rate itself; Bernoulli: P(b = 1); gamma: the density of ``value`` > 0."""
+    if link == BERNOULLI:
+        return -np.expm1(-rate)
+    if link == GAMMA:
+        return _gamma_density(value, rate, scale)
+    return rate
+
+
+@compiled
+def _gamma_density(y: float, rate: float, scale: float) -> float:
+    """sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale): terms around the largest, in logarithms."""
+    log_ratio = np.log(scale) + np.log(y) + np.log(rate)
+    peak = max(int(np.exp(0.5 * log_ratio)), 1)
+    log_peak = peak * log_ratio - log_factorial(peak) - log_factorial(peak - 1)
+    total, term, x = 1.0, 1.0, peak
+    while term > 1e-17 * total:
+        x += 1
+        term *= np.exp(log_ratio) / (x * (x - 1.0))
+        total += term
+    term, x = 1.0, peak
+    while x > 1 and term > 1e-17 * total:
+        term *= x * (x - 1.0) / np.exp(log_ratio)
+        x -= 1
+        total += term
+    return total * np.exp(log_peak - rate - scale * y - np.log(y))

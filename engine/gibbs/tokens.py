@@ -1,0 +1,335 @@
+"""Topics of a document's tokens with theta^(1) integrated out: the hottest loop of the house.
+
+A token's topic is drawn from (models.md 1.5)
+
+    P(z = k | rest) proportional to phi_vk (n_jk + a_kj),   a_j = Phi^(2) theta_j^(2)  (r for one layer),
+
+split into the few topics the document already uses (``slots.py``), ``phi_vk n_jk``, and one prior mass per
+word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)`` (``priors.py``).
+
+One layer is the same code with a single topic above it, whose column is r and whose activation is 1:
+``theta`` is then empty.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, FloatArray
+from engine.gibbs import simd_rows
+from engine.gibbs.priors import pick_column, pick_topic, scan
+from engine.gibbs.registers import deal
+from engine.gibbs.slots import NOWHERE, Slots, open_slot
+from engine.gibbs.upper import EIGHT, NONE, ONE, Upper, place
+from engine.jit import compiled, inlined
+from engine.streams import Stream, uniform
+
+
+class Globals(NamedTuple):
+    """What every document reads: the topics, and the prior of layer 1 as columns of ``base``.
+
+    Attributes
+    ----------
+    phi : (V, K_1) float64
+        Phi^(1).
+    base : (C, K_1) float64
+        Transpose of Phi^(2), or r as one row when there is one layer.
+    prior : (V, C) float64
+        ``Phi^(1) base'``: prior mass of every word under each column.  With one layer (V, blocks): running
+        sums of ``phi_vk r_k`` over blocks of eight topics, of which the last is the prior mass.
+    upper : Upper
+        The layers above.
+    """
+
+    phi: FloatArray
+    base: FloatArray
+    prior: FloatArray
+    upper: Upper
+
+
+class Document(NamedTuple):
+    """One document: its cells ``first:last`` of ``words`` and ``counts``, one topic per token, theta and c above."""
+
+    words: Array
+    counts: Array
+    first: int
+    last: int
+    topics: Array
+    theta: FloatArray
+    c: FloatArray
+
+
+class Cells(NamedTuple):
+    """The words of one document, brought together.
+
+    ``of`` (tokens,) tells the cell of every token, ``prior`` (C, cells) is not used for one layer, and ``mass``
+    (cells,) is the prior mass of every cell.
+    """
+
+    of: Array
+    prior: FloatArray
+    mass: FloatArray
+
+
+class Course(NamedTuple):
+    """How far a sweep of a document is.
+
+    ``token`` comes next; the two before it went to slots ``latest`` and ``before``, which ``slots.tokens`` does
+    not show yet: the masses of a token wait for the token ahead of it, and these waits, one after another, would be
+    all the time there is.  So running sums are taken without the token just drawn, while it is being drawn, and
+    its own mass ``extra`` is added to those from its slot on: that is all that has to wait.
+    """
+
+    rng: Stream
+    token: np.uint64
+    latest: np.uint64
+    before: np.uint64
+
+
+@compiled
+def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: int) -> Cells:
+    """Room for the longest of documents ``begin:end``; ``tokens`` tells where a document's tokens begin."""
+    most_cells, most_tokens = 1, 0
+    for j in range(begin, end):
+        most_cells = max(most_cells, starts[j + 1] - starts[j])
+        most_tokens = max(most_tokens, tokens[j + 1] - tokens[j])
+    return Cells(np.zeros(most_tokens + 2, np.int32), np.empty((n_columns, most_cells)), np.empty(most_cells))
+
+
+@inlined
+def lay_cells(glob: Globals, doc: Document, cells: Cells) -> None:
+    """Bring together what a document's tokens need of its words: their cells and their prior masses by column."""
+    spread(doc, cells.of)
+    prior, near, n = glob.prior, cells.prior, doc.last - doc.first
+    if len(doc.theta) == 0:
+        last = place(prior.shape[1]) - ONE
+        for i in range(n):
+            cells.mass[i] = prior[doc.words[doc.first + i], last]
+        return
+    for i in range(n):
+        word = doc.words[doc.first + i]
+        for c in range(prior.shape[1]):
+            near[c, i] = prior[word, c]
+
+
+@inlined
+def spread(doc: Document, of: Array) -> None:
+    """Write the cell of every token; two are always written, because a branch on one or two is often lost."""
+    token = NONE
+    for i in range(doc.last - doc.first):
+        n = place(doc.counts[doc.first + i])
+        of[token] = i
+        of[token + ONE] = i
+        if n > ONE + ONE:
+            for later in range(ONE + ONE, n):
+                of[token + later] = i
+        token += n
+
+
+@inlined
+def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cells: Cells) -> None:
+    """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2); it stands already for one layer."""
+    near, mass = cells.prior, cells.mass
+    if len(theta) == 0:
+        return
+    for i in range(n_cells):
+        mass[i] = 0.0
+    for rank in range(n_live):
+        c = live[rank]
+        weight = theta[c]
+        for i in range(n_cells):
+            mass[i] += near[c, i] * weight
+
+
+@inlined
+def start_topics(rng: Stream, phi: FloatArray, doc: Document, flat: FloatArray) -> Stream:
+    """First topics of a document's tokens: theta^(1) = 1/K_1, so proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
+    token = 0
+    for cell in range(doc.first, doc.last):
+        word = doc.words[cell]
+        total = 0.0
+        for k in range(phi.shape[1]):
+            total += phi[word, k]
+        for _ in range(doc.counts[cell]):
+            k, rng = scan(rng, phi, word, flat, 0, total)
+            doc.topics[token] = k
+            token += 1
+    return rng
+
+
+def _few_slots(n_hands: int) -> tuple[Any, Any]:
+    """The token loop for documents whose slots fit registers, and how many slots that are."""
+    some = deal(n_hands)
+    load, store, gather, transfer, product = some.load, some.store, some.gather, some.transfer, some.product
+    running, last, raised, not_above = some.running, some.last, some.raised, some.not_above
+    ahead_of, count = some.ahead_of, some.count
+
+    @inlined
+    def draw(
+        course: Course, phi: FloatArray, doc: Document, cells: Cells, slots: Slots, used: np.uint64, n: np.uint64
+    ) -> tuple[Course, float]:
+        words, topics, first = doc.words, doc.topics, place(doc.first)
+        rng, token, latest, before = course
+        tokens, ahead, over = load(slots.tokens), ahead_of(latest), 0.0
+        while token < n:
+            cell = place(cells.of[token])
+            word = place(words[first + cell])
+            tokens = transfer(tokens, before, slots.where[topics[token]])
+            sums = running(product(gather(phi, word, slots.topic), tokens))
+            before = latest
+            extra = phi[word, slots.topic[latest]]
+            total = last(sums) + extra
+            u, rng = uniform(rng)
+            u *= total + cells.mass[cell]
+            if u >= total:
+                over = u - total
+                break
+            ahead = not_above(raised(sums, extra, ahead), u)
+            latest = min(count(ahead), used - ONE)  # it may lie behind the last slot by a rounding
+            topics[token] = slots.topic[latest]
+            token += ONE
+        store(slots.tokens, tokens)
+        return Course(rng, token, latest, before), over
+
+    return draw, place(some.room)
+
+
+_draw_two_hands, _TWO_HANDS = _few_slots(2)
+_draw_four_hands, _FOUR_HANDS = _few_slots(4)
+_draw_six_hands, _SIX_HANDS = _few_slots(6)
+
+
+@inlined
+def _draw_many(
+    course: Course, phi: FloatArray, doc: Document, cells: Cells, slots: Slots, used: np.uint64, n: np.uint64
+) -> tuple[Course, float]:
+    """As the loops in registers, eight slots at a time."""
+    words, topics, first = doc.words, doc.topics, place(doc.first)
+    rng, token, latest, before = course
+    over = 0.0
+    while token < n:
+        cell = place(cells.of[token])
+        word = place(words[first + cell])
+        total = _sum_slots(phi, word, slots, used, before, slots.where[topics[token]])
+        before = latest
+        extra = phi[word, slots.topic[latest]]
+        total += extra
+        u, rng = uniform(rng)
+        u *= total + cells.mass[cell]
+        if u >= total:
+            over = u - total
+            break
+        latest = min(_find_slot(slots.sums, used, u, extra, latest), used - ONE)
+        topics[token] = slots.topic[latest]
+        token += ONE
+    return Course(rng, token, latest, before), over
+
+
+@inlined
+def _draw_on(
+    course: Course, phi: FloatArray, doc: Document, cells: Cells, slots: Slots, used: np.uint64, n: np.uint64
+) -> tuple[Course, float]:
+    """Draw topics until the prior wins a token: how far this came, and where in the prior mass the draw fell."""
+    if used <= _TWO_HANDS:
+        course, over = _draw_two_hands(course, phi, doc, cells, slots, used, n)
+    elif used <= _FOUR_HANDS:
+        course, over = _draw_four_hands(course, phi, doc, cells, slots, used, n)
+    elif used <= _SIX_HANDS:
+        course, over = _draw_six_hands(course, phi, doc, cells, slots, used, n)
+    else:
+        course, over = _draw_many(course, phi, doc, cells, slots, used, n)
+    return course, over
+
+
+@inlined
+def draw_topics(
+    rng: Stream,
+    glob: Globals,
+    doc: Document,
+    theta: FloatArray,
+    live: Array,
+    n_live: int,
+    cells: Cells,
+    slots: Slots,
+    n: int,
+) -> tuple[Stream, int]:
+    """Draw every token's topic anew, one after another; returns the stream and the number of slots.
+
+    ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.  The last
+    token of the sweep before is the first to be late (see :class:`Course`).
+    """
+    weigh_priors(theta, live, n_live, doc.last - doc.first, cells)
+    n_tokens = place(len(doc.topics))
+    if n_tokens == NONE:
+        return rng, n
+    used, topics = place(n), doc.topics
+    course = Course(rng, NONE, slots.where[topics[n_tokens - ONE]], NOWHERE)
+    slots.tokens[course.latest] -= 1.0
+    while True:
+        course, over = _draw_on(course, glob.phi, doc, cells, slots, used, n_tokens)
+        if course.token >= n_tokens:
+            break
+        k, rng = _draw_from_prior(course, glob, doc, theta, live, n_live, cells, over)
+        latest = slots.where[k]
+        if latest == NOWHERE:
+            latest = used
+            used = place(open_slot(slots, used, k))
+        topics[course.token] = k
+        course = Course(rng, course.token + ONE, latest, course.before)
+    slots.tokens[course.latest] += 1.0
+    slots.tokens[course.before] += 1.0
+    return course.rng, np.int64(used)  # type: ignore[return-value]
+
+
+@inlined
+def _draw_from_prior(
+    course: Course, glob: Globals, doc: Document, theta: FloatArray, live: Array, n_live: int, cells: Cells, over: float
+) -> tuple[np.uint64, Stream]:
+    """Draw the topic of a token that the prior won, ``over`` its point in the prior mass."""
+    cell = place(cells.of[course.token])
+    word = place(doc.words[place(doc.first) + cell])
+    if len(theta) == 0:
+        k, rng = pick_topic(course.rng, glob.phi, word, glob.base, glob.prior)
+    else:
+        c = pick_column(cells.prior, cell, over, theta, live, n_live)
+        k, rng = scan(course.rng, glob.phi, word, glob.base, c, cells.prior[c, cell])
+    return place(k), rng
+
+
+@inlined
+def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, loses: int) -> float:
+    """Give slot ``gains`` a token and take one from ``loses``; running sums of ``phi_vk n_jk``, of which the last."""
+    total = 0.0
+    s = NONE
+    while s < used:
+        tokens = simd_rows.transfer(simd_rows.load(slots.tokens, s), s, gains, loses)
+        simd_rows.store(slots.tokens, s, tokens)
+        sums = simd_rows.running(simd_rows.product(simd_rows.gather(phi, word, slots.topic, s), tokens), total)
+        simd_rows.store(slots.sums, s, sums)
+        total = simd_rows.last(sums)
+        s += EIGHT
+    return total
+
+
+@inlined
+def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> Any:
+    """Find the first slot above ``u`` among running sums that lack ``extra`` from slot ``latest`` on.
+
+    It may lie behind the last slot by a rounding.
+    """
+    below, after = NONE, NONE
+    s = NONE
+    while s < used:
+        eight = simd_rows.load(sums, s)
+        below += simd_rows.not_above(eight, u)
+        after += simd_rows.not_above(eight, u - extra)
+        s += EIGHT
+    return below if below < latest else max(after, latest)
+
+
+@inlined
+def count_words(doc: Document, of: Array, table: Array) -> None:
+    """Add a document's tokens to the table x_vk of layer 1; ``of`` tells the cell of every token."""
+    words, topics, first = doc.words, doc.topics, place(doc.first)
+    for token in range(place(len(topics))):
+        table[place(words[first + place(of[token])]), topics[token]] += 1

@@ -1,0 +1,280 @@
+"""Which topic of one hierarchy is which topic of another: two seeds, snapshots, widths or models compared.
+
+The cost of a pair of topics of one layer is
+
+    (1 - kin) * H(words) + kin * H(parents),        0 <= cost <= 1,
+
+with H the Hellinger distance ``sqrt(1 - sum_x sqrt(p(x) q(x)))``: of the two topics projected to the words
+(``Phi^(1) ... Phi^(l)``), and of where their popularity comes from (the weights of the edges to their
+parents times the parents' popularity), the parents of one carried to the other by the pairs of the layer
+above.  The top layer has words only.  Hellinger rather than Jensen-Shannon because it is a metric between
+0 and 1 as well, needs no logarithm of a zero, and is one matrix product for all pairs of a layer.
+
+A layer is solved as a whole (Jonker-Volgenant, through scipy), from the top down, so that parents are
+known when their children are matched.  Leaving two topics without a partner costs ``threshold``, or the
+median cost of all pairs of the layer where that is lower: topics no more alike than two picked at random
+are no pair, and "unmatched" is an answer like any other.  But it never costs less than `ALIKE`: high up in a
+narrow model all topics are alike, so the median is tiny, and half of all topics would seem to be missing that
+have a partner which nobody could tell from them.
+
+Pairs that are ``known`` to have been one topic once, those of a run and of its fork, cost `TIE` less when a
+layer is solved: among topics that are nearly the same, each keeps its own.  A pair that costs more than two
+topics left alone is none, whatever it has been.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from engine.contract import Array, FloatArray, Topics
+from engine.hierarchy import topics
+
+KIN = 0.25
+THRESHOLD = 0.7
+ALIKE = 0.2  # topics as close as this have 96 % in common (1 - 0.2**2), and are never said to be missing
+TIE = 0.05  # what it is worth to be the same topic already
+NONE = -1
+_ENOUGH = 8  # topics on either side before their median cost says what is alike by chance
+_SAME = 1e-6  # a squared distance this small is the rounding of single precision
+
+Costs: TypeAlias = NDArray[np.float32]
+
+
+class Fixed(NamedTuple):
+    """What somebody decided: a pair, or with `NONE` on one side that a topic has no partner."""
+
+    layer: int
+    first: int
+    second: int
+
+
+class Match(NamedTuple):
+    """A topic and its partner.
+
+    Attributes
+    ----------
+    layer : int
+        Counted from 1.
+    first, second : int
+        Columns of ``Phi^(layer)`` in the first and the second hierarchy; `NONE` where there is no partner.
+    score : float
+        ``1 - cost``: 1 for equal topics under equal parents, 0 for an unmatched one.
+    margin : float
+        Cost of the second best answer for either topic (another partner, or none) minus the cost of this
+        one.  Near 0 the pair is a matter of taste; below 0 another would suit one of them better, but is
+        taken by a topic it suits better still, or the pair was fixed or known.
+    fixed : bool
+        Whether somebody decided it.
+    """
+
+    layer: int
+    first: int
+    second: int
+    score: float
+    margin: float
+    fixed: bool
+
+    @property
+    def paired(self) -> bool:
+        """Whether both sides are there."""
+        return NONE not in (self.first, self.second)
+
+
+class Alignment(NamedTuple):
+    """Every topic of both hierarchies exactly once.
+
+    Attributes
+    ----------
+    matches : tuple of Match
+        Layer 1 first; in a layer by the column of the first, then the unmatched ones of the second.
+    costs : tuple of (K_l, K_l') float32 arrays
+        What every pair of a layer would cost, for the layers both have.
+    """
+
+    matches: tuple[Match, ...]
+    costs: tuple[Costs, ...]
+
+    def partners(self, layer: int) -> dict[int, int]:
+        """Columns of the first to columns of the second, of the pairs of one layer."""
+        return {match.first: match.second for match in self.matches if match.layer == layer and match.paired}
+
+
+def align(
+    first: Topics,
+    second: Topics,
+    *,
+    projected: tuple[Sequence[Array], Sequence[Array]] | None = None,
+    fixed: Collection[Fixed] = (),
+    known: Collection[Fixed] = (),
+    kin: float = KIN,
+    threshold: float = THRESHOLD,
+) -> Alignment:
+    """Match the topics of two hierarchies over the same words, layer by layer from the top.
+
+    Parameters
+    ----------
+    first, second : Topics
+        Any depths and widths.  Layers are counted from the words; what is deeper in one only is unmatched.
+    projected : pair of sequences of (V, K_l) arrays, optional
+        The projections of both when the caller has them; their columns need not sum to 1, as when only the
+        words that two corpora share are kept.
+    fixed : collection of Fixed
+        Decisions that stand; those about topics that do not exist are passed over.
+    known : collection of Fixed
+        Pairs that were one topic once: the answer where others are no better by more than `TIE`.
+    kin : float
+        Part of the parents in the cost, 0 to 1.
+    threshold : float
+        Cost above which two topics are rather left alone, 0 to 1 (or the median cost, see above).
+
+    Raises
+    ------
+    ValueError
+        When the two are not over equally many words.
+    """
+    words = projected or (topics.projections(first.phi), topics.projections(second.phi))
+    sizes = len(words[0][0]), len(words[1][0])
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"topics over {sizes[0]} and {sizes[1]} words cannot be matched; keep the words both have")
+    popular = topics.popularity(first.phi, first.r), topics.popularity(second.phi, second.r)
+    common = min(len(first.phi), len(second.phi))
+    solved: dict[int, list[Match]] = {}
+    costs: list[Costs] = []
+    for layer in range(common, 0, -1):
+        terms = [_Term(1.0, _roots(words[0][layer - 1]), _roots(words[1][layer - 1]))]
+        if layer < common:
+            origins = _origins(first.phi[layer], popular[0][layer]), _origins(second.phi[layer], popular[1][layer])
+            terms = [terms[0]._replace(part=1.0 - kin), _parents(origins, solved[layer + 1], kin)]
+        cost = np.asarray(sum(term.part * _distances(term) for term in terms), dtype=np.float32)
+        decided, before = _of(layer, fixed, cost.shape), _of(layer, known, cost.shape)
+        alone = min(threshold, max(ALIKE, _chance(cost)))
+        solved[layer] = _told(layer, cost, terms, _pairs(cost, decided, before, alone), decided, alone)
+        costs.append(cost)
+    for layer in range(common + 1, max(len(first.phi), len(second.phi)) + 1):
+        solved[layer] = _alone(layer, _width(first, layer), _width(second, layer))
+    return Alignment(tuple(match for layer in sorted(solved) for match in solved[layer]), tuple(costs[::-1]))
+
+
+class _Term(NamedTuple):
+    """Part of the cost: square roots of distributions, one topic a column, of both sides."""
+
+    part: float
+    first: Array
+    second: Array
+
+
+def _of(layer: int, decisions: Collection[Fixed], shape: tuple[int, ...]) -> list[Fixed]:
+    """Those about topics of a layer that exist."""
+    return [
+        each
+        for each in decisions
+        if each.layer == layer and NONE <= each.first < shape[0] and NONE <= each.second < shape[1]
+    ]
+
+
+def _width(side: Topics, layer: int) -> int:
+    return int(side.phi[layer - 1].shape[1]) if layer <= len(side.phi) else 0
+
+
+def _roots(weights: Array) -> NDArray[np.float32]:
+    """Square roots of the columns (n, K), scaled to sum 1 before; single precision, for a large vocabulary."""
+    mass = weights.sum(axis=0, dtype=np.float64)
+    scaled = np.asarray(weights, dtype=np.float32) / np.where(mass > 0, mass, 1.0).astype(np.float32)
+    return np.sqrt(scaled, out=scaled)
+
+
+def _origins(phi: Array, popularity: FloatArray) -> FloatArray:
+    """Roots of the parts (K_{l+1}, K_l) of each topic's popularity that come by way of each parent."""
+    flow = (np.asarray(phi, dtype=np.float64) * popularity).T
+    mass = flow.sum(axis=0)
+    return np.sqrt(np.where(mass > 0, flow / np.where(mass > 0, mass, 1.0), 1.0 / len(flow)))
+
+
+def _parents(origins: tuple[FloatArray, FloatArray], above: Sequence[Match], part: float) -> _Term:
+    """Bring the parents of both sides into one order; what comes from unmatched ones agrees with nothing."""
+    pairs = [match for match in above if match.paired]
+    first = origins[0][[match.first for match in pairs]]
+    return _Term(part, first, origins[1][[match.second for match in pairs]])
+
+
+def _distances(term: _Term) -> Array:
+    """Hellinger distances (K, K') of all pairs."""
+    return np.sqrt(np.clip(1.0 - term.first.T @ term.second, 0.0, 1.0))
+
+
+def _distances_of(term: _Term, rows: Array, columns: Array) -> FloatArray:
+    """Hellinger distances of some pairs, exact also where the topics are equal."""
+    first = term.first[:, rows].astype(np.float64)
+    second = term.second[:, columns].astype(np.float64)
+    missing = 1.0 - ((first**2).sum(axis=0) + (second**2).sum(axis=0)) / 2  # mass of unmatched parents
+    squared = ((first - second) ** 2).sum(axis=0) / 2 + np.where(missing > _SAME, missing, 0.0)
+    return np.sqrt(np.clip(squared, 0.0, 1.0))
+
+
+def _chance(cost: Costs) -> float:
+    """What a pair of topics picked at random costs; 1 where there are too few to tell."""
+    return float(np.median(cost)) if min(cost.shape) >= _ENOUGH else 1.0
+
+
+def _told(
+    layer: int, cost: Costs, terms: list[_Term], pairs: dict[int, int], decided: list[Fixed], threshold: float
+) -> list[Match]:
+    """Say of every topic of a layer what was found, with score and margin."""
+    rows, columns = np.array(list(pairs), dtype=np.intp), np.array(list(pairs.values()), dtype=np.intp)
+    own = sum((term.part * _distances_of(term, rows, columns) for term in terms), np.zeros(len(rows)))
+    margins = _margins(cost, rows, columns, threshold) - own
+    settled = {(each.first, each.second) for each in decided}
+    facts = zip(rows.tolist(), columns.tolist(), own.tolist(), margins.tolist(), strict=True)
+    found = [Match(layer, i, j, 1.0 - price, margin, (i, j) in settled) for i, j, price, margin in facts]
+    found += [_unmatched(layer, i, NONE, cost[i], settled, threshold) for i in range(len(cost)) if i not in pairs]
+    taken = set(pairs.values())
+    free = sorted(found, key=lambda match: match.first)
+    return free + [
+        _unmatched(layer, NONE, j, cost[:, j], settled, threshold) for j in range(cost.shape[1]) if j not in taken
+    ]
+
+
+def _pairs(cost: Costs, decided: list[Fixed], known: list[Fixed], threshold: float) -> dict[int, int]:
+    """Rows to columns of the cheapest assignment, decisions honoured.
+
+    ``min(cost - threshold, 0)`` is what a pair saves over two topics left alone, so the rectangular problem
+    needs no dummy partners; pairs that save nothing fall apart again.
+    """
+    height, width = cost.shape
+    fixed = {each.first: each.second for each in decided if NONE not in (each.first, each.second)}
+    barred = {each.first for each in decided}, {each.second for each in decided}
+    rows = np.array([i for i in range(height) if i not in barred[0]], dtype=np.intp)
+    columns = np.array([j for j in range(width) if j not in barred[1]], dtype=np.intp)
+    price = cost.copy()
+    once = tuple(np.array([(each.first, each.second) for each in known], dtype=np.intp).reshape(-1, 2).T)
+    price[once] -= TIE * (cost[once] < threshold)
+    saved = np.minimum(price[np.ix_(rows, columns)] - threshold, 0.0)
+    some, others = linear_sum_assignment(saved)
+    worth = saved[some, others] < 0
+    return fixed | dict(zip(rows[some[worth]].tolist(), columns[others[worth]].tolist(), strict=True))
+
+
+def _margins(cost: Costs, rows: Array, columns: Array, threshold: float) -> FloatArray:
+    """Cost of the second best answer of each pair: another partner for either, or none."""
+    places = np.arange(len(rows))
+    across, down = cost[rows], cost[:, columns].T
+    across[places, columns] = np.inf
+    down[places, rows] = np.inf
+    others = np.concatenate([across, down, np.full((len(rows), 1), threshold)], axis=1)
+    return np.asarray(others.min(axis=1), dtype=np.float64)
+
+
+def _unmatched(
+    layer: int, first: int, second: int, prices: Array, settled: set[tuple[int, int]], threshold: float
+) -> Match:
+    second_best = float(prices.min()) if len(prices) else 1.0
+    return Match(layer, first, second, 0.0, second_best - threshold, (first, second) in settled)
+
+
+def _alone(layer: int, first: int, second: int) -> list[Match]:
+    """The topics of a layer that only one side has."""
+    found = [Match(layer, column, NONE, 0.0, 1.0, fixed=False) for column in range(first)]
+    return found + [Match(layer, NONE, column, 0.0, 1.0, fixed=False) for column in range(second)]

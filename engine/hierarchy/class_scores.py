@@ -1,0 +1,244 @@
+"""How well probabilities of classes agree with the labels: error, F1, confusion, calibration, and what leaned where.
+
+Everything here is a pure function of arrays.  ``C`` classes; labels are whole numbers from 0 to C - 1;
+the predicted class is the most probable one, the first of equals.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.contract import Array, FloatArray, IntArray
+from engine.hierarchy.tree import Edge, Node
+
+BINS = 10
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+Telling: TypeAlias = tuple[tuple[Node, ...], float]  # a path of topics from above, and what they say together
+
+
+class Reliability(NamedTuple):
+    """Documents by how sure the prediction is, in bins of equal width from 0 to 1.
+
+    Attributes
+    ----------
+    counts : (B,) int
+        Documents whose largest probability falls into the bin.
+    confidence, accuracy : (B,) float64
+        Mean largest probability, and the part predicted rightly; 0 in empty bins.
+    """
+
+    counts: IntArray
+    confidence: FloatArray
+    accuracy: FloatArray
+
+
+class Scores(NamedTuple):
+    """What the predictions are worth.
+
+    Attributes
+    ----------
+    documents : int
+    error : float
+        Part of the documents predicted wrongly.
+    macro_f1 : float
+        Mean F1 over the classes that are judged.
+    log_loss : float
+        Mean of minus the logarithm of the probability of the true class.
+    ece : float
+        Expected calibration error: mean distance of confidence and accuracy over the bins, by documents.
+    confusion : (C, C) int
+        Row: true class, column: predicted class.
+    precision, recall, f1 : (C,) float64
+        0 where nothing was predicted, or nothing was to be found.
+    reliability : Reliability
+    """
+
+    documents: int
+    error: float
+    macro_f1: float
+    log_loss: float
+    ece: float
+    confusion: IntArray
+    precision: FloatArray
+    recall: FloatArray
+    f1: FloatArray
+    reliability: Reliability
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """The classes that occur among labels or predictions, (C,); of the others there is nothing to say."""
+        return _judged(self.confusion)
+
+
+def scores(probabilities: Array, labels: Array) -> Scores:
+    """Judge predictions.
+
+    Parameters
+    ----------
+    probabilities : (n, C) array
+        Rows sum to 1.
+    labels : (n,) int array
+
+    Raises
+    ------
+    ValueError
+        When there is no document, a label is no class, or a probability is no number.
+    """
+    given, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=np.int64)
+    _check(given, truth)
+    predicted = given.argmax(axis=1)
+    table = confusion(truth, predicted, given.shape[1])
+    precision, recall, f1 = _per_class(table)
+    curve = reliability(given, truth)
+    of_truth = given[np.arange(len(truth)), truth]
+    return Scores(
+        documents=len(truth),
+        error=float(np.mean(predicted != truth)),
+        macro_f1=float(f1[_judged(table)].mean()),
+        log_loss=float(-np.log(np.maximum(of_truth, _TINY)).mean()),
+        ece=expected_error(curve),
+        confusion=table,
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        reliability=curve,
+    )
+
+
+def majority_error(labels: Array, train_counts: Array) -> float:
+    """Error of always saying the class commonest among the documents for training, the first of equals.
+
+    Parameters
+    ----------
+    labels : (n,) int array
+        Of the documents judged.
+    train_counts : (C,) int array
+        Documents for training of every class.
+    """
+    return float(np.mean(np.asarray(labels) != np.argmax(train_counts)))
+
+
+def confusion(labels: Array, predicted: Array, n_classes: int) -> IntArray:
+    """Count documents by true class (row) and predicted class (column)."""
+    cells = np.asarray(labels, dtype=np.int64) * n_classes + np.asarray(predicted, dtype=np.int64)
+    return np.bincount(cells, minlength=n_classes * n_classes).reshape(n_classes, n_classes)
+
+
+def reliability(probabilities: Array, labels: Array, bins: int = BINS) -> Reliability:
+    """Group documents by their largest probability; a bin holds its lower edge, the last one both."""
+    sure = probabilities.max(axis=1)
+    right = probabilities.argmax(axis=1) == labels
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(place, minlength=bins)
+    filled = np.maximum(counts, 1)
+    return Reliability(
+        counts,
+        np.bincount(place, weights=sure, minlength=bins) / filled,
+        np.bincount(place, weights=right.astype(np.float64), minlength=bins) / filled,
+    )
+
+
+def expected_error(curve: Reliability) -> float:
+    """Expected calibration error of a reliability curve."""
+    total = max(1, int(curve.counts.sum()))
+    return float((curve.counts * np.abs(curve.confidence - curve.accuracy)).sum() / total)
+
+
+def lean(weights: Array, theta: Array, one: IntArray, other: IntArray) -> FloatArray:
+    """How far the topics of a layer lean from class ``other`` to class ``one``, (n,).
+
+    Parameters
+    ----------
+    weights : (C, K) array
+        Mean weight of every topic for every class.
+    theta : (n, K) array
+        Activations of documents.
+    one, other : (n,) int arrays
+    """
+    differences = np.asarray(weights, dtype=np.float64)[one] - np.asarray(weights, dtype=np.float64)[other]
+    return np.asarray((differences * theta).sum(axis=1))
+
+
+def carried(weights: Sequence[Array], theta: Sequence[Array], probabilities: Array) -> FloatArray:
+    """Part of the predictions that each layer carries, (L,), sum 1; all 0 where no layer leans to what is predicted.
+
+    A layer carries what its topics lean, in the mean over documents, from the second most probable class to
+    the most probable one; a layer that leans the other way carries nothing.
+    """
+    if not len(probabilities) or np.shape(probabilities)[1] < 2:
+        return np.zeros(len(weights))
+    ranked = np.argsort(-np.asarray(probabilities), axis=1, kind="stable")[:, :2]
+    sums = np.array(
+        [lean(table, layer, ranked[:, 0], ranked[:, 1]).mean() for table, layer in zip(weights, theta, strict=True)]
+    )
+    kept = np.maximum(sums, 0.0)
+    return np.asarray(kept / kept.sum() if kept.sum() > 0 else kept)
+
+
+def centred(weights: Array) -> FloatArray:
+    """Weights of topics for classes, (C, K), less the mean over classes: 0 speaks for no class in particular."""
+    values = np.asarray(weights, dtype=np.float64)
+    return np.asarray(values - values.mean(axis=0, keepdims=True))
+
+
+def telling_paths(graph: Sequence[Edge], weights: Sequence[Array], n: int) -> list[Telling]:
+    """Find the root-to-leaf paths of a graph whose topics together speak most for something, best first.
+
+    Exact: on the way up the ``n`` best beginnings of every topic are kept, as in
+    :func:`engine.hierarchy.paths.best_paths`.
+
+    Parameters
+    ----------
+    graph : sequence of Edge
+    weights : sequence of (K_l,) arrays
+        What every topic says, layer by layer.
+    n : int
+
+    Returns
+    -------
+    list of (nodes from the top layer to layer 1, sum of what they say)
+    """
+    best: dict[Node, list[Telling]] = {}
+    for k, value in enumerate(weights[0].tolist()):
+        best[Node(1, k)] = [((Node(1, k),), value)]
+    for layer in range(2, len(weights) + 1):
+        grown: dict[Node, list[Telling]] = {}
+        for edge in (edge for edge in graph if edge.layer == layer):
+            own = float(weights[layer - 1][edge.parent])
+            grown.setdefault(edge.above, []).extend(
+                ((edge.above, *nodes), value + own) for nodes, value in best.get(edge.below, ())
+            )
+        best = {node: _heaviest(found, n) for node, found in grown.items()}
+    return _heaviest([each for found in best.values() for each in found], n)
+
+
+def _heaviest(found: list[Telling], n: int) -> list[Telling]:
+    return sorted(found, key=lambda each: (-each[1], each[0]))[:n]
+
+
+def _check(probabilities: FloatArray, labels: NDArray[np.int64]) -> None:
+    if not len(labels) or probabilities.shape[0] != len(labels):
+        raise ValueError(
+            f"predictions and labels must be of the same documents, at least one; got {probabilities.shape[0]} "
+            f"and {len(labels)}"
+        )
+    if labels.min() < 0 or labels.max() >= probabilities.shape[1]:
+        raise ValueError(f"labels must be from 0 to {probabilities.shape[1] - 1}; got {labels.min()} to {labels.max()}")
+    if not np.isfinite(probabilities).all():
+        raise ValueError("some predicted probabilities are not numbers; the run's weights are damaged")
+
+
+def _judged(table: IntArray) -> NDArray[np.bool_]:
+    return np.asarray(table.sum(axis=0) + table.sum(axis=1) > 0)
+
+
+def _per_class(table: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    right = table.diagonal().astype(np.float64)
+    predicted, actual = table.sum(axis=0), table.sum(axis=1)
+    precision = right / np.maximum(predicted, 1)
+    recall = right / np.maximum(actual, 1)
+    return precision, recall, 2 * right / np.maximum(predicted + actual, 1)

@@ -1,0 +1,310 @@
+"""Two frames compared: pairs, words, edges, agreement."""
+
+import gc
+import html
+import math
+import re
+import weakref
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from topic_frames import arrays, make_frame, vocabulary
+from topic_pairs import WIDTHS, changed, frame_of, permuted, reworded, same
+
+from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
+from app.analysis.comparison import compare
+from app.analysis.hierarchy import Frame
+from app.export.comparison import topic_rows
+from app.live.comparisons import Comparisons
+from app.live.hierarchies import Frames
+from app.views.compare.summary import in_short
+from app.views.compare.trees import Cut, draw_trees
+from engine.hierarchy.align import Fixed
+from engine.hierarchy.tree import Edge, Node
+
+
+def test_a_permuted_run_has_the_same_topics_words_and_edges() -> None:
+    comparison, orders = same()
+    for layer, order in enumerate(orders, 1):
+        for new, old in enumerate(order.tolist()):
+            assert comparison.partner("b", Node(layer, new)) == Node(layer, old)
+            assert comparison.partner("a", Node(layer, old)) == Node(layer, new)
+    assert all(comparison.words(pair) == ((), ()) for pair in comparison.pairs)
+    assert all(comparison.share_change(pair) == pytest.approx(0, abs=1e-6) for pair in comparison.pairs)
+    changes = edge_changes(comparison, 1.5)
+    assert counted(changes) == {
+        "gained": 0,
+        "lost": 0,
+        "stronger": 0,
+        "weaker": 0,
+        "same": len(comparison.a.edges(1.5)),
+    }
+    now = agreement(comparison, changes)
+    assert now.edges == 1
+    assert now.correlation == pytest.approx(1)
+    assert now.matched == pytest.approx((1, 1, 1))
+    assert min(now.scores) > 0.99
+
+
+def test_rounding_makes_no_layer_match_by_more_than_all_of_it() -> None:
+    a, b = (frame_of(arrays(WIDTHS, seed=2), number) for number in (7, 8))  # shares that sum to 1 + 2e-16
+    pairs = compare(a, b)
+    assert sum(a.share(pair.a) for pair in pairs.pairs if pair.layer == 1 and pair.a) > 1
+    assert max(agreement(pairs, edge_changes(pairs, 1.5)).matched) == 1
+
+
+def test_every_edge_of_either_side_is_told_once_with_what_became_of_it() -> None:
+    comparison = changed()
+    threshold = 2.0
+    changes = edge_changes(comparison, threshold)
+    here = [change.a for change in changes if change.kind != "gained"]
+    there = [change.b for change in changes if change.kind != "lost"]
+    assert here == comparison.a.edges(threshold)
+    assert sorted(there) == sorted(comparison.b.edges(threshold))
+    assert all(count > 0 for kind, count in counted(changes).items() if kind != "stronger")
+    for change in changes:
+        check(comparison, change, threshold)
+
+
+def check(comparison, change: EdgeChange, threshold: float) -> None:
+    def times_flat(frame: Frame, edge: Edge | None) -> float:
+        return edge.weight * frame.widths[edge.layer - 2] if edge else 0.0
+
+    before, now = times_flat(comparison.a, change.a), times_flat(comparison.b, change.b)
+    if change.a and change.b:
+        assert comparison.partner("a", change.a.above) == change.b.above
+        assert comparison.partner("a", change.a.below) == change.b.below
+        assert change.b.weight == pytest.approx(comparison.b.phi[change.layer - 1][change.b.child, change.b.parent])
+    if change.kind == "gained":
+        assert now > threshold >= before
+    elif change.kind == "lost":
+        assert before > threshold >= now
+    else:
+        assert min(before, now) > threshold
+        wanted = "stronger" if now / before >= 1.5 else "weaker" if now / before <= 1 / 1.5 else "same"
+        assert change.kind == wanted
+
+
+def test_an_edge_of_a_topic_without_partner_is_lost_or_gained_with_it() -> None:
+    comparison = changed()
+    alone = {pair.a or pair.b for pair in comparison.pairs if not pair.paired}
+    assert alone
+    ends = [
+        change
+        for change in edge_changes(comparison, 0.1)
+        if (change.a is None and change.kind == "gained") or (change.b is None and change.kind == "lost")
+    ]
+    assert ends
+    for change in ends:
+        edge = change.a or change.b
+        assert edge is not None
+        assert {edge.above, edge.below} & alone
+
+
+def test_edges_are_measured_against_a_flat_topic_so_that_widths_may_differ() -> None:
+    made = arrays((24, 12))
+    wide = {
+        "phi.0": np.repeat(made["phi.0"], 2, axis=1),  # every topic of layer 1 split into two of half the weight
+        "phi.1": np.repeat(made["phi.1"], 2, axis=0) / 2,
+        "r": made["r"],
+    }
+    comparison = compare(frame_of(made, 7), frame_of(wide, 8))
+    kept = [change for change in edge_changes(comparison, 1.0) if change.a and change.b]
+    assert kept
+    assert {change.kind for change in kept} == {"same"}
+    assert all(change.ratio == pytest.approx(1, rel=1e-4) for change in kept)
+
+
+def test_words_enter_and_leave_only_when_they_are_far_from_the_other_list() -> None:
+    made = arrays((6,), n_words=60)
+    weights = np.linspace(2, 1, 60)
+    first, second = np.tile(weights, (6, 1)).T, np.tile(weights, (6, 1)).T
+    first[[11, 12], 0] = first[[12, 11], 0]  # places swapped at the edge of the twelve: no change
+    second[50, 0], second[0, 0] = 3.0, 0.5  # one word comes from far behind, one falls far back
+    named = [{"phi.0": table / table.sum(axis=0), "r": made["r"]} for table in (first, second)]
+    comparison = compare(frame_of(named[0], 7), frame_of(named[1], 8), [Fixed(1, 0, 0)])
+    words = vocabulary(60)
+    pair = comparison.pair("a", Node(1, 0))
+    assert pair is not None
+    assert pair.fixed
+    assert comparison.words(pair) == ((words[50],), (words[0],))
+
+
+def test_runs_of_different_corpora_are_compared_by_the_words_both_have() -> None:
+    made = arrays(WIDTHS)
+    words = vocabulary(60)
+    turned, orders = permuted(made)
+    order = np.random.default_rng(3).permutation(60)
+    more = np.full((5, 24), 0.001, dtype=np.float32)
+    other = turned | {"phi.0": np.concatenate([turned["phi.0"][order], more])}
+    names = (*(words[place] for place in order), *(f"foreign{place}" for place in range(5)))
+    comparison = compare(frame_of(made, 7), frame_of(other, 8, names))
+    assert comparison.shared_words == 60
+    assert comparison.alignment.partners(1) == {int(old): new for new, old in enumerate(orders[0])}
+    assert min(pair.score for pair in comparison.pairs) > 0.98
+
+
+def test_runs_without_a_common_word_are_refused_in_a_sentence() -> None:
+    made = arrays((4,), n_words=12)
+    with pytest.raises(ValueError, match="Runs 7 and 8 have no word in common"):
+        compare(frame_of(made, 7), frame_of(made, 8, tuple(f"x{place}" for place in range(12))))
+
+
+def test_two_snapshots_of_one_run_are_paired_by_number_whatever_they_say() -> None:
+    turned, _ = permuted(arrays(WIDTHS))
+    comparison = compare(frame_of(arrays(WIDTHS), 7), frame_of(turned, 7, snapshot=4))
+    assert all(pair.a == pair.b and not pair.fixed for pair in comparison.pairs)
+
+
+def pruned(made: dict[str, np.ndarray], kept: list[list[int]]) -> dict[str, np.ndarray]:
+    """The snapshot after topics were pruned: fewer columns, whose names say which topics they are."""
+    fewer = {"r": made["r"][kept[-1]]}
+    for layer, columns in enumerate(kept):
+        rows = kept[layer - 1] if layer else range(len(made["phi.0"]))
+        fewer[f"phi.{layer}"] = made[f"phi.{layer}"][np.ix_(rows, columns)]
+        fewer[f"names.{layer}"] = np.array(columns)
+    return fewer
+
+
+def test_topics_keep_their_numbers_when_others_were_pruned() -> None:
+    made = arrays((24, 12))
+    fewer = pruned(made, [[place for place in range(24) if place not in (3, 9)], [*range(4), *range(5, 12)]])
+    gone = {Node(1, 3), Node(1, 9), Node(2, 4)}
+    for run in (7, 8):  # by number in the same run, by what they are about in another
+        comparison = compare(frame_of(made, 7), frame_of(fewer, run, snapshot=4))
+        for pair in comparison.pairs:
+            assert pair.b == (None if pair.a in gone else pair.a)
+        for change in edge_changes(comparison, 1.0):
+            if change.a and change.b:
+                assert (change.a.above, change.a.below) == (change.b.above, change.b.below)
+    assert comparison.candidates("b", Node(1, 10))[0].node == Node(1, 10)
+    turned = compare(frame_of(fewer, 8), frame_of(made, 7), [Fixed(1, 10, 11), Fixed(1, 3, 4), Fixed(2, -1, 5)])
+    decided = {(pair.a, pair.b) for pair in turned.pairs if pair.fixed}
+    assert decided == {(Node(1, 10), Node(1, 11)), (None, Node(2, 5))}  # topic 3 of the first is no more
+
+
+def test_a_topic_that_one_of_two_snapshots_of_a_run_lacks_was_pruned_or_came_later() -> None:
+    made = arrays((24, 12))
+    fewer = pruned(made, [list(range(24)), [*range(4), *range(5, 12)]])
+    full, rest = frame_of(made, 7, snapshot=1), frame_of(fewer, 7, snapshot=2)
+    early, late = replace(full, minibatch=100), replace(rest, minibatch=300)
+    for a, b, absence in (
+        (early, late, "pruned"),
+        (late, early, "pruned"),
+        (replace(full, minibatch=300), replace(rest, minibatch=100), "new"),
+        (early, replace(late, run=8), ""),
+    ):
+        comparison = compare(a, b)
+        alone = [pair for pair in comparison.pairs if not pair.paired]
+        assert [pair.a or pair.b for pair in alone] == [Node(2, 4)]
+        assert comparison.absence(alone[0]) == absence
+        assert {comparison.absence(pair) for pair in comparison.pairs if pair.paired} == {""}
+        changes = edge_changes(comparison, 0.1)
+        trees = draw_trees(comparison, changes, Cut(tuple(a.nodes(2)), tuple(b.nodes(2)), 0.1, 40))
+        here, there = (trees.b, trees.a) if b.widths[1] == 11 else (trees.a, trees.b)
+        word = {"pruned": "pruned", "new": "not there yet", "": "not in B"}[absence]
+        assert f">{word}</text>" in here
+        assert f">{word}</text>" not in there
+        assert [row["absence"] for row in topic_rows(comparison) if not (row["a"] and row["b"])] == [absence or None]
+        summary = in_short(comparison, changes)
+        assert ("1 was pruned" in summary) == (absence == "pruned")
+
+
+def test_the_change_in_short_names_words_and_counts_that_the_tables_have() -> None:
+    comparison = changed()
+    changes = edge_changes(comparison, 1.0)
+    told, counts = in_short(comparison, changes), counted(changes)
+    paired = sum(pair.paired for pair in comparison.pairs)
+    assert f"<b>{paired} of 42 topics of A</b>" in told
+    assert f"{42 - paired} only in A, {42 - paired} only in B" in told
+    kept = counts["stronger"] + counts["weaker"] + counts["same"]
+    assert f"<b>{kept} of {kept + counts['lost']} lines of A stay</b>" in told
+    assert f"{counts['gained']} are new" in told
+    assert "<ins>" not in in_short(same()[0], edge_changes(same()[0], 1.0))
+
+
+def test_a_word_in_short_is_named_where_it_moved_the_more_weight_and_never_twice() -> None:
+    comparison = reworded()
+    told = html.unescape(in_short(comparison, edge_changes(comparison, 1.0)))
+    changes = [comparison.words(pair) for pair in comparison.pairs if pair.layer == 1]
+    named = {tag: re.findall(f"<{tag}>(.*)</{tag}>", told)[0].split() for tag in ("ins", "del")}
+    assert set(named["ins"]) <= {word for change in changes for word in change.entered}
+    assert set(named["del"]) <= {word for change in changes for word in change.left}
+    assert not set(named["ins"]) & set(named["del"])
+    most = max(comparison.pairs, key=lambda pair: comparison.b.share(pair.b) if pair.layer == 1 and pair.b else 0)
+    assert set(comparison.words(most).entered) & set(named["ins"])
+
+
+def test_candidates_are_all_topics_of_the_other_side_best_first() -> None:
+    comparison, orders = same()
+    found = comparison.candidates("b", Node(2, 5))
+    assert found[0].node == Node(2, int(orders[1][5]))
+    assert len(found) == 12
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    deeper = compare(make_frame((24, 12, 6)), make_frame((24, 12)))
+    assert deeper.candidates("a", Node(3, 0)) == []
+
+
+def test_hierarchies_of_one_layer_have_no_edges_to_agree_on() -> None:
+    comparison = compare(frame_of(arrays((6,)), 7), frame_of(arrays((5,), seed=2), 8))
+    now = agreement(comparison, edge_changes(comparison, 5.0))
+    assert math.isnan(now.edges)
+    assert math.isnan(now.correlation)
+
+
+def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counting(*wanted):
+        asked.append(wanted)
+        return compare(*wanted)
+
+    monkeypatch.setattr("app.live.comparisons.compare", counting)
+    a, b = frame_of(arrays(WIDTHS), 7), frame_of(arrays(WIDTHS, seed=2), 8)
+    known = Comparisons(most=2)
+    first = known.get(a, b)
+    assert known.get(a, b).alignment is first.alignment
+    renamed = replace(b, labels={Node(1, 0): "herbs"})
+    again = known.get(a, renamed)
+    assert (again.b, again.alignment) == (renamed, first.alignment)
+    assert len(asked) == 1
+    decided = known.get(a, b, {Fixed(1, 0, 1)})
+    assert decided.partner("a", Node(1, 0)) == Node(1, 1)
+    known.get(b, a)
+    known.get(a, b)
+    assert len(asked) == 4  # only two are kept
+
+
+def test_the_cache_of_comparisons_keeps_no_frame_alive() -> None:
+    frames = [frame_of(arrays(WIDTHS, seed=seed), 7 + seed) for seed in (1, 2)]
+    known, alive = Comparisons(), [weakref.ref(frame) for frame in frames]
+    known.get(*frames)
+    frames.clear()
+    gc.collect()
+    assert [ref() for ref in alive] == [None, None]
+
+
+def test_the_cache_of_frames_counts_what_they_take() -> None:
+    frame = make_frame((24, 12))
+    one = sum(array.nbytes for array in (frame.phi[0], frame.phi[1], frame.projections[1]))
+    for most, kept in ((4 * one, 4), (4 * one - 1, 3)):
+        frames = Frames(most_bytes=most)
+        for snapshot in range(4):
+            frames.fetch(7, snapshot, partial(replace, frame, snapshot=snapshot))
+        assert sum(frames.get(7, snapshot) is not None for snapshot in range(4)) == kept
+
+
+def test_a_fork_keeps_the_numbers_of_topics_that_are_nearly_the_same() -> None:
+    made = arrays((8,))
+    common = made["phi.0"].mean(axis=1, keepdims=True)
+    near = {"phi.0": 0.97 * common + 0.03 * made["phi.0"], "r": made["r"]}
+    swapped = near | {"phi.0": near["phi.0"][:, [1, 0, *range(2, 8)]]}
+    parent = frame_of(near, 7)
+
+    def partners(frame: Frame) -> dict[int, int]:
+        return compare(parent, frame).alignment.partners(1)
+
+    assert partners(frame_of(swapped, 8))[0] == 1
+    assert partners(frame_of(swapped, 8, family=7)) == {column: column for column in range(8)}

@@ -1,0 +1,85 @@
+"""Topics of images are shown as pictures wherever words stand for other topics."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from topic_frames import make_frame
+
+from app.analysis.changes import edge_changes
+from app.analysis.comparison import Comparison, compare
+from app.analysis.hierarchy import Frame, identity, parse_identity
+from app.views.compare.edges import edge_legend
+from app.views.compare.picture import compare_picture, first_cut
+from app.views.compare.summary import in_short
+from app.views.compare.table import Listing, pair_table
+from app.views.compare.trees import draw_trees
+from app.views.explore.controls import Controls, control_row
+from app.views.runs.preview import CARDS, preview
+from app.views.tree.picture import Choice
+
+
+@pytest.fixture
+def frame() -> Frame:
+    return make_frame((9, 3), n_words=20, image_shape=(4, 5))
+
+
+@pytest.fixture
+def comparison(frame: Frame) -> Comparison:
+    return compare(frame, replace(make_frame((9, 3), n_words=20, seed=2, image_shape=(4, 5)), run=8))
+
+
+def test_cards_of_popular_topics_are_pictures_and_not_pixels_by_name(frame: Frame) -> None:
+    html = preview(frame, 1)
+    assert html.count('<img class="tp-topic-picture" src="data:image/png') == CARDS
+    assert not any(word in html for word in frame.vocabulary[10:])
+    assert "<img" not in preview(make_frame((9, 3), n_words=20), 1)
+
+
+def test_roots_are_small_pictures_until_they_have_a_name(frame: Frame) -> None:
+    root = frame.nodes(2)[0]
+    state = Controls(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
+    assert control_row(frame, Choice((root,)), state).count("<img") == 1
+    named = replace(frame, labels={root: "the round ones"})
+    html = control_row(named, Choice((root,)), state)
+    assert "<img" not in html
+    assert "<span>the round ones</span>" in html
+
+
+def test_a_comparison_of_images_speaks_of_no_words(comparison: Comparison) -> None:
+    changes = edge_changes(comparison, 1.0)
+    table = pair_table(comparison, Listing("change", 0, None, 40))
+    shown = [
+        table,
+        edge_legend(changes, changes, words=False),
+        in_short(comparison, changes),
+        compare_picture(comparison, changes, first_cut(comparison, 1.0, 40)).svg,
+    ]
+    for html in shown:
+        assert "entered" not in html
+    assert table.count("<th ") == 6
+    assert {row.count("<td") for row in table.split("<tr ")[1:] if "<td" in row} == {6}
+    assert table.count("<img") == sum(side is not None for pair in comparison.pairs for side in (pair.a, pair.b))
+
+
+def test_the_pictures_of_a_topic_and_its_partner_have_one_size(frame: Frame) -> None:
+    turned = tuple(weights[::-1] for weights in frame.popularity)  # popular here is rare there: other sizes
+    comparison = compare(frame, replace(frame, run=8, popularity=turned))
+    cut = first_cut(comparison, 0.1, 40)
+    trees = draw_trees(comparison, edge_changes(comparison, 0.1), cut)
+    sizes: list[dict[str, tuple[str, ...]]] = []
+    for svg in (trees.a, trees.b):
+        found = re.findall(r'data-id="([^"]+)" role.*?<image href="[^"]+" x="[^"]+" y="([^"]+)" width="([^"]+)"', svg)
+        sizes.append({key: tuple(size) for key, *size in found})
+    partners = [(a, b) for a in sizes[0] if (b := comparison.partner("a", parse_identity(a))) is not None]
+    assert partners
+    for a, b in partners:
+        assert sizes[0][a] == sizes[1][identity(b)]
+    assert len({size for each in sizes for size in each.values()}) > 1
+
+
+def test_a_comparison_of_words_has_a_cell_for_every_head() -> None:
+    pair = compare(make_frame((9, 3)), replace(make_frame((9, 3), seed=2), run=8))
+    table = pair_table(pair, Listing("change", 0, None, 40))
+    assert table.count("<th ") == 8
+    assert {row.count("<td") for row in table.split("<tr ")[1:] if "<td" in row} == {8}

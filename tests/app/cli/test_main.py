@@ -1,0 +1,892 @@
+"""The commands: exit statuses, sentences and the keys of JSON."""
+
+import importlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from app.analysis.hierarchy import KEPT_WORDS
+from app.cli import main, manage
+from app.cli.show import read_frame
+from app.ingest import options
+from app.ingest.options import ImportOptions
+from app.jobs import launcher, process
+from app.jobs.progress import Left, Progress, bar, duration
+from app.views.runs.run_list import run_list
+from app.views.tree.opening import USUAL, opening_threshold
+from store import corpora, events, labels, matches, runs, snapshots
+from store import points as points_of
+from store.blocks import DocumentBlock
+from store.database import open_database
+from store.points import Point
+
+WORDS = ("apple", "bread", "cheese", "dates", "eggs", "figs")
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """Path of an empty store, and data and logs in the test's own folder."""
+    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "data"))
+    monkeypatch.delenv("TOPIARY_STORE", raising=False)
+    return str(tmp_path / "store.db")
+
+
+@pytest.fixture
+def no_workers(monkeypatch):
+    """Runs stay queued."""
+    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+
+
+def _block(labels):
+    """Four documents with these labels, or all with this one, the last for the test."""
+    return DocumentBlock(
+        first=0,
+        starts=np.array([0, 2, 4, 6, 8]),
+        words=np.array([0, 1, 2, 3, 4, 5, 0, 2], dtype=np.int32),
+        values=np.ones(8, dtype=np.int32),
+        part=np.array([0, 0, 0, 1], dtype=np.int8),
+        labels=np.full(4, labels, dtype=np.int32),
+        scored_starts=None,
+        scored_words=None,
+        scored_values=None,
+        titles=[""] * 4,
+        texts=[""] * 4,
+        columns=[{}] * 4,
+    )
+
+
+@pytest.fixture
+def filled(store):
+    """A store with a corpus, and a run that has points and one snapshot."""
+    return _fill(store, WORDS)
+
+
+def _fill(store, words):
+    db = open_database(store)
+    with corpora.writer(db, "food", words) as writer:
+        writer.add(_block(-1))
+    row = runs.create(
+        db,
+        corpus=writer.row.number,
+        model="dlda",
+        inference="tlasgr",
+        layers=(3, 2),
+        settings={},
+        plan={"minibatches": 9},
+        seed=1,
+    )
+    row = runs.claim(db, row.number, process.identity())
+    points = [Point(4, 40, 0.5, "point_perplexity", 0, 5.5)]
+    runs.beat(
+        db,
+        row.number,
+        row.attempt,
+        minibatch=4,
+        seconds=0.5,
+        tokens_per_second=8.0,
+        point_perplexity=5.5,
+        points=points,
+    )
+    rng = np.random.default_rng(1)
+    phi = {"phi.0": rng.dirichlet(np.ones(6), 3).T, "phi.1": rng.dirichlet(np.ones(3), 2).T}
+    snapshots.append(db, row.number, row.attempt, 4, 0.5, phi | {"r": np.array([1.0, 3.0])})
+    db.close()
+    return store
+
+
+def call(capsys, *words):
+    """Exit status, standard output and standard error of one command."""
+    try:
+        status = main.main(list(words))
+    except SystemExit as end:
+        status = int(end.code or 0)
+    out = capsys.readouterr()
+    return status, out.out, out.err
+
+
+def read(capsys, *words):
+    status, out, _ = call(capsys, *words, "--json")
+    assert status == 0
+    return json.loads(out)
+
+
+def test_a_console_that_lacks_a_character_shows_a_question_mark_in_its_place(filled):
+    db = open_database(filled)
+    runs.rename(db, 1, "погода")
+    db.close()
+    words = [sys.executable, "-m", "app.cli.main", "show", "1", "--store", filled]
+    told = subprocess.run(
+        words, cwd=REPOSITORY, env=os.environ | {"PYTHONIOENCODING": "cp1252"}, capture_output=True, check=False
+    )
+    assert (told.returncode, told.stderr) == (0, b"")
+    assert b"??????" in told.stdout
+
+
+def test_show_has_the_promised_keys(capsys, filled):
+    facts = read(capsys, "show", "1", "--store", filled)
+    promised = (
+        "run state model inference layers minibatch point_perplexity averaged_perplexity seconds tokens_per_second"
+    )
+    assert set(promised.split()) <= set(facts)
+    assert (facts["run"], facts["state"], facts["layers"], facts["minibatch"]) == (1, "running", [3, 2], 4)
+    assert (facts["point_perplexity"], facts["averaged_perplexity"]) == (5.5, None)
+
+
+def test_runs_are_listed_with_the_same_facts_as_show(capsys, filled):
+    assert [row["run"] for row in read(capsys, "runs", "--store", filled)] == [1]
+    status, out, _ = call(capsys, "runs", "--store", filled)
+    assert status == 0
+    assert "dlda tlasgr" in out
+    assert "4/9" in out
+
+
+def test_the_list_of_runs_has_the_perplexity_of_the_page_runs_also_when_a_run_has_finished(capsys, filled):
+    db = open_database(filled)
+    for state in ("running", "finished"):
+        row = runs.get(db, 1)
+        if state == "finished":
+            runs.beat(
+                db, 1, row.attempt, minibatch=9, seconds=0.9, tokens_per_second=8.0, point_perplexity=4.4, points=[]
+            )
+            runs.finish(db, 1, row.attempt, state)
+        head, line = call(capsys, "runs", "--store", filled)[1].splitlines()
+        assert (head.endswith("  perplexity (curve)"), line.split()[-1]) == (True, "5.5")
+        curve = points_of.series(db, 1, "point_perplexity").value
+        assert "<b>5.5</b>" in run_list([runs.get(db, 1)], {1: state}.__getitem__, {1: curve}.__getitem__, 1)
+    db.close()
+    assert read(capsys, "show", "1", "--store", filled)["point_perplexity"] == 4.4
+
+
+def test_a_run_that_nobody_trains_is_shown_as_silent(capsys, filled):
+    db = open_database(filled)
+    runs.claim(db, 1, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}, force=True)
+    db.close()
+    assert read(capsys, "show", "last", "--store", filled)["state"] == "silent"
+
+
+def test_topics_are_listed_by_layer_and_rank(capsys, filled):
+    table = read(capsys, "topics", "1", "--store", filled)
+    assert [(row["layer"], row["rank"]) for row in table] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
+    assert {"layer", "rank", "topic", "share", "title", "words"} <= set(table[0])
+    top = read(capsys, "topics", "1", "--layer", "2", "--store", filled)
+    assert [row["topic"] for row in top] == [2, 1]
+    assert [row["share"] for row in top] == [0.75, 0.25]
+    assert set(top[0]["words"]) == set(WORDS)
+    assert all(len(set(row["title"].split()) & set(row["words"])) == 3 for row in table)
+    _, out, _ = call(capsys, "topics", "1", "--store", filled)
+    for row, line in zip(table, out.splitlines(), strict=True):
+        assert re.search(rf" {row['title']}  +{' '.join(row['words'])}$", line)
+
+
+STEERING = ("red\x1b[31m", "bell\x07", "clear\x9b2J", "two\nlines", "rub\x7fout", "tab\tbed")
+
+
+@pytest.mark.parametrize("words", ["topics 1", "compare 1 1", "show 1", "runs", "corpora", "train bell\x07"])
+def test_texts_of_a_corpus_cannot_steer_the_terminal_or_break_a_line(capsys, store, words):
+    _fill(store, STEERING)
+    db = open_database(store)
+    runs.rename(db, 1, "my\x1b]0;title\x07")
+    labels.set(db, 1, 1, 1, "roses\x1b[2J")
+    db.close()
+    _, out, err = call(capsys, *words.split(" "), "--store", store)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out + err)
+    if words.startswith("topics"):
+        assert len(out.splitlines()) == 5
+        assert {"red[31m", "clear2J", "two", "lines", "rubout"} <= set(out.split())
+
+
+@pytest.mark.parametrize("words", ["topics 1", "compare 1 1"])
+def test_json_has_every_character_of_a_word_and_prints_no_control_character(capsys, store, words):
+    _fill(store, STEERING)
+    status, out, _ = call(capsys, *words.split(), "--json", "--store", store)
+    assert status == 0
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out)
+    told = json.loads(out)
+    rows = told if words.startswith("topics") else [row["a"] for row in told["topic_matches"]]
+    assert {word for row in rows for word in row["words"]} == set(STEERING)
+
+
+def test_as_many_words_of_a_topic_are_listed_as_are_asked_for(capsys, filled):
+    for asked, listed in (("2", 2), ("30", len(WORDS))):
+        rows = read(capsys, "topics", "1", "--words", asked, "--store", filled)
+        assert {len(row["words"]) for row in rows} == {listed}
+        lines = call(capsys, "topics", "1", "--words", asked, "--store", filled)[1].splitlines()
+        assert [line.split()[-listed:] for line in lines] == [row["words"] for row in rows]
+
+
+def test_the_most_words_that_may_be_asked_for_are_those_that_a_frame_keeps():
+    assert main.MOST_WORDS == KEPT_WORDS
+
+
+def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_path):
+    for form in ("svg", "graphml", "json"):
+        path = tmp_path / f"tree.{form}"
+        status, out, _ = call(
+            capsys,
+            "tree",
+            "1",
+            "--layer",
+            "2",
+            "--node",
+            "1",
+            "--threshold",
+            "1",
+            "--output",
+            str(path),
+            "--store",
+            filled,
+        )
+        assert (status, out.strip()) == (0, str(path))
+        assert path.stat().st_size > 100
+
+
+def test_a_tree_has_the_threshold_at_which_the_page_opens_unless_another_is_asked_for(capsys, filled, tmp_path):
+    db = open_database(filled)
+    opens = opening_threshold(read_frame(db, runs.get(db, 1), snapshots.latest(db, 1)))
+    db.close()
+    assert opens < USUAL
+    for more, expected in ((), opens), (("--threshold", "3"), 3.0):
+        path = tmp_path / "tree.json"
+        assert call(capsys, "tree", "1", *more, "--output", str(path), "--store", filled)[0] == 0
+        assert json.loads(path.read_text(encoding="utf-8"))["graph"]["threshold"] == expected
+
+
+def test_a_tree_shows_pruned_topics_when_they_are_asked_for(capsys, filled, tmp_path):
+    db = open_database(filled)
+    row = runs.get(db, 1)
+    rng, names = np.random.default_rng(1), {"names.0": np.array([0, 2]), "names.1": np.arange(2)}
+    after = {"phi.0": rng.dirichlet(np.ones(6), 2).T, "phi.1": rng.dirichlet(np.ones(2), 2).T, "r": np.ones(2)}
+    events.append(db, 1, row.attempt, 6, "pruned", "layer 1 from 3 to 2 topics, without L1:2")
+    snapshots.append(db, 1, row.attempt, 7, 0.9, after | names)
+    db.close()
+    wanted = ["tree", "1", "--threshold", "0", "--output", str(tmp_path / "tree.svg"), "--store", filled]
+    for more, shown in ((), False), (("--pruned",), True), (("--pruned", "--minibatch", "5"), False):
+        assert call(capsys, *wanted, *more)[0] == 0
+        svg = (tmp_path / "tree.svg").read_text(encoding="utf-8")
+        assert ("grey dashes: 1 pruned topic" in svg) == shown
+        assert (">L1:2</text>" in svg) == shown
+
+
+def test_points_are_printed_as_csv(capsys, filled):
+    status, out, _ = call(capsys, "points", "1", "--store", filled)
+    assert status == 0
+    assert out.splitlines() == ["minibatch,documents,seconds,name,layer,value", "4,40,0.5,point_perplexity,0,5.5"]
+
+
+def test_train_prints_the_number_of_the_run_and_nothing_else(capsys, filled, no_workers):
+    options = "--layers 4-2 --minibatches 10 --seed 7 --set eta=0.1 --set batch_size=3 --averaged"
+    status, out, _ = call(capsys, "train", "food", *options.split(), "--store", filled)
+    assert (status, out) == (0, "2\n")
+    facts = read(capsys, "show", "2", "--store", filled)
+    assert (facts["layers"], facts["seed"], facts["minibatches"]) == ([4, 2], 7, 10)
+    assert facts["settings"]["eta"] == [0.1]
+    assert facts["settings"]["batch_size"] == 3
+    assert facts["plan"]["averaged"] is True
+
+
+@pytest.mark.parametrize("command", ["train food --minibatches 20", "fork 1 --minibatches 20"])
+def test_the_averaged_protocol_is_as_long_as_it_was_asked_to_be(capsys, filled, no_workers, command):
+    for words, burn_in, samples in (("", None, None), ("--burn-in 0 --samples 5", 0, 5), ("--burn-in 4", 4, None)):
+        _, out, _ = call(capsys, *command.split(), "--averaged", "--paper-point", *words.split(), "--store", filled)
+        ordered = read(capsys, "show", out.strip(), "--store", filled)["plan"]
+        assert (ordered["burn_in"], ordered["samples"], ordered["paper_point"]) == (burn_in, samples, True)
+
+
+def test_what_an_import_refuses_names_options_as_the_command_line_does(capsys, store, tmp_path):
+    path = tmp_path / "min_df.jsonl"
+    path.write_text('{"text": "apple bread"}\n{"text": "cheese dates"}\n', encoding="utf-8")
+    head = tmp_path / "head.csv"
+    head.write_text("text,label\n", encoding="utf-8")
+    for file, words, sentence in (
+        (path, (), "min_df.jsonl: no word occurs in 2 documents or more and in at most 70% of them; lower --min-df or"),
+        (path, ("--token-pattern", ""), "--token-pattern '' finds no words in it but stop words; give another pattern"),
+        (path, ("--token-pattern", "x{9}"), "--token-pattern 'x{9}' finds no words in it but stop words"),
+        (head, (), "head.csv: has no documents below its line of column names; add rows, or say that it has no such"),
+    ):
+        status, _, err = call(capsys, "import", str(file), *words, "--store", store)
+        assert (status, sentence in err) == (2, True), err
+
+
+def test_the_help_says_what_may_be_repeated_and_how_rows_are_named(capsys):
+    for command in ("train", "fork"):
+        assert "may be repeated" in " ".join(call(capsys, command, "--help")[1].partition("--set")[2].split())
+    assert "whai+3:128" in call(capsys, "benchmark", "fidelity", "--help")[1]
+
+
+def test_a_resumed_run_begins_anew_unless_it_has_a_checkpoint(capsys, filled, no_workers):
+    db = open_database(filled)
+    attempt = runs.get(db, 1).attempt
+    for saved, said in (
+        (None, "run 1 begins anew: it has no checkpoint yet"),
+        (1234, "checkpoint at mini-batch 1,234"),
+    ):
+        if saved:
+            attempt = runs.claim(db, 1, process.identity()).attempt
+            snapshots.save_checkpoint(db, 1, attempt, saved, 0.5, {"x": np.ones(1)}, {})
+        runs.finish(db, 1, attempt, "paused")
+        assert said in call(capsys, "resume", "1", "--store", filled)[2]
+    db.close()
+
+
+def test_gibbs_gets_sweeps_by_default_and_the_others_the_mini_batches_of_table_1(capsys, filled, no_workers):
+    for inference, length in (("gibbs", 1500), ("tlasgr", 3500)):
+        status, out, _ = call(capsys, "train", "food", "--inference", inference, "--store", filled)
+        assert status == 0
+        assert read(capsys, "show", out.strip(), "--store", filled)["minibatches"] == length
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("train nothing", "there is no corpus 'nothing'; the store has food (1)"),
+        ("train food --model lda9", "there is no model 'lda9'; the models are datm, dlda, sdatm"),
+        ("train food --layers 12-x", "layers cannot be read from '12-x'"),
+        ("train food --layers 0", "layers must be at least 1; got 0"),
+        ("train food --inference magic", "inference must be one of tlasgr, tlfsgr, sgrld, gibbs; got 'magic'"),
+        ("train food --set colour=1", "there is no setting 'colour'; the settings are layers"),
+        ("train food --set colour", "--set wants NAME=VALUE, as in eta=0.05; got 'colour'"),
+        ("train food --minibatches 0", "argument --minibatches: must be a whole number of at least 1; got '0'"),
+        ("train food --threads 0", "argument --threads: must be a whole number of at least 1; got '0'"),
+        ("train food --threads 1000000", "--threads: must be a whole number of at most 1024; got '1000000'"),
+        ("fork 1 --threads 1025", "--threads: must be a whole number of at most 1024; got '1025'"),
+        ("benchmark fidelity --data x --threads 1025", "must be a whole number of at most 1024; got '1025'"),
+        ("benchmark classification --data x --threads 1025", "must be a whole number of at most 1024; got '1025'"),
+        ("train food --burn-in 5", "--burn-in without --averaged would change nothing; give --averaged too"),
+        ("fork 1 --burn-in 0 --samples 3", "--burn-in and --samples without --averaged would change nothing"),
+        ("train food --averaged --samples 0", "argument --samples: must be a whole number of at least 1; got '0'"),
+        ("fork 1 --averaged --burn-in 9", "burn-in of the averaged protocol must be less than the 9 mini-batches"),
+        ("fork last --layers 5", "topiary fork: unrecognized arguments: --layers 5; see topiary fork --help"),
+        ("runs twice", "topiary runs: unrecognized arguments: twice; see topiary runs --help"),
+        (
+            "train food --set inference=gibbs --inference tlasgr",
+            "inference is given twice, by --set and by --inference",
+        ),
+        (
+            "train food --layers 3 --set layers=4",
+            "the setting layers is given twice, by --set and by --layers; give it",
+        ),
+        ("fork 1 --set eta=0.1 --set eta=0.2", "the setting eta is given twice, by --set; give it once"),
+        (f"train food --name {'x' * 201}", "argument --name: a name has at most 200 characters; got 201"),
+        (f"fork 1 --name {'x' * 3000}", "argument --name: a name has at most 200 characters; got 3,000"),
+        (f"import . --name {'x' * 201}", "argument --name: a name has at most 200 characters; got 201"),
+        ("compare 1 1 --layer 9", "--layer without a picture would change nothing; give --output compare.svg too"),
+        ("compare 1 1 --node 1 --class a --output x.json", "--node and --class without a picture would change nothing"),
+        (
+            "compare 1 1 --most 0 --output x.json",
+            "--most counts lines of the summary, which --output and --json do not",
+        ),
+        ("compare 1 1 --most 3 --json", "--most counts lines of the summary"),
+        ("tree 1 --class a --output x.json", "--class without a picture would change nothing; give --output tree.svg"),
+        ("import . --format lines --levels 3", "holds no idx images, which alone have grey values"),
+        ("import . --levels 3 --binary", "import: --levels and --binary exclude each other; give one of them"),
+        ("import . --test-share 1", "topiary import: --test-share must be at least 0 and below 1; got 1.0"),
+        ("import . --token-pattern (", "topiary import: --token-pattern must be a regular expression; got '('"),
+        ("tree 1 --output .", "cannot write a tree as '.': its name must end in one of"),
+        ("compare 1 1 --output .", "cannot write a comparison as '.': its name must end in .svg or .json"),
+        (
+            "train food --minibatches 5 --layers 3 --inference tlasgr --set grow=true",
+            "learning the widths of 1 layer takes more than",
+        ),
+        ("fork 1 --threads 0", "argument --threads: must be a whole number of at least 1; got '0'"),
+        ("train food --seed -1", "seed must be from 0 to"),
+        ("train food --minibatches ten", "argument --minibatches: must be a whole number of at least 1; got 'ten'"),
+        ("show 77", "there is no run number 77"),
+        ("show seven", "a run is named by its number, or last; got 'seven'"),
+        ("topics 1 --words 31", "argument --words: must be a whole number of at most 30; got '31'"),
+        ("topics 1 --layer 5", "run 1 has no layer 5: it has layers 1 to 2"),
+        ("tree 1 --layer 2 --node 3 --output x.svg", "layer 2 of run 1 has no topic 3: it has topics 1 to 2"),
+        ("tree 1 --output tree.pdf", "cannot write a tree as 'tree.pdf': its name must end in one of"),
+        ("tree 1 --layer 0 --output x.svg", "argument --layer: must be a whole number of at least 1; got '0'"),
+        ("tree 1", "the following arguments are required: --output"),
+        ("tree 1 --threshold nan --output x.svg", "argument --threshold: must be a number of at least 0; got 'nan'"),
+        ("compare 1 1 --threshold -1", "argument --threshold: must be a number of at least 0; got '-1'"),
+        ("corpora delete", "say which corpus to delete, by name or number"),
+        ("corpora delete food", "food"),
+        ("corpora list food", "corpora lists all of them, and 'food' would change nothing; leave it out"),
+        ("import /no/such/file.txt", "/no/such/file.txt"),
+        (
+            "import . --max-df 3",
+            "topiary import: --max-df must be a share of the documents above 0 and up to 1; got 3.0",
+        ),
+        ("delete 1", "run 1 is training; stop it before deleting it"),
+        ("resume 1", "run 1 is running; there is nothing to resume"),
+        ("dance", "invalid choice: 'dance'"),
+        ("", "the following arguments are required: COMMAND"),
+    ],
+)
+def test_a_mistake_is_one_sentence_on_standard_error_and_status_2(capsys, filled, no_workers, words, sentence):
+    given = words.split()
+    status, out, err = call(capsys, *given, *(["--store", filled] if given and given[0] != "dance" else []))
+    assert status == 2
+    assert out == ""
+    assert sentence in err
+    assert err.startswith("topiary")
+    assert len(err.splitlines()) == 1
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        *((f"{verb} {{}}", "there is no run number {}") for verb in ("show", "pause", "stop", "resume", "delete")),
+        ("topics 1 --minibatch {}", "argument --minibatch: must be a whole number of at most 9223372036854775807"),
+        ("compare 1 1 --minibatch-a {}", "argument --minibatch-a: must be a whole number of at most"),
+        ("fork 1 --snapshot {}", "--snapshot is a mini-batch, or latest; got '{}'"),
+        ("train food --minibatches {}", "argument --minibatches: must be a whole number of at most"),
+        ("train food --seed {}", "seed must be from 0 to 9223372036854775807"),
+        ("train {}", "there is no corpus '{}'; the store has food (1)"),
+        ("import . --seed {}", "seed must be from 0 to 9223372036854775807; got {}"),
+        ("serve --port {}", "argument --port: must be a whole number of at most 65535; got '{}'"),
+    ],
+)
+@pytest.mark.parametrize("number", [str(2**63), "9" * 23])
+def test_a_number_that_no_column_holds_is_refused_in_one_sentence(capsys, filled, no_workers, number, words, sentence):
+    status, out, err = call(capsys, *words.format(number).split(), "--store", filled)
+    assert (status, out) == (2, "")
+    assert sentence.format(number) in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_number_of_more_digits_than_python_reads_names_no_run(capsys, filled):
+    assert "there is no run number 999" in call(capsys, "show", "9" * 5000, "--store", filled)[2]
+
+
+def test_the_largest_number_that_a_column_holds_is_a_mini_batch_like_others(capsys, filled):
+    assert read(capsys, "topics", "1", "--minibatch", str(2**63 - 1), "--store", filled)
+    assert call(capsys, "topics", "1", "--minibatch", "3", "--store", filled)[0] == 2
+
+
+def test_a_store_that_cannot_be_opened_is_a_sentence(capsys, tmp_path):
+    status, _, err = call(capsys, "runs", "--store", str(tmp_path))
+    assert status == 2
+    assert "is a folder" in err
+
+
+def test_who_only_reads_makes_no_store(capsys, store):
+    for words in ("runs", "corpora", "show 1", "topics 1", "infer 1 -", "train food", "pause 1"):
+        status, out, err = call(capsys, *words.split(), "--store", store)
+        assert (status, out) == (2, "")
+        assert "there is no store at" in err
+        assert "import a corpus or run the demo to make one" in err
+    assert not Path(store).exists()
+
+
+def test_an_empty_store_says_how_to_begin(capsys, store):
+    open_database(store).close()
+    for command in ("runs", "corpora"):
+        status, out, err = call(capsys, command, "--store", store)
+        assert (status, out) == (0, "")
+        assert "topiary demo" in err
+    assert read(capsys, "runs", "--store", store) == []
+
+
+def test_texts_are_imported_trained_on_and_deleted_by_command(capsys, store, tmp_path, no_workers):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for j in range(12):
+        (folder / f"{j}.txt").write_text(f"apple bread cheese number{'abc'[j % 3]} apple bread", encoding="utf-8")
+    facts = read(capsys, "import", str(folder), "--name", "food", "--min-df", "1", "--max-df", "1", "--store", store)
+    assert (facts["name"], facts["documents"]) == ("food", 12)
+    assert [row["name"] for row in read(capsys, "corpora", "--store", store)] == ["food"]
+    assert call(capsys, "train", "food", "--layers", "2", "--store", store)[1] == "1\n"
+    assert call(capsys, "stop", "1", "--store", store)[0] == 0
+    assert read(capsys, "show", "1", "--store", store)["state"] == "stopped"
+    assert call(capsys, "delete", "1", "--store", store)[1] == "deleted run 1\n"
+    assert call(capsys, "corpora", "delete", "food", "--store", store)[1] == "deleted corpus 1, food\n"
+
+
+def test_notes_of_an_import_stay_on_a_terminal(store, tmp_path, monkeypatch):
+    lines = [f'{{"text": "apple bread number{n}", "split": "train"}}' for n in range(6)]
+    lines += ['{"text": "of the", "split": "train"}', '{"text": "apple bread", "split": "test"}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert main.main(["import", str(tmp_path / "a.jsonl"), "--min-df", "1", "--max-df", "1", "--store", store]) == 0
+    shown = [line.rpartition("\r")[2] for line in screen.getvalue().split("\n")]
+    assert any(line.startswith("Note: ") and "left out" in line for line in shown), screen.getvalue()
+
+
+def test_a_corpus_is_not_deleted_by_its_name_where_another_has_that_number(capsys, filled):
+    db = open_database(filled)
+    with corpora.writer(db, "1", WORDS) as writer:
+        writer.add(_block(-1))
+    db.close()
+    status, out, err = call(capsys, "corpora", "delete", "1", "--store", filled)
+    assert (status, out) == (2, "")
+    assert "'1' is the name of corpus 2 and the number of corpus 'food'; say 2 for the one, food for the other" in err
+    assert call(capsys, "corpora", "delete", "2", "--store", filled)[1] == "deleted corpus 2, 1\n"
+
+
+def test_wait_tells_how_a_run_ended_and_fails_when_it_did(capsys, filled):
+    db = open_database(filled)
+    row = runs.get(db, 1)
+    runs.finish(db, 1, row.attempt, "failed", "ValueError: no")
+    assert manage.wait(db, 1) == 1
+    assert "run 1 failed: ValueError: no" in capsys.readouterr().err
+    db.close()
+
+
+def test_every_option_of_an_import_has_a_flag():
+    assert set(options.HELP) == set(ImportOptions.__dataclass_fields__)
+
+
+def test_every_command_takes_a_store():
+    parser = main.build_parser()
+    choices = next(action.choices for action in parser._actions if action.dest == "command")
+    steering = {"train", "runs", "show", "stop", "pause", "resume", "delete"}
+    assert steering | {"demo", "import", "corpora", "topics", "tree", "serve", "benchmark"} <= set(choices)
+    for name, command in choices.items():
+        if name != "benchmark":
+            assert "--store" in command.format_help()
+            room, _, verb = command.get_default("function").rpartition(".")
+            assert callable(getattr(importlib.import_module(f"app.{room}"), verb))
+
+
+def test_the_help_promises_no_benchmark_that_is_not_there(capsys):
+    (told,) = (line for line in call(capsys, "--help")[1].splitlines() if line.split()[:1] == ["benchmark"])
+    assert "speed" not in told
+    benchmarks = call(capsys, "benchmark", "--help")[1]
+    assert ("averaged perplexity" in benchmarks, "errors of" in benchmarks, "speed" in benchmarks) == (
+        True,
+        True,
+        False,
+    )
+
+
+def test_another_package_in_our_way_is_named_in_one_sentence(tmp_path):
+    (tmp_path / "engine.py").write_text("", encoding="utf-8")
+    script = "import sys; sys.path.insert(0, sys.argv[1]); from app import cli; sys.exit(cli.main(['runs']))"
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", script, str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+    )
+    assert found.returncode == 2
+    assert f"another package called 'engine' ({tmp_path / 'engine.py'}) hides Topiary's own" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+INTERRUPTED = """
+import sys
+class CtrlC:
+    def find_spec(self, name, *_):
+        if name in ("app.cli.console", "app.cli.benchmark"):
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, CtrlC())
+from app import cli
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("command", ["runs", "benchmark"])
+def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word(command):
+    words = [sys.executable, "-c", INTERRUPTED, command]
+    told = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stdout, told.stderr) == (130, "", "\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix leads the output there")
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [(">/dev/full", "standard output cannot be written (No space left"), (">&-", "standard output is closed")],
+)
+@pytest.mark.parametrize("words", ["topics 1 --json", "runs", "compare 1 1", "--help", "benchmark --help"])
+def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sentence, words):
+    if ">/dev/full" in where and not Path("/dev/full").exists():
+        pytest.skip("this system has no device that is always full")
+    command = f"{sys.executable} -m app.cli.main {words} {where}"
+    told = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=REPOSITORY,
+        env=os.environ | {"TOPIARY_STORE": filled},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stderr.count("\n")) == (2, 1), told.stderr
+    assert f"topiary: {sentence}" in told.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix leads the output there")
+@pytest.mark.parametrize(
+    ("where", "status", "sentence"),
+    [
+        (">/dev/full", 2, "topiary: run 2 is ordered, but standard output cannot be written (No space left"),
+        (">&-", 2, "topiary: run 2 is ordered, but standard output is closed"),
+        ("| true", 0, ""),
+    ],
+)
+@pytest.mark.parametrize("words", ["train food --minibatches 20 --layers 2", "fork 1 --minibatches 20"])
+def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_path, words, where, status, sentence):
+    if ">/dev/full" in where and not Path("/dev/full").exists():
+        pytest.skip("this system has no device that is always full")
+    begun = tmp_path / "begun"
+    script = "import pathlib, sys\nfrom app import cli, launcher\n"
+    script += "launcher.start = lambda url, run: pathlib.Path(sys.argv[1]).write_text(str(run))\n"
+    (tmp_path / "command.py").write_text(script + "status = cli.main(sys.argv[2:])\nsys.exit(status)\n")
+    told = subprocess.run(
+        ["/bin/sh", "-c", f"{{ {sys.executable} {tmp_path}/command.py {begun} {words}; echo $? >&2; }} {where}"],
+        cwd=REPOSITORY,
+        env=os.environ | {"TOPIARY_STORE": filled, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    *heard, last = told.stderr.splitlines()
+    assert last == str(status), told.stderr
+    assert sentence in told.stderr
+    assert "Traceback" not in "".join(heard)
+    assert begun.read_text() == "2"
+
+
+def test_the_command_starts_without_loading_compiler_or_screen():
+    script = "import sys; from app import cli; cli.build_parser(); import app.cli.manage, app.cli.show\n"
+    script += "print(sorted({n.partition('.')[0] for n in sys.modules} & {'numba','panel','bokeh','sklearn','scipy'}))"
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+    )
+    assert found.stdout.strip() == "[]"
+
+
+class Screen:
+    """A terminal, or not."""
+
+    def __init__(self, *, terminal):
+        self.text = ""
+        self._terminal = terminal
+
+    def isatty(self):
+        return self._terminal
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+def test_progress_is_one_line_on_a_terminal_and_lines_elsewhere():
+    for terminal, lines in ((True, 1), (False, 2)):
+        screen = Screen(terminal=terminal)
+        progress = Progress(screen)
+        progress.show("reading", 0.25, "1/4")
+        progress.show("reading", 0.5, "2/4")
+        progress.show("storing", None)
+        progress.end("done")
+        assert screen.text.endswith("done\n")
+        assert screen.text.count("\n") == 1 + (lines if not terminal else 0)
+        assert ("\r" in screen.text) is terminal
+
+
+def test_bars_and_times_are_readable():
+    assert bar(0.25) == "[######------------------]  25 %"
+    assert bar(7) == f"[{'#' * 24}] 100 %"
+    assert [duration(s) for s in (0, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 05 min"]
+
+
+def test_the_time_left_is_told_from_the_second_step_on(monkeypatch):
+    """The first, in which kernels are compiled, took 90 seconds; the others take one each."""
+    clock = iter([90.0, 91.0, 140.0])
+    monkeypatch.setattr("app.jobs.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    left = Left(100)
+    assert [left.words(done) for done in (1, 2, 51)] == ["", "1 min 38 s left", "49 s left"]
+
+
+def test_a_run_is_forked_and_its_child_says_where_it_comes_from(filled, no_workers, capsys):
+    assert main.main(["fork", "1", "--snapshot", "9", "--minibatches", "5", "--seed", "3", "--store", filled]) == 0
+    heard = capsys.readouterr()
+    assert heard.out == "2\n"
+    assert "run 2 goes on from run 1 at mini-batch 4" in heard.err
+    assert main.main(["show", "2", "--json", "--store", filled]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["parent"], facts["parent_minibatch"], facts["parent_exists"]) == (1, 4, True)
+    assert (facts["layers"], facts["seed"], facts["minibatches"]) == ([3, 2], 3, 5)
+    main.main(["show", "1", "--json", "--store", filled])
+    assert json.loads(capsys.readouterr().out)["parent"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["fork", "1", "--snapshot", "newest"], "--snapshot is a mini-batch, or latest; got 'newest'"),
+        (["fork", "1", "--snapshot", "3"], "run 1 has no snapshot at or before mini-batch 3 to fork from"),
+        (["fork", "1", "--model", "lda"], "there is no model 'lda'"),
+        (["fork", "1", "--set", "layers=4-4"], "layers must be those of the snapshot, 3-2; got 4-4"),
+        (["fork", "7"], "there is no run number 7"),
+    ],
+)
+def test_a_fork_that_cannot_be_is_refused_in_one_sentence(filled, no_workers, capsys, words, sentence):
+    assert main.main([*words, "--store", filled]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert sentence in said
+
+
+@pytest.fixture
+def two_runs(filled):
+    """The store with a second run, whose topics are those of the first in another order."""
+    db = open_database(filled)
+    row = runs.create(
+        db,
+        corpus=corpora.every(db)[0].number,
+        model="dlda",
+        inference="tlasgr",
+        layers=(3, 2),
+        settings={},
+        plan={"minibatches": 9},
+        seed=2,
+    )
+    row = runs.claim(db, row.number, process.identity())
+    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    order = [2, 0, 1]
+    turned = {"phi.0": arrays["phi.0"][:, order], "phi.1": arrays["phi.1"][order], "r": arrays["r"]}
+    snapshots.append(db, row.number, row.attempt, 4, 0.5, turned)
+    matches.decide(db, 2, 1, matches.Decision(2, 1, 0))
+    db.close()
+    return filled
+
+
+def test_compare_prints_the_summary_of_two_runs(two_runs, capsys):
+    assert main.main(["compare", "1", "last", "--store", two_runs]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("A: run 1, mini-batch 4, 3-2")
+    assert told[2].startswith("layer 1: 3 of 3 and 3 topics matched, mean score ")
+    assert "layer 2: 1 of 2 and 2 topics matched" in told[1]  # topic 1 of run 2 was said to have no partner
+
+
+def test_compare_prints_every_pair_as_json_with_identity_numbers(two_runs, capsys):
+    assert main.main(["compare", "1", "2", "--json", "--threshold", "0", "--store", two_runs]) == 0
+    told = json.loads(capsys.readouterr().out)
+    pairs = {(row["a"]["topic"], row["b"]["topic"]) for row in told["topic_matches"] if row["layer"] == 1}
+    assert pairs == {(3, 1), (1, 2), (2, 3)}
+    alone = [row for row in told["topic_matches"] if row["a"] is None]
+    assert [(row["b"]["topic"], row["by_hand"]) for row in alone] == [(1, True)]
+
+
+def test_compare_writes_both_trees_as_a_picture_and_everything_as_json(two_runs, tmp_path, capsys):
+    for name in ("both.svg", "both.json"):
+        path = tmp_path / name
+        wanted = ["compare", "1", "2", "--threshold", "0", "--output", str(path), "--store", two_runs]
+        assert main.main(wanted) == 0
+        assert capsys.readouterr().out == f"{path}\n"
+    svg = (tmp_path / "both.svg").read_text(encoding="utf-8")
+    assert svg.count("<svg") == 3
+    assert "A · run 1, mini-batch 4" in svg
+    assert len(json.loads((tmp_path / "both.json").read_text(encoding="utf-8"))["topic_matches"]) == 6
+    lowest = ["compare", "1", "2", "--layer", "1", "--node", "2", "--output", str(tmp_path / "one.svg")]
+    assert main.main([*lowest, "--store", two_runs]) == 0
+    assert "Topic tree, 1 topics" in (tmp_path / "one.svg").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def labelled_runs(two_runs):
+    """A corpus with two classes and two runs on it, the topics of the second of which speak for them."""
+    db = open_database(two_runs)
+    block = DocumentBlock(
+        first=0, starts=np.array([0, 2, 4]), words=np.array([0, 1, 2, 3], dtype=np.int32),
+        values=np.ones(4, dtype=np.int32), part=np.array([0, 1], dtype=np.int8),
+        labels=np.array([0, 1], dtype=np.int32),
+        scored_starts=None, scored_words=None, scored_values=None, titles=[""] * 2, texts=[""] * 2, columns=[{}] * 2,
+    )  # fmt: skip
+    with corpora.writer(db, "menu", WORDS, label_names=("sweet", "salty")) as writer:
+        writer.add(block)
+    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    rng = np.random.default_rng(3)
+    speaking = {f"model.class_weights.{layer}": rng.normal(size=(2, width)) for layer, width in enumerate((3, 2))}
+    for seed, more in ((3, {}), (4, speaking)):
+        row = runs.create(
+            db, corpus=writer.row.number, model="sdatm", inference="whai", layers=(3, 2), settings={},
+            plan={"minibatches": 9}, seed=seed,
+        )  # fmt: skip
+        row = runs.claim(db, row.number, process.identity())
+        snapshots.append(db, row.number, row.attempt, 4, 0.5, arrays | more)
+    db.close()
+    return two_runs
+
+
+def test_compare_and_tree_tint_topics_by_a_class_that_is_named(labelled_runs, tmp_path, capsys):
+    both, tree = tmp_path / "both.svg", tmp_path / "tree.svg"
+    assert main.main(["compare", "3", "4", "--class", "Salty", "--output", str(both), "--store", labelled_runs]) == 0
+    assert main.main(["tree", "4", "--class", "salty", "--output", str(tree), "--store", labelled_runs]) == 0
+    for path in (both, tree):
+        svg = path.read_text(encoding="utf-8")
+        assert 'class="tp-tint"' in svg
+        assert "colour: weight for salty" in svg
+    assert "speaks against salty" in both.read_text(encoding="utf-8")
+    capsys.readouterr()
+    for words, sentence in (
+        (["compare", "3", "4", "--class", "bitter"], "there is no class 'bitter'; the classes are sweet, salty"),
+        (["tree", "3", "--class", "sweet"], "no topic speaks for a class"),
+    ):
+        assert main.main([*words, "--output", str(both), "--store", labelled_runs]) == 2
+        told = capsys.readouterr().err
+        assert sentence in told
+        assert told.count("\n") == 1
+
+
+def test_a_fork_of_no_steps_is_refused_and_not_made_as_long_as_its_parent(filled, no_workers, capsys):
+    status, _, err = call(capsys, "fork", "1", "--minibatches", "0", "--store", filled)
+    assert status == 2
+    assert "argument --minibatches: must be a whole number of at least 1; got '0'" in err
+
+
+@pytest.mark.parametrize(
+    ("names", "labels", "has"),
+    [
+        ((), [-1, -1, -1, -1], "none; import it with labels"),
+        (("sweet",), [0, 0, 0, 0], "only 'sweet'; import it with labels"),
+        (("sweet", "salty"), [0, 0, -1, 1], "only 'sweet' among its training documents; import it with another split"),
+        (("sweet", "salty"), [-1, -1, -1, 1], "none among its training documents; import it with another split"),
+    ],
+)
+def test_a_model_that_learns_from_labels_wants_two_classes_to_learn_from(
+    names, labels, has, filled, no_workers, capsys
+):
+    db = open_database(filled)
+    with corpora.writer(db, "labelled", WORDS, label_names=names) as writer:
+        writer.add(_block(labels))
+    db.close()
+    status, _, err = call(capsys, "train", "labelled", "--model", "sdatm", "--layers", "3", "--store", filled)
+    assert status == 2
+    assert f"learns from labels of at least two classes, and corpus 'labelled' has {has}" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["1", "2", "--output", "both.pdf"], "its name must end in .svg or .json"),
+        (["1", "2", "--output", "nowhere/both.svg"], "No such file"),
+        (["1", "2", "--node", "9", "--output", "both.svg"], "layer 2 of run 2 has no topic 9"),
+        (["1", "9"], "no run number 9"),
+        (["1", "one"], "a run is named by its number"),
+        (["1", "2", "--minibatch-a", "2"], "run 1 has no snapshot at or before mini-batch 2"),
+    ],
+)
+def test_a_comparison_that_cannot_be_made_is_one_sentence(words, sentence, two_runs, capsys):
+    assert main.main(["compare", *words, "--store", two_runs]) == 2
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert told.count("\n") == 1
+
+
+def test_a_run_deleted_while_the_list_is_read_is_listed_without_a_figure(capsys, filled, monkeypatch):
+    monkeypatch.setattr("store.points.ends", lambda _, name: {})
+    assert main.main(["runs", "--store", filled]) == 0
+    assert "dlda tlasgr" in capsys.readouterr().out

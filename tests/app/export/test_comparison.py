@@ -1,0 +1,95 @@
+"""Comparisons as files and on the terminal: read back, complete, and the same numbers everywhere."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from topic_pairs import changed, frame_of, same
+
+from app.analysis.changes import agreement, counted, edge_changes
+from app.analysis.comparison import Comparison, compare
+from app.analysis.hierarchy import identity
+from app.cli.compare import summary_text
+from app.export import comparison as files
+
+THRESHOLD = 1.0
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    return changed()
+
+
+def rows(text: str) -> list[dict[str, object]]:
+    return list(csv.DictReader(io.StringIO(text), quoting=csv.QUOTE_NONNUMERIC))
+
+
+def test_the_json_file_has_every_topic_and_every_edge_and_no_number_that_is_none(comparison: Comparison) -> None:
+    told = json.loads(files.as_json(comparison, THRESHOLD), parse_constant=pytest.fail)
+    changes = edge_changes(comparison, THRESHOLD)
+    assert len(told["topic_matches"]) == len(comparison.pairs)
+    assert len(told["edge_changes"]) == len(changes)
+    assert told["edges"] == counted(changes)
+    now = agreement(comparison, changes)
+    assert told["edge_f1"] == now.edges
+    assert [layer["score"] for layer in told["layers"]] == list(now.scores)
+    assert (told["a"]["run"], told["b"]["run"], told["threshold"]) == (7, 8, THRESHOLD)
+    for pair, row in zip(comparison.pairs, told["topic_matches"], strict=True):
+        for side in ("a", "b"):
+            node = pair.on(side)
+            if node is None:
+                assert row[side] is None
+            else:
+                frame = comparison.frame(side)
+                assert row[side]["topic"] == node.column + 1
+                assert (row[side]["rank"], row[side]["share"]) == (frame.rank(node), frame.share(node))
+        assert (row["score"], row["margin"]) == (pair.score, pair.margin)
+        assert row["share_change"] == comparison.share_change(pair)
+
+
+def test_hierarchies_without_edges_are_written_too() -> None:
+    single = {"phi.0": np.eye(4), "r": np.ones(4)}
+    told = json.loads(files.as_json(compare(frame_of(single, 7), frame_of(single, 8)), 5.0), parse_constant=pytest.fail)
+    assert (told["edge_f1"], told["edge_correlation"], told["edge_changes"]) == (None, None, [])
+    assert rows(files.edges_csv(compare(frame_of(single, 7), frame_of(single, 8)), 5.0)) == []
+
+
+def test_topics_as_csv_are_read_back_with_their_numbers(comparison: Comparison) -> None:
+    read = rows(files.topics_csv(comparison))
+    assert len(read) == len(comparison.pairs)
+    for pair, row in zip(comparison.pairs, read, strict=True):
+        assert row["score"] == pair.score
+        assert row["topic_a"] == (pair.a.column + 1 if pair.a else "")
+        assert row["entered"] == " ".join(comparison.words(pair).entered)
+        if pair.b:
+            assert row["words_b"] == " ".join(word.text for word in comparison.b.top_words(pair.b))
+            assert row["rank_b"] == comparison.b.rank(pair.b)
+
+
+def test_edges_as_csv_are_read_back_with_their_weights(comparison: Comparison) -> None:
+    read = rows(files.edges_csv(comparison, THRESHOLD))
+    changes = edge_changes(comparison, THRESHOLD)
+    assert [row["kind"] for row in read] == [change.kind for change in changes]
+    for change, row in zip(changes, read, strict=True):
+        assert row["weight_a"] == (change.a.weight if change.a else "")
+        assert row["parent_b"] == (identity(change.b.above) if change.b else "")
+        assert row["threshold"] == THRESHOLD
+
+
+def test_the_summary_on_the_terminal_lists_the_most_changed_topics(comparison: Comparison) -> None:
+    lines = summary_text(comparison, THRESHOLD, 5).splitlines()
+    assert lines[0].startswith("A: run 7, mini-batch 700, 24-12-6")
+    assert [line.split(":")[0] for line in lines[1:4]] == ["layer 3", "layer 2", "layer 1"]
+    counts = counted(edge_changes(comparison, THRESHOLD))
+    assert f"{counts['gained']} gained, {counts['lost']} lost" in lines[4]
+    assert len(lines) == 10
+    assert any("none ->" in line or "-> none" in line for line in summary_text(comparison, THRESHOLD, 99).splitlines())
+
+
+def test_a_run_and_its_copy_show_no_change_in_any_file() -> None:
+    comparison, _ = same()
+    told = files.summary(comparison, THRESHOLD)
+    assert {told["edges"][kind] for kind in ("gained", "lost", "stronger", "weaker")} == {0}
+    assert all(layer["matched"] == layer["topics_a"] == layer["topics_b"] for layer in told["layers"])

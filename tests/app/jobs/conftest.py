@@ -1,0 +1,29 @@
+"""Real workers on small corpora, on both databases."""
+
+import pytest
+from databases import database_url, db, postgresql_server
+from process_samples import SMALL
+
+from app.jobs import compile_kernels
+from engine import models, settings
+
+__all__ = ["database_url", "db", "postgresql_server"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled():
+    """Kernels are compiled once before the tests, so that no test waits for several workers to do it."""
+    config = settings.to_json(settings.parse(models.load("dlda").Config, SMALL))
+    for averaged in (False, True):
+        wanted = compile_kernels.Wanted("dlda", config, real=False, scored=False, averaged=averaged)
+        for compiler in compile_kernels.compile_elsewhere(wanted, "unused"):
+            assert compiler.wait() == 0
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path, monkeypatch):
+    """Logs go to the test's own folder, and as many workers may run as a test starts."""
+    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "data"))
+    monkeypatch.setenv("TOPIARY_WORKERS", "4")
+    monkeypatch.delenv("TOPIARY_STORE", raising=False)

@@ -1,0 +1,113 @@
+"""The demo is prepared once, and goes on where it was left."""
+
+import io
+import json
+
+import pytest
+
+from app.ingest.importing import import_path
+from app.ingest.options import ImportOptions
+from app.jobs import compile_kernels, demo, launcher, notices
+from app.jobs.notices import Notice
+from app.live.actions import Actions
+from app.live.feed import Feed
+from store import corpora, runs
+from store.database import open_database
+
+
+@pytest.fixture
+def db(tmp_path, monkeypatch):
+    """A store beside a small stand-in for the built-in corpus; nothing is compiled or trained."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for j in range(12):
+        (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
+    options = ImportOptions(name=demo.NAME, min_df=1, max_df=1.0)
+    monkeypatch.setattr(demo, "import_builtin", lambda db, tell: import_path(db, folder, options, tell))
+    monkeypatch.setattr(compile_kernels, "compile_elsewhere", lambda wanted, store: [])
+    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    database = open_database(str(tmp_path / "store.db"))
+    yield database
+    database.close()
+
+
+def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db):
+    told = io.StringIO()
+    number = demo.prepare(db, demo.Teller(told))
+    row = runs.get(db, number)
+    assert (row.corpus_name, row.name, row.layers, row.state) == (demo.NAME, "demo", (128, 64, 32), "queued")
+    words = [json.loads(line)[0] for line in told.getvalue().splitlines()]
+    assert words[-1] == "Starting a three-layer model"
+    assert any(word.startswith("Storing documents") for word in words)
+
+
+def test_the_second_time_it_shows_the_same_run_again(db):
+    tell = demo.Teller(io.StringIO())
+    assert demo.prepare(db, tell) == demo.prepare(db, tell)
+    assert len(runs.every(db)) == len(corpora.every(db)) == 1
+
+
+def test_a_demo_that_was_paused_goes_on(db):
+    tell = demo.Teller(io.StringIO())
+    number = demo.prepare(db, tell)
+    launcher.pause(db, number)
+    assert demo.prepare(db, tell) == number
+    assert runs.get(db, number).state == "queued"
+
+
+def test_a_notice_is_there_until_it_is_taken_away():
+    notices.post("reading", 0.5)
+    assert notices.current() == Notice("reading", 0.5)
+    notices.post("")
+    assert notices.current() == Notice()
+
+
+class Child:
+    """A preparing process that says these lines and ends with this status, when it is let."""
+
+    def __init__(self, status, *lines):
+        self._status, self.stdout = status, [json.dumps(line) for line in lines]
+        self.over = False
+
+    def poll(self):
+        return self._status if self.over else None
+
+    def wait(self):
+        return self._status
+
+    terminate = wait
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        (0, Notice()),
+        (2, Notice("The demo cannot be prepared: no room", None, failed=True)),
+        (1, Notice("The demo could not be prepared; the terminal of the server says why", None, failed=True)),
+    ],
+)
+def test_a_demo_that_fails_leaves_a_sentence_for_the_pages(status, kept):
+    demo._follow(Child(status, ("Reading", 0.25), ("The demo cannot be prepared: no room", None)))
+    assert notices.current() == kept
+    notices.post("")
+
+
+def test_the_button_of_an_empty_store_prepares_the_demo_once(db, monkeypatch):
+    begun = []
+
+    def begin(url):
+        begun.append(Child(0))
+        return begun[-1]
+
+    monkeypatch.setattr(demo, "begin", begin)
+    feed = Feed(open_database(db.url, readonly=True))
+    actions = Actions(db.url, feed)
+    actions.demo()
+    actions.demo()
+    assert len(begun) == 1
+    begun[0].over = True
+    actions.demo()
+    assert len(begun) == 2
+    actions.close()
+    feed.stop()
+    feed.db.close()

@@ -1,0 +1,182 @@
+"""Runs that go on from a snapshot of another one."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from process_samples import SMALL, bury, kill_after, order, small_corpus, written
+
+from app.jobs import claim, launcher, new_run, worker
+from app.jobs.forks import inherited, origin
+from app.jobs.new_run import NewRun, OrderError, fork, place
+from app.live.actions import Actions
+from store import corpora, points, runs, snapshots
+from store.database import open_database
+from store.errors import NotFound
+
+
+@pytest.fixture
+def parent(db):
+    """A finished run, with settings that are not the usual ones."""
+    small_corpus(db)
+    row = order(db, minibatches=30, eta="0.2", kappa="0.6")
+    worker.train(db, row.number)
+    return runs.get(db, row.number)
+
+
+def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
+    child = fork(db, origin(db, parent.number), texts={}, minibatches=1)
+    assert child.settings == parent.settings
+    assert (child.corpus, child.seed, child.layers) == (parent.corpus, parent.seed, (6, 3))
+    worker.train(db, child.number)
+    last, first = (snapshots.load(db, snapshots.latest(db, run).number) for run in (parent.number, child.number))
+    assert first["model.t"] == last["model.t"] + 1
+    assert np.abs(first["phi.0"] - last["phi.0"]).sum(axis=0).max() < 1.0, "one step from there"
+    beginning = snapshots.every(db, child.number)[0]
+    assert beginning.minibatch == 0
+    assert np.array_equal(snapshots.load(db, beginning.number)["phi.0"], last["phi.0"])
+
+
+def test_a_fork_killed_between_any_two_writes_and_resumed_is_bit_identical_even_without_its_parent(
+    db, parent, monkeypatch
+):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    begin = origin(db, parent.number, minibatch=20)
+    whole, broken = (fork(db, begin, texts={}, averaged=True).number for _ in range(2))
+    worker.train(db, whole)
+    runs.delete(db, parent.number)
+    kills = 0
+    for writes in (3, 9, 25):  # before the first checkpoint, and after it
+        kills += kill_after(db, broken, writes)
+        runs.requeue(db, bury(db, broken))
+    worker.train(db, broken)
+    assert kills == 3
+    assert written(db, broken) == written(db, whole)
+    assert runs.get(db, broken).parent == parent.number
+
+
+def test_a_fork_may_have_another_seed_sampler_and_length(db, parent):
+    begin = origin(db, parent.number, minibatch=25)
+    child = fork(db, begin, texts={"inference": "gibbs", "eta": "0.1"}, minibatches=4, seed=9)
+    assert (child.inference, child.seed, child.planned) == ("gibbs", 9, 4)
+    assert (child.settings["eta"], child.settings["kappa"]) == ([0.1], 0.6)
+    assert child.parent_minibatch == begin.snapshot.minibatch <= 25
+    worker.train(db, child.number)
+    assert runs.get(db, child.number).state == "finished"
+
+
+def test_a_smoothness_of_all_layers_goes_on_in_a_model_that_has_one_for_all(db, parent):
+    begin = origin(db, parent.number)
+    assert parent.settings["eta"] == [0.2]
+    child = fork(db, begin, model="datm", texts={}, minibatches=2)
+    assert (child.settings["eta"], child.settings["kappa"]) == (0.2, 0.6)
+    assert inherited(begin._replace(run=child), "dlda", {})["eta"] == "0.2"
+    several = replace(parent, settings=parent.settings | {"eta": [0.2, 0.3]})
+    assert "eta" not in inherited(begin._replace(run=several), "datm", {}), "one cannot say which"
+
+
+def test_a_fork_of_a_fork_knows_its_own_parent(db, parent):
+    child = fork(db, origin(db, parent.number), texts={}, minibatches=2)
+    grandchild = fork(db, origin(db, child.number), texts={})
+    assert (grandchild.parent, grandchild.parent_minibatch) == (child.number, 0)
+
+
+def test_other_layers_than_those_of_the_snapshot_are_refused_in_a_sentence(db, parent):
+    begin = origin(db, parent.number)
+    assert inherited(begin, "dlda", {})["layers"] == "6-3"
+    with pytest.raises(OrderError, match=r"layers must be those of the snapshot, 6-3; got 7-3$"):
+        fork(db, begin, texts={"layers": "7-3"})
+    with pytest.raises(OrderError, match="there is no model 'nonesuch'"):
+        fork(db, begin, model="nonesuch", texts={})
+    assert [row.number for row in runs.every(db)] == [parent.number]
+
+
+def test_a_run_without_a_snapshot_cannot_be_forked(db):
+    small_corpus(db)
+    number = order(db).number
+    with pytest.raises(NotFound, match=f"run {number} has no snapshot to fork from"):
+        origin(db, number)
+    with pytest.raises(NotFound, match="no snapshot at or before mini-batch 3 to fork from"):
+        origin(db, number, minibatch=3)
+    with pytest.raises(NotFound, match="fork from its latest one"):
+        origin(db, number, snapshot=99)
+
+
+def test_a_fork_uses_the_corpus_of_its_parent_whatever_other_corpora_there_are(db, parent):
+    small_corpus(db, name="other")
+    assert corpora.get(db, fork(db, origin(db, parent.number), texts={}).corpus).name == "small"
+    assert SMALL["layers"] == "6-3"
+
+
+def test_the_app_orders_a_fork_and_starts_it(db, parent, monkeypatch):
+    begun = []
+    monkeypatch.setattr(launcher, "start", lambda _, run: begun.append(run))
+    actions = Actions(db.url, SimpleNamespace(look=lambda: None))
+    wanted = NewRun(
+        corpus=parent.corpus, model="dlda", texts={"eta": "0.4"}, minibatches=3, fork=origin(db, parent.number)
+    )
+    child = actions.create(wanted)
+    actions.close()
+    assert (child.parent, child.settings["eta"], child.settings["kappa"]) == (parent.number, [0.4], 0.6)
+    assert begun == [child.number]
+
+
+def test_a_datm_run_goes_on_as_sdatm_with_its_topics_and_encoder_and_is_resumed_bit_identical(tmp_path, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    db = open_database(tmp_path / "store.db")
+    small_corpus(db, labelled=True)
+    texts = {"layers": "6-3", "batch_size": "20"}
+    parent = place(db, "small", model="datm", texts=texts, minibatches=6, seed=1)
+    worker.train(db, parent.number)
+    begin = origin(db, parent.number)
+    whole, broken = (fork(db, begin, model="sdatm", texts={}, minibatches=6).number for _ in range(2))
+    worker.train(db, whole)
+    kills = 0
+    for writes in (3, 9):
+        kills += kill_after(db, broken, writes)
+        runs.requeue(db, bury(db, broken))
+    worker.train(db, broken)
+    assert kills == 2
+    assert written(db, broken) == written(db, whole)
+    wrong = points.series(db, whole, "label_error", most=50)
+    assert wrong.minibatch[[0, -1]].tolist() == [1, 6]
+    assert ((wrong.value >= 0) & (wrong.value <= 100)).all()
+    child = runs.get(db, whole)
+    assert (child.model, child.parent, child.layers) == ("sdatm", parent.number, (6, 3))
+    numbers = snapshots.every(db, parent.number)[-1].number, snapshots.every(db, whole)[1].number
+    last, first = (snapshots.load(db, number) for number in numbers)
+    encoder = [name for name in last if name.startswith("model.") and last[name].ndim == 2 and name in first]
+    assert encoder, "the snapshot of DATM holds weights of its encoder"
+    for name in encoder:
+        assert np.abs(first[name] - last[name]).mean() < 0.5 * np.abs(last[name]).mean() + 1e-3, name
+    db.close()
+
+
+def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that_has_learned_without(tmp_path):
+    db = open_database(tmp_path / "store.db")
+    small_corpus(db, labelled=True)
+    texts = {"layers": "6-3"}
+    with pytest.raises(OrderError, match=r"labels count after 500 mini-batches .* and the run has 6"):
+        place(db, "small", model="sdatm", texts=texts, minibatches=6)
+    assert place(db, "small", model="sdatm", texts=texts | {"label_start": "5"}, minibatches=6).planned == 6
+    with pytest.raises(OrderError, match="only pictures can be moved, and corpus 'small' has none; set moved to 0"):
+        place(db, "small", model="sdatm", texts=texts | {"moved": "1"})
+    for model, waits in (("dlda", True), ("datm", False)):
+        parent = place(db, "small", model=model, texts=texts, minibatches=1)
+        worker.train(db, parent.number)
+        begin = origin(db, parent.number)
+        with pytest.raises(OrderError, match="labels count after") if waits else nullcontext():
+            fork(db, begin, model="sdatm", texts={}, minibatches=6)
+    db.close()
+
+
+@pytest.mark.parametrize(("shape", "more"), [((5, 8), ", or import the pictures with --levels 16"), (None, "")])
+def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(tmp_path, monkeypatch, shape, more):
+    db = open_database(tmp_path / "store.db")
+    real = replace(small_corpus(db, labelled=True), kind="real", image_shape=shape)
+    monkeypatch.setattr(new_run.corpora, "find", lambda *_: real)
+    with pytest.raises(OrderError, match=f"'small' holds real numbers; train dlda on it{more}$"):
+        place(db, "small", model="datm", texts={})
+    db.close()

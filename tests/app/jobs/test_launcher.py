@@ -1,0 +1,278 @@
+"""Workers as processes of their own: killed, paused, stopped, orphaned."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
+import pytest
+from process_samples import ended, order, small_corpus, wait_for, written
+from sqlalchemy import update
+
+from app.jobs import launcher, process, worker
+from store import points, runs, snapshots, tables
+from store.errors import Conflict, LostClaim
+from store.points import Point
+
+LONG = 400
+POSIX = sys.platform != "win32"
+
+
+@pytest.fixture
+def db(db):
+    """A store with a corpus, where no worker outlives the test."""
+    small_corpus(db)
+    yield db
+    for row in runs.every(db):
+        if process.life(row.process) == "alive" and row.process["pid"] != os.getpid():
+            psutil.Process(row.process["pid"]).kill()
+    for child in launcher._children:
+        child.wait()
+    launcher.reap()
+
+
+def trains(at_least):
+    return lambda row: (row.state == "running" and row.minibatch >= at_least) or ended(row)
+
+
+def kill(row):
+    psutil.Process(row.process["pid"]).kill()
+    end = time.monotonic() + 30
+    while process.life(row.process) == "alive":  # whoever started it: this process, or a worker that ended
+        assert time.monotonic() < end, "a killed worker is still there"
+        launcher.reap()
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_never_interrupted(db):
+    whole = order(db, minibatches=LONG, averaged=True).number
+    run = order(db, minibatches=LONG, averaged=True).number
+    launcher.fill(db)
+    rng = np.random.default_rng(11)
+    killed = 0
+    for target in sorted(rng.integers(1, LONG - 40, 2).tolist()):
+        row = wait_for(db, run, trains(target))
+        if not ended(row):
+            kill(row)
+            killed += 1
+            assert launcher.state_of(runs.get(db, run)) == "silent"
+            launcher.resume(db, run)
+    assert killed > 0
+    wait_for(db, run, ended)
+    wait_for(db, whole, ended)
+    assert runs.get(db, run).state == "finished"
+    assert runs.get(db, run).attempt > 1
+    assert written(db, run) == written(db, whole)
+
+
+def test_pause_and_resume_change_nothing(db):
+    whole, run = order(db, minibatches=1_500).number, order(db, minibatches=1_500).number
+    launcher.fill(db)
+    wait_for(db, run, trains(5))
+    launcher.pause(db, run)
+    row = wait_for(db, run, ended)
+    assert row.state == "paused"
+    assert row.message == f"paused after mini-batch {row.minibatch:,} of 1,500"
+    launcher.resume(db, run)
+    wait_for(db, run, lambda each: each.state == "finished")
+    wait_for(db, whole, ended)
+    assert written(db, run) == written(db, whole)
+
+
+def test_stop_keeps_what_there_is_and_can_be_taken_back(db):
+    run = order(db, minibatches=20_000).number
+    launcher.fill(db)
+    wait_for(db, run, trains(20))
+    launcher.stop(db, run)
+    row = wait_for(db, run, ended)
+    assert row.state == "stopped"
+    assert row.minibatch >= 20
+    with pytest.raises(Conflict):
+        launcher.stop(db, run)
+    launcher.resume(db, run)
+    wait_for(db, run, trains(row.minibatch + 1))
+    launcher.stop(db, run)
+    assert wait_for(db, run, ended).minibatch > row.minibatch
+
+
+@pytest.mark.skipif(not POSIX, reason="Windows ends processes without asking them")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_asked_to_end_pauses_with_a_checkpoint(db, number):
+    run = order(db, minibatches=20_000).number
+    launcher.fill(db)
+    row = wait_for(db, run, trains(10))
+    os.kill(row.process["pid"], number)
+    row = wait_for(db, run, ended)
+    assert (row.state, row.traceback) == ("paused", "")
+    assert row.minibatch >= 10
+
+
+def test_the_end_of_whoever_started_it_does_not_touch_training(db):
+    run = order(db, minibatches=LONG).number
+    script = "import sys, time; from app import launcher; from store.database import open_database\n"
+    script += "launcher.fill(open_database(sys.argv[1])); print('started', flush=True); time.sleep(600)"
+    starter = subprocess.Popen(
+        [sys.executable, "-c", script, db.url], stdout=subprocess.PIPE, env=launcher.environment(db.url)
+    )
+    assert starter.stdout is not None
+    assert starter.stdout.readline().strip() == b"started"
+    row = wait_for(db, run, trains(1))
+    if POSIX:
+        os.killpg(os.getpgid(starter.pid), 0)  # the group is there, and the worker is not in it
+        assert os.getpgid(row.process["pid"]) != os.getpgid(starter.pid)
+    starter.kill()
+    starter.wait()
+    starter.stdout.close()
+    assert wait_for(db, run, ended).state == "finished"
+
+
+SLEEPER = """
+import os, signal, sys
+from app import training, worker
+
+real = training.Training.step
+
+def step(self, position):
+    if position.minibatch == 20:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return real(self, position)
+
+training.Training.step = step
+sys.exit(worker.main(["--run", sys.argv[1]]))
+"""
+
+
+@pytest.mark.skipif(not POSIX, reason="only POSIX systems can halt a process and let it wake up")
+def test_a_worker_that_wakes_up_after_it_was_replaced_writes_nothing(db):
+    run = order(db).number
+    sleeper = subprocess.Popen(
+        [sys.executable, "-c", SLEEPER, str(run)], env=launcher.environment(db.url), stderr=subprocess.DEVNULL
+    )
+    about = psutil.Process(sleeper.pid)
+    wait_for(db, run, lambda row: ended(row) or about.status() == psutil.STATUS_STOPPED)
+    claimed = runs.claim(db, run, process.identity(), force=True)  # somebody decides that it is dead
+    runs.finish(db, run, claimed.attempt, "paused", "taken over")
+    before = written(db, run)
+    os.kill(sleeper.pid, signal.SIGCONT)
+    assert sleeper.wait(timeout=60) == worker.LOST
+    assert written(db, run) == before
+
+
+def test_a_dead_child_nobody_has_waited_for_counts_as_dead(db):
+    run = order(db, minibatches=20_000).number
+    launcher.fill(db)
+    row = wait_for(db, run, trains(1))
+    psutil.Process(row.process["pid"]).kill()
+    for _ in range(500):  # a zombie until it is reaped
+        if process.life(row.process) == "dead":
+            break
+        time.sleep(0.01)
+    assert process.life(row.process) == "dead"
+    assert launcher.state_of(runs.get(db, run)) == "silent"
+    launcher.stop(db, run)
+    assert runs.get(db, run).state == "stopped"
+
+
+def test_queued_runs_start_when_there_is_room(db, monkeypatch):
+    monkeypatch.setenv("TOPIARY_WORKERS", "1")
+    first, second = order(db, minibatches=20_000).number, order(db, minibatches=2).number
+    assert launcher.fill(db) == [first]
+    wait_for(db, first, trains(1))
+    assert launcher.fill(db) == []
+    assert runs.get(db, second).state == "queued"
+    launcher.stop(db, first)
+    wait_for(db, first, ended)
+    assert wait_for(db, second, ended).state == "finished", "the worker that ended started the next run"
+
+
+def test_a_queued_run_is_stopped_and_paused_without_a_worker(db):
+    one, other = order(db).number, order(db).number
+    launcher.stop(db, one)
+    launcher.pause(db, other)
+    assert runs.get(db, one).state == "stopped"
+    assert runs.get(db, other).state == "paused"
+
+
+def test_two_workers_for_one_run_train_it_once(db):
+    run = order(db, minibatches=1_000).number
+    both = [launcher.start(db.url, run) for _ in range(2)]
+    assert wait_for(db, run, ended).state == "finished"
+    assert sorted(child.wait() for child in both) == [0, worker.LOST]
+    assert runs.get(db, run).attempt == 1
+
+
+def test_deleting_a_silent_run_works_and_deleting_a_training_one_does_not(db):
+    run = order(db, minibatches=20_000).number
+    launcher.fill(db)
+    row = wait_for(db, run, trains(5))
+    with pytest.raises(Conflict, match="stop it"):
+        launcher.delete(db, run)
+    kill(row)
+    launcher.delete(db, run)
+    assert run not in [each.number for each in runs.every(db)]
+
+
+def test_a_living_worker_that_has_not_written_for_a_while_keeps_its_run(db):
+    run = order(db).number
+    runs.claim(db, run, process.identity())
+    with db.write() as connection:
+        connection.execute(update(tables.runs).values(heartbeat=tables.runs.c.heartbeat - 2 * runs.STALE_SECONDS))
+    assert not runs.get(db, run).alive
+    assert launcher.state_of(runs.get(db, run)) == "running"
+    with pytest.raises(Conflict, match="stop it"):
+        launcher.delete(db, run)
+    assert runs.get(db, run).state == "running"
+
+
+@pytest.mark.parametrize("end", [launcher.stop, launcher.pause])
+def test_a_run_whose_worker_died_keeps_its_results_when_it_is_ended(db, end):
+    run = order(db).number
+    attempt = runs.claim(db, run, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}).attempt
+    runs.beat(db, run, attempt, minibatch=7, seconds=1.0, points=[Point(7, 0, 1.0, "point_perplexity", 0, 800.0)])
+    snapshots.append(db, run, attempt, 7, 1.0, {"phi.0": np.ones((2, 1))})
+    assert launcher.state_of(runs.get(db, run)) == "silent"
+    end(db, run)
+    assert ended(runs.get(db, run))
+    assert [each.minibatch for each in snapshots.every(db, run)] == [7]
+    assert [point.minibatch for point in points.table(db, run)] == [7]
+    assert runs.get(db, run).minibatch == 7
+    with pytest.raises(LostClaim):  # and the lost worker cannot come back
+        runs.beat(db, run, attempt, minibatch=8, seconds=1.0)
+
+
+def test_deleting_a_run_under_its_worker_ends_the_worker(db):
+    run = order(db, minibatches=20_000).number
+    row = runs.claim(db, run, process.identity())
+    runs.finish(db, run, row.attempt, "stopped")
+    runs.delete(db, run)
+    with pytest.raises(LostClaim):
+        runs.beat(db, run, row.attempt, minibatch=1, seconds=0.0)
+
+
+def test_the_password_of_a_store_is_on_no_command_line(monkeypatch):
+    seen = []
+    with monkeypatch.context() as patch:
+        patch.setattr(launcher, "detach", lambda command, log, store: seen.append((command, store)))
+        patch.setattr(launcher, "_children", [])
+        launcher.start("postgresql://me:secret@here/db", 5)
+    command, store = seen[0]
+    assert "secret" not in " ".join(command)
+    assert store == "postgresql://me:secret@here/db"
+    assert command[1:] == ["-P", "-m", "app.jobs.worker", "--run", "5"]
+
+
+SCREEN = {"panel", "bokeh", "holoviews", "pandas", "sklearn", "networkx", "param", "matplotlib"}
+
+
+def test_a_worker_imports_nothing_it_does_not_need():
+    script = "import sys, app.jobs.worker, app.jobs.training, app.jobs.records, app.jobs.load_corpus\n"
+    script += "import engine.models as m; m.load('dlda')\n"
+    script += "print(*{name.partition('.')[0] for name in sys.modules})"
+    command = [sys.executable, "-c", script]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, env=launcher.environment("x"))
+    assert "numba" in out.stdout.split()
+    assert not SCREEN & set(out.stdout.split())

@@ -1,0 +1,204 @@
+"""The plan of a run is a pure function of counts, and keeps watching cheap."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.jobs import plan
+from app.jobs.plan import Averaging, Effort, Order
+
+TABLE_1 = Effort(200, 90.0, 51.1, 275_456, 266_500, 224)  # 128-64-32 on 20 Newsgroups
+efforts = st.builds(
+    Effort,
+    documents=st.integers(1, 5000),
+    sweeps=st.floats(1, 300),
+    tokens_per_document=st.floats(1, 5000),
+    snapshot_numbers=st.integers(10, 10**7),
+    checkpoint_numbers=st.integers(10, 10**8),
+    widths=st.integers(1, 2000),
+    others=st.floats(0, 10**9),
+    labelled=st.integers(0, 10**5),
+    asking=st.floats(1, 10**6),
+)
+
+
+def make(minibatches=3500, effort=TABLE_1, train=11_284, test=7_502, **order):
+    return plan.make(Order(minibatches=minibatches, **order), effort, train_documents=train, test_documents=test)
+
+
+def cost(made, effort):
+    """Token draws of everything but training, as the plan counts them."""
+
+    def sweeps(length):
+        return length.burn_in + length.collect
+
+    documents = len(made.evaluations) * made.curve_documents * sweeps(made.curve_sweeps)
+    documents += made.final_documents * sweeps(made.final_sweeps)
+    placed = made.placed_documents + (len(made.snapshots) - 1) * made.placed_each
+    documents += placed * sweeps(plan.PLACE_SWEEPS)
+    written = len(made.snapshots) * plan.SNAPSHOT_DRAWS * effort.snapshot_numbers
+    written += len(made.checkpoints) * plan.CHECKPOINT_DRAWS * effort.checkpoint_numbers
+    predicted = len(made.predictions) * made.predicted_documents * plan.PREDICTION_DRAWS * effort.asking
+    return documents * effort.tokens_per_document + written + predicted
+
+
+@given(st.integers(1, 10**5), efforts, st.integers(1, 10**6), st.integers(0, 10**5), st.booleans())
+@settings(max_examples=80)
+def test_the_same_counts_make_the_same_plan_and_it_stays_within_the_run(minibatches, effort, train, test, averaged):
+    made = make(minibatches, effort, train, test, averaged=averaged)
+    assert made == make(minibatches, effort, train, test, averaged=averaged)
+    for times in (made.reports, made.snapshots, made.checkpoints):
+        assert minibatches in times
+        assert min(times) >= 1
+        assert max(times) == minibatches
+    assert {1, minibatches} <= made.reports & made.snapshots
+    assert (1 in made.evaluations) == (test > 0)
+    assert (1 in made.predictions) == (minibatches in made.predictions) == (effort.labelled > 0)
+    assert made.predicted_documents <= effort.labelled
+    assert all(made.due(t) for t in made.predictions)
+    assert made.curve_documents <= test
+    assert made.final_documents <= test
+    assert 1 <= made.placed_each <= made.placed_documents <= train
+    assert len(made.snapshots) < 190
+    assert len(made.reports) < 450
+
+
+@given(
+    st.integers(1000, 10**5), st.integers(100, 1000), st.integers(30, 200), st.floats(50, 500), st.integers(0, 20_000)
+)
+@settings(max_examples=80)
+def test_watching_costs_less_than_20_percent_of_training_and_a_few_seconds(
+    minibatches, documents, sweeps, tokens, test
+):
+    effort = TABLE_1._replace(documents=documents, sweeps=float(sweeps), tokens_per_document=tokens)
+    effort = effort._replace(labelled=test, asking=640.0)  # 128-64-32
+    made = make(minibatches, effort, test=test)
+    fixed = 4 * plan.LEAST_DRAWS + plan.FINAL_TOKENS * (plan.CURVE_SWEEPS.burn_in + plan.CURVE_SWEEPS.collect)
+    assert cost(made, effort) < 0.20 * effort.draws * minibatches + fixed
+
+
+@given(st.integers(1, 10**5), efforts, efforts)
+@settings(max_examples=80)
+def test_what_runs_of_one_corpus_are_judged_by_does_not_depend_on_the_run(minibatches, one, other):
+    other = other._replace(tokens_per_document=one.tokens_per_document, labelled=one.labelled)
+    first, second = make(3500, one), make(minibatches, other)
+    assert (first.curve_documents, first.final_documents) == (second.curve_documents, second.final_documents)
+    assert (first.curve_sweeps, first.final_sweeps) == (second.curve_sweeps, second.final_sweeps)
+    assert first.predicted_documents == second.predicted_documents
+
+
+def test_a_run_whose_work_is_an_encoder_is_watched_as_one_whose_work_is_sweeps():
+    light = Effort(200, 1.0, 60.0, 2_000_000, 3_000_000, 224, others=0.0)  # DATM, counts=encoder
+    assert len(make(3500, light._replace(others=800_000.0)).snapshots) >= 15 > len(make(3500, light).snapshots)
+    large = Effort(200, 8.0, 100.0, 35_000_000, 90_000_000, 960, others=10_000_000.0)  # sDATM, 33,420 words
+    assert len(make(3500, large).snapshots) > 10
+    assert len(make(3500, large).checkpoints) > 2
+
+
+def test_a_short_run_of_a_small_model_is_seen_growing():
+    small = Effort(200, 30.0, 100.0, 330_000, 900_000, 56)
+    made = make(300, small, train=3600, test=400)
+    assert len(made.snapshots) > 15
+    assert len(made.evaluations) > 15
+
+
+def test_evaluation_costs_less_than_a_tenth_at_the_settings_of_table_1():
+    made = make()
+    sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
+    assert len(made.evaluations) * made.curve_documents * sweeps < 0.1 * 3500 * 200 * 90
+    assert made.final_documents == 7502
+    assert len(made.evaluations) > 70
+    assert len(made.snapshots) > 100
+    assert len(made.checkpoints) > 40
+
+
+def test_the_curve_is_dense_at_the_start():
+    assert {1, 2, 5, 10, 20, 50, 100, 3500} <= make().evaluations
+
+
+def test_a_corpus_without_test_documents_is_not_evaluated():
+    made = make(test=0, averaged=True)
+    assert made.evaluations == frozenset()
+    assert made.averaging is None
+    assert made.final_documents == 0
+
+
+def test_the_averaged_protocol_is_that_of_table_1_and_keeps_its_shares_in_shorter_runs():
+    assert make(3500, averaged=True).averaging == Averaging(2001, 3500)
+    assert make(7000, averaged=True).averaging == Averaging(2001, 3500)
+    assert make(700, averaged=True).averaging == Averaging(401, 700)
+    assert make(700, averaged=True, burn_in=100, samples=50).averaging == Averaging(101, 150)
+    assert make(700, averaged=True, burn_in=0, samples=50).averaging == Averaging(1, 50)
+    assert make(3500).averaging is None
+
+
+@pytest.mark.parametrize(
+    ("stored", "averaging"),
+    [
+        ({}, Averaging(401, 700)),
+        ({"burn_in": 0, "samples": 0}, Averaging(401, 700)),
+        ({"burn_in": 0, "samples": 50}, Averaging(401, 450)),
+        ({"burn_in": 9, "samples": 0}, Averaging(10, 700)),
+    ],
+)
+def test_an_order_of_the_time_when_0_was_the_usual_length_goes_on_meaning_it(stored, averaging):
+    order = Order.from_json({"minibatches": 700, "threads": 1, "averaged": True, "paper_point": False} | stored)
+    assert plan.make(order, TABLE_1, train_documents=9, test_documents=9).averaging == averaging
+
+
+def test_a_burn_in_of_none_is_stored_as_what_it_is():
+    order = Order(minibatches=700, averaged=True, burn_in=0, samples=50)
+    assert Order.from_json(order.to_json()) == order
+    usual = Order(minibatches=700, averaged=True)
+    assert Order.from_json(usual.to_json()) == usual
+
+
+def test_the_papers_point_perplexity_is_made_on_demand_on_all_test_documents():
+    made = make(10, paper_point=True)
+    assert made.final_documents == 7502
+    assert made.final_sweeps == plan.PAPER_SWEEPS
+    assert (made.final_sweeps.burn_in, made.final_sweeps.collect) == (200, 400)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"minibatches": 0}, "minibatches must be a whole number of at least 1; got 0"),
+        ({"minibatches": 10, "threads": 0}, "threads must be a whole number of at least 1; got 0"),
+        ({"minibatches": 2.5}, "minibatches must be a whole number of at least 1; got 2.5"),
+        (
+            {"minibatches": 10, "averaged": True, "burn_in": 10},
+            "burn-in of the averaged protocol must be less than the 10",
+        ),
+        ({"minibatches": 10, "samples": 0}, "samples must be a whole number of at least 1; got 0"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused_in_a_sentence(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Order(**given)
+
+
+def test_an_order_survives_json_and_ignores_keys_of_others():
+    order = Order(minibatches=7, threads=2, averaged=True, burn_in=3, samples=2, paper_point=True)
+    assert Order.from_json(order.to_json() | {"colour": "blue"}) == order
+
+
+def test_ladder_and_spread_hold_both_ends():
+    assert sorted(plan.ladder(100, 10)) == [1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+    assert sorted(plan.spread(10, 3)) == [1, 4, 8, 10]
+    assert plan.ladder(1, 70) == plan.spread(1, 70) == frozenset({1})
+
+
+def test_a_very_short_run_has_a_curve_of_ten_points_where_that_is_cheap():
+    small = plan.Effort(40, 20.0, 28.0, 2000, 4000, 14)
+    made = make(60, small, train=240, test=60)
+    assert len(made.evaluations) >= 10
+    costly = plan.Effort(40, 20.0, 40_000.0, 2000, 4000, 14)
+    assert len(make(60, costly, train=240, test=60).evaluations) < 10
+
+
+def test_the_label_error_is_a_curve_also_where_sweeps_are_few():
+    reviews = Effort(200, 30.0, 94.0, 1_500_000, 4_000_000, 224, others=920_000.0, labelled=1_968, asking=640.0)
+    made = make(1500, reviews, train=2_032, test=1_968)
+    assert made.predicted_documents == 500
+    assert len(made.predictions) > 25

@@ -1,0 +1,99 @@
+"""Parts of training that need no process: examples of topics, blocks, views."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.jobs.plan import Order, make
+from app.jobs.training import EXAMPLES, Training, best_documents, effort
+from engine.contract import Facts
+from engine.corpus import TEST, TRAIN, Counts
+from engine.models import dlda, sdatm
+from tests.speed.synthetic import small_corpus
+
+
+def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():
+    shares = np.array([[0.1, -1], [0.7, 0.2], [0.2, -1]], dtype=np.float32)
+    documents, weights = best_documents(shares, np.array([40, 10, 30]))
+    assert documents.shape == weights.shape == (2, EXAMPLES)
+    assert documents[0, :4].tolist() == [10, 30, 40, -1]
+    assert documents[1, :2].tolist() == [10, -1]
+    np.testing.assert_allclose(weights[0, :4], [0.7, 0.2, 0.1, 0])
+    assert weights[1, 1] == 0
+
+
+def test_equal_shares_keep_the_order_of_their_rows():
+    documents, _ = best_documents(np.full((20, 1), 0.5, dtype=np.float32), np.arange(100, 120))
+    assert documents[0].tolist() == list(range(100, 120))
+
+
+def test_the_best_documents_are_those_of_a_full_sort():
+    shares = np.random.default_rng(5).random((300, 4)).astype(np.float32)
+    documents, weights = best_documents(shares, np.arange(300))
+    np.testing.assert_array_equal(documents, np.argsort(-shares, axis=0)[:EXAMPLES].T)
+    np.testing.assert_array_equal(weights, -np.sort(-shares, axis=0)[:EXAMPLES].T)
+
+
+def test_the_first_epoch_follows_the_file_for_benchmarks_only():
+    corpus = small_corpus(100)
+    kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80))
+    filed, shuffled = (
+        np.concatenate([Training(corpus, kernel, dlda.State, 1, filed=each).batch(t).documents for t in (1, 2, 3, 4)])
+        for each in (True, False)
+    )
+    assert np.array_equal(filed, corpus.documents(TRAIN))
+    assert not np.array_equal(shuffled, filed)
+    assert np.array_equal(np.sort(shuffled), filed)
+
+
+def test_the_label_error_is_of_labelled_test_documents_only_the_same_ones_for_all_runs():
+    corpus = small_corpus(100)
+    labels = np.where(np.arange(100) % 3, np.arange(100) % 2, -1).astype(np.int32)
+    corpus = replace(corpus, labels=labels, label_names=("even", "odd"))
+    config = sdatm.Config(layers=(4, 3), batch_size=20, hidden=(3, 3), burn_in=1, collect=1, predict_samples=3)
+    kernel = sdatm.build(config, Facts(corpus.n_words, 80, 2))
+    asked = []
+    told = kernel._replace(predict=lambda *arguments: asked.append(arguments[2]) or kernel.predict(*arguments))
+    first, second = (Training(corpus, told, sdatm.State, seed) for seed in (1, 2))
+    state = first.first_state()
+    about = effort(first, state, 4.0, 20.0)
+    test = [int(j) for j in corpus.documents(TEST) if labels[j] >= 0]
+    assert (about.labelled, about.asking) == (len(test), 350 + 1.3 * 7)
+    made = make(Order(minibatches=4), about, train_documents=80, test_documents=20)
+    assert made.predicted_documents == len(test)
+    position = first.start(state, made)
+    right = (kernel.predict(1, state, corpus.batch(np.array(test)), 5).argmax(axis=1) == labels[test]).mean()
+    assert first.label_error(position, made) == pytest.approx(100 * (1 - right))
+    second.label_error(position, made)
+    assert sorted(asked[0].documents.tolist()) == test
+    np.testing.assert_array_equal(asked[0].documents, asked[1].documents)
+
+
+def test_a_model_that_learns_no_labels_has_no_label_error():
+    corpus = small_corpus(100)
+    corpus = replace(corpus, labels=np.zeros(100, np.int32), label_names=("one", "two"))
+    kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80, 2))
+    training = Training(corpus, kernel, dlda.State, 1)
+    state = training.first_state()
+    made = make(Order(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    assert not made.predictions
+    assert np.isnan(training.label_error(training.start(state, made), made))
+
+
+def test_the_curve_has_points_where_the_first_test_documents_have_nothing_to_hold_out():
+    corpus = small_corpus(100)
+    kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80))
+    chosen = Training(corpus, kernel, dlda.State, 1).test
+    rows = [corpus.batch(np.array([j])) for j in range(100)]
+    lengths = [1 if j in set(chosen.tolist()) - {int(chosen[-1])} else len(row.words) for j, row in enumerate(rows)]
+    cut = Counts(
+        starts=np.concatenate([[0], np.cumsum(lengths)]),
+        words=np.concatenate([row.words[:n] for row, n in zip(rows, lengths, strict=True)]),
+        values=np.concatenate([np.minimum(row.counts, 1)[:n] for row, n in zip(rows, lengths, strict=True)]),
+    )
+    training = Training(replace(corpus, counts=cut), kernel, dlda.State, 1)
+    state = training.first_state()
+    made = make(Order(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    position = training.start(state, replace(made, curve_documents=3))
+    assert training.curve_point(position, replace(made, curve_documents=3)) > 1

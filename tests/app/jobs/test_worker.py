@@ -1,0 +1,322 @@
+"""The worker, in this process: what it writes, and that interruptions change nothing of it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
+
+from app.jobs import claim, launcher, new_run, process, training, worker
+from engine import models
+from store import points, runs, snapshots
+from store.errors import Conflict, LostClaim, StoreError
+from store.points import Point
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A store that only SQLite tests need."""
+    from store.database import open_database
+
+    database = open_database(str(tmp_path / "store.db"))
+    small_corpus(database)
+    yield database
+    database.close()
+
+
+def names(db, run):
+    return {point.name for point in points.table(db, run)}
+
+
+def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
+    small_corpus(db)
+    run = order(db).number
+    worker.train(db, run)
+    row = runs.get(db, run)
+    assert row.state == "finished"
+    assert row.minibatch == row.planned == 60
+    assert row.point_perplexity is not None
+    assert 1 < row.point_perplexity < 80
+    assert row.message.startswith("finished: point perplexity")
+    assert row.seconds > 0
+    assert row.tokens_per_second is not None
+    assert row.tokens_per_second > 0
+    assert row.process == process.identity()
+    assert names(db, run) == {
+        "step_size_mean", "step_size_low", "step_size_high", "active_topics", "tokens_per_second",
+        "point_perplexity", "full_perplexity", "evaluation_documents",
+    }  # fmt: skip
+    saved = snapshots.load_checkpoint(db, run)
+    assert saved is not None
+    assert saved.minibatch == 60
+    kept = snapshots.every(db, run)
+    assert kept[0].minibatch == 1
+    assert kept[-1].minibatch == 60
+
+
+def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(file):
+    run = order(file).number
+    worker.train(file, run)
+    arrays = snapshots.load(file, snapshots.every(file, run)[-1].number)
+    assert arrays["phi.0"].shape == (40, 6)
+    assert arrays["phi.1"].shape == (6, 3)
+    assert arrays["r"].shape == (3,)
+    for layer, width in enumerate((6, 3)):
+        np.testing.assert_allclose(arrays[f"phi.{layer}"].sum(axis=0), 1, rtol=1e-5)
+        assert arrays[f"step.{layer}"].shape == (width,)
+        documents, weights = arrays[f"top_documents.{layer}"], arrays[f"top_weights.{layer}"]
+        assert documents.shape == weights.shape == (width, 20)
+        assert np.all(documents[documents >= 0] % 4 != 3), "examples are training documents"
+        assert np.all(np.diff(weights, axis=1) <= 0)
+        assert np.all((weights >= 0) & (weights <= 1 + 1e-6))
+
+
+def test_examples_are_about_the_subject_of_their_topic(file):
+    run = order(file, minibatches=200).number
+    worker.train(file, run)
+    arrays = snapshots.load(file, snapshots.every(file, run)[-1].number)
+    clear = 0
+    for topic in range(6):
+        by_subject = arrays["phi.0"][:, topic].reshape(4, 10).sum(axis=1)
+        if by_subject.max() > 0.8:
+            clear += 1
+            assert arrays["top_documents.0"][topic, 0] % 4 == by_subject.argmax()
+    assert clear >= 2
+
+
+def test_step_sizes_are_reported_for_every_layer_and_for_r(file):
+    run = order(file).number
+    worker.train(file, run)
+    last = {(p.name, p.layer): p.value for p in points.table(file, run) if p.minibatch == 60}
+    for layer in (1, 2, 3):
+        assert 0 < last["step_size_low", layer] <= last["step_size_mean", layer] <= last["step_size_high", layer] * 1.5
+    assert 1 <= last["active_topics", 1] <= 6
+
+
+def test_the_averaged_protocol_is_reported_as_it_accumulates(file):
+    run = order(file, averaged=True).number
+    worker.train(file, run)
+    averaged = [p.minibatch for p in points.table(file, run) if p.name == "averaged_perplexity"]
+    assert averaged[0] == 60 * 4 // 7 + 1
+    assert averaged[-1] == 60
+    row = runs.get(file, run)
+    assert row.averaged_perplexity is not None
+    assert 1 < row.averaged_perplexity < 80
+
+
+def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    whole, broken = order(file, inference="gibbs").number, order(file, inference="gibbs").number
+    worker.train(file, whole)
+    assert kill_after(file, broken, 30)
+    worker.train(file, runs.requeue(file, bury(file, broken)).number)
+    assert written(file, broken) == written(file, whole)
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"), [({"test": False}, "no test documents"), ({"lone": True}, "no test document has two words")]
+)
+def test_without_tokens_to_hold_out_there_is_no_perplexity_and_the_run_says_so(file, kind, why):
+    small_corpus(file, name="other", **kind)
+    run = order(file, corpus="other", averaged="lone" in kind).number
+    worker.train(file, run)
+    row = runs.get(file, run)
+    assert row.state == "finished"
+    assert row.point_perplexity is None
+    assert row.averaged_perplexity is None
+    assert why in row.message
+    assert not {name for name in names(file, run) if "perplexity" in name}
+
+
+@pytest.mark.parametrize("link", ["bernoulli"])
+def test_links_other_than_poisson_report_a_held_out_log_likelihood(file, link):
+    run = order(file, minibatches=6, link=link).number
+    worker.train(file, run)
+    assert {"heldout_loglik", "full_loglik"} <= names(file, run)
+    assert runs.get(file, run).point_perplexity is None
+
+
+def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)  # beats after every mini-batch: more places to die
+    whole = order(file, averaged=True).number
+    worker.train(file, whole)
+    wanted = written(file, whole)
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        run = order(file, averaged=True).number
+        kills = 0
+        while kill_after(file, run, int(rng.integers(1, 70))):
+            kills += 1
+            runs.requeue(file, bury(file, run))
+        assert kills > 0
+        assert written(file, run) == wanted
+
+
+def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
+    whole = order(file).number
+    worker.train(file, whole)
+    run = order(file).number
+    for stop_at in (1, 2, 17, 18, 45):
+        interrupt = claim.Interrupt()
+        worked = claim.Claim.worked
+
+        def ask(claim, minibatch, *rest, at=stop_at, flag=interrupt, real=worked):
+            real(claim, minibatch, *rest)
+            flag.asked = minibatch >= at
+
+        monkeypatch.setattr(claim.Claim, "worked", ask)
+        worker.train(file, run, interrupt=interrupt)
+        monkeypatch.setattr(claim.Claim, "worked", worked)
+        row = runs.get(file, run)
+        assert (row.state, row.minibatch) == ("paused", stop_at)
+        runs.requeue(file, run)
+    worker.train(file, run)
+    assert written(file, run) == written(file, whole)
+
+
+def test_the_number_of_threads_changes_no_bit(file):
+    results: list[Written] = []
+    for threads in (1, 2):
+        run = new_run.place(file, "small", model="dlda", texts=SMALL, minibatches=30, threads=threads, averaged=True)
+        worker.train(file, run.number)
+        results.append(written(file, run.number))
+    assert results[0] == results[1]
+
+
+def test_a_wish_to_stop_ends_the_run_with_a_checkpoint(file):
+    run = order(file).number
+    runs.wish(file, run, "stop")
+    worker.train(file, run)
+    row = runs.get(file, run)
+    assert row.state == "stopped"
+    assert row.minibatch < 60
+
+
+def test_an_out_of_date_attempt_writes_nothing_and_says_so(file, monkeypatch):
+    run = order(file).number
+    step = training.Training.step
+    taken = []
+
+    def steal(self, position):
+        if position.minibatch == 20 and not taken:
+            taken.append(runs.claim(file, run, {"pid": 1, "created": 0.0, "host": "elsewhere"}, force=True))
+        return step(self, position)
+
+    monkeypatch.setattr(training.Training, "step", steal)
+    with pytest.raises(LostClaim):
+        worker.train(file, run)
+    row = runs.get(file, run)
+    assert (row.state, row.attempt, row.process["host"]) == ("running", 2, "elsewhere")
+    assert max(p.minibatch for p in points.table(file, run)) <= 20
+
+
+def test_an_error_ends_the_run_as_failed_with_a_sentence_and_the_traceback(file, monkeypatch):
+    run = order(file).number
+
+    def fail(*_):
+        raise ArithmeticError("the topics\nare no longer finite")
+
+    monkeypatch.setattr(training.Training, "step", fail)
+    with pytest.raises(ArithmeticError):
+        worker.train(file, run)
+    row = runs.get(file, run)
+    assert row.state == "failed"
+    assert row.message == "ArithmeticError: the topics are no longer finite"
+    assert "Traceback" in row.traceback
+    assert "in fail" in row.traceback
+
+
+def test_running_out_of_memory_is_said_in_a_sentence(file, monkeypatch):
+    run = order(file).number
+    monkeypatch.setattr(training.Training, "step", lambda *_: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(MemoryError):
+        worker.train(file, run)
+    assert runs.get(file, run).message.startswith("out of memory: use fewer topics")
+
+
+def test_a_failed_run_can_be_resumed(file, monkeypatch):
+    run = order(file).number
+    step = training.Training.step
+    monkeypatch.setattr(
+        training.Training,
+        "step",
+        lambda self, p: step(self, p) if p.minibatch < 41 else (_ for _ in ()).throw(ValueError("no")),
+    )
+    with pytest.raises(ValueError, match="no"):
+        worker.train(file, run)
+    monkeypatch.setattr(training.Training, "step", step)
+    runs.requeue(file, run)
+    worker.train(file, run)
+    whole = order(file).number
+    worker.train(file, whole)
+    assert written(file, run) == written(file, whole)
+
+
+@pytest.mark.parametrize("state", ["paused", "stopped", "failed", "finished"])
+def test_a_worker_takes_no_run_that_somebody_has_ended(file, state):
+    row = runs.claim(file, order(file).number, process.identity())
+    runs.finish(file, row.number, row.attempt, state)
+    with pytest.raises(Conflict, match=state):
+        worker.train(file, row.number)
+
+
+@pytest.mark.parametrize(
+    ("part", "times", "named"),
+    [
+        ("phi", np.nan, "the topics of layer 1"),
+        ("r", np.inf, "the popularities of the top layer"),
+        ("r", 1e100, "the popularities of the top layer"),  # finite here, infinite in a snapshot
+    ],
+)
+def test_topics_that_are_no_longer_numbers_fail_the_run(part, times, named, file, monkeypatch):
+    run = order(file).number
+    real = training.Training.step
+
+    def poison(self, position):
+        position, info = real(self, position)
+        values = getattr(position.state, part)
+        poisoned = tuple(layer * times for layer in values) if part == "phi" else values * times
+        return position._replace(state=position.state._replace(**{part: poisoned})), info
+
+    monkeypatch.setattr(training.Training, "step", poison)
+    with pytest.raises(ArithmeticError, match=named):
+        worker.train(file, run)
+    assert "no longer finite" in runs.get(file, run).message
+    assert snapshots.every(file, run) == []
+
+
+def test_every_setting_of_a_run_reaches_the_kernel(file, monkeypatch):
+    seen = []
+    module = models.load("dlda")
+    build = module.build
+    monkeypatch.setattr(
+        module, "build", lambda config, facts, n_threads: seen.append(config) or build(config, facts, n_threads)
+    )
+    run = order(file, minibatches=2, eta="0.1,0.2").number
+    worker.train(file, run)
+    assert dataclasses.asdict(seen[0]) | {"eta": (0.1, 0.2), "layers": (6, 3)} == dataclasses.asdict(seen[0])
+
+
+def test_points_are_points(file):
+    run = order(file, minibatches=3).number
+    worker.train(file, run)
+    assert all(
+        isinstance(point, Point) and point.documents == 20 * point.minibatch for point in points.table(file, run)
+    )
+    assert launcher.state_of(runs.get(file, run)) == "finished"
+
+
+@pytest.mark.parametrize(
+    ("error", "starts"), [(StoreError("the disk is full"), 0), (LostClaim("another attempt"), 1), (None, 1)]
+)
+def test_a_worker_that_cannot_write_starts_no_others(file, monkeypatch, error, starts):
+    run, filled = order(file).number, []
+
+    def train(*_, **__):
+        if error:
+            raise error
+
+    monkeypatch.setattr(worker, "train", train)
+    monkeypatch.setattr(launcher, "fill", filled.append)
+    status = worker.main(["--store", file.url, "--run", str(run)])
+    assert (status, len(filled)) == (worker.LOST if error else 0, starts)

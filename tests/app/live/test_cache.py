@@ -1,0 +1,80 @@
+"""What takes long is made once however many ask for it, and a failure leaves nothing behind."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from app.live.cache import Once
+
+
+def fail():
+    raise OSError("disk gone")
+
+
+def refuse():
+    raise AssertionError
+
+
+def test_what_is_here_is_not_made_again():
+    known = Once(2)
+    assert known.get("a") is None
+    assert known.fetch("a", lambda: 1) == 1
+    assert (known.fetch("a", refuse), known.get("a")) == (1, 1)
+
+
+def test_the_least_used_is_forgotten_first():
+    known = Once(2)
+    for key in "aba":
+        known.fetch(key, lambda: 1)
+    known.fetch("c", lambda: 1)
+    assert [known.get(key) for key in "abc"] == [1, None, 1]
+
+
+def test_values_may_have_a_size_and_some_are_kept_whatever_theirs():
+    known = Once(10, size=len, least=1)
+    for key, value in (("a", "12345"), ("b", "123456"), ("c", "x" * 20)):
+        known.fetch(key, lambda value=value: value)
+    assert [known.get(key) for key in "abc"] == [None, None, "x" * 20]
+
+
+def test_values_are_changed_in_place_without_counting_as_used():
+    known = Once(2)
+    known.fetch("a", lambda: 1)
+    known.fetch("b", lambda: 2)
+    known.change(lambda key, value: value + (key == "a"))
+    known.fetch("c", lambda: 3)
+    assert [known.get(key) for key in "abc"] == [None, 2, 3]
+
+
+def test_a_failure_leaves_nothing_behind_and_the_next_caller_tries_again():
+    known = Once(2)
+    with pytest.raises(OSError, match="disk gone"):
+        known.fetch("a", fail)
+    assert known._turns == {}
+    assert known.fetch("a", lambda: 1) == 1
+    assert known.fetch("a", refuse) == 1
+    assert known._turns == {}
+
+
+def test_whoever_waited_for_one_that_failed_makes_it_and_all_others_take_that():
+    known, began, go, made = Once(2), Event(), Event(), []
+
+    def slow_failure():
+        began.set()
+        assert go.wait(10)
+        fail()
+
+    def work():
+        made.append(1)
+        return len(made)
+
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(known.fetch, "a", slow_failure)
+        assert began.wait(10)
+        others = [pool.submit(known.fetch, "a", work) for _ in range(3)]
+        go.set()
+        with pytest.raises(OSError, match="disk gone"):
+            first.result(10)
+        assert [other.result(10) for other in others] == [1, 1, 1]
+    assert known._turns == {}

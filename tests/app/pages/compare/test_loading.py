@@ -1,0 +1,170 @@
+"""What the compare page reads from a real store: default partner, decisions, another seed."""
+
+from types import SimpleNamespace
+
+import feed_samples
+
+from app.analysis.partners import other_seeds, same_but_seed, usual_partner
+from app.pages.compare import loading as reading
+from app.pages.session import View
+from store import matches, runs, snapshots
+
+
+def trained(db, seed, snapshot_seed, *, minibatches=(10, 40)):
+    """A run with snapshots of the given topics."""
+    row = feed_samples.run(db)
+    with db.write() as connection:
+        from sqlalchemy import update
+
+        from store import tables
+
+        connection.execute(update(tables.runs).where(tables.runs.c.number == row.number).values(seed=seed))
+    for minibatch in minibatches:
+        arrays = feed_samples.arrays(snapshot_seed + minibatch)
+        snapshots.append(db, row.number, row.attempt, minibatch, 1.0, arrays)
+    return runs.get(db, row.number)
+
+
+def context(db, feed, **fields):
+    feed.look_now()
+    return SimpleNamespace(view=View(**fields), feed=feed, db=db)
+
+
+def test_two_runs_are_read_and_matched_with_the_moments_of_both(db, feed):
+    one, two = trained(db, 1, 0), trained(db, 2, 500)
+    here = context(db, feed, run=two.number)
+    wanted = reading.wanted(here)
+    assert wanted == reading.Wanted(one.number, 0, two.number, 0)
+    found = reading.fetch(here, wanted)
+    assert found.comparison is not None
+    assert (found.comparison.a.run, found.comparison.b.run) == (one.number, two.number)
+    assert [moment.minibatch for moment in found.moments_a] == [10, 40]
+    assert len(found.comparison.pairs) >= 6
+
+
+def test_decisions_of_the_store_are_honoured_from_either_side(db, feed):
+    one, two = trained(db, 1, 0), trained(db, 2, 500)
+    matches.decide(db, one.number, two.number, matches.Decision(1, 2, 3))
+    matches.decide(db, one.number, two.number, matches.Decision(1, 0, 4))
+    there = reading.fetch(context(db, feed), reading.Wanted(one.number, 0, two.number, 0)).comparison
+    back = reading.fetch(context(db, feed), reading.Wanted(two.number, 0, one.number, 0)).comparison
+    assert there.alignment.partners(1)[1] == 2
+    assert back.alignment.partners(1)[2] == 1
+    assert 3 not in there.alignment.partners(1).values()
+    assert 3 not in back.alignment.partners(1)
+
+
+def test_an_older_snapshot_of_the_same_run_pairs_topics_by_number(db, feed):
+    row = trained(db, 1, 0)
+    first, last = snapshots.every(db, row.number)
+    found = reading.fetch(context(db, feed), reading.Wanted(row.number, first.number, row.number, last.number))
+    assert all(pair.a == pair.b for pair in found.comparison.pairs)
+
+
+def test_a_snapshot_that_is_gone_is_told_in_a_sentence(db, feed):
+    one, two = trained(db, 1, 0), trained(db, 2, 500)
+    found = reading.fetch(context(db, feed), reading.Wanted(one.number, 99, two.number, 0))
+    assert found.comparison is None
+    assert found.sentence == f"Run {one.number} has no such snapshot."
+
+
+def test_the_baseline_is_another_seed_at_the_nearest_mini_batch(db, feed):
+    base, run = trained(db, 1, 0), trained(db, 2, 500)
+    with db.write() as connection:  # the run looked at has other settings than the rest
+        from sqlalchemy import update
+
+        from store import tables
+
+        connection.execute(update(tables.runs).where(tables.runs.c.number == run.number).values(settings={"eta": 1}))
+    here = context(db, feed)
+    wanted = reading.Wanted(base.number, 0, run.number, 0)
+    lonely = reading.baseline(here, reading.fetch(here, wanted).comparison)
+    assert lonely.comparison is None
+    assert f"train run {run.number} once more with another seed" in lonely.sentence
+    twin = trained(db, 7, 900, minibatches=(5, 45, 300))
+    here = context(db, feed)
+    found = reading.baseline(here, reading.fetch(here, wanted).comparison)
+    assert (found.comparison.a.run, found.comparison.b.run) == (base.number, twin.number)
+    assert (found.comparison.a.minibatch, found.comparison.b.minibatch) == (40, 45)
+    assert f"run {base.number} against run {twin.number}" in found.sentence
+
+
+def test_two_seeds_are_their_own_baseline(db, feed):
+    one, two = trained(db, 1, 0), trained(db, 2, 500)
+    here = context(db, feed)
+    found = reading.baseline(here, reading.fetch(here, reading.Wanted(one.number, 0, two.number, 0)).comparison)
+    assert found.comparison is None
+    assert "the baseline itself" in found.sentence
+
+
+def test_a_run_that_was_trained_much_longer_is_no_baseline(db, feed):
+    short, long = trained(db, 1, 0), trained(db, 2, 500, minibatches=(300, 900))
+    here = context(db, feed)
+    found = reading.baseline(here, reading.fetch(here, reading.Wanted(short.number, 0, long.number, 0)).comparison)
+    assert found.comparison is None
+    assert "number of mini-batches" in found.sentence
+    trained(db, 3, 600, minibatches=(30, 60))
+    here = context(db, feed)
+    found = reading.baseline(here, reading.fetch(here, reading.Wanted(short.number, 0, long.number, 0)).comparison)
+    assert (found.comparison.a.run, found.comparison.a.minibatch) == (short.number, 40)
+    assert found.comparison.b.minibatch == 30
+
+
+def test_only_runs_that_differ_in_nothing_but_the_seed_are_a_baseline():
+    base = {
+        "number": 1,
+        "corpus": 1,
+        "model": "dlda",
+        "inference": "tlasgr",
+        "settings": {"layers": [4, 2]},
+        "family": 1,
+        "seed": 1,
+    }
+    one = SimpleNamespace(**base, layers=(4, 2))  # the widths learnt: the settings have what was ordered
+    others = [
+        SimpleNamespace(**(base | {"number": place, "family": place} | change), layers=(3, 2))
+        for place, change in enumerate(
+            ({"seed": 2}, {"seed": 1}, {"seed": 2, "model": "datm"}, {"seed": 2, "settings": {"layers": [4, 3]}},
+             {"seed": 2, "corpus": 2}, {"seed": 2, "settings": {"layers": [4, 2], "eta": 1}},
+             {"seed": 2, "family": 1}, {"seed": 3}), 2
+        )
+    ]  # fmt: skip
+    assert [row.number for row in other_seeds(one, [one, *others])] == [9, 2]
+    assert same_but_seed(one, others[0])
+    assert not same_but_seed(one, one)
+
+
+def test_the_usual_partner_is_the_parent_then_the_same_corpus_then_the_latest():
+    rows = [
+        SimpleNamespace(number=number, corpus=corpus, parent=None)
+        for number, corpus in ((1, 1), (2, 1), (3, 2), (4, 1))
+    ]
+    assert usual_partner(rows[3], rows).number == 2
+    assert usual_partner(rows[2], rows).number == 4
+    rows[3].parent = 1
+    assert usual_partner(rows[3], rows).number == 1
+    assert usual_partner(rows[0], rows[:1]) is None
+
+
+def test_a_partner_that_is_not_there_is_said_and_not_that_there_is_only_one_run(db, feed):
+    one, two = trained(db, 1, 0), trained(db, 2, 500)
+    here = context(db, feed, run=two.number, partner=999)
+    assert (
+        reading.waiting_for(here, reading.wanted(here)) == "There is no run 999 in this store; choose another one as A."
+    )
+    runs.delete(db, finished(db, one).number)
+    here = context(db, feed, run=two.number)
+    assert "only one run" in reading.waiting_for(here, reading.wanted(here))
+
+
+def test_a_run_whose_worker_went_away_before_a_snapshot_keeps_nobody_waiting(db, feed, monkeypatch):
+    one, two = feed_samples.run(db), trained(db, 2, 500)
+    here = context(db, feed, run=two.number, partner=one.number)
+    monkeypatch.setattr(feed, "state", lambda number: "silent")
+    assert (
+        reading.waiting_for(here, reading.wanted(here)) == f"Run {one.number} is silent and has no snapshot to compare."
+    )
+
+
+def finished(db, row):
+    return runs.finish(db, row.number, row.attempt, "finished")

@@ -1,0 +1,287 @@
+"""The form that adds documents: what it offers, what it checks, and what it says while a corpus is made."""
+
+import re
+from pathlib import PurePath
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.ingest import options
+from app.ingest.options import ImportOptions, OptionError
+from app.jobs import notices
+from app.jobs.import_process import Standing
+from app.jobs.uploads import Uploads
+from app.pages.runs.new_corpus import NewCorpusForm
+from store import corpora
+
+LETTERS = SimpleNamespace(
+    number=4, name="letters", documents=1200, train_documents=1000, words=300, label_names=("a", "b"),
+    meta={"notes": ["<b>"]},
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of one corpus."""
+    monkeypatch.setattr(corpora, "every", lambda _: [LETTERS])
+
+
+class Begun:
+    """An import that says what it is told to, one standing after the other."""
+
+    number = 1
+
+    def __init__(self, *standings: Standing) -> None:
+        self._standings = list(standings)
+
+    def standing(self, _: Standing) -> Standing:
+        return self._standings.pop(0)
+
+
+class Page:
+    """The form of a session whose work in the background is done at once, on a store that has one corpus."""
+
+    def __init__(self, *standings: Standing) -> None:
+        self.made: list[tuple[str, ImportOptions]] = []
+        self.seen: list[str] = []
+        self.view = SimpleNamespace(tab="add")
+        self._begun = Begun(*standings)
+        self.deleted: list[int] = []
+        self.closers: list[Any] = []
+        self.uploads = Uploads()
+        actions = SimpleNamespace(uploads=self.uploads, add_corpus=self._add, delete_corpus=self.deleted.append)
+        self.form = NewCorpusForm(
+            SimpleNamespace(  # type: ignore[arg-type]
+                view=self.view, actions=actions, db=None, later=self._later, on_close=self.closers.append
+            )
+        )
+        self.form.refresh()
+
+    def _later(self, work: Any, then: Any) -> None:
+        self.seen.append(self.html)
+        then(LETTERS if getattr(work, "func", None) is corpora.get else work())
+
+    def _add(self, token: str, wanted: ImportOptions) -> Begun:
+        self.made.append((token, wanted))
+        return self._begun
+
+    @property
+    def html(self) -> str:
+        return self.form.board.html
+
+    @property
+    def token(self) -> str:
+        return self.form._token
+
+    def hear(self, do: str, **more: Any) -> None:
+        self.form.board._heard({"do": do, **more})
+
+    def send(self, files: int = 1, name: str = "notes") -> None:
+        self.hear("sending", sent=0, of=files, form=self.fields())
+        self.hear("sent", of=files, name=name, form=self.fields())
+
+    def fields(self) -> dict[str, str]:
+        return dict.fromkeys(re.findall(r'name="([a-z_]+)" id="field-', self.html), "")
+
+    @property
+    def ready(self) -> bool:
+        return "disabled" not in re.search(r"<button[^>]*>Make a corpus", self.html)[0]  # type: ignore[index]
+
+
+def test_every_option_of_an_import_but_files_of_the_machine_is_offered_with_its_help() -> None:
+    page = Page()
+    assert set(page.fields()) == set(options.HELP) - {"vocabulary"}
+    assert all(f'id="about-{name}"' in page.html for name in page.fields())
+
+
+def test_nothing_can_be_made_before_files_are_here() -> None:
+    page = Page()
+    assert not page.ready
+    page.hear("sending", sent=3, of=10, form=page.fields())
+    assert "3 of 10 files" in page.html
+    assert not page.ready
+    page.hear("make", form=page.fields())
+    assert page.made == []
+    page.hear("sent", of=10, name="notes")
+    assert "10 files are here" in page.html
+    assert page.ready
+
+
+@pytest.mark.parametrize(("top", "name"), [("notes", "notes"), ("reviews.csv.gz", "reviews"), ("", "documents")])
+def test_the_name_is_that_of_what_was_sent_unless_somebody_gave_one(top: str, name: str) -> None:
+    nameless, named = Page(), Page()
+    nameless.hear("sent", of=3, name=top)
+    assert f'value="{name}"' in nameless.html
+    named.hear("typed", form=named.fields() | {"name": "my letters"})
+    named.hear("sent", of=3, name=top)
+    assert 'value="my letters"' in named.html
+
+
+def test_what_cannot_be_read_is_said_beside_its_field_and_nothing_is_made() -> None:
+    page = Page()
+    page.send()
+    page.hear("typed", form=page.fields() | {"min_df": "few", "max_df": "7"})
+    assert "Rarest words must be a whole number; got" in page.html
+    assert "Commonest words must be a share of the documents" in page.html
+    assert not page.ready
+    page.hear("make", form=page.fields() | {"min_df": "few"})
+    assert page.made == []
+
+
+@pytest.mark.parametrize(("name", "said"), [(" letters ", "already a corpus called"), ("a\x85b", "one line without")])
+def test_a_name_that_no_corpus_can_have_is_said_beside_its_field_while_the_files_are_here(name: str, said: str) -> None:
+    page = Page()
+    page.send()
+    page.hear("typed", form=page.fields() | {"name": name})
+    assert said in page.html
+    assert not page.ready
+    page.hear("make", form=page.fields() | {"name": name})
+    assert page.made == []
+    page.hear("typed", form=page.fields() | {"name": "letters of May"})
+    assert said not in page.html
+    assert page.ready
+
+
+def test_files_called_like_a_corpus_that_is_there_ask_for_another_name_at_once() -> None:
+    page = Page()
+    page.send(name="letters.csv")
+    assert "already a corpus called" in page.html
+    assert not page.ready
+
+
+def test_options_arrive_as_they_were_typed() -> None:
+    page = Page(Standing(corpus=1))
+    page.send()
+    texts = {"min_df": "3", "test_share": "0.25", "binary": "true", "name": "x", "stop_words": "none"}
+    page.hear("make", form=page.fields() | texts)
+    wanted = ImportOptions(min_df=3, test_share=0.25, binary=True, name="x", stop_words="none")
+    assert [made[1] for made in page.made] == [wanted]
+
+
+def test_progress_notes_and_the_corpus_are_shown_and_a_run_can_be_started() -> None:
+    page = Page(Standing("Storing documents: 500", 0.5), Standing(corpus=4, notes=("1 .pdf was <left> out",)))
+    page.send()
+    page.hear("make", form=page.fields())
+    assert any("Storing documents: 500" in html and 'aria-valuenow="50"' in html for html in page.seen)
+    assert "letters: 1,200 documents (1,000 to train on), 300 words" in page.html
+    assert "1 .pdf was &lt;left&gt; out." in page.html
+    page.hear("new")
+    assert page.view.tab == "new"
+
+
+def test_an_error_is_shown_and_the_files_can_be_chosen_again() -> None:
+    page = Page(Standing(error="a.csv: has no documents"))
+    page.send()
+    page.hear("make", form=page.fields())
+    assert "Nothing was stored" in page.html
+    assert "a.csv: has no documents" in page.html
+    notices.post_import(notices.Adding(1, "a", notices.Notice("a.csv: has no documents", failed=True)))
+    page.hear("again")
+    assert notices.imports() == ()
+    assert "Drop files or a folder here" in page.html
+    page.send()
+    assert page.ready
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("a/b: lower --min-df or raise --max-df", "a/b: lower “Rarest words” or raise “Commonest words”"),
+        ("a--name.txt: name it with --text-column", "a--name.txt: name it with “Column of the text”"),
+        ("a.bow: put it there, or name one with --vocabulary", "a.bow: put it there"),
+        ("a: for example --encoding latin-1", "a: for example “Encoding” latin-1"),
+    ],
+)
+def test_an_error_names_the_fields_of_the_form_and_no_options_of_the_command(error: str, said: str) -> None:
+    page = Page(Standing(error=error))
+    page.send()
+    page.hear("make", form=page.fields())
+    assert f">{said}</p>" in page.html
+
+
+def test_options_that_exclude_each_other_are_both_named_as_the_form_does() -> None:
+    page = Page()
+    page.send()
+    page.hear("typed", form=page.fields() | {"levels": "3", "binary": "true"})
+    assert "Grey values of images and “Only whether a word occurs” exclude each other" in page.html
+    assert not page.ready
+
+
+def test_what_was_sent_is_removed_when_the_browser_is_gone() -> None:
+    page = Page()
+    coming = page.uploads.place(page.token, "notes/a.txt")
+    coming.half.write_text("a rose", encoding="utf-8")
+    assert page.uploads.keep(page.token, coming)
+    for call in page.closers:
+        call()
+    assert not coming.whole.exists()
+    assert page.uploads.place(page.token, "notes/b.txt") is None
+
+
+def test_files_that_did_not_come_are_said_and_those_before_stay() -> None:
+    page = Page()
+    page.send(2)
+    page.hear("not-sent", value="There are 3 MB of room")
+    assert "There are 3 MB of room" in page.html
+    assert "2 files are here" in page.html
+
+
+def test_the_corpora_that_are_there_are_listed_and_deleted_only_by_their_name() -> None:
+    page = Page()
+    assert "1,200 documents, 300 words, 2 classes" in page.html
+    assert "&lt;b&gt;." in page.html
+    page.hear("delete", corpus="4", form={"typed": "letter"})
+    assert page.deleted == []
+    page.hear("delete", corpus="4", form={"typed": "letters"})
+    assert page.deleted == [4]
+
+
+def test_texts_of_options_are_read_by_their_kind() -> None:
+    assert options.parse({"max_words": " 50 ", "seed": "", "binary": "false"}) == ImportOptions(max_words=50)
+    with pytest.raises(OptionError, match="test_share must be a number; got 'half'"):
+        options.parse({"test_share": "half"})
+
+
+def test_one_corpus_is_made_however_often_the_button_is_pressed() -> None:
+    page = Page()
+    page.form._context.later = lambda work, _: work()  # what follows is not there yet
+    page.send()
+    for _ in range(2):
+        page.hear("make", form=page.fields())
+    assert len(page.made) == 1
+    assert not page.ready
+
+
+def test_a_file_that_cannot_be_read_is_told_at_once_and_gives_its_name_only_until_something_better_comes() -> None:
+    page = Page()
+    page.hear("sent", of=1, name="noise.bin")
+    assert "noise.bin is of none of the kinds listed here" in page.html
+    page.hear("sending", sent=0, of=12, form={"name": "noise"})
+    page.hear("sent", of=12, name="mine")
+    assert 'value="mine"' in page.html
+    assert "noise.bin is of none of the kinds listed here" in page.html
+    page.hear("sent", of=3, name="more")
+    assert 'value="mine"' in page.html
+    page.hear("again")
+    assert "noise.bin" not in page.html
+
+
+def test_a_name_that_somebody_gave_stays_whatever_comes() -> None:
+    page = Page()
+    page.hear("sent", of=1, name="noise.bin")
+    page.hear("typed", form={"name": "my letters"})
+    page.hear("sent", of=12, name="mine")
+    assert 'value="my letters"' in page.html
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["letters", "a.csv.gz", "docword.kos.txt", "b.PDF", "train-images-idx3-ubyte", "c.idx3-ubyte.gz", "d.mat", "e.zip"],
+)
+def test_every_kind_that_is_read_gives_its_name_and_no_word_of_being_left_out(name: str) -> None:
+    page = Page()
+    page.hear("sent", of=1, name=name)
+    page.hear("sent", of=1, name="other.csv")
+    assert f'value="{PurePath(name).name.removesuffix(".gz").rsplit(".", 1)[0]}"' in page.html
+    assert "none of the kinds listed here" not in page.html

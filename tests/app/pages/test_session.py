@@ -1,0 +1,111 @@
+"""A link is the whole view, and a damaged link is never an error."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.pages import session
+from app.pages.session import DEFAULTS, FIELDS, View, from_query, to_query
+
+WHOLE = st.integers(0, 999_999_999)
+IDENTITIES = st.lists(st.builds("L{}:{}".format, st.integers(1, 99), st.integers(1, 9999)), unique=True, max_size=6)
+VIEWS = st.fixed_dictionaries(
+    {
+        "page": st.sampled_from(session.PAGES),
+        "run": WHOLE,
+        "snapshot": WHOLE,
+        "layer": st.integers(1, 999),
+        "topic": WHOLE,
+        "roots": IDENTITIES.map(tuple),
+        "closed": IDENTITIES.map(tuple),
+        "hidden": IDENTITIES.map(tuple),
+        "most": st.integers(1, 100_000),
+        "threshold": st.none() | st.floats(0, 1e6),
+        "direction": st.sampled_from(session.DIRECTIONS),
+        "part": st.sampled_from(session.PARTS),
+        "overlay": st.lists(st.integers(1, 999_999), unique=True, max_size=6).map(tuple),
+        "axis": st.sampled_from(session.AXES),
+        "label": WHOLE,
+        "tab": st.text(string.ascii_lowercase + "-", max_size=12),
+        "partner": WHOLE,
+        "partner_snapshot": WHOLE,
+        "partner_roots": IDENTITIES.map(tuple),
+        "side": st.sampled_from(session.SIDES),
+        "sort": st.sampled_from(session.SORTS),
+        "listed": st.integers(0, 999),
+        "pairs": st.integers(1, 100_000),
+        "identical": st.sampled_from(session.IDENTICAL),
+        "pruned": st.sampled_from(session.PRUNED),
+        "documents": st.lists(st.integers(0, 999_999), max_size=2).map(tuple),
+        "trail": IDENTITIES.map(tuple),
+        "steps": st.integers(2, 30),
+        "mixed": st.integers(0, 999),
+    }
+)
+
+
+@given(VIEWS)
+def test_every_view_comes_back_from_its_link(fields):
+    view = View(**fields)
+    assert from_query(to_query(view)) == fields
+    assert from_query("?" + to_query(view)) == fields
+
+
+def test_a_link_names_every_field_with_its_default_too():
+    assert [part.partition("=")[0] for part in to_query(View()).split("&")] == list(FIELDS)
+    assert from_query(to_query(View())) == DEFAULTS
+
+
+def test_a_link_of_a_tree_can_be_read_by_people():
+    query = to_query(View(page="explore", run=3, roots=("L3:17", "L3:2"), threshold=2.5))
+    assert "roots=L3:17,L3:2" in query
+    assert "threshold=2.5" in query
+    assert "threshold=5&" in to_query(View(threshold=5))
+    assert "threshold=auto&" in to_query(View())
+
+
+@given(st.text(max_size=300))
+def test_any_text_gives_fields_a_view_takes(text):
+    View(**from_query(text))
+
+
+@given(st.lists(st.tuples(st.sampled_from(FIELDS), st.text(max_size=40)), max_size=8))
+def test_any_value_of_a_known_field_is_taken_or_left_out(pairs):
+    from urllib.parse import urlencode
+
+    read = from_query(urlencode(pairs))
+    assert set(read) <= set(FIELDS)
+    View(**read)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "page=admin",
+        "run=-1",
+        "run=1e3",
+        "run=٣",
+        "run=" + "9" * 400,
+        "threshold=nan",
+        "threshold=inf",
+        "threshold=-1",
+        "layer=auto",
+        "layer=0",
+        "axis=minutes",
+        "tab=<script>",
+        "unknown=1",
+        "%zz=%",
+    ],
+)
+def test_what_cannot_be_read_is_left_out(query):
+    assert from_query(query) == {}
+
+
+def test_identities_of_topics_that_cannot_be_are_dropped_and_the_others_kept():
+    assert from_query("roots=L3:17,L0:1,L1:0,l1:1,L3:17,L٣:1,,L1:2") == {"roots": ("L3:17", "L1:2")}
+
+
+def test_reserved_keys_of_the_page_are_not_fields():
+    assert not {name for name in FIELDS if name == "theme" or name.startswith("bokeh")}

@@ -1,0 +1,73 @@
+"""What is shown instead of a run or a snapshot that is not there."""
+
+import feed_samples
+import pytest
+
+from app.pages.session import ANOTHER_RUN, PAGES
+from app.server import fallback
+from store import runs, snapshots
+
+
+@pytest.fixture
+def two(db, feed):
+    """Numbers of two finished runs."""
+    rows = [feed_samples.run(db) for _ in range(2)]
+    for row in rows:
+        runs.finish(db, row.number, row.attempt, "finished")
+    feed.look_now()
+    return [row.number for row in rows]
+
+
+def test_a_run_that_is_there_stays(feed, two):
+    assert fallback.instead_of_run(feed, two[0], "watch") == fallback.Instead({})
+
+
+def test_the_newest_run_takes_the_place_of_a_missing_one_and_that_is_said(feed, two):
+    instead = fallback.instead_of_run(feed, 999, "watch")
+    assert instead.fields == ANOTHER_RUN | {"run": two[1]}
+    assert instead.sentence == f"There is no run 999 in this store; this is run {two[1]}."
+
+
+def test_a_run_that_trains_is_the_usual_one(db, feed, two):
+    runs.finish(db, (older := feed_samples.run(db)).number, older.attempt, "finished")
+    training = feed_samples.run(db)
+    runs.finish(db, (newest := feed_samples.run(db)).number, newest.attempt, "finished")
+    feed.look_now()
+    assert fallback.usual_run(feed) == training.number
+
+
+def test_only_a_store_without_a_run_has_nothing_to_show_and_only_on_pages_of_a_run(db, feed):
+    feed.look_now()
+    lacking = [page for page in PAGES if fallback.lacks_runs(feed, 0, page)]
+    assert lacking == ["watch", "explore", "classes", "compare", "documents"]
+    assert not fallback.lacks_runs(feed, 1, "watch")  # started a moment ago: the feed has not looked again
+    feed_samples.run(db)
+    feed.look_now()
+    assert not fallback.lacks_runs(feed, 0, "watch")
+
+
+def test_a_link_without_a_run_keeps_what_else_it_says(feed, two):
+    assert fallback.instead_of_run(feed, 0, "explore") == fallback.Instead({"run": two[1]})
+
+
+@pytest.mark.parametrize(("page", "shown"), [("watch", "runs"), ("explore", "runs"), ("guide", "guide")])
+def test_without_runs_the_runs_page_says_what_to_do(feed, page, shown):
+    feed.look_now()
+    fields = {"page": page} | fallback.instead_of_run(feed, 7, page).fields
+    assert (fields["page"], fields["run"]) == (shown, 0)
+
+
+def test_a_run_that_the_feed_has_not_seen_yet_is_not_missing(db, feed, two):
+    fresh = feed_samples.run(db)
+    assert feed.run(fresh.number) is None
+    assert fallback.instead_of_run(feed, fresh.number, "watch") == fallback.Instead({})
+
+
+def test_a_missing_snapshot_gives_way_to_the_newest(db, feed):
+    row = feed_samples.run(db)
+    snapshots.append(db, row.number, row.attempt, 10, 1.0, feed_samples.arrays(1))
+    (kept,) = snapshots.every(db, row.number)
+    assert fallback.instead_of_snapshot(feed, row.number, kept.number) == fallback.Instead({})
+    instead = fallback.instead_of_snapshot(feed, row.number, 77777)
+    assert instead.fields == {"snapshot": 0}
+    assert "no such snapshot" in instead.sentence

@@ -1,0 +1,108 @@
+"""The server listens where it should, and its page is painted before its scripts are read."""
+
+import socket
+from types import SimpleNamespace
+
+import pytest
+from tornado.websocket import WebSocketClosedError
+
+from app.cli import main
+from app.pages.components.board import Board
+from app.pages.guide import chapter, chapters
+from app.server import ports, serve
+from app.views import theme
+
+
+@pytest.fixture
+def taken():
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        yield holder.getsockname()[1]
+
+
+def test_a_port_somebody_chose_is_never_exchanged_for_another(taken):
+    with pytest.raises(ports.ServeError, match=rf"port {taken} of 127.0.0.1 is taken; choose another with --port"):
+        ports.choose_port("127.0.0.1", taken)
+
+
+def test_without_a_chosen_port_the_next_free_one_is_taken(taken, monkeypatch):
+    monkeypatch.setattr(ports, "USUAL_PORT", taken)
+    assert taken < ports.choose_port("127.0.0.1", None) < taken + ports.TRIED_PORTS
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "sentence"),
+    [
+        ("127.0.0.1", 70_000, "a port is a number from 0 to 65535; got 70000"),
+        ("127.0.0.1", -1, "a port is a number from 0 to 65535; got -1"),
+        ("nohost.invalid", 0, "cannot listen at the address 'nohost.invalid'"),
+        ("nohost.invalid", None, "cannot listen at the address 'nohost.invalid'"),
+        ("192.0.2.7", 5006, "cannot listen at the address '192.0.2.7'"),
+    ],
+)
+def test_a_port_or_an_address_that_cannot_be_is_told(address, port, sentence):
+    with pytest.raises(ports.ServeError, match=sentence):
+        ports.choose_port(address, port)
+
+
+def test_port_zero_is_any_free_port():
+    assert ports.choose_port("127.0.0.1", 0) > 0
+
+
+def test_only_this_machine_may_open_sessions_by_default():
+    assert serve.origins("127.0.0.1", 5006) == ["127.0.0.1:5006", "localhost:5006"]
+    assert serve.origins("0.0.0.0", 5006) == ["*:5006"]
+
+
+def test_the_skeleton_stands_before_the_scripts():
+    text = theme.template()
+    assert text.index('id="tp-skeleton"') < text.index("{{ bokeh_js")
+    assert "http://" not in text
+    assert "https://" not in text
+
+
+def test_the_page_names_no_other_machine():
+    from app.paths import asset
+
+    for folder, ending in (("css", "css"), ("js", "js"), ("icons", "svg")):
+        for path in asset(folder).glob(f"*.{ending}"):
+            text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+            assert "http://" not in text, path
+            assert "https://" not in text, path
+            assert "@import" not in text, path
+
+
+def test_every_chapter_of_the_guide_has_a_title_and_no_raw_markup_passes():
+    titles = chapters()
+    assert next(iter(titles)) == "index"
+    for name in titles:
+        assert "<h1>" in chapter(name)
+        assert "<script" not in chapter(name)
+
+
+def test_a_board_hears_only_messages_that_say_what_to_do():
+    heard = []
+    board = Board("<b>x</b>", heard.append)
+    for message in ("text", {"no": "do"}, {"do": 3}, {"do": "go", "page": "runs"}):
+        board._handle_msg(message)
+    assert heard == [{"do": "go", "page": "runs"}]
+
+
+@pytest.mark.parametrize("command", [("serve",), ("demo", "--no-browser")])
+def test_a_taken_port_is_one_sentence_for_every_command_that_serves(command, taken, tmp_path, capsys):
+    store = str(tmp_path / "store.db")
+    assert main.main([*command, "--store", store, "--port", str(taken)]) == 2
+    said = capsys.readouterr().err.strip()
+    assert said.startswith(f"topiary {command[0]}: port {taken} of 127.0.0.1 is taken; choose another with --port")
+    assert "\n" not in said
+
+
+def test_only_a_message_to_a_closed_browser_is_overlooked():
+    reported = []
+    loop = SimpleNamespace(default_exception_handler=reported.append)
+    serve._overlook_leaving(loop, {"exception": WebSocketClosedError()})
+    assert reported == []
+    for context in ({"exception": ValueError("x")}, {"exception": ConnectionError()}, {"message": "slow"}):
+        serve._overlook_leaving(loop, context)
+    assert len(reported) == 3

@@ -1,0 +1,208 @@
+"""The documents page as HTML: marks where the words stand, shares as numbers, and no text of users as markup."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from topic_frames import NASTY, make_frame
+
+from app.analysis.hierarchy import Frame, identity
+from app.analysis.interpolation import mix, telling_layer
+from app.views.documents import documents_form as form
+from app.views.documents.interpolation import line
+from app.views.documents.nearby import Act, Nearby, neighbours
+from app.views.documents.placed_document import Answer, Reading, Spot, answer, marked
+from engine.hierarchy import paths
+from engine.hierarchy.tree import Node
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def frame() -> Frame:
+    return make_frame()
+
+
+def made(frame: Frame, **changes: object) -> Answer:
+    rng = np.random.default_rng(2)
+    theta = tuple(rng.gamma(0.5, 2.0, width) for width in frame.widths)
+    words = np.array([3, 20, 21], dtype=np.int32)
+    fields: dict[str, object] = {
+        "title": SCRIPT,
+        "text": f"word20 {SCRIPT} word21 word20",
+        "document": -1,
+        "label": "",
+        "reading": Reading(4, 3, 0, (SCRIPT,), own=True),
+        "words": words,
+        "counts": np.array([1.0, 2.0, 1.0]),
+        "spots": [Spot(0, 6, 20), Spot(33, 39, 21), Spot(40, 46, 20)],
+        "theta": theta,
+        "rates": None,
+        "paths": paths.best_paths(frame.phi, theta, 5),
+        "classes": [("sport & <games>", 0.8), ("rest", 0.2)],
+    }
+    return Answer(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_words_are_marked_where_they_stand_by_how_much_of_them_is_explained():
+    text = "rose and hedge"
+    html = marked(text, [Spot(0, 4, 7), Spot(9, 14, 8)], {7: 0.75, 8: 0.01})
+    assert '<mark style="--part:0.75"' in html
+    assert '<span class="dc-known">hedge</span>' in html
+    assert re.sub(r"<[^>]+>", "", html) == text
+
+
+def test_layers_below_the_top_say_how_much_comes_from_above_where_there_is_an_encoder(frame):
+    html = answer(frame, made(frame, above=(0.3, 0.0)), (), {})
+    assert re.findall(r"Layer (\d)(?: <small[^>]*>([^<]*)</small>)?</h4>", html) == [
+        ("3", ""),
+        ("2", "0.00% from above"),
+        ("1", "30% from above"),
+    ]
+    assert "from above" not in answer(frame, made(frame), (), {})
+
+
+def test_a_long_text_is_cut_and_says_so():
+    assert "1,000 more characters" in marked("x" * 13_000, [Spot(12_500, 12_501, 1)], {1: 1.0})
+
+
+def test_nothing_of_a_document_or_its_labels_is_markup(frame):
+    html = answer(frame, made(frame), (Node(1, 0),), {20: 0.9}, "<i>beneath</i>")
+    assert "<script" not in html
+    assert "sport &amp; &lt;games&gt;" in html
+    assert "<i>beneath</i>" in html
+
+
+def test_known_and_unknown_words_are_told(frame):
+    html = answer(frame, made(frame), (), {})
+    assert "<b>3 of 4</b> words are known" in html
+    assert "not known: <i>&lt;script&gt;" in html
+    counted = made(frame, reading=Reading(4, 3, 0, (), own=False))
+    assert "came as counts" in answer(frame, counted, (), {})
+
+
+def test_words_that_do_not_count_are_told_beside_those_that_do(frame):
+    def told(tokens: int, stopped: int) -> str:
+        return answer(frame, made(frame, reading=Reading(tokens, tokens, stopped, (), own=True)), (), {})
+
+    assert "<b>15 of 15</b> words that count are known to the corpus (1,017 stop words left out)." in told(15, 1017)
+    assert "<b>1 of 1</b> word that counts is known to the corpus (1 stop word left out)." in told(1, 1)
+    assert "<b>2 of 2</b> words are known to the corpus." in told(2, 0)
+
+
+def test_every_path_can_be_chosen_and_the_chosen_one_let_go(frame):
+    found = made(frame)
+    html = answer(frame, found, found.paths[1].nodes, {})
+    for place, path in enumerate(found.paths):
+        ids = ",".join(identity(node) for node in path.nodes)
+        assert (f'data-ids="{ids}" aria-pressed="false"' in html) == (place != 1)
+    assert html.count('aria-pressed="true"') == 1
+
+
+def test_the_topics_of_a_layer_stand_by_their_share_with_their_ranks(frame):
+    found = made(frame)
+    html = answer(frame, found, (), {})
+    top = int(np.argmax(found.theta[2]))
+    assert f'data-ids="L3:{top + 1}"' in html
+    first = html.index("Layer 3</h4>")
+    assert html.index(f"<b>{frame.rank(Node(3, top))}</b>", first) < html.index("Layer 2</h4>")
+
+
+def test_a_document_of_counts_is_shown_as_its_words(frame):
+    html = answer(frame, made(frame, text="", spots=()), (), {20: 0.5})
+    assert "word20<small> × 2</small></mark>" in html
+    assert NASTY[3] in html
+
+
+def test_a_document_that_is_an_image_is_a_picture_beside_what_its_topics_make_of_it():
+    frame = make_frame(image_shape=(6, 10))
+    html = answer(frame, made(frame, rates=np.linspace(0, 1, 60)), (Node(1, 0),), {20: 0.5})
+    assert html.count("<figure>") == 3
+    assert "what its topics make of it" in html
+
+
+def test_the_nearest_documents_are_waited_for_with_numbers_and_then_listed():
+    assert "250 of 3,000" in neighbours(None, 250, 3000, ())
+    near = [Nearby(17, SCRIPT, "text & text", "sport", 0.25)]
+    html = neighbours(near, 3000, 3000, [Act("document", "Place")])
+    assert "<script" not in html
+    assert 'data-do="document" data-number="17"' in html
+    assert ">0.25</small>" in html
+
+
+def test_a_line_marks_what_comes_in_and_what_never_leaves(frame):
+    phi = [np.eye(60)[:, :4] * 0.7 + np.eye(60)[:, [5, 5, 5, 5]] * 0.3]
+    steps = mix(phi, ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
+    html = line(frame, steps)
+    assert html.count("% of the way") == 3
+    assert html.count('class="dc-stay"') >= 3
+    assert html.count('class="dc-new"') >= 1
+    assert "+ nan" not in html.split("50 %")[0]
+
+
+@pytest.mark.parametrize(("top", "layer"), [([[0.9, 0.1], [0.1, 0.9]], 2), ([[0.5, 0.5], [0.5, 0.5]], 1)])
+def test_a_line_is_mixed_at_the_highest_layer_that_tells_its_ends_apart(top, layer):
+    phi = [np.eye(2), np.array(top)]
+    ends = ([np.array([4.0, 1.0]), np.array([9.0, 1.0])], [np.array([1.0, 4.0]), np.array([1.0, 9.0])])
+    assert telling_layer(phi, ends) == layer
+
+
+def test_a_line_between_two_that_no_layer_tells_apart_is_mixed_where_they_differ_most():
+    phi = [np.eye(2), np.array([[0.5, 0.5], [0.5, 0.5]])]
+    ends = ([np.array([0.51, 0.49]), np.array([9.0, 1.0])], [np.array([0.49, 0.51]), np.array([1.0, 9.0])])
+    assert telling_layer(phi, ends) == 1
+
+
+def test_a_line_whose_ends_are_decoded_to_the_same_says_so(frame):
+    def step(weight: float, place: int) -> SimpleNamespace:
+        rates = np.full(60, 0.1 / 59)
+        rates[place] = 0.9
+        return SimpleNamespace(weight=weight, words=(1,), shares=(1.0,), new=(False,), rates=rates)
+
+    assert "nearly the same (100% in common)" in line(frame, [step(0.0, 3), step(1.0, 3)])
+    assert "nearly the same" not in line(frame, [step(0.0, 3), step(1.0, 4)])
+
+
+def test_marks_of_new_lines_are_new_lines_and_marked_words_stay_where_they_are():
+    text = "rose<br /><br>hedge <BR/> lawn &lt;br&gt;"
+    html = marked(text, [Spot(0, 4, 7), Spot(14, 19, 8)], {7: 0.75, 8: 0.5})
+    assert re.sub(r"<[^>]+>", "", html) == "rose\nhedge \nlawn &amp;lt;br&amp;gt;"
+    assert html.count("<mark") == 2
+
+
+def test_the_line_between_images_is_a_row_of_pictures():
+    frame = make_frame(image_shape=(6, 10))
+    step = SimpleNamespace(weight=0.5, words=(1,), shares=(1.0,), new=(False,), rates=np.linspace(0, 1, 60))
+    assert '<img src="data:image/png' in line(frame, [step])
+
+
+def test_the_form_keeps_the_text_as_text_and_asks_for_none_where_documents_are_images():
+    html = form.ask(f"</textarea>{SCRIPT}", form.Search(SCRIPT, 0), images=False)
+    assert "<script" not in html
+    assert html.count("</textarea>") == 1
+    assert "<textarea" not in form.ask("", form.Search(), images=True)
+
+
+def test_some_documents_stand_in_the_form_until_one_is_searched():
+    some = [Nearby(4, SCRIPT, "about roses", "garden")]
+    assert "about roses" in form.ask("", form.Search(), images=False, some=some)
+    assert "<script" not in form.ask("", form.Search(), images=False, some=some)
+    assert "about roses" not in form.ask("", form.Search("x"), images=False, some=some)
+    assert "about roses" not in form.ask("", form.Search("x", 0), images=False, some=some)
+
+
+def test_the_second_end_can_be_chosen_when_the_first_is():
+    search = form.Search("x", 1, [Nearby(4, "four", "", "")])
+    assert ">To</button>" not in form.ends([], search, 9, None)
+    chosen = [form.End(4, SCRIPT, "", "")]
+    html = form.ends(chosen, search, 8, form.Mixed(3, 2, 1))
+    assert ">To</button>" in html
+    assert "<script" not in html
+    assert '<option value="8" selected>' in html
+    assert '<option value="2" selected>layer 2</option>' in html
+    assert '<option value="0">as usual: layer 1</option>' in html
+
+
+def test_the_page_begins_with_the_heading_of_a_page() -> None:
+    assert "<h1>Documents</h1>" in form.head("", "Topics of run 1")

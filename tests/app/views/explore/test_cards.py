@@ -1,0 +1,231 @@
+"""The texts of HTML around the tree: escaped, complete, and the same numbers as the frame's."""
+
+import base64
+import re
+import struct
+import zlib
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from topic_frames import NASTY, make_frame
+
+from app.analysis.hierarchy import Frame, identity
+from app.analysis.topic_images import atom, mosaic_uri, png
+from app.views.explore.cards import Finding, Found, Marks, topic_list
+from app.views.explore.controls import Controls, Moment, control_row
+from app.views.explore.detail import Reading, topic_detail
+from app.views.explore.find import find_topics
+from app.views.text import escape, percent, printable, shorten, text_width, wrap
+from app.views.tree.outline import tree_outline
+from app.views.tree.picture import Choice, cut
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a piece of HTML; fails on tags that do not close."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in {"input", "img", "path"}:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag != "path":
+            assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+def frame() -> Frame:
+    return make_frame((8, 4), n_words=len(NASTY) + 4, labels={(2, 1): "<img src=x onerror=alert(1)>"})
+
+
+def test_no_word_name_title_or_text_becomes_markup(frame: Frame) -> None:
+    bad = "<script>alert(1)</script>\x00"
+    choice = Choice(tuple(frame.nodes(2)), 0.5)
+    part, _ = cut(frame, choice)
+    finding = Finding(bad, find_topics(frame, "script"), [Found(1, bad, bad)], 1)
+    state = Controls(chosen=True, hidden=1, moments=[Moment(1, 2)], pinned=0, wide=False, formats=("svg", "json"))
+    node = frame.nodes(2)[0]
+    pieces = [
+        topic_list(frame, 2, Marks(node, frozenset(frame.nodes(2))), Finding("")),
+        topic_list(frame, 2, Marks(), finding),
+        *(topic_detail(frame, each, 1.0, [Reading(bad, bad * 90, bad, 0.5)], root=True) for each in frame.nodes(2)),
+        tree_outline(frame, part),
+        control_row(frame, choice, state),
+    ]
+    for piece in pieces:
+        page = Page(piece)
+        assert not {"script", "img"} & {tag for tag, _ in page.tags}
+        assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+        assert "\x00" not in piece
+
+
+def test_the_list_has_every_topic_of_the_layer_by_rank(frame: Frame) -> None:
+    page = Page(topic_list(frame, 1, Marks(), Finding("")))
+    listed = [attributes["data-key"] for tag, attributes in page.tags if tag == "li"]
+    assert listed == [identity(node) for node in frame.nodes(1)]
+    for node in frame.nodes(1):
+        assert percent(frame.share(node)) in page.text
+
+
+def test_the_selected_topic_and_the_roots_are_marked(frame: Frame) -> None:
+    node, other = frame.nodes(2)[:2]
+    page = Page(topic_list(frame, 2, Marks(node, {other}), Finding("")))
+    current = [
+        attributes["data-key"] for tag, attributes in page.tags if tag == "li" and attributes.get("aria-current")
+    ]
+    pressed = [attributes["data-id"] for _, attributes in page.tags if attributes.get("aria-pressed") == "true"]
+    assert current == [identity(node)]
+    assert pressed == [identity(other)]
+
+
+def test_a_search_finds_words_without_regard_to_case_and_names_first() -> None:
+    frame = make_frame(labels={(1, 3): "WORD17 and others"})
+    found = find_topics(frame, "Word17")
+    assert identity(found[0].node) == "L1:3"
+    weights = [match.weight for match in found[1:]]
+    assert weights == sorted(weights, reverse=True)
+    for match in found[1:]:
+        assert match.word == "word17"
+        assert "word17" in {word.text for word in frame.top_words(match.node, 30)}
+    assert find_topics(frame, "  ") == []
+    assert find_topics(frame, "no such word") == []
+
+
+def test_a_topic_shows_its_words_relatives_and_documents(frame: Frame) -> None:
+    node = frame.nodes(2)[0]
+    page = Page(topic_detail(frame, node, 1.0, [Reading("A title", "some text", "label", 0.25)], root=False))
+    for child in frame.children(node, 12):
+        assert any(attributes.get("data-id") == identity(child.node) for _, attributes in page.tags)
+    for word in frame.top_words(node, 30):
+        assert printable(word.text) in page.text
+    for text in ("A title", "some text", "label", "0.25", identity(node), f"rank 1 of {frame.widths[1]}"):
+        assert text in page.text
+
+
+def test_relatives_below_the_threshold_are_paler(frame: Frame) -> None:
+    node = frame.nodes(2)[0]
+    strict = Page(topic_detail(frame, node, 1000.0, [], root=False))
+    loose = Page(topic_detail(frame, node, 0.0, [], root=False))
+    weak = [sum(attributes.get("class") == "ex-weak" for _, attributes in page.tags) for page in (strict, loose)]
+    assert weak == [len(frame.children(node, 12)), 0]
+
+
+def test_waiting_for_documents_is_said(frame: Frame) -> None:
+    assert "Reading the documents" in topic_detail(frame, frame.nodes(1)[0], 1.0, None, root=False)
+
+
+def test_the_outline_names_every_topic_once_in_full() -> None:
+    frame = make_frame()
+    part, _ = cut(frame, Choice(tuple(frame.nodes(3)[:2]), 1.0))
+    page = Page(tree_outline(frame, part))
+    named = [attributes["data-id"] for tag, attributes in page.tags if tag == "button"]
+    assert set(named) == {identity(node) for node in part.nodes}
+    again = page.text.count("(above)")
+    assert len(named) - again == len(part.nodes)
+    assert again > 0
+
+
+def test_shared_and_unique_are_offered_only_for_several_roots() -> None:
+    frame = make_frame()
+    state = Controls(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
+    one = control_row(frame, Choice((frame.nodes(3)[0],)), state)
+    two = control_row(frame, Choice(tuple(frame.nodes(3)[:2])), state)
+    assert 'data-value="shared"' not in one
+    assert 'data-value="shared"' in two
+
+
+def test_an_atom_is_the_projection_of_its_topic_scaled_to_white() -> None:
+    frame = make_frame((6, 3), n_words=20, image_shape=(4, 5))
+    node = frame.nodes(2)[0]
+    weights = frame.projections[1][:, node.column]
+    expected = np.round(weights / weights.max() * 255).reshape(4, 5)
+    np.testing.assert_allclose(atom(frame, node), expected, atol=1)
+    assert atom(frame, node).max() == 255
+
+
+def decode(data: bytes) -> np.ndarray:
+    """Read back what `png` wrote, checking every checksum."""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    place, chunks = 8, {}
+    while place < len(data):
+        length, kind = struct.unpack(">I4s", data[place : place + 8])
+        body = data[place + 8 : place + 8 + length]
+        assert struct.unpack(">I", data[place + 8 + length : place + 12 + length])[0] == zlib.crc32(kind + body)
+        chunks[kind] = body
+        place += 12 + length
+    columns, rows = struct.unpack(">II", chunks[b"IHDR"][:8])
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), dtype=np.uint8).reshape(rows, columns + 1)
+    assert (lines[:, 0] == 0).all()
+    return lines[:, 1:]
+
+
+def test_a_picture_is_read_back_as_it_was_written() -> None:
+    grey = np.random.default_rng(0).integers(0, 256, (7, 11)).astype(np.uint8)
+    np.testing.assert_array_equal(decode(png(grey)), grey)
+
+
+def test_a_mosaic_holds_every_topic_of_the_layer_by_rank() -> None:
+    frame = make_frame((6, 3), n_words=20, image_shape=(4, 5))
+    sheet = decode(base64.b64decode(mosaic_uri(frame, 1, 4).partition(",")[2]))
+    assert sheet.shape == (2 * 4, 4 * 5)
+    for place, node in enumerate(frame.nodes(1)):
+        row, column = divmod(place, 4)
+        np.testing.assert_array_equal(sheet[row * 4 : row * 4 + 4, column * 5 : column * 5 + 5], atom(frame, node))
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        *((0.5, "50%"), (0.0412, "4.1%"), (0.00374, "0.37%"), (0.00001, "<0.01%"), (0.0, "0.00%"), (1.0, "100%")),
+        *((0.0996, "10%"), (0.994, "99%"), (0.9973, "99.7%"), (0.9996, ">99.9%"), (1 - 1e-8, ">99.9%")),
+        (sum([0.1] * 10), "100%"),
+    ],
+)
+def test_shares_are_written_for_people(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
+@given(st.floats(0, 1), st.none() | st.integers(0, 3))
+def test_only_nothing_reads_0_and_only_all_reads_100_percent(share: float, digits: int | None) -> None:
+    written = percent(share, digits)
+    assert written.endswith("%")
+    if 0.0 < share < 1 - 1e-9:
+        assert written[0] in "<>" or 0.0 < float(written[:-1]) < 100.0
+
+
+def test_lines_are_no_wider_than_asked_unless_a_word_is() -> None:
+    words = ["alpha", "be", "gamma", "incomprehensibilities", "d", "e"]
+    lines = wrap(words, 6.0)
+    assert " ".join(lines) == " ".join(words)
+    assert all(text_width(line) <= 6.0 or " " not in line for line in lines)
+
+
+def test_text_is_made_safe_for_html_and_xml() -> None:
+    assert escape('<a href="x">\'&\x01') == "&lt;a href=&quot;x&quot;&gt;&#x27;&amp;\ufffd"
+    assert escape("\ud800") == "\ufffd"
+    assert shorten("abcdef", 4) == "abc…"
+    assert text_width("日本") == 2.0
+    assert text_width("e\u0301") == text_width("e")
+
+
+def test_a_search_says_how_many_of_its_documents_are_listed_and_each_leads_to_its_place(frame: Frame) -> None:
+    documents = [Found(number, f"letter {number}", "") for number in (4, 9)]
+    some, every = (topic_list(frame, 1, Marks(), Finding("war", (), documents, total)) for total in (1725, 2))
+    assert "Documents <small>the first 2 of 1,725</small>" in some
+    assert "Documents <small>2</small>" in every
+    assert re.findall(r'data-do="place" data-number="(\d+)"', some) == ["4", "9"]

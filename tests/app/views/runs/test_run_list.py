@@ -1,0 +1,281 @@
+"""What boards show: users' words are text, states are words, numbers are what the row says."""
+
+import re
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from app.jobs.forks import default_text
+from app.views import words
+from app.views.markup import attributes, element
+from app.views.runs import kpis, topbar
+from app.views.runs.new_run_form import Field, bounds, form
+from app.views.runs.run_list import empty_store, run_list
+from app.views.runs.sparkline import sparkline
+
+NASTY = "<img src=x onerror=alert(1)>\"'&"
+
+
+def run(**changes):
+    fields = {
+        "number": 7,
+        "name": "",
+        "corpus_name": "garden",
+        "model": "dlda",
+        "inference": "tlasgr",
+        "layers": (8, 4),
+        "settings": {"eta": [0.05]},
+        "seed": 1,
+        "attempt": 1,
+        "state": "running",
+        "minibatch": 50,
+        "planned": 200,
+        "seconds": 100.0,
+        "tokens_per_second": 412_000.0,
+        "point_perplexity": 812.34,
+        "averaged_perplexity": None,
+        "heartbeat_age": 0.4,
+        "message": "",
+        "traceback": "",
+        "wish": "run",
+        "created": datetime(2026, 1, 1, tzinfo=UTC),
+        "started": None,
+        "ended": None,
+        "parent": None,
+        "parent_minibatch": None,
+    }
+    return SimpleNamespace(**fields | changes)
+
+
+def listed(row, state="running"):
+    return run_list([row], lambda _: state, lambda _: (3.0, 2.0, 1.0), 7)
+
+
+@pytest.mark.parametrize("field", ["name", "corpus_name", "model", "inference", "message"])
+def test_no_word_of_a_user_becomes_markup(field):
+    row = run(**{field: NASTY})
+    about = kpis.Health("failed", None, 0)
+    shown = (
+        listed(row, "failed"),
+        kpis.kpis(row, about),
+        kpis.details(row, [(NASTY, NASTY, NASTY)]),
+        kpis.overlay_chooser(row, [run(number=8, name=NASTY)], [8], [("#000", "solid"), ("#111", "dashed")]),
+        topbar.top_bar(topbar.Place("runs", row, "running", NASTY), [row], trouble=NASTY),
+        empty_store([NASTY]),
+    )
+    assert not [html for html in shown if "<img" in html]
+
+
+def test_attributes_are_escaped_and_absent_ones_left_out():
+    assert attributes(data_do='a"b', hidden=True, title=None, open=False) == ' data-do="a&quot;b" hidden'
+    assert element("a", "<b>x</b>", class_="c") == '<a class="c"><b>x</b></a>'
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs"),
+    [
+        ("running", {"pause", "stop"}),
+        ("queued", {"stop"}),
+        ("paused", {"resume", "stop"}),
+        ("stopped", {"resume"}),
+        ("failed", {"resume"}),
+        ("silent", {"resume", "stop"}),
+        ("finished", set()),
+    ],
+)
+def test_a_run_offers_what_its_state_allows(state, verbs):
+    html = listed(run(), state)
+    assert {verb for verb in ("pause", "stop", "resume") if f'data-do="{verb}"' in html} == verbs
+
+
+def test_the_list_tells_the_end_of_the_curve_of_every_run_and_no_last_evaluation():
+    curve = (2800.0, 2485.0)
+    rows = [run(state="finished", point_perplexity=3032.0), run(number=8, state="stopped", point_perplexity=2485.0)]
+    html = run_list(rows, lambda _: "finished", lambda _: curve, 7)
+    assert re.findall(r"<b>([\d,.]+)</b>\s*<span[^>]*>perplexity", html) == ["2,485.0", "2,485.0"]
+    assert run_list([rows[0]], lambda _: "finished", lambda _: (), 7).count("<b>–</b>") == 1
+    assert "last evaluation" in kpis.kpis(rows[0], kpis.Health("finished", None, 0))
+
+
+@pytest.mark.parametrize(("minibatch", "left"), [(150, True), (200, False)])
+def test_the_time_left_is_told_up_to_the_last_minibatch_and_not_while_it_is_evaluated(minibatch, left):
+    row = run(minibatch=minibatch)
+    everywhere = [
+        kpis.kpis(row, kpis.Health("running", None, 0)).replace("Time left", " left<"),
+        run_list([row], lambda _: "running", lambda _: (), 7),
+        topbar.top_bar(topbar.Place("watch", row, "running"), [row]),
+    ]
+    assert [" left<" in html for html in everywhere] == [left] * 3
+
+
+def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended_and_whole_when_pointed_at():
+    last = "finished: point perplexity 812.3 on 1,968 test documents, 600 sweeps"
+    row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
+    strip = kpis.kpis(row, kpis.Health("finished", None, 0))
+    assert '<span class="tp-dim">last evaluation on 1,968 test documents, 600 sweeps</span>' in strip
+    assert strip.count("812.3</b>") == 1
+    assert f'title="{last}. By the clock' in strip
+
+
+@pytest.mark.parametrize(
+    ("state", "name"), [("finished", "Finished"), ("paused", "Paused"), ("queued", "Waiting since")]
+)
+def test_the_date_beneath_a_state_is_that_of_the_state_and_says_so_when_pointed_at(state, name):
+    made, over = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 3, 4, 5, tzinfo=UTC)
+    row = run(state=state, created=made, ended=None if state == "queued" else over)
+    date = f"{(made if state == 'queued' else over).astimezone():%d %b %H:%M}"
+    assert f'title="{name} {date}, by the clock of the database">{date}</div>' in listed(row, state)
+    row.message = "<said>"
+    assert f'title="&lt;said&gt;. {name} {date}, by' in listed(row, state)
+    assert "by the clock" not in listed(row, "running")
+
+
+def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there():
+    child = run(parent=3, parent_minibatch=2000)
+    said = "forked from run 3 at mini-batch 2,000"
+    assert f"{said} (deleted since)" in listed(child)
+    both = run_list([child, run(number=3)], lambda _: "finished", lambda _: (), 7)
+    assert said in both
+    assert "deleted since" not in both
+    assert both.count('data-do="compare"') == 1
+    assert 'data-do="compare"' not in listed(child)
+    bars = [
+        topbar.top_bar(topbar.Place("watch", child, "finished"), everyone) for everyone in ([child], [run(number=3)])
+    ]
+    assert ['data-value="3" title="Forked' in bar for bar in bars] == [False, True]
+    assert "run 3 at mini-batch 2,000" in kpis.details(child, [])
+    assert said in kpis.kpis(child, kpis.Health("running", None, 0))
+    assert "forked" not in listed(run()) + topbar.top_bar(topbar.Place("watch", run(), "finished"), [])
+
+
+def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
+    learnt = run(layers=(121, 110, 84), settings={"layers": [128, 128, 128], "grow": True})
+    assert "121-110-84, learnt from a budget of 128" in kpis.details(learnt, [])
+    assert 'title="grow: ' in kpis.details(learnt, [])
+    assert "121-110-84" in topbar.top_bar(topbar.Place("watch", learnt, "running"), [learnt])
+    strip = kpis.kpis(learnt, kpis.Health("running", None, 0))
+    assert "121-110-84" in strip
+    assert "learnt from a budget of 128" in strip
+    assert "budget" not in kpis.details(run(), []) + kpis.kpis(run(), kpis.Health("running", None, 0))
+
+
+def test_changes_of_one_minibatch_are_one_sentence_without_the_list_of_topics():
+    happened = [
+        SimpleNamespace(minibatch=1, kind="started", text="by process 1"),
+        SimpleNamespace(minibatch=16, kind="pruned", text="layer 1 from 9 to 7 topics, without L1:2 L1:9"),
+        SimpleNamespace(minibatch=16, kind="layer added", text="layer 2 begins with 7 topics"),
+    ]
+    assert kpis.changes(happened) == [(16, "layer 1 from 9 to 7 topics; layer 2 begins with 7 topics")]
+
+
+def test_every_run_can_be_continued_as_another_one():
+    for html in (listed(run(), "finished"), topbar.top_bar(topbar.Place("watch", run(), "finished"), [run()])):
+        assert 'data-do="fork" data-run="7"' in html
+
+
+def test_deleting_needs_the_name_typed():
+    html = listed(run(name="my roses"))
+    assert 'data-needs="my roses"' in html
+    assert " disabled" in html[html.index("data-needs") :]
+
+
+def test_a_wish_on_its_way_is_said():
+    assert "pausing" in listed(run(wish="pause"))
+    assert "stopping" in listed(run(wish="stop"))
+
+
+def test_the_strip_says_progress_pace_and_time_left():
+    html = kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0]))
+    for said in ("812.3", "50<small> / 200", "2 s each", "412 k", "5 min 00 s", "just now", "▼ 80.0"):
+        assert said in html
+
+
+@pytest.mark.parametrize(
+    ("state", "perplexity", "said"),
+    [("running", None, "on its way"), ("finished", None, "not measured"), ("finished", 812.3, "")],
+)
+def test_a_perplexity_that_is_there_is_not_called_unmeasured(state, perplexity, said):
+    html = kpis.kpis(run(point_perplexity=perplexity), kpis.Health(state, None, 0))
+    assert [words for words in ("on its way", "not measured") if words in html] == ([said] if said else [])
+
+
+def test_the_averaged_perplexity_is_a_number_of_its_own():
+    assert "Averaged perplexity" not in kpis.kpis(run(), kpis.Health("running", None, 0))
+    assert "757.1" in kpis.kpis(run(averaged_perplexity=757.1), kpis.Health("running", None, 0))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (None, "–"),
+        (0.2, "0 s"),
+        (59.6, "1 min 00 s"),
+        (75, "1 min 15 s"),
+        (1200, "20 min"),
+        (7500, "2 h 05 min"),
+        (200000, "2 d 7 h"),
+    ],
+)
+def test_times_are_said_as_people_say_them(seconds, said):
+    assert words.span(seconds) == said
+
+
+def test_numbers_that_are_missing_are_dashes():
+    assert (words.number(None), words.rate(float("nan")), words.perplexity(None)) == ("–", "–", "–")
+
+
+def test_a_sparkline_draws_finite_values_only_and_nothing_of_one_point():
+    assert "polyline" not in sparkline([5.0])
+    assert "nan" not in sparkline([1.0, float("nan"), 3.0])
+    assert sparkline([1.0, float("nan"), 3.0]).count(",") == sparkline([1.0, 3.0]).count(",")
+    assert "polyline" in sparkline([2.0, 2.0])
+
+
+def test_a_constant_and_a_default_are_typed_as_people_type_them():
+    assert [default_text(value) for value in ((128, 64), (0.05,), True, 20.0, "poisson")] == [
+        "128-64",
+        "0.05",
+        "true",
+        "20.0",
+        "poisson",
+    ]
+
+
+def test_bounds_are_said_in_whole_numbers_where_they_are_whole():
+    assert bounds(1, 10**7, "200") == "1 to 10,000,000, usually 200"
+    assert bounds(0.001, 100, "4.0") == "0.001 to 100, usually 4.0"
+    assert (bounds(0, None, "1"), bounds(None, None, "")) == ("at least 0, usually 1", "")
+
+
+def test_the_form_opens_the_folded_settings_when_one_of_them_is_wrong():
+    wrong = Field("tau", "Delay", "help", "text", "x", error="tau cannot be read")
+    right = Field("tau", "Delay", "help", "text", "1")
+    assert 'data-key="advanced" open' in form([], [], [wrong], "", ready=False)
+    assert 'data-key="advanced" open' not in form([], [], [right], "", ready=True)
+    assert "tau cannot be read" in form([], [], [wrong], "", ready=False)
+
+
+def test_an_empty_store_offers_the_demo_and_one_with_a_corpus_the_form():
+    assert 'data-do="demo"' in empty_store([])
+    assert 'data-do="demo"' not in empty_store(["garden"])
+    assert NASTY not in empty_store([], NASTY)
+    assert 'data-do="new"' in empty_store(["garden"])
+
+
+def options(bar):
+    return re.findall(r'<option value="(\w*)"', bar)
+
+
+def test_the_chooser_offers_the_newest_those_at_work_and_the_chosen_and_leads_to_all():
+    everyone = [run(number=number) for number in range(300, 0, -1)]
+    states = {4: "running", 5: "paused"}
+
+    def bar(page="watch", rows=everyone):
+        return topbar.top_bar(topbar.Place(page, rows[-7], "finished"), rows, lambda number: states.get(number, ""))
+
+    newest = [str(number) for number in range(300, 250, -1)]
+    assert options(bar()) == [*newest, "7", "4", "all"]
+    assert "All 300 runs" in bar()
+    assert options(bar("runs")) == [*newest, "7", "4"]
+    assert "all" not in options(bar(rows=everyone[-40:]))

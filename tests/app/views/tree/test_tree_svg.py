@@ -1,0 +1,169 @@
+"""The picture as text: well-formed, escaped, complete, readable by keyboard and without colour."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from topic_frames import NASTY, make_frame
+
+from app.analysis.hierarchy import identity
+from app.views.palette import DARK, LIGHT, LIVE, Theme, layer_border, layer_colour
+from app.views.text import text_width
+from app.views.tree.node_svg import Marking, _line
+from app.views.tree.picture import Choice, caption, draw
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def roots(frame, count=2):
+    return tuple(frame.nodes(frame.n_layers)[:count])
+
+
+@pytest.mark.parametrize("theme", [LIVE, LIGHT, DARK])
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_the_picture_is_well_formed_xml_whatever_the_words(theme: Theme, direction: str) -> None:
+    frame = make_frame(labels={(3, 1): '<b>"name" & \x00 more</b>'})
+    start = roots(frame) if direction == "down" else tuple(frame.nodes(1)[:2])
+    drawing = draw(frame, Choice(start, 1.0, direction), theme=theme)
+    tree = ET.fromstring(drawing.svg)
+    assert tree.tag == f"{SVG}svg"
+    assert tree.findall(f".//{SVG}script") == []
+
+
+def test_words_that_look_like_markup_are_shown_as_words() -> None:
+    frame = make_frame((6, 3), n_words=len(NASTY))
+    svg = draw(frame, Choice(roots(frame), 0.0), theme=LIVE).svg
+    assert "<script" not in svg
+    shown = " ".join(ET.fromstring(svg).itertext())
+    assert "<script>alert" in shown
+    assert "a&b" in shown
+    assert "日本語" in shown
+
+
+def test_every_topic_and_every_edge_is_drawn_once() -> None:
+    frame = make_frame()
+    drawing = draw(frame, Choice(roots(frame), 1.5))
+    svg = ET.fromstring(drawing.svg)
+    keys = [element.get("data-id") for element in svg.iter() if element.get("role") == "treeitem"]
+    assert sorted(keys) == sorted(identity(node) for node in drawing.part.nodes)
+    ends = [(element.get("data-from"), element.get("data-to")) for element in svg.iter() if element.get("data-from")]
+    assert sorted(ends) == sorted((identity(edge.above), identity(edge.below)) for edge in drawing.part.edges)
+
+
+def test_what_hovers_over_an_edge_is_two_lines() -> None:
+    frame = make_frame()
+    svg = ET.fromstring(draw(frame, Choice(roots(frame), 1.5)).svg)
+    tips = [element.get("data-tip") for element in svg.iter() if element.get("data-from")]
+    assert tips
+    assert all([line.startswith("weight") for line in (tip or "").split("\n")] == [False, True] for tip in tips)
+
+
+def test_rank_and_the_twelve_heaviest_words_stand_in_every_box() -> None:
+    frame = make_frame()
+    drawing = draw(frame, Choice(roots(frame), 1.5), theme=LIGHT)
+    groups = [
+        group for group in ET.fromstring(drawing.svg).findall(f"{SVG}g") if group.find(f".//{SVG}tspan") is not None
+    ]
+    assert len(groups) == len(drawing.part.nodes)
+    for group, node in zip(groups, drawing.layout.places, strict=True):
+        texts = ["".join(text.itertext()) for text in group.iter(f"{SVG}text")]
+        assert texts[0] == str(frame.rank(node))
+        words = " ".join(part for tspan in group.iter(f"{SVG}tspan") for part in tspan.itertext())
+        for word in frame.top_words(node, 12):
+            assert word.text.replace("\x07", "\ufffd")[:20] in words
+
+
+def test_edges_are_as_wide_as_the_root_of_their_weight() -> None:
+    frame = make_frame()
+    for curve in draw(frame, Choice(roots(frame), 0.5)).layout.curves:
+        assert curve.width == pytest.approx(max(0.9, 9 * curve.edge.weight**0.5))
+
+
+def test_the_file_needs_no_style_sheet_and_carries_its_caption() -> None:
+    frame = make_frame()
+    choice = Choice(roots(frame), 2.5)
+    for theme in (LIGHT, DARK):
+        svg = draw(frame, choice, theme=theme).svg
+        assert "var(" not in svg
+        assert "tabindex" not in svg
+        assert "run 7 · mini-batch 700" in svg
+        assert "weight &gt; 2.5 / topics of the layer below · seed 5" in svg
+    assert "news &amp; &lt;views&gt;" in svg
+    assert caption(frame, choice).startswith("news & <views>")
+
+
+@pytest.mark.parametrize("n_roots", [1, 3])
+def test_the_file_is_as_wide_as_its_caption_and_as_large_as_the_picture_says(n_roots: int) -> None:
+    frame = make_frame((6,))
+    choice = Choice(roots(frame, n_roots), 1.0)
+    drawing = draw(frame, choice, theme=LIGHT)
+    width, height = map(float, ET.fromstring(drawing.svg).attrib["viewBox"].split()[2:])
+    assert (width, height) == pytest.approx(drawing.size, abs=0.5)
+    assert width >= 11 * text_width(caption(frame, choice))
+    assert height > drawing.layout.height
+    live = draw(frame, choice)
+    assert live.size == (live.layout.width, live.layout.height)
+
+
+def test_marked_words_are_found_in_their_line_with_blanks_in_them_too() -> None:
+    marking = Marking(frozenset({"new york", "york", "sea"}), "#123456", "underline")
+    assert re.findall(r"<tspan fill[^>]*>([^<]*)", _line("sea new york seaside york", marking)) == [
+        "sea", "new york", "york"
+    ]  # fmt: skip
+    assert "".join(ET.fromstring(f"<t>{_line('a&b sea', marking)}</t>").itertext()) == "a&b sea"
+
+
+def test_a_folded_topic_says_how_many_it_hides_and_is_announced_as_closed() -> None:
+    frame = make_frame()
+    node = roots(frame)[0]
+    open_picture = draw(frame, Choice((node,), 1.0))
+    folded = draw(frame, Choice((node,), 1.0, closed=frozenset([node])))
+    count = len(open_picture.part.nodes) - 1
+    assert f">+{count}<" in folded.svg
+    assert f">+{count}<" in draw(frame, Choice((node,), 1.0, closed=frozenset([node])), theme=LIGHT).svg
+    item = next(element for element in ET.fromstring(folded.svg).iter() if element.get("data-id") == identity(node))
+    assert item.get("aria-expanded") == "false"
+    assert item.get("aria-level") == "1"
+
+
+def test_what_the_cap_leaves_out_stands_as_a_chip_with_its_number() -> None:
+    frame = make_frame()
+    choice = Choice(roots(frame), 0.5, cap=3)
+    drawing = draw(frame, choice)
+    for layer, more in drawing.more.items():
+        assert f'data-layer="{layer}"' in drawing.svg
+        assert f">{more} more<" in drawing.svg
+    assert drawing.more
+
+
+def test_layers_differ_by_border_as_well_as_by_colour() -> None:
+    assert len({layer_border(layer) for layer in range(1, 7)}) == 6
+    for theme in (LIGHT, DARK, LIVE):
+        assert len({layer_colour(theme, layer) for layer in range(1, 7)}) == 6
+
+
+def contrast(one: str, other: str) -> float:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_colours_of_the_file_are_read_on_their_ground(theme: Theme) -> None:
+    for ground in (theme.paper, theme.box):
+        assert contrast(theme.ink, ground) >= 7
+        assert contrast(theme.muted, ground) >= 4.5
+        for colour in theme.layers:
+            assert contrast(colour, ground) >= 4.5
+
+
+def test_topics_of_images_are_drawn_as_pictures() -> None:
+    frame = make_frame((6, 3), n_words=20, image_shape=(4, 5))
+    svg = draw(frame, Choice(roots(frame), 0.5), theme=LIGHT).svg
+    pictures = re.findall(r'<image href="data:image/png;base64,', svg)
+    assert len(pictures) == len(draw(frame, Choice(roots(frame), 0.5)).part.nodes)
+    assert "<tspan" not in svg

@@ -1,0 +1,393 @@
+"""Every gradient of DATM against central differences of its objective written plainly, random numbers held."""
+
+import itertools
+
+import numpy as np
+import pytest
+from plain_datm import PER_LAYER, V, case, dense, objective, rows
+from scipy import integrate, special, stats
+
+from engine import streams
+from engine.autoencoder import amortised, encoder, hybrid_step, rsvi, weibull
+from engine.autoencoder.adam import Rows
+from engine.autoencoder.classifier import Classifier
+from engine.gibbs.gibbs import Address
+
+VARIANTS = list(
+    itertools.product(("whai", "iwhai", "wai", "ghai"), ("mean", "scale"), ("matched", "paper"), ((5,), (5, 4, 3)))
+)
+variants = pytest.mark.parametrize(
+    ("inference", "head", "prior", "layers"), VARIANTS, ids=lambda x: x if isinstance(x, str) else str(len(x))
+)
+PARTS = ("W3", "b3", "W1", "b1", "W2", "b2")
+SAMPLED = 4  # entries of each array differentiated one by one, beside a direction through all of them
+
+
+class Probe:
+    """A case whose random numbers stay what they are while its parameters change."""
+
+    def __init__(self, monkeypatch, case, head=None):
+        self.case, self.head = case, head
+        address = Address(7, streams.ENCODER, int(case.state.t) + 1)
+        self.prior = amortised.prior_of(case.at, case.state, case.docs)
+        self.noise = amortised.noise_of(case.at, case.state, address, case.docs)
+        if case.at.config.inference == "ghai":
+            self._hold(monkeypatch)
+        self.learned = hybrid_step.learn(case.at, 7, case.state, case.docs, head)
+
+    def _hold(self, monkeypatch):
+        """The numbers that rejection accepts now, whatever the shapes; and no correction for it."""
+        taken = {}
+        draw = rsvi._accepted
+
+        def accepted(seed, purpose, step, layer, documents, shape):
+            if layer not in taken:
+                taken[layer] = draw(seed, purpose, step, layer, documents, shape)
+            return taken[layer]
+
+        monkeypatch.setattr(rsvi, "_accepted", accepted)
+        monkeypatch.setattr(rsvi, "score", lambda k, normals: np.zeros_like(k))
+        self.noise = taken.__getitem__
+
+    def parameters(self):
+        """Every array that a gradient moves, by name."""
+        names = [f"{what}.{layer + 1}" for layer in range(self.n_layers) for what in PARTS]
+        arrays = dict(zip(names, self.case.state.weights, strict=False))
+        if self.learned.topics:
+            arrays |= {f"phi.{i + 1}": phi for i, phi in enumerate(self.case.state.phi)} | {"r": self.case.state.r}
+        return arrays
+
+    @property
+    def n_layers(self):
+        return len(self.case.state.phi)
+
+    def gradients(self):
+        """What the engine says of them."""
+        first, *others = self.learned.gradient
+        whole = np.zeros_like(self.case.state.weights[0])
+        whole[first.rows] = first.values
+        found = dict(zip(self.parameters(), [whole, *others], strict=False))
+        if self.learned.topics:
+            found |= {f"phi.{i + 1}": slope for i, slope in enumerate(self.learned.topics)}
+            found["r"] = self.learned.shapes
+        return found
+
+    def value(self, arrays):
+        """The objective of a document where the parameters are these; c and the sizes stay those of the step's r."""
+        weights = list(arrays.values())[: PER_LAYER * self.n_layers]
+        phi = [arrays.get(f"phi.{i + 1}", phi) for i, phi in enumerate(self.case.state.phi)]
+        kind, table = self.case.at.config.shape, dense(self.case.docs)
+        r = arrays.get("r", self.prior.r)
+        t = int(self.case.state.t) + 1
+        left_out = self.head and self.head.leaves_out(self.case.docs.documents, [len(each.T) for each in phi], t)
+        factors = left_out.factors if left_out else None
+        plain = objective(kind, weights, phi, r, self.prior.c, self.prior.sizes, table, self.noise, factors)
+        total = plain.likelihood - self.case.weight * plain.divergence
+        if self.head:
+            own = self.case.state.weights[PER_LAYER * self.n_layers :]
+            total += self.head.learn(own, plain.theta, self.prior.sizes, self.case.docs, t).value.sum()
+        return total / len(table)
+
+    def slope(self, name, direction, h=1e-5):
+        """Derivative of the objective along a direction of one array."""
+        arrays = self.parameters()
+        up, down = (self.value(arrays | {name: arrays[name] + side * direction}) for side in (h, -h))
+        return (up - down) / (2 * h)
+
+
+def disagreement(probe):
+    """Largest difference between engine and differences in each array, relative to the array's own gradient."""
+    rng, worst = np.random.default_rng(2), {}
+    for name, gradient in probe.gradients().items():
+        seen = probe.parameters()[name] > 1e-3 if name[:3] == "phi" else np.ones(gradient.shape, bool)
+        places = rng.choice(np.flatnonzero(seen), min(SAMPLED, seen.sum()), replace=False)
+        places = {*places, int(np.abs(np.where(seen, gradient, 0.0)).argmax())}
+        directions = [np.where(np.arange(seen.size) == i, 1.0, 0.0).reshape(seen.shape) for i in places]
+        directions.append(np.where(seen, rng.choice([-1.0, 1.0], seen.shape), 0.0))
+        size = np.abs(gradient[seen]).max() + 1e-3
+        errors = [abs((gradient * each).sum() - probe.slope(name, each)) for each in directions]
+        errors[-1] /= np.sqrt(seen.sum())
+        worst[name] = max(errors) / size
+    return worst
+
+
+@variants
+def test_every_gradient_agrees_with_differences(monkeypatch, inference, head, prior, layers):
+    probe = Probe(monkeypatch, case(layers, inference=inference, head=head, prior=prior))
+    found = disagreement(probe)
+    assert len(found) == len(layers) * (PER_LAYER + (inference == "wai")) + (inference == "wai")
+    assert {name: error for name, error in found.items() if error > 1e-6} == {}
+
+
+@pytest.mark.parametrize("hidden", [(), (6, 4)], ids=["linear", "network"])
+@pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
+@pytest.mark.parametrize(("dropout", "layers"), [(0.0, (5, 4, 3)), (0.4, (9, 8, 3))])
+def test_what_labels_teach_the_encoder_agrees_with_differences(monkeypatch, inference, hidden, dropout, layers):
+    """sDATM, with documents of three classes and one without a label; its own weights are test_classifier's."""
+    this = case(layers, inference=inference)
+    teaching = {"weight": 5.0, "first": 0, "ramp": 8, "rate": 1e-3, "n_documents": 50, "seed": 7}
+    head = Classifier(3, hidden, **teaching, dropout=dropout)
+    rng = np.random.default_rng(8)
+    own = tuple(w + rng.normal(0.0, 0.5, w.shape) for w in head.initial(7, layers))
+    labels = np.array([0, 1, 2, 0, 1, 2, -1, 1, 0], np.int32)
+    this = this._replace(state=this.state._replace(weights=(*this.state.weights, *own)))
+    probe = Probe(monkeypatch, this._replace(docs=this.docs._replace(labels=labels)), head)
+    assert len(probe.learned.gradient) == PER_LAYER * 3 + len(own)
+    assert {name: error for name, error in disagreement(probe).items() if error > 1e-6} == {}
+
+
+@variants
+def test_the_bound_is_the_plain_one(monkeypatch, inference, head, prior, layers):
+    probe = Probe(monkeypatch, case(layers, inference=inference, head=head, prior=prior))
+    table, state = dense(probe.case.docs), probe.case.state
+    kind, given = probe.case.at.config.shape, probe.prior
+    plain = objective(kind, state.weights, state.phi, state.r, given.c, given.sizes, table, probe.noise)
+    wanted = (plain.likelihood - plain.divergence - special.gammaln(table + 1).sum()) / len(table)
+    assert probe.learned.elbo == pytest.approx(wanted, rel=1e-11)
+
+
+PLANTED = {}
+
+
+def planted(error):
+    """Register an error to be put into the engine."""
+    PLANTED[error.__name__.replace("_", " ")] = error
+    return error
+
+
+@planted
+def the_downward_term_is_dropped(monkeypatch):
+    pull_back = weibull.pull_back
+    monkeypatch.setattr(weibull, "pull_back", lambda *a: (*pull_back(*a)[:2], pull_back(*a)[2] - pull_back(*a)[0]))
+
+
+@planted
+def the_prior_passes_nothing_up(monkeypatch):
+    pull_back = weibull.pull_back
+    monkeypatch.setattr(weibull, "pull_back", lambda *a: (*pull_back(*a)[:2], np.zeros_like(a[3])))
+
+
+@planted
+def the_divergence_weighs_one(monkeypatch):
+    pull_back = weibull.pull_back
+    monkeypatch.setattr(weibull, "pull_back", lambda *a: pull_back(*a[:4], 1.0, *a[5:]))
+
+
+@planted
+def the_mean_is_taken_for_the_scale(monkeypatch):
+    pull_back = weibull.pull_back
+    monkeypatch.setattr(weibull, "pull_back", lambda *a: pull_back(*a[:5], False, a[6]))
+
+
+@planted
+def rates_sum_to_nothing(monkeypatch):
+    likelihood = encoder.likelihood
+
+    def without_one(*a):
+        got = likelihood(*a)
+        return got._replace(slope=got.slope + 1.0)
+
+    monkeypatch.setattr(encoder, "likelihood", without_one)
+
+
+@planted
+def the_slope_of_softplus_is_one(monkeypatch):
+    monkeypatch.setattr(encoder, "slope", np.ones_like)
+
+
+@pytest.mark.parametrize("error", PLANTED)
+def test_a_planted_error_is_seen(monkeypatch, error):
+    PLANTED[error](monkeypatch)
+    found = disagreement(Probe(monkeypatch, case(inference="whai")))
+    assert max(found.values()) > 1e-2
+
+
+# ------------------------------------------------------------------ topics moved by gradients
+
+
+def logarithms(monkeypatch, case):
+    """Gradients in ln Phi and ln r that a step of WAI hands to Adam."""
+    handed = []
+    step = hybrid_step.adam.step
+
+    def record(weights, moments, gradients, rates, t, fading=None):
+        handed.append((weights, gradients))
+        return step(weights, moments, gradients, rates, t, fading)
+
+    monkeypatch.setattr(hybrid_step.adam, "step", record)
+    hybrid_step.step(case.at, 7, case.state, case.docs)
+    return handed[-1]
+
+
+def prior(this, name, table):
+    """A document's share of ln Dir(Phi; eta) and of ln Gam(r; gamma_0 / K, c_0), as densities of the logarithms."""
+    config, logs = this.at.config, np.log(table).sum()
+    whole = config.gamma0 / len(table) * logs - config.c0 * table.sum() if name == "r" else config.eta * logs
+    return whole / this.at.facts.n_documents
+
+
+@pytest.mark.parametrize("eta", [0.05, 3.0])
+def test_topics_climb_in_logarithms(monkeypatch, eta):
+    this = case(inference="wai", eta=eta, gamma0=2.0, c0=0.5)
+    logs, gradients = logarithms(monkeypatch, this)
+    probe = Probe(monkeypatch, this)
+    arrays, rng, h = probe.parameters(), np.random.default_rng(4), 1e-5
+    names = [*(f"phi.{i + 1}" for i in range(3)), "r"]
+    for name, at, gradient in zip(names, logs, gradients, strict=True):
+        direction = rng.choice([-1.0, 1.0], at.shape)
+        moved = [at + side * direction for side in (h, -h)]
+        tables = [np.exp(x) if name == "r" else np.exp(x) / np.exp(x).sum(axis=0) for x in moved]
+        up, down = (probe.value(arrays | {name: table}) + prior(this, name, table) for table in tables)
+        assert (gradient * direction).sum() == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("prior", ["matched", "paper"])
+def test_topics_moved_by_gradients_stay_on_the_simplex(prior):
+    this = case(inference="wai", prior=prior, topic_rate=0.5)
+    phi = tuple(layer.copy() for layer in this.state.phi)
+    phi[0][3] = 0.0
+    state = this.state._replace(phi=tuple(layer / layer.sum(axis=0) for layer in phi))
+    for _ in range(20):
+        state, info = hybrid_step.step(this.at, 7, state, this.docs)
+        assert np.isfinite(info.elbo)
+    for layer in state.phi:
+        assert (layer >= 0).all()
+        np.testing.assert_allclose(layer.sum(axis=0), 1.0, rtol=1e-12)
+    assert np.array_equal(state.r, this.state.r) == (prior == "paper")
+    assert (state.r > 0).all()
+
+
+# ------------------------------------------------------------------ the correction of gamma draws, through the layers
+
+SHAPES, MIDDLE, COUNT, RATE, KL = np.array([0.8, 0.9]), np.array([1.7, 1.2]), 4, 0.6, 0.5
+
+
+def expected(shapes):
+    """E[x ln theta_1 - theta_1 - w KL_1 - w KL_2] of two layers of one topic each, theta_2 integrated numerically."""
+    scale = MIDDLE[1] / shapes[1]
+
+    def below(theta):
+        k, s = shapes[0] + theta, MIDDLE[0] / (shapes[0] + theta)
+        lost = rsvi.divergence(*(np.array([[v]]) for v in (k, s, theta)), np.array([1.0]))[0]
+        return COUNT * (special.digamma(k) + np.log(s)) - MIDDLE[0] - KL * lost
+
+    law = stats.gamma(shapes[1], scale=scale)
+    inner = integrate.quad(lambda u: below(law.ppf(u)), 0.0, 1.0, limit=200, epsabs=1e-9, points=[1e-3, 0.999])[0]
+    own = rsvi.divergence(*(np.array([[v]]) for v in (shapes[1], scale, 0.7)), np.array([RATE]))[0]
+    return inner - KL * own
+
+
+def drawn_gradients(monkeypatch, turn, n=40_000):
+    """The engine's gradient in the two shapes, one row a document, with B = 0 and the correction times ``turn``."""
+    draw, score = rsvi._accepted, rsvi.score
+
+    def accepted(*a):
+        """Compiled for B = 5: the same normals at a shape that much lower, and no uniforms."""
+        normals, uniforms = draw(*a[:-1], a[-1] - 5)
+        return normals, uniforms[..., :0]
+
+    monkeypatch.setattr(rsvi, "_accepted", accepted)
+    monkeypatch.setattr(rsvi, "STEPS", 0)
+    monkeypatch.setattr(rsvi, "score", lambda k, normals: turn * score(k, normals))
+    heads = np.log(np.expm1(np.stack([SHAPES, MIDDLE])))
+    zero, one = np.zeros((1, 1)), np.ones((1, 1))
+    weights = []
+    for layer in range(2):
+        weights += [zero, np.zeros(1), zero, heads[0, layer : layer + 1], zero, heads[1, layer : layer + 1]]
+    docs = rows(np.full((n, 1), COUNT))
+    prior = encoder.Prior((one, one), np.array([0.7]), np.tile([1.0, RATE], (n, 1)), np.ones((n, 2)))
+    kind = encoder.Shape("gamma")
+    noise = lambda layer: rsvi.noise(3, streams.ENCODER, 1, docs.documents, layer, 1)  # noqa: E731
+    hidden = encoder.read(tuple(weights), 2, docs, np.log1p(docs.counts), 0, n)
+    tape = encoder.forward(kind, encoder.heads(tuple(weights), hidden), prior, noise)
+    likely = encoder.likelihood(one, tape.theta[0], docs.words, docs.counts, docs.starts)
+    lost = encoder.divergences(kind, tape, prior)
+    outer = [likely.slope, np.zeros((n, 1))]
+    found = []
+    heads_of = encoder._backward_net
+    monkeypatch.setattr(encoder, "_backward_net", lambda w, h, d, p: found.append(d) or heads_of(w, h, d, p))
+    rewards = [likely.value, likely.value - KL * lost[0]]
+    encoder.backward(kind, tuple(weights), tape, prior, outer, KL, rewards)
+    return np.hstack([shape for shape, _ in found[0]])
+
+
+def p_values(monkeypatch, turn):
+    """Of the gradient's mean, shape by shape."""
+    h, slopes = 1e-4, []
+    for i in range(2):
+        side = h * np.eye(2)[i]
+        slopes.append((expected(SHAPES + side) - expected(SHAPES - side)) / (2 * h))
+    wanted = np.array(slopes) * -np.expm1(-SHAPES)  # through softplus
+    return stats.ttest_1samp(drawn_gradients(monkeypatch, turn), wanted).pvalue
+
+
+def test_the_gamma_gradient_is_unbiased_through_the_layers(monkeypatch):
+    assert (p_values(monkeypatch, 1.0) > 1e-5).all()
+
+
+@pytest.mark.parametrize("turn", [0.0, -1.0], ids=["dropped", "turned round"])
+def test_the_gamma_gradient_is_biased_without_its_correction(monkeypatch, turn):
+    assert (p_values(monkeypatch, turn) < 1e-5).all()
+
+
+def test_the_reward_of_a_layer_is_what_its_draw_decides(monkeypatch):
+    """Likelihood for layer 1, less the weighted divergence of layer 1 for layer 2, and so on."""
+    this, seen = case(inference="ghai"), []
+    backward = encoder.backward
+
+    def record(*arguments):
+        seen.append((arguments[2], arguments[3], arguments[-1]))
+        return backward(*arguments)
+
+    monkeypatch.setattr(encoder, "backward", record)
+    hybrid_step.learn(this.at, 7, this.state, this.docs, None)
+    tape, prior, rewards = seen[0]
+    likely = encoder.likelihood(this.state.phi[0], tape.theta[0], *this.docs[:3])
+    lost = encoder.divergences(this.at.config.shape, tape, prior)
+    for layer in range(3):
+        wanted = likely.value - this.weight * sum(lost[:layer], np.zeros(len(likely.value)))
+        np.testing.assert_allclose(rewards[layer], wanted, rtol=1e-12)
+
+
+# ------------------------------------------------------------------ clamps and edges
+
+
+@pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
+@pytest.mark.parametrize("head", ["mean", "scale"])
+@pytest.mark.parametrize("size", [1.0, 30.0, 1e3, 1e6])
+def test_whatever_the_weights_a_mini_batch_is_finite(inference, head, size):
+    this = case(inference=inference, head=head)
+    signs = np.random.default_rng(6)
+    for _ in range(3):
+        weights = tuple(size * signs.normal(size=w.shape) for w in this.state.weights)
+        learned = hybrid_step.learn(this.at, 7, this.state._replace(weights=weights), this.docs, None)
+        every = [g.values if isinstance(g, Rows) else g for g in learned.gradient]
+        for values in (*every, *learned.theta, *learned.topics, learned.shapes, learned.elbo):
+            assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
+def test_huge_counts_and_documents_without_words_are_finite(inference):
+    table = np.zeros((4, V), dtype=np.int64)
+    table[1, 3] = 2_000_000_000
+    table[3] = 1_000_000
+    this = case(inference=inference, table=table)
+    learned = hybrid_step.learn(this.at, 7, this.state, this.docs, None)
+    every = [g.values if isinstance(g, Rows) else g for g in learned.gradient]
+    assert all(np.isfinite(values).all() for values in (*every, *learned.theta, learned.elbo))
+    empty = case(inference=inference, table=np.zeros((3, V), dtype=np.int64))
+    state, info = hybrid_step.step(empty.at, 7, empty.state, empty.docs)
+    assert np.isfinite(info.elbo)
+    assert np.array_equal(state.weights[0], empty.state.weights[0])
+    assert all(np.isfinite(values).all() for values in (*state.weights, *state.phi, state.r))
+
+
+def test_a_word_that_no_topic_has_is_finite_and_passes_no_gradient():
+    this = case()
+    phi = this.state.phi[0].copy()
+    phi[5] = 0.0
+    theta = np.random.default_rng(1).gamma(1.0, size=(len(this.docs.documents), phi.shape[1]))
+    got = encoder.likelihood(phi, theta, *this.docs[:3])
+    assert np.isfinite(got.value).all()
+    assert (got.shares[this.docs.words == 5] == 0.0).all()
+    np.testing.assert_allclose(got.slope[3], -1.0)

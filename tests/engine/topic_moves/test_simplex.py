@@ -1,0 +1,337 @@
+"""Moves of topics: exact twins, exact posteriors, floors, threads; false-alarm rate 1e-5 per test, seeds fixed."""
+
+import naive
+import numba
+import numpy as np
+import pytest
+from drawing import RARE, chi_square, ks, log_gamma_cdf
+from scipy import stats
+
+from engine.gibbs.augment import TINY, whole_root
+from engine.pool import Pool
+from engine.streams import SHAPES, TOPICS, stream
+from engine.topic_moves import dirichlet, simplex
+
+ONE = Pool(1)
+ROW = 1 << 40  # a stream's item: the layer in units of this, then the row
+COUNTS = np.array([2.0, 7.0, 20.0, 61.0])  # asymmetric: a symmetric target cannot see a sign error
+CHAINS, STEPS = (40, 300) if numba.config.DISABLE_JIT else (400, 3_000)
+
+
+def layer_of(n_rows, n_topics, *, seed=0, sparse=0.2):
+    """A layer of topics and a table of counts, some of them zero."""
+    rng = np.random.default_rng(seed)
+    phi = np.maximum(rng.dirichlet(np.full(n_rows, sparse), n_topics).T, 1e-14)
+    phi = np.ascontiguousarray(phi / phi.sum(axis=0))
+    return phi, rng.poisson(phi * 500.0).astype(float)
+
+
+def normals(seed, step, layer, shape):
+    """The normals a layer's move draws, from the plain twin."""
+    noise = np.empty(shape)
+    for v in range(shape[0]):
+        rng = naive.Stream(*stream(seed, TOPICS, step, layer * ROW + v))
+        noise[v] = [naive.normal(rng) for _ in range(shape[1])]
+    return noise
+
+
+# agreement with the plain twins
+
+
+@pytest.mark.parametrize("reflect", [False, True])
+def test_a_langevin_step_is_that_of_the_plain_twin(reflect):
+    phi, counts = layer_of(150, 6)
+    scale = counts.sum(axis=0)
+    scale[2] = 0.0
+    got = simplex.langevin(phi, counts, 0.05, scale, 0.4, 11, 5, 2, ONE, reflect=reflect)
+    noise = normals(11, 5, 2, phi.shape)
+    expected = naive.langevin(phi, counts, 0.05, scale, 0.4, noise, reflect=reflect)
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-15)
+    assert not np.allclose(got, naive.langevin(phi, counts, 0.05, scale, 0.4, noise, reflect=not reflect))
+
+
+def test_an_expanded_mean_step_is_that_of_the_plain_twin():
+    phi, counts = layer_of(150, 6)
+    phi_hat = phi * np.array([1.0, 0.3, 5.0, 7.5, 2.0, 1.0])
+    got = simplex.sgrld(phi_hat, counts, 0.05, 0.001, 11, 5, 2, ONE)
+    np.testing.assert_allclose(got, naive.sgrld(phi_hat, counts, 0.05, 0.001, normals(11, 5, 2, phi.shape)), rtol=1e-9)
+
+
+def test_a_step_of_the_shapes_is_that_of_the_plain_twin():
+    r, counts = np.array([0.3, 1e-4, 2.0]), np.array([4.0, 0.0, 9.5])
+    noise = np.array([naive.normal(naive.Stream(*stream(3, SHAPES, 8, k))) for k in range(3)])
+    got = simplex.shapes_step(r, counts, 5.0, 1.0, 1.0, 40.0, 0.5, 3, 8)
+    np.testing.assert_allclose(got, naive.shapes_step(r, counts, 5.0, 1.0, 1.0, 40.0, 0.5, noise), rtol=1e-12)
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.1, 0.03, 0.7])
+def test_a_dirichlet_draw_is_gammas_divided_by_their_sum(eta):
+    counts = np.random.default_rng(2).poisson(0.7, (60, 9))
+    gammas = np.empty(counts.shape)
+    for v in range(len(counts)):
+        gammas[v] = plain_gammas(naive.Stream(*stream(9, TOPICS, 2, ROW + v)), eta, counts[v])
+    np.testing.assert_allclose(dirichlet.draw(counts, eta, 9, 2, 1, ONE), gammas / gammas.sum(axis=0), rtol=1e-10)
+
+
+def plain_gammas(rng, eta, counts):
+    """Gam(eta + counts) of a row; for eta = 1/20 or 1/10 after a row of proposals, used where there are no counts."""
+    root = {0.05: 20, 0.1: 10}.get(eta, 0)
+    proposals = [naive.judge_root(rng.uniform(), rng.positive(), root) for _ in counts] if root else []
+    drawn = []
+    for k, n in enumerate(counts):
+        if root and n == 0:
+            drawn.append(naive.gamma_of_root(rng, root) if proposals[k] is None else proposals[k])
+        else:
+            drawn.append(naive.gamma(rng, eta + n))
+    return drawn
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.1, 0.03])
+def test_entries_without_counts_follow_their_gamma_on_the_log_scale(eta):
+    """Against a sum made large by counts, phi_v / phi_1 is a ratio of gammas: its logarithm reaches far down."""
+    n = 4_000 if numba.config.DISABLE_JIT else 100_000
+    counts = np.vstack([np.zeros(n), np.full(n, 1e12)])
+    phi = dirichlet.draw(counts, eta, 21, 1, 0, ONE)
+    assert ks(np.log(phi[0]) + np.log(1e12), log_gamma_cdf(eta)) > RARE
+
+
+def test_columns_that_underflow_are_the_same_draws_as_logarithms():
+    root, eta, counts = 5_000, 1.0 / 5_000, np.zeros((40, 30), np.int64)
+    assert whole_root(eta) == root
+    values = np.empty(counts.shape)
+    dirichlet._gammas(counts, eta, root, 4, 1, 0, values, 0, 1, np.zeros((1, 30)))
+    logs = dirichlet._log_gammas(counts, eta, root, 4, 1, 0, np.arange(30))
+    seen = values > TINY
+    assert seen.any()
+    assert not seen.all()
+    np.testing.assert_allclose(np.log(values[seen]), logs[seen], rtol=1e-9, atol=1e-9)
+    assert (logs[~seen] <= np.log(TINY) + 1e-9).all()
+
+
+def test_two_layers_of_one_step_do_not_share_noise():
+    phi, counts = layer_of(20, 5)
+    first = simplex.langevin(phi, counts, 0.05, counts.sum(axis=0), 0.4, 11, 5, 1, ONE)
+    second = simplex.langevin(phi, counts, 0.05, counts.sum(axis=0), 0.4, 11, 5, 2, ONE)
+    assert not np.allclose(first, second)
+
+
+# exact posteriors
+
+
+def chain(move, state, n_steps=STEPS, burn_in=STEPS // 10):
+    """Mean and covariance of phi over many chains side by side, one per column, all of one target."""
+    total, square, kept = np.zeros(len(state)), np.zeros((len(state), len(state))), 0
+    for step in range(n_steps):
+        state = move(state, step)
+        if step >= burn_in:
+            phi = state / state.sum(axis=0)
+            total += phi.sum(axis=1)
+            square += phi @ phi.T
+            kept += phi.shape[1]
+    mean = total / kept
+    return mean, square / kept - np.outer(mean, mean)
+
+
+def exact(counts, eta):
+    """Mean and covariance of Dir(eta + counts)."""
+    a = counts + eta
+    mean = a / a.sum()
+    return mean, (np.diag(mean) - np.outer(mean, mean)) / (a.sum() + 1.0)
+
+
+def wrong_by(result, target):
+    """Largest error of the mean in posterior deviations, and of the covariance in relative terms."""
+    deviation = np.sqrt(np.diag(target[1]))
+    return (
+        np.abs((result[0] - target[0]) / deviation).max(),
+        np.abs((result[1] - target[1]) / np.outer(deviation, deviation)).max(),
+    )
+
+
+def langevin_chain(eps, scale, eta=0.7):
+    table = np.repeat(COUNTS[:, None], CHAINS, axis=1)
+    start = np.repeat(exact(COUNTS, eta)[0][:, None], CHAINS, axis=1)
+    return chain(lambda phi, t: simplex.langevin(phi, table, eta, scale, eps, 1, t, 0, ONE), start)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="a long chain, too slow with the compiler off")
+def test_tlasgr_reaches_the_exact_dirichlet_posterior_as_its_step_shrinks():
+    target = exact(COUNTS, 0.7)
+    scale = np.full(CHAINS, COUNTS.sum())
+    fine = wrong_by(langevin_chain(0.02, scale), target)
+    coarse = wrong_by(langevin_chain(0.4, scale), target)
+    assert fine[0] < 0.05  # five standard errors of the chains are 0.035
+    assert fine[1] < 0.05
+    assert coarse[1] > 3.0 * fine[1]
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="a long chain, too slow with the compiler off")
+def test_tlfsgr_one_step_for_all_topics_reaches_the_same_posterior():
+    scale = np.full(CHAINS, 2.5 * COUNTS.sum())
+    error = wrong_by(langevin_chain(0.05, scale), exact(COUNTS, 0.7))
+    assert error[0] < 0.05
+    assert error[1] < 0.06
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="a long chain, too slow with the compiler off")
+def test_sgrld_reaches_the_exact_dirichlet_posterior():
+    eta = 3.0
+    table = np.repeat(COUNTS[:, None], CHAINS, axis=1)
+    start = np.random.default_rng(1).gamma(eta, size=table.shape)
+    result = chain(lambda hat, t: simplex.sgrld(hat, table, eta, 0.002, 1, t, 0, ONE), start)
+    error = wrong_by(result, exact(COUNTS, eta))
+    assert error[0] < 0.06
+    assert error[1] < 0.08
+
+
+def test_the_noise_of_a_step_lies_in_the_hyperplane_with_covariance_diag_phi_minus_phi_phi():
+    phi = np.array([0.5, 0.3, 0.15, 0.05])
+    n, eps, m = (2_000 if numba.config.DISABLE_JIT else 60_000), 1e-4, 1.0
+    wide = np.repeat(phi[:, None], n, axis=1)
+    counts = np.repeat((100.0 * phi)[:, None], n, axis=1)  # with eta = 0 the drift vanishes
+    moved = simplex.langevin(wide, counts, 0.0, np.full(n, m), eps, 4, 1, 0, ONE) - wide
+    np.testing.assert_allclose(moved.sum(axis=0), 0.0, atol=1e-12)
+    expected = 2.0 * eps / m * (np.diag(phi) - np.outer(phi, phi))
+    error = np.sqrt((np.outer(np.diag(expected), np.diag(expected)) + expected**2) / n)
+    assert (np.abs(np.cov(moved) - expected) / error).max() < stats.norm.isf(RARE / 20)
+
+
+def test_dirichlet_draws_have_beta_marginals():
+    counts = np.repeat(np.array([[0], [3], [11], [1]]), 20_000, axis=1)
+    phi = dirichlet.draw(counts, 0.05, 3, 1, 0, ONE)
+    np.testing.assert_allclose(phi.sum(axis=0), 1.0, rtol=1e-12)
+    for row, n in zip(phi, counts[:, 0], strict=True):
+        assert ks(row, stats.beta(n + 0.05, 15.2 - n - 0.05).cdf) > RARE / 4
+
+
+def test_dirichlet_draws_have_the_exact_covariance():
+    counts = np.repeat(np.array([[0], [3], [11], [1]]), 40_000, axis=1)
+    phi = dirichlet.draw(counts, 0.3, 5, 1, 0, ONE)
+    mean, covariance = exact(counts[:, 0], 0.3)
+    error = np.sqrt(np.diag(covariance) / phi.shape[1])
+    assert (np.abs(phi.mean(axis=1) - mean) / error).max() < stats.norm.isf(RARE / 8)
+    np.testing.assert_allclose(np.cov(phi), covariance, atol=0.03 * covariance.max())
+
+
+def test_a_dirichlet_of_vanishing_eta_is_a_fair_choice_of_one_corner():
+    eta = 1e-6
+    phi = dirichlet.draw(np.zeros((5, 10_000), np.int64), eta, 3, 1, 0, ONE)
+    assert (phi.max(axis=0) > 0.99).mean() > 0.999
+    assert chi_square(phi.argmax(axis=0), np.full(5, 0.2)) > RARE
+
+
+def test_gibbs_shapes_follow_their_gamma():
+    counts = np.repeat([0.0, 2.0, 30.0], 5_000)
+    values = simplex.shapes_gibbs(counts, 7.0, 1.0, 1.0, 6, 1)
+    for n in (2.0, 30.0):
+        assert ks(values[counts == n], stats.gamma(n + 1.0 / 15_000, scale=1 / 8).cdf) > RARE
+    assert values.min() >= TINY
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="a long chain, too slow with the compiler off")
+def test_langevin_shapes_reach_their_gamma_posterior():
+    counts = np.repeat([6.0, 40.0], 1_000)
+    r, kept = np.ones(2_000), []
+    for t in range(1_500):
+        r = simplex.shapes_step(r, counts, 9.0, 2_000 * 0.5, 1.0, 10.0, 0.05, 2, t)
+        if t >= 200 and t % 50 == 0:
+            kept.append(r)
+    for column in (slice(0, 1_000), slice(1_000, 2_000)):
+        shape = counts[column][0] + 0.5
+        values = np.concatenate([r[column] for r in kept])
+        assert values.mean() == pytest.approx(shape / 10.0, rel=0.02)
+        assert values.var() == pytest.approx(shape / 100.0, rel=0.08)
+
+
+# threads, floors, no change of arguments
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_moves_are_the_same_bits_for_any_number_of_threads(n_threads):
+    phi, counts = layer_of(701, 40)
+    pool = Pool(n_threads)
+    scale = counts.sum(axis=0)
+    for reflect in (False, True):
+        one = simplex.langevin(phi, counts, 0.05, scale, 0.5, 1, 2, 1, ONE, reflect=reflect)
+        assert np.array_equal(one, simplex.langevin(phi, counts, 0.05, scale, 0.5, 1, 2, 1, pool, reflect=reflect))
+    assert np.array_equal(
+        simplex.sgrld(phi, counts, 0.05, 0.01, 1, 2, 1, ONE), simplex.sgrld(phi, counts, 0.05, 0.01, 1, 2, 1, pool)
+    )
+    assert np.array_equal(dirichlet.draw(counts, 0.05, 1, 2, 1, ONE), dirichlet.draw(counts, 0.05, 1, 2, 1, pool))
+    assert np.array_equal(simplex.normalised(counts, ONE), simplex.normalised(counts, pool))
+
+
+def test_moves_leave_their_arguments_alone():
+    phi, counts = layer_of(30, 4)
+    copies = phi.copy(), counts.copy()
+    simplex.langevin(phi, counts, 0.05, counts.sum(axis=0), 0.5, 1, 2, 1, ONE)
+    simplex.sgrld(phi, counts, 0.05, 0.5, 1, 2, 1, ONE)
+    dirichlet.draw(counts, 0.05, 1, 2, 1, ONE)
+    simplex.normalised(phi, ONE)
+    assert np.array_equal(phi, copies[0])
+    assert np.array_equal(counts, copies[1])
+
+
+def test_a_topic_without_counts_keeps_its_phi():
+    phi, counts = layer_of(30, 4)
+    counts[:, 1] = 0.0
+    scale = counts.sum(axis=0)
+    moved = simplex.langevin(phi, counts, 0.05, scale, 0.5, 1, 2, 1, ONE)
+    assert np.array_equal(moved[:, 1], phi[:, 1])
+    assert not np.array_equal(moved[:, 0], phi[:, 0])
+
+
+def test_shapes_do_not_run_away_from_a_prior_that_pulls_hard():
+    r = np.array([0.2, 0.9])
+    for t in range(1, 60):
+        r = simplex.shapes_step(r, np.array([3.0, 8.0]), 4.0, 1.0, 1e6, 5.0, 0.5, 1, t)
+    assert r.max() < 1e-4  # the posterior has 8e-6
+
+
+def test_shapes_without_a_scale_stand_still():
+    r = np.array([0.2, 0.9])
+    assert np.array_equal(simplex.shapes_step(r, r, 0.0, 1.0, 1.0, 0.0, 0.5, 1, 1), r)
+
+
+@pytest.mark.parametrize("reflect", [False, True])
+@pytest.mark.parametrize("eps", [1e-12, 1.0, 1e6])
+@pytest.mark.parametrize("least", [1e-9, 1.0])
+def test_no_step_leaves_the_simplex_or_gives_nan(eps, least, reflect):
+    phi, counts = layer_of(90, 8, sparse=0.01)
+    phi[:, 3] = TINY
+    phi[7, 3] = 1.0
+    counts *= 1e9
+    scale = np.geomspace(least, 1e12, 8)
+    for step in range(20):
+        phi = simplex.langevin(phi, counts, 0.05, scale, eps, 1, step, 1, ONE, reflect=reflect)
+        assert np.isfinite(phi).all()
+        assert phi.min() > 0.0
+        np.testing.assert_allclose(phi.sum(axis=0), 1.0, rtol=1e-9)
+
+
+def test_a_step_that_cannot_be_divided_leaves_the_topic_where_it_was():
+    phi, counts = layer_of(10, 3)
+    counts[4, 1] = np.inf
+    moved = simplex.langevin(phi, counts, 0.05, np.ones(3), 0.5, 1, 1, 1, ONE)
+    assert np.array_equal(moved[:, 1], phi[:, 1])
+    assert np.isfinite(moved).all()
+
+
+def test_expanded_means_stay_positive_and_finite():
+    phi, counts = layer_of(40, 5, sparse=0.01)
+    phi[:, 0] = TINY
+    for step in range(50):
+        phi = simplex.sgrld(phi, counts, 0.05, 0.1, 1, step, 1, ONE)
+        assert np.isfinite(phi).all()
+        assert phi.min() > 0.0
+
+
+def test_entries_are_held_at_the_smallest_value_before_the_division():
+    phi, counts = layer_of(300, 20, sparse=0.02)
+    moved = simplex.langevin(phi, counts, 0.05, counts.sum(axis=0), 1.0, 1, 1, 1, ONE)
+    assert moved.min() == pytest.approx(simplex.SMALLEST, rel=0.9)
+    assert (moved < 3e-16).mean() > 0.05
+
+
+def test_a_table_of_zeros_becomes_flat():
+    assert np.array_equal(simplex.normalised(np.zeros((4, 2)), ONE), np.full((4, 2), 0.25))

@@ -1,0 +1,68 @@
+"""A run that predicts labels, some of them wrongly on purpose; on the plain model of `inference_samples`."""
+
+import numpy as np
+from inference_samples import DOCUMENTS, LAYERS, NAMES, WORDS, arrays
+
+from app.jobs import process
+from store import corpora, runs, snapshots
+from store.blocks import DocumentBlock
+from store.database import Database
+from store.runs import RunRow
+
+WRONG = (5, 10, 20)  # test documents about one subject that bear the label of the next
+WEIGHTS = {
+    "model.class_weights.0": 3.0 * np.eye(4) - 0.5,
+    "model.class_weights.1": np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]),
+}
+
+
+def label(document: int) -> int:
+    """The label a document bears."""
+    return (document + (document in WRONG)) % 4
+
+
+def plant(
+    db: Database,
+    *,
+    classes: bool = True,
+    linear: bool = True,
+    test: bool = True,
+    labelled: bool = True,
+    names: tuple[str, ...] = NAMES,
+    name: str = "leaflets",
+) -> RunRow:
+    """Documents of five words about one of four subjects; every fifth is a test document."""
+    rng = np.random.default_rng(3)
+    each = [np.sort(rng.choice(6, 5, replace=False)) + 6 * (j % 4) for j in range(DOCUMENTS)]
+    words = np.concatenate(each).astype(np.int32)
+    block = DocumentBlock(
+        first=0,
+        starts=np.arange(0, 5 * DOCUMENTS + 1, 5),
+        words=words,
+        values=np.ones(len(words), dtype=np.int32),
+        part=np.array([test and j % 5 == 0 for j in range(DOCUMENTS)], dtype=np.int8),
+        labels=np.array([label(j) % len(names) if labelled else -1 for j in range(DOCUMENTS)], dtype=np.int32),
+        scored_starts=None,
+        scored_words=None,
+        scored_values=None,
+        titles=[f"leaflet {j} <i>" for j in range(DOCUMENTS)],
+        texts=["The " + " and ".join(WORDS[v] for v in row) for row in each],
+        columns=[{} for _ in range(DOCUMENTS)],
+    )
+    facts = {"meta": {"format": "text", "options": {}}, "label_names": names if labelled else ()}
+    with corpora.writer(db, name, WORDS, **facts) as writer:
+        writer.add(block)
+    row = runs.create(
+        db,
+        corpus=writer.row.number,
+        model="dlda",
+        inference="tlasgr",
+        layers=LAYERS,
+        settings={"layers": list(LAYERS), "classes": classes},
+        plan={"minibatches": 9},
+        seed=1,
+    )
+    row = runs.claim(db, row.number, process.identity())
+    runs.beat(db, row.number, row.attempt, minibatch=9, seconds=0.5)
+    snapshots.append(db, row.number, row.attempt, 9, 0.5, arrays() | (WEIGHTS if linear else {}))
+    return runs.finish(db, row.number, row.attempt, "finished")

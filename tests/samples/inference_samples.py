@@ -1,0 +1,161 @@
+"""A small store with texts, labels and a run, and a model in plain NumPy, for tests of placing documents.
+
+The model's topics are four planted subjects of six words; a document's layer-1 activations are its counts of each
+subject's words, so every placement is known by heart.
+"""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from app.analysis import inference
+from app.analysis import predict as classes
+from app.jobs import process
+from engine.contract import Batch, Facts, Kernel, Local, Topics
+from engine.hierarchy import topics
+from engine.settings import setting
+from store import corpora, runs, snapshots
+from store.blocks import DocumentBlock
+from store.database import Database
+from store.runs import RunRow
+
+SUBJECTS = (
+    "garden rose hedge prune lawn tulip",
+    "orbit rocket launch moon probe lunar",
+    "goal league coach season score hockey",
+    "doctor patient clinic drug dose blood",
+)
+NAMES = ("gardens", "space", "sport", "medicine")
+NASTY = "<script>alert(1)</script>"
+WORDS = (*(word for subject in SUBJECTS for word in subject.split()), NASTY)
+LAYERS = (4, 2)  # gardens and space under the first topic of layer 2, sport and medicine under the second
+DOCUMENTS = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Settings of the model."""
+
+    layers: tuple[int, ...] = setting((4, 2), label="Topics per layer", help="Widths.", low=1)
+    classes: bool = setting(default=False, label="Classes", help="Whether it predicts labels.")
+
+
+class State(NamedTuple):
+    """The topics."""
+
+    phi: tuple[Any, ...]
+    r: Any
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """A kernel that counts."""
+
+    def infer(seed: int, state: State, batch: Batch, sweeps: Any = None) -> Local:
+        first = np.zeros((len(batch.documents), len(state.phi[0].T)))
+        rows = np.repeat(np.arange(len(batch.documents)), np.diff(batch.starts))
+        np.add.at(first, rows, batch.counts[:, None] * (state.phi[0][batch.words] > 0.1))
+        theta = [first]
+        for layer in state.phi[1:]:
+            theta.append(theta[-1] @ layer)
+        return Local(tuple(theta))
+
+    def predict(seed: int, state: State, batch: Batch) -> Any:
+        first = infer(seed, state, batch).theta[0] + 0.5
+        return first / first.sum(axis=1, keepdims=True)
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("documents are placed without training")
+
+    return Kernel(
+        batch_size=1,
+        measure="perplexity",
+        init=refuse,
+        prepare=refuse,
+        step=refuse,
+        infer=infer,
+        topics=lambda state: Topics(state.phi, state.r),
+        start_chain=refuse,
+        advance_chain=refuse,
+        keep=lambda state: {},
+        restore=lambda seed, arrays: State(*topics.restored(arrays)),
+        predict=predict if config.classes else None,
+        reads=(lambda state, batch: [np.log1p(layer) for layer in infer(0, state, batch).theta])
+        if config.classes
+        else None,
+    )
+
+
+@pytest.fixture
+def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every run have the model of this file, and nothing be compiled."""
+    module = SimpleNamespace(Config=Config, State=State, build=build)
+    for user in (inference, classes):
+        monkeypatch.setattr(user, "models", SimpleNamespace(load=lambda name: module))
+    monkeypatch.setattr(inference.kernels, "missing", lambda wanted: [])
+
+
+def arrays() -> dict[str, Any]:
+    """A snapshot with the planted subjects as topics of layer 1."""
+    first = np.full((len(WORDS), 4), 1e-3)
+    for k in range(4):
+        first[6 * k : 6 * k + 6, k] = np.arange(12, 6, -1) / 50
+    second = np.array([[0.5, 0.05], [0.4, 0.05], [0.05, 0.3], [0.05, 0.6]])
+    made = {"phi.0": first / first.sum(axis=0), "phi.1": second / second.sum(axis=0), "r": np.array([2.0, 1.0])}
+    for layer, width in enumerate(LAYERS):
+        made[f"top_documents.{layer}"] = np.tile(np.arange(20), (width, 1))
+        made[f"top_weights.{layer}"] = np.tile(np.linspace(1, 0.1, 20), (width, 1))
+    return made
+
+
+def corpus(db: Database, **options: Any) -> corpora.CorpusRow:
+    """Documents of five words about one of four subjects, in turn; every fourth belongs to the test part."""
+    rng = np.random.default_rng(3)
+    each = [np.sort(rng.choice(6, 5, replace=False)) + 6 * (j % 4) for j in range(DOCUMENTS)]
+    words = np.concatenate(each).astype(np.int32)
+    block = DocumentBlock(
+        first=0,
+        starts=np.arange(0, 5 * DOCUMENTS + 1, 5),
+        words=words,
+        values=np.ones(len(words), dtype=np.int32),
+        part=np.array([j % 4 == 3 for j in range(DOCUMENTS)], dtype=np.int8),
+        labels=np.arange(DOCUMENTS, dtype=np.int32) % 4,
+        scored_starts=None,
+        scored_words=None,
+        scored_values=None,
+        titles=[f"leaflet {j} <i>" for j in range(DOCUMENTS)],
+        texts=["The " + " and ".join(WORDS[v] for v in row) + f". {NASTY}" for row in each],
+        columns=[{} for _ in range(DOCUMENTS)],
+    )
+    facts = {"meta": {"format": "text", "options": {}}, "label_names": NAMES} | options
+    with corpora.writer(db, "leaflets", WORDS, **facts) as writer:
+        writer.add(block)
+    return writer.row
+
+
+PRUNED = {"names.0": np.array([0, 2, 3, 5]), "names.1": np.array([0, 1])}  # topics 2 and 5 are gone
+
+
+def plant(
+    db: Database, *, classes: bool = False, finished: bool = True, pruned: bool = False, **options: Any
+) -> RunRow:
+    """A corpus, a run (finished unless told otherwise) and one snapshot of it."""
+    settings = {"layers": list(LAYERS), "classes": classes}
+    row = runs.create(
+        db,
+        corpus=corpus(db, **options).number,
+        model="dlda",
+        inference="tlasgr",
+        layers=LAYERS,
+        settings=settings,
+        plan={"minibatches": 9},
+        seed=1,
+    )
+    row = runs.claim(db, row.number, process.identity())
+    runs.beat(db, row.number, row.attempt, minibatch=9, seconds=0.5)
+    snapshots.append(db, row.number, row.attempt, 9, 0.5, arrays() | (PRUNED if pruned else {}))
+    if not finished:
+        return row
+    return runs.finish(db, row.number, row.attempt, "finished")

@@ -1,0 +1,59 @@
+"""A page on a small store, without a browser: what it asks to be done elsewhere waits until a test does it."""
+
+from typing import Any, Self
+
+from app.live.feed import TROUBLE, Feed
+from app.pages.session import Context, View
+from store.database import Database
+
+
+class PageSession:
+    """What surrounds a page; a test makes the page from ``context``.
+
+    ``tasks`` are what the page wants done elsewhere, ``in_turn`` how many of them one at a time, ``ticks`` whom it
+    wants told what is new, ``told`` the messages that it shows.
+    """
+
+    def __init__(self, db: Database, page: str, /, **fields: Any) -> None:
+        self.view = View(**({"page": page, "run": 1} | fields))
+        self.feed = Feed(db)
+        self.feed.look_now()
+        self.tasks: list[Any] = []
+        self.in_turn = 0
+        self.ticks: list[Any] = []
+        self.told: list[str] = []
+        self.closers: list[Any] = []
+        self.context = Context(
+            view=self.view,
+            feed=self.feed,
+            db=db,
+            actions=None,  # type: ignore[arg-type]
+            on_tick=self.ticks.append,
+            on_close=self.closers.append,
+            later=self._later,
+            in_turn=self._in_turn,
+            aside=self._later,
+            soon=lambda work: work(),
+            tell=lambda message, kind: self.told.append(message),
+        )
+
+    def _later(self, work: Any, then: Any, failed: Any = None) -> None:
+        self.tasks.append((work, then, failed))
+
+    def _in_turn(self, work: Any, then: Any, failed: Any = None) -> None:
+        self.in_turn += 1
+        self._later(work, then, failed)
+
+    def work(self, steps: int = 99) -> Self:
+        """Do what waits, and what that asks for; at most so many pieces of work."""
+        for _ in range(steps):
+            if not self.tasks:
+                break
+            work, then, failed = self.tasks.pop(0)
+            try:
+                found = work()
+            except TROUBLE:
+                failed()
+            else:
+                then(found)
+        return self

@@ -1,0 +1,151 @@
+"""Small corpora, small runs, and what a run has written, for tests of processes."""
+
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.jobs import claim, launcher, new_run, worker
+from store import corpora, points, runs, snapshots
+from store.blocks import DocumentBlock
+from store.database import Database
+from store.runs import RunRow
+
+WORDS = tuple(f"word{v}" for v in range(40))
+CLOCKED = {"tokens_per_second"}  # points that depend on the clock
+SMALL = {"layers": "6-3", "batch_size": "20", "burn_in": "4", "collect": "2"}
+
+
+def small_corpus(
+    db: Database,
+    *,
+    documents: int = 120,
+    test: bool = True,
+    name: str = "small",
+    labelled: bool = False,
+    lone: bool = False,
+) -> corpora.CorpusRow:
+    """Documents about one of four subjects of ten words each; every fourth (every fifth of labelled ones) is a test.
+
+    With ``lone`` those of the test have one word.
+    """
+    rng = np.random.default_rng(7)
+    counts = np.zeros((documents, len(WORDS)), dtype=np.int32)
+    for j in range(documents):
+        subject = 10 * (j % 4)
+        for v in (*rng.integers(subject, subject + 10, 16), *rng.integers(0, len(WORDS), 4)):
+            counts[j, v] += 1
+    part = np.array([test and j % (5 if labelled else 4) == 3 for j in range(documents)], dtype=np.int8)
+    if lone:
+        counts[part == 1] = np.eye(len(WORDS), dtype=np.int32)[0]
+    present = counts > 0
+    block = DocumentBlock(
+        first=0,
+        starts=np.concatenate([[0], np.cumsum(present.sum(1))]),
+        words=np.nonzero(present)[1].astype(np.int32),
+        values=counts[present],
+        part=part,
+        labels=np.array([j % 4 if labelled else -1 for j in range(documents)], dtype=np.int32),
+        scored_starts=None,
+        scored_words=None,
+        scored_values=None,
+        titles=[f"title {j}" for j in range(documents)],
+        texts=[f"text {j}" for j in range(documents)],
+        columns=[{} for _ in range(documents)],
+    )
+    with corpora.writer(db, name, WORDS, label_names=("a", "b", "c", "d") if labelled else ()) as writer:
+        writer.add(block)
+    return writer.row
+
+
+def order(
+    db: Database, *, minibatches: int = 60, averaged: bool = False, corpus: str = "small", **texts: str
+) -> RunRow:
+    """A queued run of a small model."""
+    return new_run.place(db, corpus, model="dlda", texts=SMALL | texts, minibatches=minibatches, averaged=averaged)
+
+
+class Written(NamedTuple):
+    """Everything that must be the same bits, whenever and however often a run was interrupted."""
+
+    points: list[tuple[Any, ...]]
+    snapshots: dict[int, dict[str, bytes]]
+    checkpoint: tuple[int, dict[str, bytes]] | None
+    scores: tuple[Any, ...]
+
+
+def written(db: Database, run: int) -> Written:
+    """What a run has written, without what depends on the clock."""
+    saved = snapshots.load_checkpoint(db, run)
+    row = runs.get(db, run)
+    return Written(
+        sorted(
+            (point.minibatch, point.documents, point.name, point.layer, repr(point.value))
+            for point in points.table(db, run)
+            if point.name not in CLOCKED
+        ),
+        {each.minibatch: _bits(snapshots.load(db, each.number)) for each in snapshots.every(db, run)},
+        None if saved is None else (saved.minibatch, _bits(saved.arrays)),
+        (row.state, row.minibatch, row.point_perplexity, row.averaged_perplexity, row.message),
+    )
+
+
+class Killed(BaseException):
+    """The process is gone: nothing after this is written."""
+
+
+def kill_after(db: Database, run: int, writes: int) -> bool:
+    """Train until the given number of transactions has begun, then die in the middle of the next."""
+    left = itertools.count(writes, -1)
+    real = db.transact
+
+    def transact(work):
+        if next(left) <= 0:
+            raise Killed
+        return real(work)
+
+    db.transact = transact
+    finish = claim.Claim.finish
+    claim.Claim.finish = lambda *_: None if next(left) < 0 else finish(*_)
+    try:
+        worker.train(db, run)
+    except Killed:
+        return True
+    finally:
+        claim.Claim.finish = finish
+        del db.transact
+    return False
+
+
+def bury(db: Database, run: int) -> int:
+    """The run of a worker that died without a word, ended by the next attempt as a resume would."""
+    row = runs.get(db, run)
+    assert row.state == "running"
+    runs.abandon(db, run, "paused", "buried", force=True)
+    return run
+
+
+def wait_for(db: Database, run: int, ready: Callable[[RunRow], bool], seconds: float = 120) -> RunRow:
+    """The run's row as soon as it is ready."""
+    end = time.monotonic() + seconds
+    while True:
+        launcher.reap()
+        row = runs.get(db, run)
+        if ready(row):
+            return row
+        if time.monotonic() > end:
+            raise AssertionError(f"run {run} did not get there in {seconds} s: {row}")
+        time.sleep(0.02)
+
+
+def ended(row: RunRow) -> bool:
+    """Whether nobody trains the run any more."""
+    return row.state in ("finished", "failed", "stopped", "paused")
+
+
+def _bits(arrays: dict[str, Any]) -> dict[str, bytes]:
+    return {
+        name: str(array.dtype).encode() + str(array.shape).encode() + array.tobytes() for name, array in arrays.items()
+    }

@@ -1,0 +1,38 @@
+"""A made-up hierarchy before and after a pruning: topics 3, 6 and 10 of layer 2 go, and a third layer comes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from topic_frames import arrays, vocabulary
+
+from app.analysis.hierarchy import Frame, build_frame
+from app.analysis.pruned_topics import Pruned, Remains, remains_of
+from engine.hierarchy.tree import Node
+
+LOST = (2, 5, 9)
+NODES = tuple(Node(2, column) for column in LOST)
+WHEN = Pruned(7, 650, 0.01)
+
+
+def frame_at(made: dict[str, np.ndarray], minibatch: int, **more) -> Frame:
+    """A frame of run 7."""
+    run = SimpleNamespace(number=more.pop("run", 7), seed=5, corpus_name="news", family=7)
+    moment = SimpleNamespace(number=minibatch, minibatch=minibatch)
+    return build_frame(made, vocabulary(len(made["phi.0"])), more.pop("labels", {}), run, moment, **more)
+
+
+def pruned(widths: tuple[int, int] = (24, 12), n_words: int = 60, **more) -> tuple[Frame, Frame, tuple[Remains, ...]]:
+    """The last frame with all topics, the first without three of them, and what is left of these."""
+    before, rng = arrays(widths, n_words), np.random.default_rng(8)
+    kept = np.setdiff1d(np.arange(widths[1]), LOST)
+    after = {
+        "phi.0": before["phi.0"],
+        "phi.1": before["phi.1"][:, kept],
+        "phi.2": rng.dirichlet(np.full(len(kept), 0.3), 6).T,
+        "r": rng.gamma(0.7, 1.0, 6),
+        "names.0": np.arange(widths[0]),
+        "names.1": kept,
+        "names.2": np.arange(6),
+    }
+    last, now = frame_at(before, 600, **more), frame_at(after, 700, **more)
+    return last, now, tuple(remains_of(last, node, WHEN) for node in NODES)
