@@ -3,6 +3,7 @@
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
+ROOT = _HERE.parent  # the folder that holds the three rooms
 
 
 def asset(name: str) -> Path:

@@ -8,13 +8,12 @@ import hashlib
 import json
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-import engine
 from app.analysis.predictions import Classified, Misled
+from app.paths import ROOT
 from engine.contract import Array, FloatArray
 from engine.hierarchy.class_scores import scores
 from engine.hierarchy.tree import Node
@@ -24,7 +23,12 @@ from store.database import Database
 from store.runs import RunRow
 
 MOST_MISLED = 200  # wrong predictions explained: the surest ones
-MAKERS = ("class_store.py", "classes.py", "measure.py", "placing.py")  # of the app; of the engine every file
+MAKERS = (
+    "analysis/inference.py",
+    "analysis/predict.py",
+    "analysis/stored_predictions.py",
+    "jobs/records.py",
+)  # of the app; of the engine every file
 
 
 def recall(db: Database, run: RunRow, snapshot: int) -> Classified | None:
@@ -68,9 +72,8 @@ def surest_wrong(probabilities: FloatArray, labels: Array) -> tuple[NDArray[np.i
 def _program() -> str:
     """SHA-256 of the sources that compute predictions, and the versions of what they compute with."""
     digest = hashlib.sha256(f"numpy {np.__version__} numba {metadata.version('numba')}".encode())
-    app, rooms = Path(__file__).parent, Path(str(engine.__file__)).parent
-    for source in (*sorted(rooms.rglob("*.py")), *(app / name for name in MAKERS)):
-        digest.update(source.relative_to(source.parents[1]).as_posix().encode())
+    for source in (*sorted((ROOT / "engine").rglob("*.py")), *(ROOT / "app" / name for name in MAKERS)):
+        digest.update(source.relative_to(ROOT).as_posix().encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from app.cli import output
 from app.cli.parser import MISTAKE, Parser, named, threads, weight, whole
 from app.ingest import options
+from app.paths import ROOT
 
 SHARED_ROOMS = ("engine", "store")
 PORTS = 65535
@@ -55,11 +56,10 @@ def _obey(words: list[str]) -> int:
 
 def shadowed() -> str:
     """One sentence when another package stands in the way of one of ours, else nothing."""
-    here = Path(__file__).resolve().parent.parent
     for room in SHARED_ROOMS:
         spec = find_spec(room)
         found = Path(spec.origin).resolve() if spec and spec.origin else None
-        if found is None or found.parent.parent != here:
+        if found is None or found.parent.parent != ROOT:
             where = found or "a folder without code"
             return (
                 f"topiary: another package called {room!r} ({where}) hides Topiary's own; "

@@ -1,6 +1,5 @@
 """What the scikit-learn style estimators share: checking, training by mini-batches, placing and scoring documents."""
 
-import os
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Self
@@ -12,6 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from app.estimators.labels import plain
+from app.machine import processors
 from engine import models, widths
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Sweeps
 from engine.corpus import Corpus, Counts, minibatch, own_number, take
@@ -263,4 +263,4 @@ def _threads(n_jobs: int | None) -> int:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, -1 for every processor; got {n_jobs!r}")
-    return max(1, (os.cpu_count() or 1) + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)
+    return max(1, processors() + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)

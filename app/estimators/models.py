@@ -1,6 +1,6 @@
 """The models as scikit-learn estimators: ``DLDA`` and ``DATM`` transform documents, ``SDATM`` also classifies them.
 
-    from app.estimators import DLDA
+    from app.estimators.models import DLDA
     model = DLDA(layers=(64, 32), n_iter=500, random_state=0).fit(counts)
     model.transform(counts)      # activations of layer 1, then 2, as shares of each layer
     model.topics_[1]             # topics of layer 2 over the words

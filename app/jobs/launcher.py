@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from app.jobs import process
+from app.machine import processors
+from app.paths import ROOT
 from store import runs
 from store.database import Database
 from store.errors import Conflict
@@ -27,12 +29,12 @@ _children: list["subprocess.Popen[bytes]"] = []
 def most_at_once() -> int:
     """How many runs may train at the same time: half the processors, or TOPIARY_WORKERS."""
     wanted = os.environ.get("TOPIARY_WORKERS", "")
-    return max(1, int(wanted) if wanted.isdigit() else (os.cpu_count() or 2) // 2)
+    return max(1, int(wanted) if wanted.isdigit() else processors() // 2)
 
 
 def threads() -> int:
     """How many threads a run gets unless it is told otherwise: two where there are two."""
-    return min(2, os.cpu_count() or 1)
+    return min(2, processors())
 
 
 def log_folder() -> Path:
@@ -86,9 +88,8 @@ def environment(store: str) -> dict[str, str]:
     One thread keeps the bits of a product the same on every machine's number of processors; the
     kernels have threads of their own.
     """
-    root = str(Path(__file__).resolve().parent.parent)
     old = os.environ.get("PYTHONPATH")
-    paths = [root, *(old.split(os.pathsep) if old else [])]
+    paths = [str(ROOT), *(old.split(os.pathsep) if old else [])]
     ours = {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "TOPIARY_STORE": store}
     return os.environ | ours | dict.fromkeys(_ONE_THREAD, "1")
 

@@ -34,10 +34,10 @@ def test_a_new_snapshot_and_new_points_reach_an_open_page(start_server, planted,
     server = start_server(planted)
     page.goto(f"{server.url}?page=watch&run={row.number}")
     page.get_by_text("mini-batch 100").wait_for()
-    page.wait_for_function(f"() => ({LENGTH})() === 40 || ({LENGTH})() >= 10")
+    page.wait_for_function(f"() => ({LENGTH})() === 10")
     garden.advance(db, row, 110, snapshot=True)
     page.get_by_text("mini-batch 110").wait_for()
-    page.wait_for_function(f"() => ({LENGTH})() >= 11")
+    page.wait_for_function(f"() => ({LENGTH})() === 11")
 
 
 def test_a_chart_says_what_it_waits_for_until_there_is_a_curve(start_server, planted, page):

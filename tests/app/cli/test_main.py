@@ -30,6 +30,7 @@ from store.points import Point
 
 WORDS = ("apple", "bread", "cheese", "dates", "eggs", "figs")
 REPOSITORY = Path(__file__).resolve().parents[3]
+pytestmark = pytest.mark.cores
 
 
 @pytest.fixture
@@ -550,7 +551,7 @@ def test_every_command_takes_a_store():
         if name != "benchmark":
             assert "--store" in command.format_help()
             room, _, verb = command.get_default("function").rpartition(".")
-            assert callable(getattr(importlib.import_module(f"app.{room}"), verb))
+            assert callable(getattr(importlib.import_module(f"app.cli.{room}"), verb))
 
 
 def test_the_help_promises_no_benchmark_that_is_not_there(capsys):
@@ -566,7 +567,7 @@ def test_the_help_promises_no_benchmark_that_is_not_there(capsys):
 
 def test_another_package_in_our_way_is_named_in_one_sentence(tmp_path):
     (tmp_path / "engine.py").write_text("", encoding="utf-8")
-    script = "import sys; sys.path.insert(0, sys.argv[1]); from app import cli; sys.exit(cli.main(['runs']))"
+    script = "import sys; sys.path.insert(0, sys.argv[1]); from app.cli import main; sys.exit(main.main(['runs']))"
     found = subprocess.run(
         [sys.executable, "-P", "-c", script, str(tmp_path)],
         check=False,
@@ -586,8 +587,8 @@ class CtrlC:
         if name in ("app.cli.console", "app.cli.benchmark"):
             raise KeyboardInterrupt
 sys.meta_path.insert(0, CtrlC())
-from app import cli
-sys.exit(cli.main(sys.argv[1:]))
+from app.cli import main
+sys.exit(main.main(sys.argv[1:]))
 """
 
 
@@ -634,13 +635,13 @@ def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_pa
     if ">/dev/full" in where and not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")
     begun = tmp_path / "begun"
-    script = "import pathlib, sys\nfrom app import cli, launcher\n"
+    script = "import pathlib, sys\nfrom app.cli import main\nfrom app.jobs import launcher\n"
     script += "launcher.start = lambda url, run: pathlib.Path(sys.argv[1]).write_text(str(run))\n"
-    (tmp_path / "command.py").write_text(script + "status = cli.main(sys.argv[2:])\nsys.exit(status)\n")
+    (tmp_path / "command.py").write_text(script + "status = main.main(sys.argv[2:])\nsys.exit(status)\n")
     told = subprocess.run(
         ["/bin/sh", "-c", f"{{ {sys.executable} {tmp_path}/command.py {begun} {words}; echo $? >&2; }} {where}"],
         cwd=REPOSITORY,
-        env=os.environ | {"TOPIARY_STORE": filled, "PYTHONPATH": str(REPOSITORY)},
+        env=os.environ | {"TOPIARY_STORE": filled, "PYTHONPATH": str(REPOSITORY), "TOPIARY_WORKERS": "2"},
         capture_output=True,
         text=True,
         check=False,
@@ -653,7 +654,7 @@ def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_pa
 
 
 def test_the_command_starts_without_loading_compiler_or_screen():
-    script = "import sys; from app import cli; cli.build_parser(); import app.cli.manage, app.cli.show\n"
+    script = "import sys; from app.cli import main; main.build_parser(); import app.cli.manage, app.cli.show\n"
     script += "print(sorted({n.partition('.')[0] for n in sys.modules} & {'numba','panel','bokeh','sklearn','scipy'}))"
     found = subprocess.run(
         [sys.executable, "-c", script],

@@ -15,7 +15,7 @@ from engine import jit
 HOLD = """
 import sys, time
 from pathlib import Path
-from app.turns import turn
+from app.jobs.file_lock import turn
 with turn(Path(sys.argv[1])):
     print("mine", flush=True)
     time.sleep(60)

@@ -19,6 +19,7 @@ from store.points import Point
 
 LONG = 400
 POSIX = sys.platform != "win32"
+pytestmark = pytest.mark.cores
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def test_a_worker_asked_to_end_pauses_with_a_checkpoint(db, number):
 
 def test_the_end_of_whoever_started_it_does_not_touch_training(db):
     run = order(db, minibatches=LONG).number
-    script = "import sys, time; from app import launcher; from store.database import open_database\n"
+    script = "import sys, time; from app.jobs import launcher; from store.database import open_database\n"
     script += "launcher.fill(open_database(sys.argv[1])); print('started', flush=True); time.sleep(600)"
     starter = subprocess.Popen(
         [sys.executable, "-c", script, db.url], stdout=subprocess.PIPE, env=launcher.environment(db.url)
@@ -132,7 +133,7 @@ def test_the_end_of_whoever_started_it_does_not_touch_training(db):
 
 SLEEPER = """
 import os, signal, sys
-from app import training, worker
+from app.jobs import training, worker
 
 real = training.Training.step
 

@@ -112,6 +112,24 @@ def test_evaluation_costs_less_than_a_tenth_at_the_settings_of_table_1():
     assert len(made.checkpoints) > 40
 
 
+@given(st.integers(1, 10**5), efforts, st.integers(1, 10**5))
+@settings(max_examples=80)
+def test_the_live_curve_takes_no_more_than_its_share_of_training(minibatches, effort, test):
+    made = make(minibatches, effort, test=test)
+    sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
+    cost_of_curve = len(made.evaluations) * made.curve_documents * sweeps * effort.tokens_per_document
+    allowed = max(0.06 * effort.draws * minibatches, plan.LEAST_DRAWS)
+    assert cost_of_curve <= allowed or made.evaluations == {1, minibatches}
+
+
+def test_the_share_of_the_live_curve_is_used():
+    effort = TABLE_1._replace(sweeps=9.0)
+    made = make(effort=effort)
+    sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
+    cost_of_curve = len(made.evaluations) * made.curve_documents * sweeps * effort.tokens_per_document
+    assert 0.03 < cost_of_curve / (effort.draws * 3500) <= 0.06
+
+
 def test_the_curve_is_dense_at_the_start():
     assert {1, 2, 5, 10, 20, 50, 100, 3500} <= make().evaluations
 

@@ -1,0 +1,21 @@
+"""How many processors there are can be said from outside."""
+
+import os
+
+import pytest
+
+from app.jobs import launcher
+from app.machine import processors
+
+
+@pytest.mark.parametrize(("said", "found"), [("1", 1), ("16", 16), ("", os.cpu_count()), ("0", os.cpu_count())])
+def test_the_number_of_processors_is_the_machines_unless_it_is_said(monkeypatch, said, found):
+    monkeypatch.setenv("TOPIARY_CPUS", said)
+    assert processors() == (found or 1)
+
+
+@pytest.mark.parametrize(("said", "runs", "threads"), [("1", 1, 1), ("2", 1, 2), ("16", 8, 2)])
+def test_half_the_processors_train_runs_and_a_run_gets_two_threads(monkeypatch, said, runs, threads):
+    monkeypatch.setenv("TOPIARY_CPUS", said)
+    monkeypatch.delenv("TOPIARY_WORKERS", raising=False)
+    assert (launcher.most_at_once(), launcher.threads()) == (runs, threads)
