@@ -106,6 +106,7 @@ def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
     )
     demo.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    _allowed_hosts(demo)
 
 
 def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -267,6 +268,12 @@ def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--open", action="store_true", help="open a browser")
+    _allowed_hosts(parser)
+
+
+def _allowed_hosts(parser: Parser) -> None:
+    names = "a name that browsers may reach the server by, besides its address and localhost; may be repeated"
+    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=names)
 
 
 def _run_argument(parser: Parser) -> None:

@@ -34,7 +34,7 @@ def demo(wanted: argparse.Namespace) -> int:
     from app.jobs.demo import begin
     from app.server.ports import choose_port
 
-    port = choose_port(LOCAL, wanted.port)  # before anything is begun
+    choose_port(LOCAL, wanted.port)  # says that it is taken before anything is begun
     db = open_database(wanted.store)
     url = db.url
     db.close()
@@ -42,7 +42,14 @@ def demo(wanted: argparse.Namespace) -> int:
     from app.server.serve import serve as serve_app
 
     try:
-        serve_app(url, port, address=LOCAL, open_browser=not wanted.no_browser, on_ready=_announce)
+        serve_app(
+            url,
+            wanted.port,
+            address=LOCAL,
+            open_browser=not wanted.no_browser,
+            on_ready=_announce,
+            allowed_hosts=wanted.allow_host,
+        )
     finally:
         if child.poll() is None:
             child.terminate()
@@ -54,7 +61,14 @@ def serve(wanted: argparse.Namespace) -> int:
     """Show the store in the browser until told to stop."""
     from app.server.serve import serve as serve_app
 
-    serve_app(wanted.store, wanted.port, address=wanted.address, open_browser=wanted.open, on_ready=_announce)
+    serve_app(
+        wanted.store,
+        wanted.port,
+        address=wanted.address,
+        open_browser=wanted.open,
+        on_ready=_announce,
+        allowed_hosts=wanted.allow_host,
+    )
     return 0
 
 

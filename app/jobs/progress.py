@@ -1,6 +1,7 @@
 """Progress on a terminal: one line that changes; plain lines where there is no terminal; JSON for a process."""
 
 import json
+import shutil
 import sys
 import time
 from typing import TextIO
@@ -25,7 +26,8 @@ class Progress:
 
     def show(self, words: str, share: float | None = None, rest: str = "") -> None:
         """Show what is happening, how much of it is done (0 to 1) and whatever else there is to say."""
-        line = "  ".join(part for part in (words, bar(share) if share is not None else "", rest) if part)
+        parts = [words, bar(share) if share is not None else "", *rest.split("  ")]
+        line = _fitting([part for part in parts if part], self._columns())
         now = time.monotonic()
         if self._terminal:
             self._stream.write("\r" + line.ljust(self._shown))
@@ -35,6 +37,12 @@ class Progress:
             self._stream.write(line + "\n")
             self._stream.flush()
             self._words, self._last = words, now
+
+    def _columns(self) -> int | None:
+        """Characters of a line that is written over and over; a longer one would be left behind at every step."""
+        if not self._terminal:
+            return None
+        return shutil.get_terminal_size().columns - 1
 
     def end(self, words: str = "") -> None:
         """Close the line, with last words."""
@@ -75,6 +83,15 @@ class Left:
         if done == first:
             return ""
         return f"{duration((now - began) * (self._total - done) / (done - first))} left"
+
+
+def _fitting(parts: list[str], columns: int | None) -> str:
+    """As many parts of a line as there is room for: the second, the bar, goes first, and then the last ones."""
+    if columns is not None and len("  ".join(parts)) > columns:
+        parts = parts[:1] + parts[2:]
+    while columns is not None and len(parts) > 1 and len("  ".join(parts)) > columns:
+        parts = parts[:-1]
+    return "  ".join(parts)[:columns]
 
 
 def bar(share: float) -> str:

@@ -1,10 +1,11 @@
 """The web server: one process, one port, nothing fetched from anywhere else."""
 
 import asyncio
+import errno
 import logging
 import os
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ os.environ["PANEL_CDN_ROOT"] = "/cdn/"
 
 import panel as pn
 import panel_material_ui  # noqa: F401 - registers its bundle before the first page
+from tornado.routing import Rule
 from tornado.web import RedirectHandler
 from tornado.websocket import WebSocketClosedError
 
@@ -22,13 +24,12 @@ from app.live.actions import Actions
 from app.live.feed import Feed
 from app.pages.session import DEFAULTS, View, to_query
 from app.paths import asset
+from app.server.hosts import LOOPBACK, ForeignRequest, Hosts, Refusal
 from app.server.message_order import leave_nothing
 from app.server.ports import choose_port
 from app.server.upload_handler import Receiver
 from app.server.visit import Site, visit
 from store.database import open_database
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger("topiary.serve")
 
@@ -41,6 +42,7 @@ def serve(
     open_browser: bool = False,
     first_view: dict[str, Any] | None = None,
     on_ready: Callable[[str], None],
+    allowed_hosts: Iterable[str] = (),
 ) -> None:
     """Serve a store until Ctrl-C or SIGTERM.
 
@@ -58,6 +60,8 @@ def serve(
         Fields of :class:`app.pages.session.View` that a visitor without a link begins with.
     on_ready : (url) -> None
         Called with the address when the server answers.
+    allowed_hosts : iterable of str
+        Further names that browsers may reach it by; see :mod:`app.server.hosts`.
 
     Raises
     ------
@@ -65,14 +69,14 @@ def serve(
         When the port is taken.
     """
     open_database(store_url).close()  # creates the store, or says what is wrong with it
+    choose_port(address, port)
     db = open_database(store_url, readonly=True)
-    port = choose_port(address, port)
     feed = Feed(db)
     actions = Actions(store_url or db.url, feed)
     feed.after_look = actions.keep_house
     feed.classes.keep = actions.keep_predictions
     site = Site(db, feed, actions, dict(first_view or {}))
-    server = _server(site, address, port)
+    server = _bound(site, address, port, Hosts(address, allowed_hosts))
     server.io_loop.asyncio_loop.set_exception_handler(_overlook_leaving)
     url = f"http://{_shown(address)}:{server.port}/"
     feed.start()
@@ -88,12 +92,23 @@ def serve(
         db.close()
 
 
-def _server(site: Site, address: str, port: int) -> Any:
+def _bound(site: Site, address: str, port: int | None, hosts: Hosts) -> Any:
+    """A server on the port asked for, or on the next free one: a free port may be taken before it is bound."""
+    while True:
+        chosen = choose_port(address, port)
+        try:
+            return _server(site, address, chosen, hosts)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+
+
+def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
     leave_nothing()
     pn.extension(notifications=True)
     pn.config.exception_handler = _show_error
     dist = Path(pn.__file__).parent / "dist"
-    return pn.serve(
+    server = pn.serve(
         {"/": lambda: _page(site)},
         port=port,
         address=address,
@@ -101,7 +116,7 @@ def _server(site: Site, address: str, port: int) -> Any:
         show=False,
         verbose=False,
         title="Topiary",
-        websocket_origin=origins(address, port),
+        websocket_origin=hosts.origins(port),
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
         extra_patterns=[
             (rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": site.actions.uploads}),
@@ -112,6 +127,9 @@ def _server(site: Site, address: str, port: int) -> Any:
         keep_alive_milliseconds=20000,
         unused_session_lifetime_milliseconds=15000,
     )
+    rules = server._tornado.default_router.rules  # noqa: SLF001 - before every handler, Bokeh's own among them
+    rules.insert(0, Rule(ForeignRequest(hosts), Refusal))
+    return server
 
 
 def _page(site: Site) -> Any:
@@ -137,13 +155,6 @@ def _overlook_leaving(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
     """Say nothing of a message that was on its way when its browser was closed; report everything else as ever."""
     if not isinstance(context.get("exception"), WebSocketClosedError):
         loop.default_exception_handler(context)
-
-
-def origins(address: str, port: int) -> list[str]:
-    """Pages that may open a session: our own, under any name this machine has when it is open to others."""
-    if address in LOOPBACK[:2]:
-        return [f"127.0.0.1:{port}", f"localhost:{port}"]
-    return [f"*:{port}"]
 
 
 def _shown(address: str) -> str:

@@ -36,8 +36,8 @@ def rate(value: float | None) -> str:
         return "–"
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value:.0f}"
+            return f"{float(f'{value / size:.3g}'):,g} {unit}"  # 999,950 is 1,000 k, not 1e+03 k
+    return f"{value:,.0f}"
 
 
 def span(seconds: float | None) -> str:

@@ -696,6 +696,22 @@ def test_progress_is_one_line_on_a_terminal_and_lines_elsewhere():
         assert ("\r" in screen.text) is terminal
 
 
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (120, f"run 12: training  {bar(0.25)}  875/3,500  point perplexity 1,824.5  1 h 07 min left"),
+        (80, "run 12: training  875/3,500  point perplexity 1,824.5  1 h 07 min left"),
+        (40, "run 12: training  875/3,500"),
+        (10, "run 12: t"),
+    ],
+)
+def test_a_line_of_progress_fits_the_terminal(monkeypatch, columns, line):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    screen = Screen(terminal=True)
+    Progress(screen).show("run 12: training", 0.25, "875/3,500  point perplexity 1,824.5  1 h 07 min left")
+    assert screen.text == f"\r{line}"
+
+
 def test_bars_and_times_are_readable():
     assert bar(0.25) == "[######------------------]  25 %"
     assert bar(7) == f"[{'#' * 24}] 100 %"

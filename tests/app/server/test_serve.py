@@ -1,5 +1,6 @@
 """The server listens where it should, and its page is painted before its scripts are read."""
 
+import errno
 import socket
 from types import SimpleNamespace
 
@@ -50,11 +51,6 @@ def test_port_zero_is_any_free_port():
     assert ports.choose_port("127.0.0.1", 0) > 0
 
 
-def test_only_this_machine_may_open_sessions_by_default():
-    assert serve.origins("127.0.0.1", 5006) == ["127.0.0.1:5006", "localhost:5006"]
-    assert serve.origins("0.0.0.0", 5006) == ["*:5006"]
-
-
 def test_the_skeleton_stands_before_the_scripts():
     text = theme.template()
     assert text.index('id="tp-skeleton"') < text.index("{{ bokeh_js")
@@ -96,6 +92,37 @@ def test_a_taken_port_is_one_sentence_for_every_command_that_serves(command, tak
     said = capsys.readouterr().err.strip()
     assert said.startswith(f"topiary {command[0]}: port {taken} of 127.0.0.1 is taken; choose another with --port")
     assert "\n" not in said
+
+
+def test_the_demo_takes_the_next_port_where_another_process_took_the_first_meanwhile(monkeypatch, tmp_path):
+    first = ports.choose_port("127.0.0.1", 0)
+    monkeypatch.setattr(ports, "USUAL_PORT", first)
+    holder, served = socket.socket(), []
+
+    def begin(url):
+        holder.bind(("127.0.0.1", first))
+        holder.listen()
+        return SimpleNamespace(poll=lambda: 0)
+
+    monkeypatch.setattr("app.jobs.demo.begin", begin)
+    monkeypatch.setattr(serve, "serve", lambda url, port, **_: served.append(ports.choose_port("127.0.0.1", port)))
+    with holder:
+        assert main.main(["demo", "--no-browser", "--store", str(tmp_path / "store.db")]) == 0
+    assert first < served[0] < first + ports.TRIED_PORTS
+
+
+def test_a_port_taken_between_choosing_and_binding_is_not_the_end(monkeypatch):
+    tried = []
+
+    def bind(site, address, port, hosts):
+        tried.append(port)
+        if len(tried) == 1:
+            raise OSError(errno.EADDRINUSE, "taken")
+        return "bound"
+
+    monkeypatch.setattr(serve, "_server", bind)
+    assert serve._bound(None, "127.0.0.1", None, None) == "bound"
+    assert len(tried) == 2
 
 
 def test_only_a_message_to_a_closed_browser_is_overlooked():

@@ -222,6 +222,8 @@ def test_times_are_said_as_people_say_them(seconds, said):
 
 
 def test_numbers_that_are_missing_are_dashes():
+    rates = [words.rate(value) for value in (999, 999.7, 1000, 412_345, 999_499, 999_950, 1e6, 1.84e6, 999.9e9)]
+    assert rates == ["999", "1,000", "1 k", "412 k", "999 k", "1,000 k", "1 M", "1.84 M", "1,000 G"]
     assert (words.number(None), words.rate(float("nan")), words.perplexity(None)) == ("–", "–", "–")
 
 
