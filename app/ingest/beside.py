@@ -12,10 +12,12 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import Array
 from app.ingest.words import storable
 
+_OF_GENSIM = re.compile(r"\d+\t[^\t]+\t\d+")
 _WORD_AND_COUNT = re.compile(r"\S+[ \t]+\d+")
 _NAME_THEN_NUMBER = re.compile(r"(.*\S)\s+(-?\d+)")
 _NUMBER_THEN_NAME = re.compile(r"(-?\d+)\s+(\S.*)")
-_VOCABULARIES = ("vocabulary.txt", "vocab.txt", "vocabulary", "vocab", "vocab.new", "words.txt", "dictionary.txt")
+_VOCABULARIES = ("vocabulary.txt", "vocab.txt", "vocabulary", "vocab", "vocab.new", "words.txt", "dictionary.txt",
+                 "wordids.txt")  # fmt: skip
 _CLASSES = ("labels.map", "labels.txt", "classes.txt", "label_names.txt", "labels.names")
 
 
@@ -47,7 +49,8 @@ def vocabulary(path: Path, options: ImportOptions, own_names: Sequence[str] = ()
     if options.vocabulary is not None:
         return Path(options.vocabulary), read_words(Path(options.vocabulary), options.encoding)
     base = files.stem(path)
-    names = (*own_names, f"{base}.vocab", f"{base}.tokens", f"{base}.vocab.txt", *_VOCABULARIES)
+    own = (f"{base}.vocab", f"{base}.tokens", f"{base}.vocab.txt", f"{base}.dict.txt", f"{base}_wordids.txt")
+    names = (*own_names, *own, *_VOCABULARIES)
     found = find(path.parent, names)
     if found is None:
         usual = ", ".join(dict.fromkeys((*own_names, f"{base}.vocab", "vocabulary.txt", "vocab.txt")))
@@ -69,7 +72,18 @@ def read_words(path: Path, encoding: str) -> tuple[str, ...]:
             raise IngestError(path, cause, line)
     if all(_WORD_AND_COUNT.fullmatch(word) for word in words):
         words = [word.split()[0] for word in words]
+    if len(words) > 1 and words[0].isdecimal() and all(map(_OF_GENSIM.fullmatch, words[1:])):
+        return _words_of_gensim(words[1:], path)
     return tuple(words)
+
+
+def _words_of_gensim(lines: Sequence[str], path: Path) -> tuple[str, ...]:
+    """The words of a gensim ``Dictionary.save_as_text``: a line is ``number<tab>word<tab>documents``, in any order."""
+    by_number = {int(number): word for number, word, _ in (line.split("\t") for line in lines)}
+    if sorted(by_number) != list(range(len(lines))):
+        cause = f"is a gensim dictionary whose {len(lines):,} words are not numbered from 0 to {len(lines) - 1:,}"
+        raise IngestError(path, f"{cause}; call its compactify() before it and the counts are saved")
+    return tuple(by_number[number] for number in range(len(lines)))
 
 
 def check_size(vocabulary_path: Path, words: Sequence[str], path: Path, wanted: int) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.ingest.errors import IngestError
+from app.ingest.headers import is_number
 from app.ingest.options import ImportOptions
 from app.ingest.source import LEFT_OUT, TEST, TRAIN, TextDocument
 
@@ -21,6 +22,10 @@ PARTS = {
     "test": TEST, "testing": TEST, "heldout": TEST, "held-out": TEST, "eval": TEST, "evaluation": TEST,
     "unused": LEFT_OUT, "none": LEFT_OUT, "": LEFT_OUT,
 }  # fmt: skip
+
+MOST_OF_LABEL = 60  # letters
+MOST_OF_TITLE = 300
+MOST_NUMBERS = 20  # different numbers of a column of labels; more are measurements
 
 Record = Mapping[str, Any]
 
@@ -41,7 +46,9 @@ def is_known(name: str) -> bool:
 
 
 def find_roles(sample: Sequence[Record], options: ImportOptions, path: Path, *, named: bool = True) -> Roles:
-    """The roles of the columns, by the options, else by usual names, else by what the first records look like.
+    """The roles of the columns, by the options, else by what the first records look like.
+
+    Where several columns look alike, one with a usual name is taken before the others.
 
     Parameters
     ----------
@@ -57,17 +64,41 @@ def find_roles(sample: Sequence[Record], options: ImportOptions, path: Path, *, 
     """
     names = list(dict.fromkeys(name for record in sample for name in record))
     split = _given(options.split_column, names, path) or _split_by_look(sample, names, named=named)
-    free = [name for name in names if name != split]
-    label = _given(options.label_column, names, path) or _first(LABELS, free)
-    title = _given(options.title_column, names, path) or _first(TITLES, free)
+    label = _given(options.label_column, names, path)
+    title = _given(options.title_column, names, path)
+    free = [name for name in names if name not in (split, label, title)]
     if options.text_column is not None:
         texts = tuple(_required(name.strip(), names, path) for name in options.text_column.split(","))
     else:
-        texts = _text_by_look(sample, [name for name in free if name not in (label, title)], path)
-    if not named:
-        label = label or _label_by_look(sample, [name for name in free if name not in (*texts, title)])
-        title = title or _title_by_look(sample, [name for name in free if name not in (*texts, label)])
-    return Roles(texts, title, label, split, _first(IDS, [name for name in free if name not in (*texts, title, label)]))
+        texts = _text_by_look(sample, free, path)
+    again = texts if options.text_column is not None else ()  # a title may be part of the text that was asked for
+    free = [name for name in free if name not in texts]
+    identity = _first(IDS, free)
+    free = [name for name in free if name != identity]
+    label = label or _label_by_look(sample, [name for name in free if name != _first(TITLES, free)])
+    title = title or _title_by_look(sample, [name for name in (*free, *again) if name != label])
+    return Roles(texts, title, label, split, identity)
+
+
+def described(roles: Roles, *, header: bool | None = None) -> str:
+    """One sentence about what each column was taken for, and how to say otherwise.
+
+    Parameters
+    ----------
+    header : bool or None
+        Whether the first line was taken for the names of the columns; None where there is no such line.
+    """
+    parts = [f"text is {_listed(roles.text)}"]
+    for what, name in (("title", roles.title), ("label", roles.label), ("split", roles.split)):
+        parts.append(f"{what} is {name!r}" if name else f"no {what}")
+    first = {None: "", True: "the first line has the column names; ", False: "there is no line of column names; "}
+    options = "--text-column, --title-column, --label-column, --split-column"
+    other = f"{options} or --header" if header is not None else options
+    return f"{first[header]}{', '.join(parts)} (change it with {other})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(repr(name) for name in names)
 
 
 def document(record: Record, roles: Roles, number: int, path: Path, line: int) -> TextDocument:
@@ -133,13 +164,16 @@ def _required(name: str, names: Sequence[str], path: Path) -> str:
 
 
 def _text_by_look(sample: Sequence[Record], names: Sequence[str], path: Path) -> tuple[str, ...]:
-    usual = _first(TEXTS, names)
-    if usual is not None:
-        return (usual,)
+    """The column with most letters; one with a usual name where it has a third as many."""
     lengths = {name: sum(len(_string(record, name)) for record in sample) for name in names}
-    if not lengths or max(lengths.values()) == 0:
-        raise IngestError(path, "has no column of text; name it with --text-column")
-    return (max(lengths, key=lambda name: lengths[name]),)
+    most = max(lengths.values(), default=0)
+    if most == 0:
+        usual = _first(TEXTS, names)
+        if usual is None:
+            raise IngestError(path, "has no column of text; name it with --text-column")
+        return (usual,)
+    usual = _first(TEXTS, [name for name in names if 3 * lengths[name] >= most])
+    return (usual or max(lengths, key=lambda name: lengths[name]),)
 
 
 def _split_by_look(sample: Sequence[Record], names: Sequence[str], *, named: bool) -> str | None:
@@ -154,21 +188,43 @@ def _split_by_look(sample: Sequence[Record], names: Sequence[str], *, named: boo
 
 
 def _label_by_look(sample: Sequence[Record], names: Sequence[str]) -> str | None:
-    """The first column of short values that repeat."""
-    for name in names:
-        values = [_string(record, name) for record in sample]
-        if max(map(len, values)) <= 40 and 1 < len(set(values)) <= max(2, len(values) // 3):
-            return name
-    return None
+    """A column of few short values that repeat; with a usual name, one of few records too."""
+    able = [name for name in names if _short_or_list(sample, name)]
+    repeating = [name for name in able if _repeats(sample, name)]
+    return _first(LABELS, repeating) or _first(LABELS, able) or next(iter(repeating), None)
+
+
+def _short_or_list(sample: Sequence[Record], name: str) -> bool:
+    values = [record.get(name) for record in sample]
+    return all(isinstance(value, list) or len(as_text(value)) <= MOST_OF_LABEL for value in values)
+
+
+def _repeats(sample: Sequence[Record], name: str) -> bool:
+    """Whether a column has two values or more, each for three records or more on average; numbers are few at most."""
+    values = [as_text(record.get(name)).strip() for record in sample]
+    different = set(values) - {""}
+    if any(isinstance(record.get(name), list) for record in sample):
+        return False
+    if not 1 < len(different) <= max(2, len(values) // 3) or len(different) == len(values):
+        return False
+    return len(different) <= MOST_NUMBERS or not all(map(is_number, different))
 
 
 def _title_by_look(sample: Sequence[Record], names: Sequence[str]) -> str | None:
-    """The first column that reads like a line of words."""
-    for name in names:
-        values = [_string(record, name) for record in sample]
-        if max(map(len, values)) <= 300 and sum(" " in value.strip() for value in values) > len(values) / 2:
-            return name
-    return None
+    """A column that reads like a line of words, another one in nearly every record."""
+    lines = [name for name in names if _is_line(sample, name)]
+    usual = _first(TITLES, [name for name in names if not _is_long(sample, name)])
+    return usual or next(iter(lines), None)
+
+
+def _is_long(sample: Sequence[Record], name: str) -> bool:
+    return max(len(_string(record, name)) for record in sample) > MOST_OF_TITLE
+
+
+def _is_line(sample: Sequence[Record], name: str) -> bool:
+    values = [_string(record, name).strip() for record in sample]
+    several_words = sum(" " in value for value in values) > len(values) / 2
+    return several_words and len(set(values)) > 0.8 * len(values) and not _is_long(sample, name)
 
 
 def _string(record: Record, name: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from app.ingest import files, prune, registry
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
+from app.ingest.parsing import MOST_TOKENS
 from app.ingest.source import (
     BLOCK,
     TEST,
@@ -27,6 +28,7 @@ from store import corpora
 from store.corpora import CorpusRow, DocumentBlock
 from store.database import Database
 
+MOST_OF_CORPUS = 10_000_000_000  # words of all documents together
 _DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
 
 
@@ -99,8 +101,9 @@ def import_source(
         meta=facts | {"notes": counted.notes},
         has_scored=counted.has_scored,
     ) as writer:
-        stored, total = 0, int(np.count_nonzero(stays))
+        stored, tokens, total = 0, 0, int(np.count_nonzero(stays))
         for rows, here in _ready(counted, part, stays):
+            tokens += _tokens(source.where, rows, tokens)
             writer.add(_block(_as_binary(rows) if options.binary else rows, here, stored))
             stored += len(here)
             progress(f"Storing documents: {stored:,}", stored / total)
@@ -170,6 +173,22 @@ def _ready(source: CountSource, part: Array, stays: Array) -> Iterator[tuple[Row
             if stays[here].any():
                 yield _only(piece(run, first, last), stays[here]), part[here][stays[here]]
         begin += n
+
+
+def _tokens(where: str, rows: Rows, before: int) -> int:
+    """Words of some documents, counted; refuse more than a document or a corpus can be meant to have."""
+    if rows.values.dtype.kind == "f" or not len(rows.values):
+        return 0
+    total = np.zeros(len(rows.values) + 1, np.int64)
+    np.cumsum(rows.values, out=total[1:])
+    each = np.diff(total[rows.starts])
+    worst = int(np.argmax(each))
+    if each[worst] > MOST_TOKENS:
+        cause = f"has a document of {each[worst]:,} words, {rows.titles[worst]!r}; at most {MOST_TOKENS:,} can be meant"
+        raise IngestError(where, f"{cause}, so correct its counts")
+    if before + total[-1] > MOST_OF_CORPUS:
+        raise IngestError(where, f"has more than {MOST_OF_CORPUS:,} words; import a part of it, or correct its counts")
+    return int(total[-1])
 
 
 def _as_binary(rows: Rows) -> Rows:

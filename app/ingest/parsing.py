@@ -5,6 +5,7 @@ the shape of the lines by counting separators; only where that does not fit is t
 line, which either explains what is wrong or accepts what was merely unusual (tabs, double spaces).
 """
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +17,11 @@ from app.ingest.errors import IngestError
 from app.ingest.source import Array
 
 LARGEST = 2**31 - 1
+MOST_TOKENS = 10_000_000  # of a document; a longer one is a mistake, and every token takes memory in training
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 _NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
 _SIZE = re.compile(r"[0-9]{1,18}")
+_HEADLESS = re.compile(rb"^[ \t]*[^\s:]+:", re.MULTILINE)
 _WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
 
 
@@ -90,16 +93,24 @@ def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> 
 
 
 def check_values(values: Array, path: Path, line_of: Callable[[int], int]) -> None:
-    """Refuse values that are negative, too large, or not finite."""
-    wrong = ~((values >= 0) & (values <= LARGEST))
+    """Refuse values that are negative, too large, or not finite; whole numbers count words: fewer."""
+    whole = values.dtype.kind in "iu"
+    most = MOST_TOKENS if whole else LARGEST
+    wrong = ~((values >= 0) & (values <= most))
     if wrong.any():
         bad = int(np.argmax(wrong))
-        cause = "is negative" if values[bad] < 0 else f"is not a number up to {LARGEST:,}"
-        raise IngestError(path, f"the value {values[bad]:g} {cause}", line_of(bad))
+        above = f"is more than {most:,}, the most words of a document" if whole else f"is not a number up to {most:,}"
+        shown = f"{values[bad]:,}" if whole else f"{values[bad]:g}"
+        raise IngestError(path, f"the value {shown} {'is negative' if values[bad] < 0 else above}", line_of(bad))
 
 
-def pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True) -> Cells:
+def pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, headless: bool = False) -> Cells:
     """A chunk of lines ``head index:value index:value ...`` (LDA-C, svmlight).
+
+    Parameters
+    ----------
+    headless : bool
+        Whether a line may lack its head, which then is nan.
 
     Raises
     ------
@@ -110,9 +121,14 @@ def pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True) -> Cells:
         flat = numbers(chunk.translate(_COLON_TO_SPACE), whole=whole)
         if flat is not None:
             lengths = _colons(chunk)
-            if len(flat) == len(lengths) + 2 * lengths.sum():
+            if len(flat) == len(lengths) + 2 * lengths.sum() and not _begins_with_pair(chunk):
                 return _unravel(flat, lengths)
-    return _pairs_slowly(chunk, path, line, whole=whole)
+    return _pairs_slowly(chunk, path, line, whole=whole, headless=headless)
+
+
+def _begins_with_pair(chunk: bytes) -> bool:
+    """Whether a line has no head; another one with two numbers too many would hide that from the sums."""
+    return _HEADLESS.search(chunk) is not None
 
 
 def _unravel(flat: Array, lengths: Array) -> Cells:
@@ -124,7 +140,7 @@ def _unravel(flat: Array, lengths: Array) -> Cells:
     return Cells(flat[places], lengths, body[:, 0], body[:, 1])
 
 
-def _pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool) -> Cells:
+def _pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool, headless: bool) -> Cells:
     heads, lengths, indices, values = [], [], [], []
     for number, text in enumerate(chunk.rstrip().decode("latin-1").split("\n"), line):
         fields = text.partition("#")[0].split()
@@ -132,8 +148,9 @@ def _pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool) -> Cells:
             continue  # a comment
         if not fields:
             raise IngestError(path, "the line is empty; a document without words is written 0", number)
-        body = [field for field in fields[1:] if not field.startswith("qid:")]
-        heads.append(_number(fields[0], path, number, whole=whole))
+        lacking = headless and ":" in fields[0]
+        body = [field for field in fields[not lacking :] if not field.startswith("qid:")]
+        heads.append(math.nan if lacking else _number(fields[0], path, number, whole=whole))
         lengths.append(len(body))
         for field in body:
             index, colon, value = field.partition(":")
@@ -143,7 +160,10 @@ def _pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool) -> Cells:
             values.append(_number(value, path, number, whole=whole))
     kind = np.int64 if whole else np.float64
     return Cells(
-        np.array(heads, kind), np.array(lengths, np.int64), np.array(indices, np.int64), np.array(values, kind)
+        np.array(heads, np.float64 if headless else kind),
+        np.array(lengths, np.int64),
+        np.array(indices, np.int64),
+        np.array(values, kind),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from app.ingest import beside, fields, files
 from app.ingest.errors import IngestError
+from app.ingest.headers import has_header
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextDocument, TextSource
 from app.ingest.words import clean
@@ -50,6 +51,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     roles = fields.find_roles(sample, options, parts[0].path, named=layout.header)
     return TextSource(
         where=str(path),
+        notes=[fields.described(roles, header=layout.header)],
         documents=lambda: _documents(parts, layout, roles, options),
         counted=counted_as(roles),
         classes=beside.class_names(parts[0].path, options.encoding),
@@ -115,8 +117,9 @@ def _layout(path: Path, options: ImportOptions) -> Layout:
     quoting: Quoting = csv.QUOTE_MINIMAL
     if delimiter == "\t" and not first.startswith('"'):
         quoting = csv.QUOTE_NONE  # tab-separated files rarely quote, and a lone " would swallow the lines after it
-    _, cells = next(_rows(path, delimiter, quoting, options.encoding))
-    header = _has_header(cells, options)
+    sample = [cells for _, cells in islice(_rows(path, delimiter, quoting, options.encoding), _SAMPLE + 1)]
+    cells = sample[0]
+    header = _has_header(cells, sample[1:], options)
     names = tuple(cell.strip() for cell in cells) if header else tuple(str(n) for n in range(1, len(cells) + 1))
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
@@ -124,11 +127,14 @@ def _layout(path: Path, options: ImportOptions) -> Layout:
     return Layout(delimiter, quoting, header, names)
 
 
-def _has_header(cells: list[str], options: ImportOptions) -> bool:
+def _has_header(cells: list[str], rows: list[list[str]], options: ImportOptions) -> bool:
     if options.header != "auto":
         return options.header == "yes"
     asked = {options.title_column, options.label_column, options.split_column, *(options.text_column or "").split(",")}
-    return any(fields.is_known(cell) or cell.strip() in asked - {""} for cell in cells)
+    if any(cell.strip() in asked - {""} for cell in cells):
+        return True
+    found = has_header(cells, rows)
+    return any(map(fields.is_known, cells)) if found is None else found
 
 
 def _plural(n: int, what: str) -> str:

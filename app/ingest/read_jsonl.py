@@ -35,6 +35,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     roles = fields.find_roles(sample, options, parts[0].path)
     return TextSource(
         where=str(path),
+        notes=[fields.described(roles)],
         documents=lambda: _documents(parts, roles, options.encoding),
         counted=counted_as(roles),
         classes=beside.class_names(parts[0].path, options.encoding),

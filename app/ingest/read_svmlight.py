@@ -1,5 +1,6 @@
-"""svmlight / libsvm: a document is a line ``label word:value word:value ...``."""
+"""svmlight / libsvm: a document is a line ``label word:value word:value ...``, or one without its label."""
 
+import math
 from itertools import chain
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     values = np.concatenate([cells.values for cells in loaded])
     arrays = sparse.tidy(sparse.starts_of(lengths), indices, values, len(words), path, whole=whole)
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
-    labels, label_names = beside.encode(map(beside.number_label, heads), beside.class_names(vocabulary_path))
+    labels, label_names = beside.encode(map(_label, heads), beside.class_names(vocabulary_path))
     sizes = [len(cells.heads) for cells in loaded]
     part, titles = files.split_and_titles(parts, sizes)
     return CountSource(
@@ -50,6 +51,10 @@ def read(path: Path, options: ImportOptions) -> CountSource:
         kind="counts" if whole else "real",
         part=part,
     )
+
+
+def _label(head: float) -> str | None:
+    return None if math.isnan(head) else beside.number_label(head)
 
 
 def _load(path: Path) -> parsing.Cells:
@@ -66,4 +71,4 @@ def _load(path: Path) -> parsing.Cells:
 def _parse(chunk: bytes, path: Path, line: int) -> parsing.Cells:
     """Whole numbers where possible (an order of magnitude faster), else real ones."""
     whole = b"." not in chunk and b"e" not in chunk
-    return parsing.pairs(chunk, path, line, whole=whole)
+    return parsing.pairs(chunk, path, line, whole=whole, headless=True)

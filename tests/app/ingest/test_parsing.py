@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ingest_samples import PIXELS, idx, ldac, matlab, matrix_market, svmlight, uci, write
 from scipy import sparse as scipy_sparse
 
-from app.ingest import beside, files, parsing, sparse
+from app.ingest import beside, files, importing, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions, OptionError
@@ -287,3 +287,59 @@ def test_chunks_are_whole_lines_that_add_up_and_count_on(raw: bytes, size: int) 
         assert number == line
         assert chunk.endswith(b"\n")
         line += chunk.count(b"\n")
+
+
+HUGE = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.svmlight", f"1 1:2\n1 1:1 2:{HUGE}\n", 2),
+        ("a.ldac", f"1 0:2\n2 0:1 1:{HUGE}\n", 2),
+        ("docword.a.txt", f"2\n2\n3\n1 1 2\n2 1 1\n2 2 {HUGE}\n", 6),
+        ("a.mtx", f"%%MatrixMarket matrix coordinate integer general\n2 2 3\n1 1 2\n2 1 1\n2 2 {HUGE}\n", 5),
+    ],
+)
+def test_a_count_that_cannot_be_meant_is_refused_with_its_line(tmp_path, db, name, text, line):
+    write(tmp_path / "vocab.txt", "apple\npear\n")
+    with pytest.raises(IngestError, match=rf"line {line}: the value 2,147,483,647 is more than 10,000,000, the most"):
+        import_path(db, write(tmp_path / name, text))
+    assert corpora.every(db) == []
+
+
+def test_a_document_of_more_words_than_can_be_meant_is_refused(tmp_path, db):
+    write(tmp_path / "vocab.txt", "apple\npear\n")
+    path = write(tmp_path / "a.svmlight", "1 1:2\n1 1:9999999 2:9999999\n")
+    with pytest.raises(IngestError, match=r"has a document of 19,999,998 words, 'document 2'; at most 10,000,000"):
+        import_path(db, path)
+    assert corpora.every(db) == []
+
+
+def test_a_corpus_of_more_words_than_can_be_meant_is_refused(tmp_path, db, monkeypatch):
+    monkeypatch.setattr(importing, "MOST_OF_CORPUS", 1000)
+    write(tmp_path / "vocab.txt", "apple\npear\n")
+    path = write(tmp_path / "a.svmlight", "1 1:600\n1 1:600\n")
+    with pytest.raises(IngestError, match="has more than 1,000 words; import a part of it"):
+        import_path(db, path)
+    assert corpora.every(db) == []
+
+
+def test_a_gensim_dictionary_is_the_vocabulary_of_the_counts_beside_it(tmp_path, db):
+    write(tmp_path / "a.dict.txt", "3\n1\tapple\t2\n0\tpear\t1\n2\tzinc\t1\n")
+    row = import_path(db, write(tmp_path / "a.svmlight", "0 1:2 2:1\n0 3:4\n"), ImportOptions(test_share=0))
+    assert corpora.vocabulary(db, row.number) == ("pear", "apple", "zinc")
+
+
+def test_a_gensim_dictionary_with_gaps_is_refused(tmp_path, db):
+    write(tmp_path / "a.dict.txt", "3\n1\tapple\t2\n5\tpear\t1\n")
+    with pytest.raises(IngestError, match=r"not numbered from 0 to 1; call its compactify\(\)"):
+        import_path(db, write(tmp_path / "a.svmlight", "0 1:2 2:1\n"))
+
+
+def test_a_line_of_svmlight_without_a_label_has_none(tmp_path, db):
+    write(tmp_path / "vocab.txt", "apple\npear\n")
+    path = write(tmp_path / "a.svmlight", "1 1:2\n1:1 2:3\n0 7 2:1\n".replace("0 7 ", "0 ") + "1:5\n")
+    row = import_path(db, path, ImportOptions(test_share=0))
+    labels = [document.label for document in corpora.documents(db, row.number, range(4))]
+    assert labels == ["1", None, "0", None]

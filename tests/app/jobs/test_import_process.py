@@ -12,8 +12,17 @@ from app.jobs import import_process, notices
 from app.jobs.import_process import Import, Standing
 from app.jobs.uploads import Sent
 from store import corpora
+from store.database import open_database
 
 PATIENCE = 60.0
+
+
+@pytest.fixture
+def db(tmp_path):
+    """A store in a file."""
+    database = open_database(tmp_path / "store.db")
+    yield database
+    database.close()
 
 
 @pytest.fixture(autouse=True)
