@@ -147,6 +147,14 @@ class Frame:
         """K_1 .. K_L."""
         return tuple(layer.shape[1] for layer in self.phi)
 
+    @cached_property
+    def light(self) -> frozenset[Node]:
+        """Topics of so few tokens that their words are noise (see `engine.hierarchy.topics.light`)."""
+        found = (
+            self._named(layer, np.flatnonzero(topics.light(parts))) for layer, parts in enumerate(self.shares, start=1)
+        )
+        return frozenset(node for each in found for node in each)
+
     def nodes(self, layer: int) -> list[Node]:
         """Give the topics of a layer, most popular first."""
         return self._named(layer, self.order[layer - 1])

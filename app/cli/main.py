@@ -138,7 +138,11 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--model", default="dlda", help="model (default dlda)")
     parser.add_argument("--inference", help="sampler, for example tlasgr or gibbs")
     parser.add_argument("--layers", metavar="WIDTHS", help="topics of every layer from the words up, as in 128-64-32")
-    parser.add_argument("--minibatches", type=whole(1), help="steps (default 3500; 1500 sweeps for gibbs)")
+    parser.add_argument(
+        "--minibatches",
+        type=whole(1),
+        help="steps (default: 12 passes over the corpus, 300 sweeps for gibbs, 3500 for datm)",
+    )
     parser.add_argument("--seed", type=int, default=1, help="seed of everything random (default 1)")
     _training(parser, "the run")
 
@@ -181,7 +185,9 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     topics.add_argument(
         "--words", type=whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)"
     )
+    topics.add_argument("--all", action="store_true", help="topics of under 0.1 %% of the tokens too")
     tree = _command(commands, "tree", "show.tree", "write the tree under a topic")
+    tree.add_argument("--light", action="store_true", help="draw topics of under 0.1 %% of the tokens too")
     tree.add_argument("--layer", type=whole(1), help="layer of the root (default: the top)")
     tree.add_argument(
         "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"

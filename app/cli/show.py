@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli.console import Mistake, find_run, flat, percent, print_json, print_table, say, say_json
+from app.cli.console import Mistake, find_run, flat, percent, print_json, print_table, say, say_json, tell
 from app.jobs import launcher
 from app.jobs.plan import Order
 from app.views.run_facts import CURVE, curve_end
@@ -78,11 +78,15 @@ def topics(wanted: argparse.Namespace) -> int:
     if wanted.json:
         print_json(table)
         return 0
+    light = 0 if wanted.all else sum(row["light"] for row in table)
+    table = [row for row in table if wanted.all or not row["light"]]
     titles = [flat(row["title"]) for row in table]
-    width = max(map(len, titles))
+    width = max(map(len, titles), default=0)
     for row, title in zip(table, titles, strict=True):
         words = flat(" ".join(row["words"]))
         say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {title:<{width}}  {words}")
+    if light:
+        tell(f"{light} {'topic' if light == 1 else 'topics'} of under 0.1 % of the tokens left out; --all lists them")
     return 0
 
 
@@ -103,7 +107,8 @@ def tree(wanted: argparse.Namespace) -> int:
         roots = [frame.at_rank(layer, rank) for rank in wanted.node or [1]]
         label = class_number(frame.classes, wanted.label) if wanted.label else 0
         direction: Direction = "up" if wanted.up else "down"
-        path = write(frame, roots, threshold, direction, wanted.output, label=label, remains=remains)
+        more = {"label": label, "remains": remains, "light": wanted.light}
+        path = write(frame, roots, threshold, direction, wanted.output, **more)
     except OSError as error:
         raise _unwritten(wanted.output, error) from error
     except (LookupError, ValueError) as error:

@@ -19,7 +19,8 @@ def topics_table(frame: Frame, layer: int | None = None, words: int = PRINTED_WO
     list of dict
         ``layer``; ``rank`` (1 = most popular now); ``topic`` (the identity number, which lasts);
         ``share`` of the layer's popularity, 0 to 1; ``words``, the heaviest first; ``name`` given by
-        a person, or ""; ``title``, that name or its three most distinctive words, as on every page.
+        a person, or ""; ``title``, that name or its three most distinctive words, as on every page;
+        ``light``, whether it has so few tokens that its words are noise.
 
     Raises
     ------
@@ -38,6 +39,7 @@ def topics_table(frame: Frame, layer: int | None = None, words: int = PRINTED_WO
             "words": [word.text for word in frame.top_words(node, words)],
             "name": frame.name(node),
             "title": frame.title(node),
+            "light": node in frame.light,
         }
         for number in layers
         for node in frame.nodes(number)

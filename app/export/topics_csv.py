@@ -4,14 +4,14 @@ import csv
 import io
 from typing import Any
 
-_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words")
+_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light")
 
 
 def render(table: list[dict[str, Any]]) -> str:
-    """Write a header and the rows; the words are separated by blanks."""
+    """Write a header and the rows; the words are separated by blanks, and a light topic has 1."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writeheader()
     for row in table:
-        writer.writerow(row | {"words": " ".join(row["words"])})
+        writer.writerow(row | {"words": " ".join(row["words"]), "light": int(row["light"])})
     return text.getvalue()

@@ -40,11 +40,12 @@ def write(
     *,
     label: int = 0,
     remains: Sequence[Remains] = (),
+    light: bool = False,
 ) -> Path:
     """Write the whole subnetwork of ``roots`` to a file, in the format its suffix names.
 
     A picture tints its topics by their weights for class ``label``, counted from 1 (0 is none).  Pruned topics of
-    ``remains`` that have neighbours in it are in all formats.
+    ``remains`` that have neighbours in it are in all formats, and topics of few tokens only where ``light`` says so.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def write(
     for node in nodes:
         if not frame.has(node):
             raise ValueError(f"run {frame.run} has no topic {identity(node)}; its layers have {frame.widths} topics")
-    choice = Choice(nodes, threshold, direction, cap=_EVERYTHING, label=label)
+    choice = Choice(nodes, threshold, direction, cap=_EVERYTHING, label=label, light=light)
     path.write_text(render(frame, choice, form, remains), encoding="utf-8", newline="\n")
     return path
 

@@ -20,7 +20,6 @@ from store.errors import StoreError
 
 MODEL = "dlda"
 LAYERS = "128-64-32"
-MINIBATCHES = 3500
 RUN_NAME = "demo"
 
 
@@ -54,9 +53,7 @@ def prepare(db: Database, tell: Teller) -> int:
     else:
         tell("Starting a three-layer model", None)
         texts = {"layers": LAYERS}
-        number = place(
-            db, row.name, model=MODEL, texts=texts, minibatches=MINIBATCHES, threads=launcher.threads(), name=RUN_NAME
-        ).number
+        number = place(db, row.name, model=MODEL, texts=texts, threads=launcher.threads(), name=RUN_NAME).number
     launcher.fill(db)
     return number
 

@@ -12,8 +12,9 @@ from store.corpora import CorpusRow
 from store.database import Database
 from store.runs import RunRow
 
-STEPS = 3500  # mini-batches of Table 1
-SWEEPS = 1500  # of a batch sampler: 1,000 and 500 in the authors' demonstration
+EPOCHS = 12  # passes over the training documents after which topics of mini-batches hardly change
+LEAST_STEPS, MOST_STEPS = 300, 3500  # mini-batches; a small corpus needs some to begin with, and 3,500 are the papers'
+SWEEPS = 300  # of a batch sampler
 LINK_OF = {"binary": "bernoulli", "real": "gamma"}  # kinds of a corpus; counts take the model's default
 LARGEST_SEED = 2**63 - 1
 
@@ -50,7 +51,7 @@ def place(
     texts : mapping of str to str
         Settings of the model as text (``{"layers": "128-64-32", "eta": "0.05"}``); the rest keep their defaults.
     minibatches : int, optional
-        Steps to make; 3,500 by default, 1,500 sweeps for batch Gibbs.
+        Steps to make; see :func:`usual_length` for the default.
     seed, threads, averaged, burn_in, samples, paper_point
         As in :class:`app.jobs.plan.Order`.
     name : str
@@ -69,7 +70,7 @@ def place(
     about = corpora.find(db, corpus)
     try:
         config = _configured(db, about, model, texts, fork)
-        steps = minibatches if minibatches is not None else _usual(config)
+        steps = minibatches if minibatches is not None else usual_length(model, config, about.train_documents)
         check_length(config, steps, fork)
         check_pictures(about, config, "moved", "bent")
         order = Order(
@@ -148,9 +149,29 @@ def _configured(db: Database, about: CorpusRow, model: str, texts: Mapping[str, 
     return config
 
 
-def _usual(config: Any) -> int:
-    """Steps of a run whose length nobody gave."""
-    return SWEEPS if getattr(config, "inference", "") == "gibbs" else STEPS
+def usual_length(model: str, config: Any, train_documents: int) -> int:
+    """Mini-batches (sweeps of batch Gibbs) of a run whose length nobody gave.
+
+    Parameters
+    ----------
+    model : str
+    config : Config
+        The settings of the run.
+    train_documents : int
+        Of the corpus.
+
+    Returns
+    -------
+    int
+        Twelve passes over the corpus, 300 to 3,500 mini-batches; a model with an encoder, which learns more slowly,
+        has 3,500.  Learning the widths comes before that.
+    """
+    if getattr(config, "inference", "") == "gibbs":
+        return SWEEPS + _learnt(config)
+    if model != "dlda":
+        return max(MOST_STEPS, 2 * _learnt(config))
+    passes = -(-EPOCHS * train_documents // config.batch_size)
+    return min(max(passes, LEAST_STEPS), MOST_STEPS) + _learnt(config)
 
 
 def check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
@@ -191,6 +212,8 @@ def _check_labels(db: Database, about: CorpusRow, model: str) -> None:
 
 def _learnt(config: Any) -> int:
     """Steps after which the widths of a run that learns them are settled; 0 where they are given."""
+    if not getattr(config, "grow", False):
+        return 0
     from engine import widths  # takes the compiler along, which no command should wait for that orders nothing
 
     return widths.settled(config)

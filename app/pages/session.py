@@ -1,7 +1,7 @@
 """What one browser session has chosen, mirrored in the URL, and what its pages may use.
 
-A link is the whole view: :func:`to_query` writes every field, defaults included, so a link means the
-same thing in a later version; :func:`from_query` drops what it cannot read, so a damaged link opens
+A link is the whole view: :func:`to_query` writes page and run and whatever else differs from the defaults;
+what a link does not say has its default.  :func:`from_query` drops what it cannot read, so a damaged link opens
 the nearest view instead of an error.
 """
 
@@ -28,6 +28,7 @@ SIDES = ("run", "partner")
 SORTS = ("change", "score", "share", "popularity", "margin")
 IDENTICAL = ("hidden", "shown")
 PRUNED = ("hidden", "shown")
+LIGHT = ("hidden", "shown")
 
 _IDENTITY = re.compile(r"L([1-9]\d{0,2}):([1-9]\d{0,5})")
 _NUMBER = re.compile(r"\d{1,9}")
@@ -42,7 +43,7 @@ class View(param.Parameterized):
     ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
     ``threshold`` None is the one that `app.views.tree.opening` finds for the topics shown.
-    ``pruned`` says whether the tree shows pruned topics.
+    ``pruned`` says whether the tree shows pruned topics, ``light`` whether list and tree show those of few tokens.
 
     On the compare page ``partner`` is the run that ``run`` is compared with (0 = the usual one), with a
     snapshot and roots of its own; ``side`` says whose ``topic`` is selected.  ``pairs`` of the layer ``listed``
@@ -67,6 +68,7 @@ class View(param.Parameterized):
     direction: Any = param.Selector(default="down", objects=list(DIRECTIONS))
     part: Any = param.Selector(default="union", objects=list(PARTS))
     pruned: Any = param.Selector(default="hidden", objects=list(PRUNED))
+    light: Any = param.Selector(default="hidden", objects=list(LIGHT))
     overlay = param.ClassSelector(default=(), class_=tuple)
     axis: Any = param.Selector(default="minibatches", objects=list(AXES))
     label = param.Integer(default=0, bounds=(0, None))
@@ -143,6 +145,8 @@ class Context:
 FIELDS = tuple(name for name in View.param if name != "name")
 DEFAULTS: dict[str, Any] = {name: View.param[name].default for name in FIELDS}
 
+ALWAYS = ("page", "run")  # in every link
+
 ANOTHER_RUN = {
     name: DEFAULTS[name]
     for name in (
@@ -165,8 +169,10 @@ ANOTHER_RUN = {
 
 
 def to_query(view: View) -> str:
-    """The whole view as the query of a link, every field in a fixed order."""
-    return "&".join(f"{name}={quote(_write(getattr(view, name)), safe=':,')}" for name in FIELDS)
+    """The view as the query of a link: page and run, and what else differs from the defaults, in a fixed order."""
+    values = {name: getattr(view, name) for name in FIELDS}
+    said = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
+    return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in said.items())
 
 
 def from_query(text: str) -> dict[str, Any]:
@@ -245,6 +251,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "direction": _one_of(DIRECTIONS),
     "part": _one_of(PARTS),
     "pruned": _one_of(PRUNED),
+    "light": _one_of(LIGHT),
     "overlay": _numbers,
     "axis": _one_of(AXES),
     "label": _whole(0),

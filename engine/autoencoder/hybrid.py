@@ -145,7 +145,7 @@ class Settings:
     tau: float = schedule.delay_setting()
     kappa: float = schedule.decay_setting()
     scale_step: float = schedule.scale_setting()
-    simplex: str = diffusion.step_setting()
+    simplex: str = diffusion.step_setting("clamp")
     gamma0: float = setting(1.0, group=PRIORS, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
     c0: float = setting(1.0, group=PRIORS, label="c_0", help="Rate of the prior of r.", low=1e-9)
 

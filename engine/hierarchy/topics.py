@@ -15,6 +15,8 @@ from engine.contract import Array, IntArray, Topics
 
 TRADE = 0.3  # of a title, between weight and lift
 
+LIGHT = 0.001  # share of the tokens; words of topics with fewer are noise
+
 
 def projections(phi: Sequence[Array]) -> list[Array]:
     """Project the topics of every layer down to the words.
@@ -74,6 +76,14 @@ def shares(weights: Array) -> NDArray[np.float64]:
     if total <= 0.0:
         return np.full(len(weights), 1.0 / len(weights))
     return np.asarray(weights, dtype=np.float64) / total
+
+
+def light(parts: Array) -> NDArray[np.bool_]:
+    """Which topics (K_l,) of a layer hold so few tokens that their words are noise, by their shares.
+
+    Those of under 0.1 % of the tokens; of more than 500 topics, those of under half an equal share.
+    """
+    return np.asarray(parts) < min(LIGHT, 0.5 / len(parts))
 
 
 def order(weights: Array) -> NDArray[np.intp]:

@@ -31,7 +31,7 @@ TITLE = "DLDA: deep latent Dirichlet allocation"
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Settings of DLDA; the defaults reproduce Table 1 of the paper on 20 Newsgroups."""
+    """Settings of DLDA; Table 1 of the paper has ``simplex="clamp"``, ``burn_in=20`` and ``collect=10``."""
 
     layers: tuple[int, ...] = widths.layers_setting()
     inference: str = setting(
@@ -79,7 +79,7 @@ class Config:
         choices=("sampled", "expected"),
     )
     burn_in: int = setting(
-        20,
+        5,
         group=SWEEPS,
         label="Burn-in sweeps per layer",
         help="Local sweeps per layer before counts are kept.",
@@ -87,7 +87,7 @@ class Config:
         high=10**4,
     )
     collect: int = setting(
-        10,
+        3,
         group=SWEEPS,
         label="Collected sweeps per layer",
         help="Local sweeps per layer whose counts are kept.",
@@ -106,7 +106,7 @@ class Config:
     tau: float = schedule.delay_setting()
     kappa: float = schedule.decay_setting()
     scale_step: float = schedule.scale_setting()
-    simplex: str = diffusion.step_setting()
+    simplex: str = diffusion.step_setting("exact")
     grow: bool = widths.grow_setting()
     grow_every: int = widths.every_setting()
     prune_below: float = widths.below_setting()

@@ -130,12 +130,12 @@ STEPS = {
 }
 
 
-def step_setting() -> Any:
+def step_setting(default: str) -> Any:
     """The setting that names one of ``STEPS``."""
     return setting(
-        "clamp",
+        default,
         group=STEP_SIZES,
         label="Step on the simplex",
-        help="clamp: Euler, negative entries held at 2.2e-16, which smooths; reflect: made positive; exact: no error.",
+        help="exact: no error; clamp: the paper's Euler step, entries held at 2.2e-16; reflect: made positive.",
         choices=tuple(STEPS),
     )

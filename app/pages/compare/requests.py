@@ -124,7 +124,7 @@ class Wishes:
     def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         cut = self._doors.cut(comparison)
         before = roots_of(comparison, cut)[side]
-        shown = reveal(comparison.frame(side), Choice(before, cut.threshold, cap=cut.cap), node)
+        shown = reveal(comparison.frame(side), Choice(before, cut.threshold, cap=cut.cap, light=True), node)
         roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
         roots[side] += shown.roots[len(before) :]
         names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}

@@ -33,7 +33,7 @@ from engine.hierarchy.tree import Node
 
 _SHOWN = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
-    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "pruned"),
+    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "pruned", "light"),
 )
 
 
@@ -101,6 +101,7 @@ class Explorer:
             without=_nodes(view.hidden),
             cap=view.most,
             label=view.label,
+            light=view.light == "shown",
         )
 
     def _threshold(self) -> float:
@@ -260,7 +261,7 @@ class Explorer:
 
     def _draw_list(self, frame: Frame, *, focus: bool = False) -> None:
         pruned = {node: when.minibatch for node, when in self._pruned.items()}
-        marks = Marks(self._selected(), frozenset(self._roots()), pruned)
+        marks = Marks(self._selected(), frozenset(self._roots()), pruned, light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(frame, self._finding.text))
         self._list.html = topic_list(frame, self._layer(frame), marks, finding, focus=focus)
 

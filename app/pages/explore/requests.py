@@ -100,6 +100,7 @@ class Wishes:
             "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
             "ghosts": lambda *_: self._put(pruned="hidden" if self._view.pruned == "shown" else "shown"),
+            "light": lambda *_: self._put(light="hidden" if self._view.light == "shown" else "shown"),
             "unhide": lambda *_: self._put(hidden=()),
             "more": lambda *_: self._shape(most=2 * self._view.most),
             "size": lambda message, _: self._doors.resize(message),
@@ -155,6 +156,7 @@ class Wishes:
             closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
             hidden=tuple(text for text in view.hidden if parse_identity(text) in shown.without),
             most=view.most,
+            light="shown" if shown.light else view.light,
         )
 
     def _list_layer(self, text: str) -> None:

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from app.jobs.forks import LEARNS_LABELS, Origin, default_text, growing, inherited, origin, wrong_layers
-from app.jobs.new_run import LARGEST_SEED, LINK_OF, STEPS, SWEEPS, NewRun, OrderError
+from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, OrderError, usual_length
 from app.jobs.new_run_checks import objections
 from app.live.feed import TROUBLE
 from app.pages.components.board import Board, Message
@@ -200,7 +200,8 @@ class NewRunForm:
         return OWN | {each.name: each.label for each in about}
 
     def _own(self, name: str) -> str:
-        return self._typed.get(name, "").strip() or self._fresh().get(name, "")
+        typed = self._typed.get(name, "").strip()
+        return typed if typed or name == "corpus" else self._fresh().get(name, "")
 
     def _fresh(self) -> dict[str, str]:
         """What the fields that every model has begin with."""
@@ -247,7 +248,20 @@ class NewRunForm:
         begin = self._known.begin if self._known else None
         if begin:
             return str(begin.run.planned)
-        return str(SWEEPS if self._typed.get("inference") == "gibbs" else STEPS)
+        known = self._known
+        if known is None:
+            return ""
+        about = next((each for each in known.corpora if str(each.number) == self._corpus(known)), known.corpora[-1])
+        model = self._model(known)
+        return str(usual_length(model, self._config(model), about.train_documents))
+
+    def _config(self, model: str) -> Any:
+        """The settings as they stand where they can be read, else the defaults."""
+        config = models.load(model).Config
+        try:
+            return settings.parse(config, {name: text for name, text in self._values(model).items() if text.strip()})
+        except ValueError:
+            return config()
 
     def _model(self, known: _Known) -> str:
         usual = known.begin.run.model if known.begin else "dlda"

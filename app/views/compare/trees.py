@@ -157,7 +157,7 @@ def _seated(comparison: Comparison, wanted: Cut) -> tuple[_Seats, dict[int, int]
     shown: set[Pair] = set()
     more: dict[int, int] = {}
     for side in _SIDES:
-        part, left = cut(comparison.frame(side), Choice(roots[side], wanted.threshold, cap=wanted.cap))
+        part, left = cut(comparison.frame(side), Choice(roots[side], wanted.threshold, cap=wanted.cap, light=True))
         shown |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
         more = {layer: max(more.get(layer, 0), left.get(layer, 0)) for layer in more.keys() | left.keys()}
     found: dict[Node, Pair] = {}

@@ -34,11 +34,15 @@ class Finding(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Which topics are chosen: the selected one and the roots of the tree; and when which others were pruned."""
+    """Which topics are chosen: the selected one and the roots of the tree; and when which others were pruned.
+
+    ``light`` says whether topics of few tokens are listed too.
+    """
 
     selected: Node | None = None
     roots: Collection[Node] = ()
     pruned: Mapping[Node, int] = {}
+    light: bool = False
 
 
 def topic_list(frame: Frame, layer: int, marks: Marks, finding: Finding, *, focus: bool = False) -> str:
@@ -78,10 +82,31 @@ def _tab(frame: Frame, layer: int, *, chosen: bool) -> str:
 
 
 def _layer(frame: Frame, layer: int, marks: Marks) -> str:
+    switch = _light_switch(frame, layer, shown=marks.light)
     if has_pictures(frame):
-        return _pictures(frame, layer, marks)
-    cards = "".join(card(frame, node, marks) for node in frame.nodes(layer))
-    return f'<ol class="ex-cards" role="tabpanel" aria-label="Topics of layer {layer}, most popular first">{cards}</ol>'
+        return _pictures(frame, layer, marks) + switch
+    cards = "".join(card(frame, node, marks) for node in _listed(frame, layer, marks))
+    label = f'role="tabpanel" aria-label="Topics of layer {layer}, most popular first"'
+    return f'<ol class="ex-cards" {label}>{cards}</ol>{switch}'
+
+
+def _listed(frame: Frame, layer: int, marks: Marks) -> list[Node]:
+    """The topics of a layer but those of few tokens, unless these are asked for or chosen."""
+    chosen = {marks.selected, *marks.roots}
+    return [node for node in frame.nodes(layer) if marks.light or node in chosen or node not in frame.light]
+
+
+def _light_switch(frame: Frame, layer: int, *, shown: bool) -> str:
+    number = sum(node.layer == layer for node in frame.light)
+    if not number:
+        return ""
+    noun = "topic" if number == 1 else "topics"
+    verb = "Hide" if shown else "Show"
+    hint = "Each has under 0.1 % of the tokens; the words of so small a topic are mostly noise"
+    return (
+        f'<button class="ex-soft ex-light" data-do="light" aria-pressed="{"true" if shown else "false"}"'
+        f' title="{hint}">{verb} {number} light {noun}</button>'
+    )
 
 
 def card(frame: Frame, node: Node, marks: Marks, note: str = "") -> str:
@@ -127,9 +152,11 @@ def _pin(key: str, *, chosen: bool) -> str:
 
 
 def _pictures(frame: Frame, layer: int, marks: Marks) -> str:
-    nodes = frame.nodes(layer)
+    nodes, listed = frame.nodes(layer), {*_listed(frame, layer, marks)}
     rows = -(-len(nodes) // _MOSAIC)
-    tiles = "".join(_tile(frame, node, divmod(place, _MOSAIC), rows, marks) for place, node in enumerate(nodes))
+    tiles = "".join(
+        _tile(frame, node, divmod(place, _MOSAIC), rows, marks) for place, node in enumerate(nodes) if node in listed
+    )
     shape = frame.image_shape or (1, 1)
     size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
     look = f'style="--sheet:url({mosaic_uri(frame, layer, _MOSAIC)});{size}"'

@@ -22,7 +22,8 @@ CAP = 40  # topics of one layer drawn before "n more" stands for the rest
 class Choice(NamedTuple):
     """Which part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away.
 
-    ``label`` is the class, from 1, whose weights are shown; 0 is none.
+    ``label`` is the class, from 1, whose weights are shown; 0 is none.  ``light`` draws topics of few tokens too,
+    which otherwise are there as roots only.
     """
 
     roots: tuple[Node, ...]
@@ -33,6 +34,7 @@ class Choice(NamedTuple):
     without: frozenset[Node] = frozenset()
     cap: int = CAP
     label: int = 0
+    light: bool = False
 
 
 _NONE = Haunting()
@@ -63,6 +65,8 @@ def cut(frame: Frame, choice: Choice) -> tuple[Subnetwork, dict[int, int]]:
     roots = [root for root in choice.roots if frame.has(root)]
     layers = sorted({*range(1, frame.n_layers + 1)}, reverse=choice.direction == "down")
     without, more = set(choice.without), {}
+    if not choice.light:
+        without.update(frame.light.difference(roots))
 
     def reached() -> Subnetwork:
         return subnetwork(graph, roots, choice.direction, part=choice.part, closed=choice.closed, without=without)
@@ -87,6 +91,8 @@ def reveal(frame: Frame, choice: Choice, node: Node) -> Choice:
     while choice.direction == "down" and (parents := frame.parents(line[0], 1)):
         line.insert(0, parents[0].node)
     choice = choice._replace(closed=choice.closed.difference(line), without=choice.without.difference(line))
+    if frame.light.intersection(line):
+        choice = choice._replace(light=True)
     for each in line:
         drawn = cut(frame, choice)[0].nodes
         if node not in drawn and each not in drawn:

@@ -145,7 +145,7 @@ def test_dot_puts_every_layer_on_one_rank_and_quotes_every_text(
 
 def test_the_file_has_all_topics_however_many(tmp_path: Path) -> None:
     frame = make_frame((90, 3), n_words=60)
-    path = trees.write(frame, frame.nodes(2), 0.0, "down", tmp_path / "tree.json")
+    path = trees.write(frame, frame.nodes(2), 0.0, "down", tmp_path / "tree.json", light=True)
     assert len(json.loads(path.read_text(encoding="utf-8"))["nodes"]) > 60
 
 

@@ -16,14 +16,6 @@ from store.database import open_database
 
 
 @pytest.fixture
-def db(tmp_path):
-    """A store in a file."""
-    database = open_database(tmp_path / "store.db")
-    yield database
-    database.close()
-
-
-@pytest.fixture
 def db(tmp_path, monkeypatch):
     """A store beside a small stand-in for the built-in corpus; nothing is compiled or trained."""
     folder = tmp_path / "texts"

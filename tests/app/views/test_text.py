@@ -59,7 +59,7 @@ def titles(frame: Frame) -> dict[str, str]:
 
 def test_a_card_leads_with_the_title_and_goes_on_with_the_heaviest_words(frame: Frame, titles: dict[str, str]) -> None:
     for layer in (1, 2, 3):
-        html = topic_list(frame, layer, Marks(), Finding(""))
+        html = topic_list(frame, layer, Marks(light=True), Finding(""))
         cards = re.findall(r'data-key="(L[^"]+)".*?<strong>(.*?)</strong> (.*?)</span>', html)
         assert [key for key, _, _ in cards] == [identity(node) for node in frame.nodes(layer)]
         for node, (key, lead, rest) in zip(frame.nodes(layer), cards, strict=True):
@@ -164,9 +164,10 @@ def test_files_and_commands_call_topics_by_their_titles(
     rows = csv.DictReader(io.StringIO(topics.render(table, "csv")))
     assert {f"L{row['layer']}:{row['topic']}": row["title"] for row in rows} == titles
     roots = frame.nodes(3)
-    read = nx.read_graphml(trees.write(frame, roots, 0.0, "down", tmp_path / "tree.graphml"))
+    read = nx.read_graphml(trees.write(frame, roots, 0.0, "down", tmp_path / "tree.graphml", light=True))
     assert {key: data["title"] for key, data in read.nodes(data=True)} == titles
-    written = json.loads(trees.write(frame, roots, 0.0, "down", tmp_path / "tree.json").read_text(encoding="utf-8"))
+    path = trees.write(frame, roots, 0.0, "down", tmp_path / "tree.json", light=True)
+    written = json.loads(path.read_text(encoding="utf-8"))
     assert {node["id"]: node["title"] for node in written["nodes"]} == titles
     told = files.topic_rows(comparison)
     assert {f"L{row['layer']}:{row['a']['topic']}": row["a"]["title"] for row in told} == titles

@@ -164,3 +164,22 @@ def test_a_title_has_all_words_of_a_corpus_that_has_fewer_than_three(n_words: in
     words, weights = topics.top_words(projection, 30)
     titles = topics.title_words(words, weights, projection @ np.full(3, 1 / 3))
     assert titles.tolist() == [list(range(n_words))] * 3
+
+
+@pytest.mark.parametrize(
+    ("parts", "light"),
+    [
+        ([0.5, 0.4985, 0.001, 0.0005], [False, False, False, True]),
+        ([1.0], [False]),
+        ([0.9, 0.1, 0.0], [False, False, True]),
+    ],
+)
+def test_a_topic_of_under_a_thousandth_of_the_tokens_is_light(parts, light):
+    assert topics.light(np.array(parts)).tolist() == light
+
+
+def test_in_a_very_wide_layer_a_topic_is_light_below_half_an_equal_share():
+    parts = np.full(2000, 1 / 2000)
+    assert not topics.light(parts).any()
+    parts[:10] = 0.2 / 2000
+    assert np.flatnonzero(topics.light(parts)).tolist() == list(range(10))

@@ -87,11 +87,11 @@ def page(tmp_path: Path) -> Iterator[Page]:
 
 
 def test_settings_that_nobody_touched_are_those_of_the_model_chosen_last(page: Page) -> None:
-    assert (page.fields()["burn_in"], page.fields()["inference"]) == ("20", "tlasgr")
+    assert (page.fields()["collect"], page.fields()["inference"]) == ("3", "tlasgr")
     shown = page.choose(model="sdatm")
-    assert (shown["burn_in"], shown["inference"], shown["head_gain"]) == ("5", "whai", "4.0")
+    assert (shown["collect"], shown["inference"], shown["head_gain"]) == ("5", "whai", "4.0")
     assert page.choose(model="datm")["head_gain"] == "1.0"
-    assert page.choose(model="dlda")["burn_in"] == "20"
+    assert page.choose(model="dlda")["collect"] == "3"
 
 
 def test_what_somebody_changed_stays_when_the_model_changes(page: Page) -> None:
@@ -117,11 +117,11 @@ def test_a_corpus_deleted_since_it_was_chosen_is_forgotten_and_the_rest_stays(pa
     assert page.start().corpus == number
 
 
-def test_the_length_follows_the_inference_until_somebody_types_one(page: Page) -> None:
-    usual = page.fields()["minibatches"]
-    sweeps = page.choose(inference="gibbs")["minibatches"]
-    assert sweeps != usual
-    assert page.choose(inference="tlasgr")["minibatches"] == usual
+def test_the_length_follows_the_model_and_its_settings_until_somebody_types_one(page: Page) -> None:
+    assert page.fields()["minibatches"] == "300"
+    assert page.choose(grow="true", layers="4-4", grow_every="50")["minibatches"] == "400"
+    assert page.choose(model="datm", grow="false")["minibatches"] == "3500"
+    assert page.choose(model="dlda", layers="no widths")["minibatches"] == "300"
     page.choose(minibatches="77")
     assert page.choose(inference="gibbs")["minibatches"] == "77"
 
@@ -134,10 +134,10 @@ def test_a_choice_that_the_model_does_not_offer_becomes_its_default(page: Page) 
 
 def test_a_field_that_was_emptied_stays_empty_and_no_run_is_started_with_it(page: Page) -> None:
     assert page.choose(burn_in="")["burn_in"] == ""
-    assert "Burn-in sweeps per layer must not be empty; usually 20" in page.form.board.html
+    assert "Burn-in sweeps per layer must not be empty; usually 5" in page.form.board.html
     page.form._on_board({"do": "start", "form": page.fields()})
     assert page.sent == []
-    assert page.choose(burn_in="20")["burn_in"] == "20"
+    assert page.choose(burn_in="5")["burn_in"] == "5"
     assert "must not be empty" not in page.form.board.html
 
 

@@ -4,6 +4,7 @@ import base64
 import re
 import struct
 import zlib
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -20,7 +21,8 @@ from app.views.explore.detail import Reading, topic_detail
 from app.views.explore.find import find_topics
 from app.views.text import escape, percent, printable, shorten, text_width, wrap
 from app.views.tree.outline import tree_outline
-from app.views.tree.picture import Choice, cut
+from app.views.tree.picture import Choice, cut, reveal
+from engine.hierarchy.tree import Node
 
 
 class Page(HTMLParser):
@@ -229,3 +231,39 @@ def test_a_search_says_how_many_of_its_documents_are_listed_and_each_leads_to_it
     assert "Documents <small>the first 2 of 1,725</small>" in some
     assert "Documents <small>2</small>" in every
     assert re.findall(r'data-do="place" data-number="(\d+)"', some) == ["4", "9"]
+
+
+def with_a_light_topic(frame: Frame) -> tuple[Frame, Node]:
+    """The frame with the least popular topic of layer 1 far below a thousandth of the tokens."""
+    least = frame.nodes(1)[-1]
+    parts = frame.shares[0].copy()
+    parts[frame.place(least)] = 1e-6
+    return replace(frame, shares=(parts, *frame.shares[1:])), least
+
+
+def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(frame: Frame) -> None:
+    seen, least = with_a_light_topic(frame)
+    key = f'data-key="{identity(least)}"'
+    folded = topic_list(seen, 1, Marks(), Finding(""))
+    assert key not in folded
+    assert "Show 1 light topic<" in folded
+    assert 'data-do="light" aria-pressed="false"' in folded
+    shown = topic_list(seen, 1, Marks(light=True), Finding(""))
+    assert key in shown
+    assert "Hide 1 light topic<" in shown
+
+
+@pytest.mark.parametrize("how", ["selected", "root"])
+def test_a_light_topic_that_is_chosen_is_listed(frame: Frame, how: str) -> None:
+    seen, least = with_a_light_topic(frame)
+    marks = Marks(least) if how == "selected" else Marks(None, {least})
+    assert f'data-key="{identity(least)}"' in topic_list(seen, 1, marks, Finding(""))
+
+
+def test_light_topics_are_left_out_of_trees_unless_they_are_roots_or_asked_for(frame: Frame) -> None:
+    seen, least = with_a_light_topic(frame)
+    everything = Choice(tuple(seen.nodes(seen.n_layers)), 0.0, cap=10**6)
+    assert least not in cut(seen, everything)[0].nodes
+    assert least in cut(seen, everything._replace(light=True))[0].nodes
+    assert least in cut(seen, everything._replace(roots=(least,)))[0].nodes
+    assert least in cut(seen, reveal(seen, everything, least))[0].nodes
