@@ -55,15 +55,12 @@ def interpolate(wanted: argparse.Namespace) -> int:
     """Show what lies between two documents of the corpus of a run."""
     db = open_existing(wanted.store)
     placer, frame = _open(db, wanted)
-    if wanted.layer is not None and not 1 <= wanted.layer <= frame.n_layers:
-        raise Mistake(f"run {frame.run} has layers 1 to {frame.n_layers}; got {wanted.layer}")
-    if not 2 <= wanted.steps <= 100:
-        raise Mistake(f"steps must be from 2 to 100; got {wanted.steps}")
     ends = [_document(db, placer, text) for text in (wanted.one, wanted.other)]
-    numbers = [document.number for document in ends]
-    one, other = placer.documents(corpora.counts(db, placer.corpus.number, numbers), numbers)
-    layer = wanted.layer or telling_layer(placer.topics.phi, (one.theta, other.theta))
-    steps = mix(placer.topics.phi, (one.theta, other.theta), layer, wanted.steps, wanted.words)
+    pair = ends[0].number, ends[1].number
+    try:
+        layer, steps = line_between(db, placer, pair, layer=wanted.layer, steps=wanted.steps, words=wanted.words)
+    except ValueError as error:
+        raise Mistake(str(error)) from error
     if wanted.json:
         told = [_step_facts(frame, step) for step in steps]
         both = [{"document": document.number, "title": document.title} for document in ends]
@@ -76,6 +73,44 @@ def interpolate(wanted: argparse.Namespace) -> int:
         )
         say(f"{percent_of_way(step.weight):3} %  {flat(' '.join(words))}")
     return 0
+
+
+def line_between(
+    db: Database, placer: Placer, pair: tuple[int, int], *, layer: int | None, steps: int, words: int
+) -> tuple[int, list[Step]]:
+    """Decode the line between two documents of the corpus.
+
+    Parameters
+    ----------
+    db : Database
+    placer : Placer
+    pair : (int, int)
+        Numbers of the documents.
+    layer : int, optional
+        The layer whose activations are mixed; the highest that tells the two apart when None.
+    steps, words : int
+        Points of the line, and words of each.
+
+    Returns
+    -------
+    layer : int
+    steps : list of Step
+
+    Raises
+    ------
+    ValueError
+        When there is no such layer, or steps are too few or too many.
+    store.errors.NotFound
+        When there is no such document.
+    """
+    n_layers = len(placer.topics.phi)
+    if layer is not None and not 1 <= layer <= n_layers:
+        raise ValueError(f"run {placer.run.number} has layers 1 to {n_layers}; got {layer}")
+    if not 2 <= steps <= 100:
+        raise ValueError(f"steps must be from 2 to 100; got {steps}")
+    one, other = placer.documents(corpora.counts(db, placer.corpus.number, pair), pair)
+    mixed = layer or telling_layer(placer.topics.phi, (one.theta, other.theta))
+    return mixed, mix(placer.topics.phi, (one.theta, other.theta), mixed, steps, words)
 
 
 def _open(db: Database, wanted: argparse.Namespace) -> tuple[Placer, Frame]:

@@ -3,15 +3,11 @@
 import argparse
 import importlib
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
 from app.cli import output
 from app.cli.parser import MISTAKE, Parser, named, threads, weight, whole
 from app.ingest import options
-from app.paths import ROOT
 
-SHARED_ROOMS = ("engine", "store")
 PORTS = 65535
 MOST_WORDS = 30  # of a topic; a frame keeps so many
 
@@ -35,10 +31,6 @@ def main(argv: list[str] | None = None) -> int:
 
 def _obey(words: list[str]) -> int:
     """Run the command that the words name, loading what it needs and no more."""
-    complaint = shadowed()
-    if complaint:
-        print(complaint, file=sys.stderr)
-        return MISTAKE
     if words[:1] == ["benchmark"]:
         from app.cli.benchmark import main as benchmark
 
@@ -52,20 +44,6 @@ def _obey(words: list[str]) -> int:
     except MISTAKES as error:
         tell(f"topiary {wanted.command}: {' '.join(str(error).split())}")
         return MISTAKE
-
-
-def shadowed() -> str:
-    """One sentence when another package stands in the way of one of ours, else nothing."""
-    for room in SHARED_ROOMS:
-        spec = find_spec(room)
-        found = Path(spec.origin).resolve() if spec and spec.origin else None
-        if found is None or found.parent.parent != ROOT:
-            where = found or "a folder without code"
-            return (
-                f"topiary: another package called {room!r} ({where}) hides Topiary's own; "
-                "start it from another folder or remove that package from PYTHONPATH"
-            )
-    return ""
 
 
 def build_parser() -> Parser:

@@ -5,7 +5,6 @@ and ``class_commands``.
 """
 
 import argparse
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,15 @@ from app.jobs import launcher
 from app.jobs.forks import origin
 from app.jobs.new_run import fork as order_fork
 from app.jobs.new_run import place
-from app.jobs.progress import Progress, duration
+from app.jobs.progress import Progress
+from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from store import corpora as corpora_of
 from store import runs, snapshots
 from store.corpora import CorpusRow
 from store.database import Database, open_database, open_existing
 from store.runs import RunRow
 
-FILL_SECONDS = 5.0  # a worker needs a moment to claim its run
-WATCHING = 0.1  # evaluation and snapshots take about this part of training time
 LOCAL = "127.0.0.1"  # nobody else sees the demo
-ENDED = ("finished", "failed", "stopped", "paused", "silent")
 
 
 def demo(wanted: argparse.Namespace) -> int:
@@ -102,7 +99,7 @@ def import_corpus(wanted: argparse.Namespace) -> int:
     finally:
         progress.end()
     if wanted.json:
-        print_json(_corpus_facts(row))
+        print_json(corpus_facts(row))
     else:
         say(
             f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
@@ -125,7 +122,7 @@ def corpora(wanted: argparse.Namespace) -> int:
         raise Mistake(f"corpora lists all of them, and {wanted.corpus!r} would change nothing; leave it out")
     rows = corpora_of.every(db)
     if wanted.json:
-        print_json([_corpus_facts(row) for row in rows])
+        print_json([corpus_facts(row) for row in rows])
         return 0
     print_table(
         ("corpus", "name", "documents", "words", "tokens", "kind"),
@@ -194,22 +191,15 @@ def _minibatch(text: str) -> int | None:
 def wait(db: Database, run: int) -> int:
     """Show the progress of a run until it ends; 0 unless it failed or fell silent."""
     progress = Progress()
-    looked = time.monotonic()
+    row, state = runs.get(db, run), ""
     try:
-        while True:
-            row = runs.get(db, run)
-            state = launcher.state_of(row)
-            if state in ENDED:
-                break
-            if state == "queued" and time.monotonic() - looked > FILL_SECONDS:
-                launcher.fill(db)
-                looked = time.monotonic()
-            _show_progress(progress, row)
-            time.sleep(0.3)
+        for row, state in follow(db, run):
+            if state not in ENDED:
+                show_progress(progress, row)
     except KeyboardInterrupt:
         progress.end(f"run {run} goes on in the background; topiary stop {run} ends it")
         return 130
-    progress.end(_last_words(row, state))
+    progress.end(last_words(row, state))
     return 1 if state in ("failed", "silent") else 0
 
 
@@ -253,24 +243,8 @@ def _steer(wanted: argparse.Namespace, act: Any, verb: str) -> int:
     return 0
 
 
-def _show_progress(progress: Progress, row: RunRow) -> None:
-    rest = [f"{row.minibatch:,}/{row.planned:,}"]
-    if row.point_perplexity is not None:
-        rest.append(f"point perplexity {row.point_perplexity:,.1f}")
-    if row.minibatch > 0 and row.seconds > 0:
-        each = (1 + WATCHING) * row.seconds / row.minibatch
-        rest.append(f"{duration(each * (row.planned - row.minibatch))} left")
-    words = row.message.partition(";")[0] or row.state
-    progress.show(f"run {row.number}: {words}", row.minibatch / max(1, row.planned), "  ".join(rest))
-
-
-def _last_words(row: RunRow, state: str) -> str:
-    if state == "silent":
-        return f"run {row.number} has fallen silent: its worker is gone; topiary resume {row.number} goes on"
-    return f"run {row.number} {row.message if row.message.startswith(state) else f'{state}: {row.message}'}"
-
-
-def _corpus_facts(row: CorpusRow) -> dict[str, Any]:
+def corpus_facts(row: CorpusRow) -> dict[str, Any]:
+    """Say of a corpus what ``corpora --json`` says."""
     return {
         "corpus": row.number,
         "name": row.name,

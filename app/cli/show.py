@@ -14,6 +14,7 @@ from app.views.words import perplexity
 from store import corpora, labels, runs, snapshots
 from store import points as points_of
 from store.database import Database, open_existing
+from store.errors import NotFound
 from store.runs import RunRow
 from store.snapshots import SnapshotRow
 
@@ -102,7 +103,7 @@ def tree(wanted: argparse.Namespace) -> int:
     frame = _frame_of(db, row, wanted.minibatch)
     threshold = threshold_of(wanted.threshold, frame)
     layer = wanted.layer or frame.n_layers
-    remains = _remains(db, row.number) if wanted.pruned else ()
+    remains = remains_of(db, row.number) if wanted.pruned else ()
     try:
         roots = [frame.at_rank(layer, rank) for rank in wanted.node or [1]]
         label = class_number(frame.classes, wanted.label) if wanted.label else 0
@@ -210,18 +211,24 @@ def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Frame":
 
 
 def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
-    """The snapshot of a run at or before a mini-batch; the newest one for None."""
+    """The snapshot of a run at or before a mini-batch; the newest one for None.
+
+    Raises
+    ------
+    NotFound
+        When it has none yet, or none so early.
+    """
     newest = snapshots.latest(db, row.number)
     if newest is None:
         why = f"{launcher.state_of(row)}: {row.message}" if row.message else launcher.state_of(row)
-        raise Mistake(f"run {row.number} has no topics yet ({why})")
+        raise NotFound(f"run {row.number} has no topics yet ({why})")
     found = newest if minibatch is None else snapshots.at(db, row.number, minibatch)
     if found is None:
-        raise Mistake(f"run {row.number} has no snapshot at or before mini-batch {minibatch:,}")
+        raise NotFound(f"run {row.number} has no snapshot at or before mini-batch {minibatch:,}")
     return found
 
 
-def _remains(db: Database, run: int) -> "tuple[Remains, ...]":
+def remains_of(db: Database, run: int) -> "tuple[Remains, ...]":
     """Read what is left of the topics that a run, or those it was forked from, has pruned."""
     from app.analysis.read_pruned import Reader, all_remains, pruned_topics
 

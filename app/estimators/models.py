@@ -1,6 +1,6 @@
 """The models as scikit-learn estimators: ``DLDA`` and ``DATM`` transform documents, ``SDATM`` also classifies them.
 
-    from app.estimators.models import DLDA
+    from topiary import DLDA
     model = DLDA(layers=(64, 32), n_iter=500, random_state=0).fit(counts)
     model.transform(counts)      # activations of layer 1, then 2, as shares of each layer
     model.topics_[1]             # topics of layer 2 over the words
@@ -48,7 +48,7 @@ class DLDA(TopicEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from app.estimators.models import DLDA
+    >>> from topiary import DLDA
     >>> counts = np.array([[3, 2, 0, 0], [2, 4, 0, 0], [0, 0, 5, 1], [0, 1, 2, 4]])
     >>> model = DLDA(layers=(3, 2), n_iter=20, random_state=0).fit(counts)
     >>> model.transform(counts).shape

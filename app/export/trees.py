@@ -17,7 +17,7 @@ from app.views.tree.picture import Choice
 from engine.hierarchy.tree import Direction, Node
 
 _PREFIX = "tree_"
-_EVERYTHING = 1_000_000
+EVERYTHING = 1_000_000
 
 
 def formats() -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def write(
     for node in nodes:
         if not frame.has(node):
             raise ValueError(f"run {frame.run} has no topic {identity(node)}; its layers have {frame.widths} topics")
-    choice = Choice(nodes, threshold, direction, cap=_EVERYTHING, label=label, light=light)
+    choice = Choice(nodes, threshold, direction, cap=EVERYTHING, label=label, light=light)
     path.write_text(render(frame, choice, form, remains), encoding="utf-8", newline="\n")
     return path
 

@@ -19,7 +19,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import Array
 from app.ingest.words import NOISE, clean, stop_list
 
-TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in"})  # whose words an import has found itself
+TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})  # whose words an import found
 MARKED = 12_000  # characters at the beginning of a text in which known words are told with their places
 
 

@@ -71,11 +71,14 @@ def installed(tmp_path_factory) -> Path:
 
 def test_the_wheel_brings_the_rooms_and_nothing_else_to_the_top(installed):
     names = {path.name for path in installed.iterdir() if path.suffix != ".dist-info"}
-    assert names == set(ROOMS)
+    assert names == {*ROOMS, "topiary"}
 
 
 def test_the_wheel_holds_every_module_and_every_asset(installed):
     wanted = {path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    library = {path for path in wanted if path.is_relative_to("app/library")}
+    wanted = wanted - library | {"topiary" / path.relative_to("app/library") for path in library}
+    wanted.add(Path("topiary/py.typed"))
     assets = (ROOT / "assets").rglob("*")
     wanted |= {
         Path("app") / path.relative_to(ROOT) for path in assets if path.is_file() and "__pycache__" not in path.parts
@@ -97,4 +100,4 @@ def test_an_installed_topiary_finds_its_assets_and_models(installed, tmp_path):
 
 def test_the_command_is_called_topiary(installed):
     (points,) = installed.glob("*.dist-info/entry_points.txt")
-    assert "topiary = app.cli.main:main" in points.read_text(encoding="utf-8")
+    assert "topiary = topiary.__main__:main" in points.read_text(encoding="utf-8")

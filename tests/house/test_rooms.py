@@ -5,6 +5,7 @@ import contextlib
 import io
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import importlinter.cli
 import networkx as nx
@@ -15,6 +16,7 @@ OUTSIDE = {"engine": {"numpy", "numba", "llvmlite", "scipy"}, "store": {"sqlalch
 DECORATORS = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit", "jit_module"}
 CACHE = "engine/jit.py"  # finds the folder of compiled kernels: the one place of the engine that looks outside
 LANES = "engine/gibbs/simd.py"
+LIBRARY = "app/library/"  # installed as topiary, so its modules name each other from where they stand
 
 # Modules that reach a file, a clock, a log, the environment, another process or the network.
 WORLD = {
@@ -89,9 +91,20 @@ def test_imports_are_absolute():
         f"{source.path}:{node.lineno}"
         for source in sources()
         for node in ast.walk(source.tree)
-        if isinstance(node, ast.ImportFrom) and node.level > 0
+        if isinstance(node, ast.ImportFrom) and node.level > 0 and not source.path.startswith(LIBRARY)
     ]
     assert relative == []
+
+
+def test_the_library_stands_above_the_app_which_never_imports_it():
+    users = [
+        f"{source.path}:{found.line} {found.module}"
+        for source in sources()
+        if not source.path.startswith(LIBRARY)
+        for found in imports(source)
+        if f"{found.module}.{found.name}.".startswith(("app.library.", "topiary."))
+    ]
+    assert users == []
 
 
 def test_numba_is_named_by_the_decorator_and_by_the_vector_operations_only():
@@ -165,3 +178,42 @@ def outward(source: Source) -> list[tuple[str, int]]:
     """Imports of modules that reach the world, then calls that do, with their lines."""
     modules = [(found.module, found.line) for found in imports(source) if found.module.partition(".")[0] in WORLD]
     return modules + sorted(((name, line) for name, line in calls(source) if name in DOORS), key=lambda call: call[1])
+
+
+@pytest.mark.parametrize(("room", "most"), [("app", 6), ("engine", 12)])
+def test_few_modules_lie_directly_in_a_room(room, most):
+    assert len(list((ROOT / room).glob("*.py"))) <= most
+
+
+def test_there_are_ten_floors_at_most():
+    graph = nx.DiGraph()
+    for source in sources():
+        for found in imports(source):
+            here, there = floor_of(source.path.removesuffix(".py").replace("/", ".")), floor_of(found.module)
+            if there and here and here != there:
+                graph.add_edge(here, there)
+    assert nx.dag_longest_path_length(graph) + 1 <= 10
+
+
+def floor_of(module: str) -> str:
+    """The room that a module is in: one of the app, the engine, the store; nothing for what is not ours."""
+    parts = module.split(".")
+    if parts[0] in ("engine", "store"):
+        return parts[0]
+    return ".".join(parts[:2]) if parts[0] == "app" and len(parts) > 2 else ""
+
+
+def test_the_test_of_a_module_is_found_by_its_path():
+    homeless = [
+        path.relative_to(ROOT).as_posix()
+        for room in ("app", "engine", "store")
+        for path in (ROOT / "tests" / room).rglob("test_*.py")
+        if not module_of(path).exists()
+    ]
+    assert homeless == []
+
+
+def module_of(path: Path) -> Path:
+    """The module that a test is about: ``tests/app/jobs/test_plan.py`` is about ``app/jobs/plan.py``."""
+    inside = path.relative_to(ROOT / "tests")
+    return ROOT / inside.with_name(inside.name.removeprefix("test_"))

@@ -49,8 +49,14 @@ def imports(source: Source) -> list[Import]:
         if isinstance(node, ast.Import):
             found += [Import(alias.name, "", node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found += [Import(node.module or "", alias.name, node.lineno) for alias in node.names]
+            found += [Import(_absolute(source, node), alias.name, node.lineno) for alias in node.names]
     return found
+
+
+def _absolute(source: Source, node: ast.ImportFrom) -> str:
+    """The module that is imported from, also where it is named from where the source stands."""
+    around = source.path.split("/")[: -node.level] if node.level else []
+    return ".".join([*around, *([node.module] if node.module else [])])
 
 
 def calls(source: Source) -> list[tuple[str, int]]:

@@ -565,21 +565,6 @@ def test_the_help_promises_no_benchmark_that_is_not_there(capsys):
     )
 
 
-def test_another_package_in_our_way_is_named_in_one_sentence(tmp_path):
-    (tmp_path / "engine.py").write_text("", encoding="utf-8")
-    script = "import sys; sys.path.insert(0, sys.argv[1]); from app.cli import main; sys.exit(main.main(['runs']))"
-    found = subprocess.run(
-        [sys.executable, "-P", "-c", script, str(tmp_path)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-    )
-    assert found.returncode == 2
-    assert f"another package called 'engine' ({tmp_path / 'engine.py'}) hides Topiary's own" in found.stderr
-    assert len(found.stderr.splitlines()) == 1
-
-
 INTERRUPTED = """
 import sys
 class CtrlC:

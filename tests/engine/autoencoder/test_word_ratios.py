@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from engine.autoencoder import naive_bayes, word_ratios
 from engine.corpus import rows
 from tests.engine.autoencoder.test_image_shifts import batch_of
-from tests.engine.test_naive import CLASSES, V, documents, unit
+from tests.engine.autoencoder.test_naive_bayes import CLASSES, V, documents, unit
 
 
 def ratio(table, labels, word, c):

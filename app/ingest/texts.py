@@ -1,0 +1,86 @@
+"""Import texts that a program has in memory."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+from app.ingest.errors import IngestError
+from app.ingest.importing import import_source, quiet
+from app.ingest.options import ImportOptions
+from app.ingest.registry import refuse_idle
+from app.ingest.source import Progress, TextDocument, TextSource
+from app.ingest.words import storable
+from store import corpora
+from store.corpora import CorpusRow
+from store.database import Database
+
+NAME = "texts"
+OBEYS = ("token_pattern",)
+MISSING = ("nan", "NaT", "<NA>")  # what pandas and NumPy have where there is no label
+
+
+def import_texts(
+    db: Database,
+    texts: Iterable[str],
+    labels: Iterable[Any] | None = None,
+    titles: Iterable[str] | None = None,
+    options: ImportOptions | None = None,
+    progress: Progress = quiet,
+) -> CorpusRow:
+    """Make a corpus of texts.
+
+    Parameters
+    ----------
+    db : Database
+    texts : iterable of str
+        One for each document.
+    labels : iterable, optional
+        Its class, None or NaN where it has none.
+    titles : iterable of str, optional
+        "document 1" and so on when not given.
+    options : ImportOptions, optional
+        The name of the corpus is "texts" when they have none.
+    progress : callable
+        As in :func:`app.ingest.importing.import_path`.
+
+    Raises
+    ------
+    IngestError
+        When these cannot become a corpus; one sentence.
+    store.errors.Conflict, StoreError
+        When the name of the corpus is taken, or cannot be one.
+    """
+    options = options or ImportOptions()
+    refuse_idle(Path(NAME), OBEYS, options)
+    name = storable(options.name or NAME)
+    corpora.check_name(db, name)
+    found = list(texts)
+    _check(found)
+    classes = _filled("labels", labels, found)
+    named = _filled("titles", titles, found)
+
+    def documents() -> Iterator[TextDocument]:
+        for number, (text, label, title) in enumerate(zip(found, classes, named, strict=True), start=1):
+            yield TextDocument(text, str(title or f"document {number}"), _class(label), titled=bool(title))
+
+    source = TextSource(where=NAME, documents=documents)
+    return import_source(db, source, name, options, progress, {"format": NAME, "options": options.told()})
+
+
+def _check(texts: Sequence[Any]) -> None:
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise IngestError(NAME, f"document {number:,} is no text but {text!r}; give strings, or leave it out")
+
+
+def _filled(what: str, values: Iterable[Any] | None, texts: Sequence[str]) -> list[Any]:
+    """Values as a list, one for each text; None for each when there are none."""
+    found = list(repeat(None, len(texts)) if values is None else values)
+    if len(found) != len(texts):
+        raise IngestError(NAME, f"there are {len(texts):,} texts and {len(found):,} {what}; give one for each")
+    return found
+
+
+def _class(label: Any) -> str | None:
+    return None if label is None or (not isinstance(label, str) and str(label) in MISSING) else str(label)

@@ -1,0 +1,57 @@
+"""Wait for a run: its row again and again until it ends, and how its progress is shown meanwhile."""
+
+import time
+from collections.abc import Iterator
+
+from app.jobs import launcher
+from app.jobs.progress import Progress, duration
+from store import runs
+from store.database import Database
+from store.runs import RunRow
+
+ENDED = ("finished", "failed", "stopped", "paused", "silent")
+FILL_SECONDS = 5.0  # a worker needs a moment to claim its run
+LOOK_SECONDS = 0.3
+WATCHING = 0.1  # evaluation and snapshots take about this part of training time
+
+
+def follow(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
+    """Give the row of a run and its state every now and then; the last ones when it has ended.
+
+    A queued run is started as soon as there is room for it.
+
+    Raises
+    ------
+    NotFound
+        When there is no such run (any more).
+    """
+    looked = time.monotonic()
+    while True:
+        row = runs.get(db, run)
+        state = launcher.state_of(row)
+        yield row, state
+        if state in ENDED:
+            return
+        if state == "queued" and time.monotonic() - looked > FILL_SECONDS:
+            launcher.fill(db)
+            looked = time.monotonic()
+        time.sleep(LOOK_SECONDS)
+
+
+def show_progress(progress: Progress, row: RunRow) -> None:
+    """Show how far a run is, with its perplexity and the time left."""
+    rest = [f"{row.minibatch:,}/{row.planned:,}"]
+    if row.point_perplexity is not None:
+        rest.append(f"point perplexity {row.point_perplexity:,.1f}")
+    if row.minibatch > 0 and row.seconds > 0:
+        each = (1 + WATCHING) * row.seconds / row.minibatch
+        rest.append(f"{duration(each * (row.planned - row.minibatch))} left")
+    words = row.message.partition(";")[0] or row.state
+    progress.show(f"run {row.number}: {words}", row.minibatch / max(1, row.planned), "  ".join(rest))
+
+
+def last_words(row: RunRow, state: str) -> str:
+    """Say in one sentence how a run has ended."""
+    if state == "silent":
+        return f"run {row.number} has fallen silent: its worker is gone; topiary resume {row.number} goes on"
+    return f"run {row.number} {row.message if row.message.startswith(state) else f'{state}: {row.message}'}"

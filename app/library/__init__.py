@@ -1,0 +1,96 @@
+"""Topiary as a library: estimators of scikit-learn's kind, and a store with its corpora and runs.
+
+    import topiary
+
+    with topiary.open() as store:
+        corpus = store.import_corpus("reports/")
+        run = store.train(corpus, layers=(64, 32), wait=True)
+        run.topics(layer=2)
+
+What is heavy (numba, pandas, scikit-learn, the plots) is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .shadowing import ShadowedError, refuse_shadows
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from app.analysis.predictions import ClassError
+    from app.estimators.models import DATM, DLDA, SDATM
+    from app.ingest.errors import IngestError
+    from app.ingest.options import OptionError
+    from app.jobs.new_run import OrderError
+    from store.errors import Conflict, NotFound, StoreError
+
+    from .classification import Classification
+    from .comparison import Comparison
+    from .corpus import Corpus
+    from .inference import Inference
+    from .run import Run, RunFailed
+    from .stores import Store, open
+
+    plots: ModuleType
+
+_PLACES = {
+    "Classification": ".classification",
+    "Comparison": ".comparison",
+    "ClassError": "app.analysis.predictions",
+    "Conflict": "store.errors",
+    "Corpus": ".corpus",
+    "DATM": "app.estimators.models",
+    "DLDA": "app.estimators.models",
+    "Inference": ".inference",
+    "IngestError": "app.ingest.errors",
+    "NotFound": "store.errors",
+    "OptionError": "app.ingest.options",
+    "OrderError": "app.jobs.new_run",
+    "Run": ".run",
+    "RunFailed": ".run",
+    "SDATM": "app.estimators.models",
+    "Store": ".stores",
+    "StoreError": "store.errors",
+    "open": ".stores",
+    "plots": ".plots",
+}
+
+__all__ = [
+    "DATM",
+    "DLDA",
+    "SDATM",
+    "ClassError",
+    "Classification",
+    "Comparison",
+    "Conflict",
+    "Corpus",
+    "Inference",
+    "IngestError",
+    "NotFound",
+    "OptionError",
+    "OrderError",
+    "Run",
+    "RunFailed",
+    "ShadowedError",
+    "Store",
+    "StoreError",
+    "open",
+    "plots",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first used."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    refuse_shadows()
+    module = import_module(_PLACES[name], __name__)
+    found = module if name == "plots" else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Tell what there is, loaded or not."""
+    return sorted({*globals(), *__all__})

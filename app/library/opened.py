@@ -1,0 +1,39 @@
+"""What the objects of an open store share: its database, and what placing documents needs of the last snapshots."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from store.database import Database
+
+if TYPE_CHECKING:
+    from app.live.placers import Places
+    from app.live.predictions import ClassCache
+
+
+class Opened:
+    """An open store behind its corpora and runs.
+
+    Parameters
+    ----------
+    db : Database
+    """
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    @cached_property
+    def places(self) -> "Places":
+        """Snapshots made ready to place documents; brings the compiler with it."""
+        from app.live.placers import Places
+
+        return Places(self.db)
+
+    @cached_property
+    def classes(self) -> "ClassCache":
+        """Predictions of classes, which the store remembers."""
+        from functools import partial
+
+        from app.analysis import stored_predictions
+        from app.live.predictions import ClassCache
+
+        return ClassCache(self.db, keep=partial(stored_predictions.keep, self.db))

@@ -1,0 +1,279 @@
+"""An open store: its corpora and runs, and what makes more of them."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from html import escape
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+from app.cli.manage import corpus_facts
+from app.cli.show import run_facts
+from app.ingest.importing import import_path, quiet
+from app.ingest.options import ImportOptions, OptionError
+from app.ingest.texts import import_texts
+from app.jobs import launcher
+from app.jobs.new_run import place
+from app.jobs.progress import Progress
+from store import corpora, runs
+from store.database import open_database
+from store.errors import NotFound
+
+from .corpus import Corpus
+from .listing import Listing
+from .opened import Opened
+from .run import Layers, Run, Watcher, asked, settings_as_text
+
+ImportWatcher: TypeAlias = Callable[[str, float | None], None]
+_CORPUS = ("corpus", "name", "documents", "train_documents", "words", "tokens", "kind")
+_RUN_IS = ("run", "name", "corpus", "state", "model", "inference", "layers")
+_RUN = (*_RUN_IS, "minibatch", "minibatches", "point_perplexity", "seconds", "message")
+
+
+class Corpora(Listing[str | int, Corpus]):
+    """The corpora of a store by name or number."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        super().__init__(_CORPUS, lambda: map(corpus_facts, corpora.every(opened.db)))
+
+    def __getitem__(self, key: str | int) -> Corpus:
+        return Corpus(self._opened, corpora.find(self._opened.db, key))
+
+    def __iter__(self) -> Iterator[str | int]:
+        return iter([row.name for row in corpora.every(self._opened.db)])
+
+    def __len__(self) -> int:
+        return len(corpora.every(self._opened.db))
+
+
+class Runs(Listing[int | Literal["last"], Run]):
+    """The runs of a store by number; "last" is the newest."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        super().__init__(_RUN, lambda: map(run_facts, runs.every(opened.db)))
+
+    def __getitem__(self, key: int | Literal["last"]) -> Run:
+        if key == "last":
+            numbers = list(self)
+            if not numbers:
+                raise NotFound("there is no run yet; start one with train")
+            key = max(map(int, numbers))
+        return Run(self._opened, runs.get(self._opened.db, int(key)).number)
+
+    def __iter__(self) -> Iterator[int | Literal["last"]]:
+        return iter(sorted(row.number for row in runs.every(self._opened.db)))
+
+    def __len__(self) -> int:
+        return len(runs.every(self._opened.db))
+
+
+class Store:
+    """A store: corpora, runs and everything they wrote.  A context manager, which closes it.
+
+    Runs train in processes of their own and go on when the store is closed or Python ends.
+
+    Parameters
+    ----------
+    url : str or path, optional
+        File or database URL; by default that of TOPIARY_STORE, or a file in your data folder.
+
+    Attributes
+    ----------
+    corpora : Corpora
+        By name or number.
+    runs : Runs
+        By number, or "last".
+    """
+
+    def __init__(self, url: str | os.PathLike[str] | None = None) -> None:
+        self._opened = Opened(open_database(url))
+        self.corpora = Corpora(self._opened)
+        self.runs = Runs(self._opened)
+
+    def import_corpus(
+        self,
+        source: str | os.PathLike[str] | Iterable[str],
+        *,
+        name: str | None = None,
+        labels: Iterable[Any] | None = None,
+        titles: Iterable[str] | None = None,
+        progress: bool | ImportWatcher = False,
+        **options: Any,
+    ) -> Corpus:
+        """Make a corpus of a file or folder, or of texts.
+
+        Parameters
+        ----------
+        source : str, path, or sequence of str
+            A string is a path, its format is recognised; anything else holds the texts, one for each document.
+        name : str, optional
+            Of the corpus; that of the file, or "texts".
+        labels, titles : iterable, optional
+            Of texts, one for each; a label is None or NaN where there is none.
+        progress : bool or callable, default=False
+            True writes to standard error; a function gets what is being done and the share that is.
+        **options
+            As of ``topiary import``: ``min_df``, ``stop_words``, ``test_share``, ``text_column`` and so on.
+
+        Raises
+        ------
+        IngestError, OptionError
+            When it cannot become a corpus, or an option cannot be.
+        Conflict
+            When the name is taken.
+        """
+        chosen = ImportOptions(name=name, **_known(options))
+        db = self._opened.db
+        with _telling(progress) as tell:
+            if isinstance(source, str | os.PathLike):
+                if labels is not None or titles is not None:
+                    raise OptionError("labels and titles belong to texts; name the columns of a file instead")
+                row = import_path(db, Path(source), chosen, tell)
+            else:
+                row = import_texts(db, source, labels, titles, chosen, tell)
+        return Corpus(self._opened, row)
+
+    def train(
+        self,
+        corpus: Corpus | str | int,
+        model: str = "dlda",
+        *,
+        layers: Layers | None = None,
+        inference: str | None = None,
+        minibatches: int | None = None,
+        seed: int = 1,
+        threads: int | None = None,
+        averaged: bool = False,
+        burn_in: int | None = None,
+        samples: int | None = None,
+        paper_point: bool = False,
+        name: str = "",
+        wait: bool = False,
+        progress: bool | Watcher = False,
+        **settings: Any,
+    ) -> Run:
+        """Train a model in the background.
+
+        Parameters
+        ----------
+        corpus : Corpus, str or int
+            Or its name or number.
+        model : str, default="dlda"
+            "dlda", "datm" or "sdatm".
+        layers : sequence of int, or str, optional
+            Topics of every layer, from the words upwards: ``(128, 64, 32)`` or ``"128-64-32"``.
+        inference : str, optional
+            For example "tlasgr" or "gibbs".
+        minibatches : int, optional
+            Steps; sweeps over all documents for "gibbs".
+        seed : int, default=1
+            The same number gives the same topics, whatever ``threads``.
+        threads : int, optional
+            Of the kernels; up to 2 by default.
+        averaged, burn_in, samples
+            The averaged protocol of the paper's Table 1, and its length.
+        paper_point : bool, default=False
+            Make the last evaluation with 600 sweeps over all test documents.
+        name : str
+            For people.
+        wait, progress
+            Whether to wait until it ends, and as in :meth:`Run.wait`.
+        **settings
+            Any other setting of the model, for example ``eta=0.05``.
+
+        Raises
+        ------
+        OrderError
+            When the model, a setting or a number cannot be.
+        NotFound
+            When there is no such corpus.
+        RunFailed
+            When it was waited for and failed.
+        """
+        row = place(
+            self._opened.db,
+            corpus.number if isinstance(corpus, Corpus) else corpus,
+            model=model,
+            texts=settings_as_text(settings | {"layers": layers, "inference": inference}),
+            **asked(
+                minibatches=minibatches,
+                seed=seed,
+                threads=threads,
+                averaged=averaged,
+                burn_in=burn_in,
+                samples=samples,
+                paper_point=paper_point,
+                name=name,
+            ),
+        )
+        launcher.fill(self._opened.db)
+        run = Run(self._opened, row.number)
+        return run.wait(progress=progress) if wait else run
+
+    @property
+    def url(self) -> str:
+        """Its address; may hold a password."""
+        return self._opened.db.url
+
+    def close(self) -> None:
+        """Give the connections to the database back; runs go on."""
+        self._opened.db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Store {self._opened.db.place}: {len(self.corpora)} corpora, {len(self.runs)} runs>"
+
+    def _repr_html_(self) -> str:
+        listed = f"{self.corpora._repr_html_()}{self.runs._repr_html_()}"
+        return f"<p><b>Store {escape(self._opened.db.place)}</b></p>{listed}"
+
+
+def open(url: str | os.PathLike[str] | None = None) -> Store:
+    """Open a store, making it when it is not there yet.
+
+    Parameters
+    ----------
+    url : str or path, optional
+        File or database URL (``postgresql://user@host/name``); by default that of the environment variable
+        TOPIARY_STORE, or a file in your data folder: the store that the ``topiary`` command uses.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be opened.
+    """
+    return Store(url)
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of an import, unknown ones refused."""
+    known = [field.name for field in fields(ImportOptions)]
+    strange = next((name for name in options if name not in known), None)
+    if strange is not None:
+        raise OptionError(f"there is no option {strange!r} of an import; the options are {', '.join(known)}")
+    return options
+
+
+@contextmanager
+def _telling(progress: bool | ImportWatcher) -> Iterator[ImportWatcher]:  # noqa: FBT001 - or a function
+    """What an import tells its progress to."""
+    if not isinstance(progress, bool):
+        yield progress
+        return
+    shown = Progress()
+    try:
+        yield shown.show if progress else quiet
+    finally:
+        if progress:
+            shown.end()

@@ -1,0 +1,351 @@
+"""The library on a small corpus with real workers: what a notebook can do with a store, its corpora and runs."""
+
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import topiary
+
+GUIDE = Path(__file__).parents[3] / "assets" / "guide" / "library.md"
+WORDS = {
+    "garden": ["rose", "hedge", "lawn", "soil", "seed", "flower", "tree", "grow"],
+    "space": ["rocket", "moon", "orbit", "launch", "planet", "star", "crew", "engine"],
+}
+LABELS = [name for name in WORDS for _ in range(60)]
+SMALL = {"simplex": "clamp", "layers": (4, 2), "minibatches": 60}
+
+
+def made_texts():
+    draw = random.Random(1)
+    return [" ".join(draw.choices(WORDS[label], k=20)) for label in LABELS]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("library")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
+            patch.setenv(name, str(folder))
+        patch.setenv("TOPIARY_WORKERS", "4")
+        with topiary.open(folder / "store.db") as opened:
+            yield opened
+
+
+@pytest.fixture(scope="module")
+def corpus(store):
+    labels = pd.Series(LABELS, dtype=object)
+    labels[3] = None
+    return store.import_corpus(pd.Series(made_texts()), name="two subjects", labels=labels)
+
+
+@pytest.fixture(scope="module")
+def run(store, corpus):
+    return store.train(corpus, **SMALL, seed=1, name="first", wait=True)
+
+
+@pytest.fixture(scope="module")
+def labelled(run):
+    """A fork that has learnt from labels."""
+    return run.fork("sdatm", minibatches=300, label_start=20, wait=True)
+
+
+def test_texts_in_memory_become_a_corpus_with_labels(store, corpus):
+    assert (corpus.documents, corpus.words, corpus.labels) == (120, 16, ("garden", "space"))
+    assert (corpus.training_documents, corpus.kind, corpus.notes) == (108, "counts", ())
+    told = corpus.texts()
+    assert told.loc[5, ["title", "text", "label"]].tolist() == ["document 6", made_texts()[5], "garden"]
+    assert pd.isna(told.loc[3, "label"])
+    assert set(told["part"]) == {"training", "test"}
+    assert (
+        corpus.search("rose hedge", n=3).index.tolist()
+        == [number for number, text in enumerate(told["text"]) if "rose" in text and "hedge" in text][:3]
+    )
+    assert corpus.counts().shape == (120, 16)
+    assert corpus.counts().sum() == 20 * 120
+    assert sorted(corpus.vocabulary) == sorted(word for words in WORDS.values() for word in words)
+
+
+def test_corpora_are_found_by_name_and_number_and_listed(store, corpus):
+    assert store.corpora["two subjects"].number == store.corpora[corpus.number].number == corpus.number
+    assert "two subjects" in store.corpora
+    assert "other" not in store.corpora
+    assert store.corpora.get("other") is None
+    assert "two subjects" in list(store.corpora)
+    assert len(store.corpora) == len(store.corpora.table)
+    with pytest.raises(topiary.NotFound, match="there is no corpus 'other'; the store has two subjects"):
+        store.corpora["other"]
+
+
+def test_a_file_becomes_a_corpus_and_can_be_deleted(store, tmp_path):
+    path = tmp_path / "mail.csv"
+    rows = [f"{text},{label}" for text, label in zip(made_texts(), LABELS, strict=True)]
+    path.write_text("\n".join(["text,label", *rows]), "utf-8")
+    told = []
+    made = store.import_corpus(str(path), label_column="label", progress=lambda words, share: told.append(words))
+    assert (made.name, made.documents, made.labels) == ("mail", 120, ("garden", "space"))
+    assert told[0] == "Reading mail.csv"
+    made.delete()
+    assert "mail" not in store.corpora
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "kind", "sentence"),
+    [
+        (["a", 3], {}, topiary.IngestError, "document 2 is no text but 3; give strings"),
+        (["a b"], {"labels": ["x", "y"]}, topiary.IngestError, "1 texts and 2 labels; give one for each"),
+        (
+            ["a b"],
+            {"colour": 1},
+            topiary.OptionError,
+            "no option 'colour' of an import; the options are .*min_df",
+        ),
+        (["a b"], {"text_column": "t"}, topiary.IngestError, "texts: is no table"),
+        ("nowhere.csv", {}, topiary.IngestError, "nowhere.csv: there is no such file or folder"),
+        ("nowhere.csv", {"labels": []}, topiary.OptionError, "labels and titles belong to texts"),
+        (["a b"], {"name": "two subjects"}, topiary.Conflict, "two subjects"),
+        ([], {}, topiary.IngestError, "texts"),
+    ],
+)
+def test_what_can_be_no_corpus_is_refused_in_one_sentence(store, corpus, source, given, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        store.import_corpus(source, **given)
+
+
+def test_a_run_tells_how_it_is(store, run):
+    assert (run.state, run.name, run.corpus) == ("finished", "first", "two subjects")
+    assert run.settings["layers"] == [4, 2]
+    assert run.info["minibatch"] == 60
+    assert set(run.points.columns) == {"minibatch", "documents", "seconds", "name", "layer", "value"}
+    assert "point_perplexity" in set(run.points["name"])
+    assert run.snapshots["minibatch"].iloc[-1] == 60
+    assert run.events["kind"].tolist()[-1] == "finished"
+    assert store.runs[run.number] == run == store.runs[run.number]
+    assert store.runs.table.set_index("run").loc[run.number, "state"] == "finished"
+    assert run.number in list(store.runs)
+    assert store.runs["last"].number == max(store.runs)
+    assert len(store.runs) == len(set(store.runs))
+    with pytest.raises(topiary.NotFound, match="999"):
+        store.runs[999]
+
+
+def test_topics_are_listed_by_rank_with_weight_share_title_and_words(run):
+    first = run.topics(1, words=3)
+    assert list(first.columns) == ["layer", "rank", "weight", "share", "title", "name", "words"]
+    assert (first["rank"].tolist(), first["share"].sum()) == ([1, 2, 3, 4], pytest.approx(1.0))
+    assert first["weight"].is_monotonic_decreasing
+    assert all(len(words) == 3 for words in first["words"])
+    assert len(run.topics()) == 6
+    weights = run.weights(1)
+    assert weights.shape == (16, 4)
+    np.testing.assert_allclose(weights.sum(), 1.0, rtol=1e-5)
+    topic = first.index[0]
+    assert weights[topic].nlargest(3).index.tolist() == first.loc[topic, "words"]
+    assert not run.topics(1, minibatch=1)["weight"].equals(first["weight"])
+    with pytest.raises(LookupError, match="has no layer 3"):
+        run.topics(3)
+
+
+def test_a_tree_is_a_graph_of_what_roots_reach(run):
+    every = run.tree(threshold=0.0)
+    assert {data["layer"] for _, data in every.nodes(data=True)} == {1, 2}
+    assert every.number_of_edges() == 8
+    top = run.topics(2).index[0]
+    for roots in (1, top, [1], [top]):
+        assert set(run.tree(roots, threshold=0.0)) == {top, *every.successors(top)}
+    leaf = run.topics(1).index[0]
+    assert set(run.tree(leaf, threshold=0.0, direction="up")) == {leaf, *every.predecessors(leaf)}
+    assert set(run.tree(1, layer=1, pruned=True)) == {leaf}
+    assert every.nodes[leaf]["title"] == run.topics(1).loc[leaf, "title"]
+    with pytest.raises(LookupError, match="has no topic 'L9:1'"):
+        run.tree("L9:1")
+
+
+def test_new_texts_are_placed_in_the_topics(run, tmp_path):
+    found = run.infer(["a rose, a hedge and a lawn", "the crew of the rocket", "qwertz"])
+    assert [layer.shape for layer in found.theta] == [(3, 4), (3, 2)]
+    assert found.shares.iloc[0].sum() == pytest.approx(2.0)
+    assert found.shares.loc[2].isna().all()
+    assert found.documents["known"].tolist() == [3, 2, 0]
+    assert found.documents.loc[2, "unknown"] == ["qwertz"]
+    top = run.topics(1).loc[found.theta[0].loc[0].idxmax()]
+    assert set(top["words"][:3]) <= set(WORDS["garden"])
+    paths = found.paths(2)
+    assert paths["document"].tolist() == [0, 0, 1, 1]
+    assert [len(path) for path in paths["path"]] == [2, 2, 2, 2]
+    assert found.nearest(2)["label"].tolist() == ["garden", "garden", "space", "space"]
+    assert (found.classes, len(found)) == (None, 3)
+    (tmp_path / "letter.txt").write_text("rose hedge", "utf-8")
+    assert run.infer(tmp_path / "letter.txt").documents["title"].tolist() == ["letter.txt"]
+    assert len(run.infer("rose hedge", minibatch=1)) == 1
+    with pytest.raises(topiary.OptionError, match="header is no option of texts"):
+        run.infer("rose", header="no")
+    with pytest.raises(TypeError, match="document 0 is no text but 7"):
+        run.infer([7])
+
+
+def test_what_lies_between_two_documents_is_a_table(run):
+    line = run.interpolate(0, 119, steps=3, words=4)
+    assert line["weight"].tolist() == [0.0, 0.5, 1.0]
+    assert set(line["words"].iloc[0]) <= set(WORDS["garden"])
+    assert set(line["words"].iloc[2]) <= set(WORDS["space"])
+    with pytest.raises(ValueError, match="steps must be from 2 to 100; got 1"):
+        run.interpolate(0, 1, steps=1)
+
+
+def test_a_run_with_labels_says_how_well_it_predicts(labelled, run):
+    found = labelled.classify()
+    assert found.documents == int(found.confusion.to_numpy().sum()) == len(found.predictions)
+    assert found.error == pytest.approx((found.predictions["class"] != found.predictions["predicted"]).mean())
+    assert found.classes.index.tolist() == ["garden", "space"]
+    assert found.majority_error is not None
+    assert list(found.misled.columns) == ["document", "class", "predicted", "probability", "share", "path"]
+    chances = labelled.infer("rose hedge lawn").classes
+    assert chances.loc[0, "garden"] > 0.5
+    with pytest.raises(topiary.ClassError, match="predicts no classes"):
+        run.classify()
+
+
+def test_a_fork_goes_on_from_a_snapshot_with_other_settings(run, labelled):
+    assert (labelled.info["model"], labelled.info["parent"]) == ("sdatm", run.number)
+    assert labelled.settings["label_start"] == 20
+    assert labelled.settings["layers"] == [4, 2]
+
+
+def test_two_runs_are_compared_and_a_match_can_be_decided(run, corpus, store, tmp_path):
+    other = store.train(corpus, **SMALL, seed=2, wait=True)
+    found = run.compare(other)
+    assert [layer["topics_a"] for layer in found.summary["layers"]] == [4, 2]
+    assert set(found.topics.columns) >= {"layer", "a", "title_a", "b", "title_b", "score", "entered", "left"}
+    assert run.compare(other.number, threshold=0.0).edges.shape[0] == 8
+    pairs = found.topics.query("layer == 2").set_index("a")["b"]
+    swapped = dict(zip(pairs.index, reversed(pairs.tolist()), strict=True))
+    one = next(iter(swapped))
+    decided = found.decide(one, swapped[one])
+    now = decided.topics.set_index("a").loc[one]
+    assert (now["b"], bool(now["by_hand"])) == (swapped[one], True)
+    assert decided.undo(one, swapped[one]).topics.set_index("a").loc[one, "b"] == pairs[one]
+    assert found.export(tmp_path / "both.svg").read_text("utf-8").startswith("<svg")
+    assert "A: run" in repr(found)
+    assert run.compare(run, other_minibatch=1).summary["a"]["minibatch"] == 1
+    with pytest.raises(ValueError, match="topics of one layer"):
+        found.decide("L1:1", "L2:1")
+    other.delete()
+    assert other.number not in store.runs
+    assert repr(other) == f"<Run {other.number}: deleted>"
+
+
+def test_trees_and_topics_are_written_as_files(run, tmp_path):
+    assert run.export(tmp_path / "tree.svg", roots=[1, 2]).read_text("utf-8").startswith("<svg")
+    assert "graphml" in run.export(tmp_path / "tree.graphml", threshold=0.0, pruned=True).read_text("utf-8")
+    assert len(run.export(tmp_path / "topics.csv", layer=1).read_text("utf-8").splitlines()) == 5
+    assert run.export(tmp_path / "topics.json", what="topics").is_file()
+    with pytest.raises(ValueError, match="must end in one of"):
+        run.export(tmp_path / "tree.doc")
+    with pytest.raises(LookupError, match="no topic speaks for a class here"):
+        run.export(tmp_path / "tree.svg", label="space")
+
+
+def test_names_of_a_run_and_of_its_topics_can_be_given(run):
+    topic = run.topics(2).index[0]
+    run.rename_topic(topic, "gardens")
+    assert run.topics(2).loc[topic, ["title", "name"]].tolist() == ["gardens", "gardens"]
+    run.rename_topic(topic, "")
+    run.rename("second")
+    assert run.name == "second"
+    run.rename("first")
+
+
+def test_a_run_is_paused_resumed_stopped_and_deleted(store, corpus):
+    run = store.train(corpus, layers="4-2", minibatches=200_000, seed=3)
+    assert run.state in ("queued", "running")
+    with pytest.raises(TimeoutError, match="after 0 seconds; it goes on"):
+        run.wait(timeout=0)
+    run.pause()
+    assert run.wait().state == "paused"
+    run.resume()
+    looked = []
+    run.stop()
+    assert run.wait(progress=looked.append).state == "stopped"
+    assert looked[-1] is run
+    run.delete()
+    assert run.number not in store.runs
+
+
+def test_a_run_whose_worker_failed_raises_when_it_is_waited_for(store, corpus, monkeypatch):
+    from app.jobs import launcher
+    from store import runs
+    from store.database import open_database
+
+    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    run = store.train(corpus, **SMALL)
+    db = open_database(store.url)
+    row = runs.claim(db, run.number, {})
+    runs.finish(db, run.number, row.attempt, "failed", "the disk is full")
+    db.close()
+    with pytest.raises(topiary.RunFailed, match=rf"run {run.number} failed: the disk is full"):
+        run.wait()
+    run.delete()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"model": "colour"}, "colour"),
+        ({"layers": (0,)}, "layers must be at least 1"),
+        ({"eta": "much"}, "eta cannot be read from 'much'"),
+        ({"hue": 1}, "there is no setting 'hue'"),
+        ({"minibatches": 0}, "minibatches must be a whole number of at least 1"),
+        ({"burn_in": 3}, "burn_in without averaged would change nothing; give averaged=True too"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused_in_one_sentence(store, corpus, given, sentence):
+    with pytest.raises(topiary.OrderError, match=sentence):
+        store.train(corpus, **{"minibatches": 60} | given)
+
+
+def test_settings_of_numpy_are_taken(store, corpus, monkeypatch):
+    from app.jobs import launcher
+
+    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    run = store.train(corpus, layers=np.array([3, 2]), minibatches=np.int64(9), seed=np.int64(2), eta=np.float64(0.5))
+    assert (run.settings["layers"], run.settings["eta"], run.state) == ([3, 2], [0.5], "queued")
+    run.delete()
+
+
+def test_everything_shows_itself_shortly_in_a_notebook(store, corpus, run, labelled):
+    shown = [store, store.runs, store.corpora, corpus, run, run.infer("rose"), run.compare(run), labelled.classify()]
+    for each in shown:
+        html = each._repr_html_()
+        assert html.startswith("<")
+        assert len(html) < 6000
+        assert repr(each)
+    assert "two subjects" in run._repr_html_()
+
+
+def test_the_example_of_the_guide_runs(tmp_path):
+    (example,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "example.py").write_text(example, encoding="utf-8")
+    folders = dict.fromkeys(("XDG_DATA_HOME", "LOCALAPPDATA"), str(tmp_path))
+    found = subprocess.run(
+        [sys.executable, "example.py"],
+        cwd=tmp_path,
+        env=os.environ | folders | {"TOPIARY_WORKERS": "4"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "L1:1" in found.stdout
+
+
+def test_every_method_of_a_store_and_a_run_is_told_of_in_the_guide():
+    told = GUIDE.read_text(encoding="utf-8")
+    for kind in (topiary.Store, topiary.Run, topiary.Corpus):
+        public = [name for name in vars(kind) if not name.startswith("_")]
+        assert [name for name in public if not re.search(rf"[`.]{name}\b", told)] == []
