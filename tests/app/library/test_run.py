@@ -18,7 +18,7 @@ WORDS = {
     "space": ["rocket", "moon", "orbit", "launch", "planet", "star", "crew", "engine"],
 }
 LABELS = [name for name in WORDS for _ in range(60)]
-SMALL = {"simplex": "clamp", "layers": (4, 2), "minibatches": 60}
+SMALL = {"simplex": "clamp", "burn_in": 20, "collect": 10, "layers": (4, 2), "minibatches": 60}
 
 
 def made_texts():
