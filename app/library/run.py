@@ -406,8 +406,8 @@ class Run:
         seed: int | None = None,
         threads: int | None = None,
         averaged: bool = False,
-        burn_in: int | None = None,
-        samples: int | None = None,
+        averaged_burn_in: int | None = None,
+        averaged_samples: int | None = None,
         paper_point: bool = False,
         name: str = "",
         wait: bool = False,
@@ -424,7 +424,7 @@ class Run:
             The snapshot at or before it.
         minibatches, seed : int, optional
             Those of this run when not given.
-        threads, averaged, burn_in, samples, paper_point, name, wait, progress, **settings
+        threads, averaged, averaged_burn_in, averaged_samples, paper_point, name, wait, progress, **settings
             As in :meth:`Store.train`; settings that are not given are those of this run.
 
         Raises
@@ -445,8 +445,8 @@ class Run:
                 seed=seed,
                 threads=threads,
                 averaged=averaged,
-                burn_in=burn_in,
-                samples=samples,
+                burn_in=averaged_burn_in,
+                samples=averaged_samples,
                 paper_point=paper_point,
                 name=name,
             ),
@@ -547,7 +547,9 @@ def asked(**given: Any) -> dict[str, Any]:
     """
     alone = [name for name in ("burn_in", "samples") if given[name] is not None]
     if alone and not given["averaged"]:
-        raise OrderError(f"{' and '.join(alone)} without averaged would change nothing; give averaged=True too")
+        raise OrderError(
+            f"{' and '.join(f'averaged_{name}' for name in alone)} without averaged would change nothing; give averaged=True too"
+        )
     plain = {name: _plain(value) for name, value in given.items()}
     return plain | {"threads": launcher.threads() if plain["threads"] is None else plain["threads"]}
 

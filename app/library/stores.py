@@ -148,8 +148,8 @@ class Store:
         seed: int = 1,
         threads: int | None = None,
         averaged: bool = False,
-        burn_in: int | None = None,
-        samples: int | None = None,
+        averaged_burn_in: int | None = None,
+        averaged_samples: int | None = None,
         paper_point: bool = False,
         name: str = "",
         wait: bool = False,
@@ -174,7 +174,7 @@ class Store:
             The same number gives the same topics, whatever ``threads``.
         threads : int, optional
             Of the kernels; up to 2 by default.
-        averaged, burn_in, samples
+        averaged, averaged_burn_in, averaged_samples
             The averaged protocol of the paper's Table 1, and its length.
         paper_point : bool, default=False
             Make the last evaluation with 600 sweeps over all test documents.
@@ -204,8 +204,8 @@ class Store:
                 seed=seed,
                 threads=threads,
                 averaged=averaged,
-                burn_in=burn_in,
-                samples=samples,
+                burn_in=averaged_burn_in,
+                samples=averaged_samples,
                 paper_point=paper_point,
                 name=name,
             ),

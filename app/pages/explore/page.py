@@ -11,6 +11,7 @@ from app.analysis.hierarchy import Frame, identity, parse_identity
 from app.analysis.pruned_topics import Pruned, Remains, gone
 from app.export import trees
 from app.pages.components.board import Board, Message
+from app.pages.components.latest import Latest
 from app.pages.components.tree_view import TreeView, aspect_of
 from app.pages.explore import loading as reading
 from app.pages.explore.files import hand_over
@@ -56,7 +57,7 @@ class Explorer:
         self._frame: Frame | None = None
         self._before: Frame | None = None  # the snapshot shown until the newest came
         self._drawing: Drawing | None = None
-        self._asked: tuple[int, int] | None = None  # (run, snapshot) being fetched
+        self._latest: Latest[tuple[int, int]] = Latest()  # (run, snapshot) being fetched
         self._moments: tuple[Moment, ...] = ()
         self._auto: tuple[Node, ...] = ()
         self._aspect = WIDE
@@ -158,20 +159,17 @@ class Explorer:
         known = self._context.feed.known_frame(run, snapshot or None)
         if known is not None:
             self._take((run, snapshot), known)
-        if run and self._asked != (run, snapshot):
-            self._asked = (run, snapshot)
+        if run and self._latest.begin((run, snapshot)):
             work = partial(reading.frame_and_moments, self._context, run, snapshot)
             self._context.later(work, self._fetched, partial(self._failed, run, snapshot))
 
     def _failed(self, run: int, snapshot: int) -> None:
         """Ask again for what could not be read."""
-        if self._asked == (run, snapshot):
-            self._asked = None
-            if self._view.page == "explore":
-                self._fetch()
+        if self._latest.end((run, snapshot)) and self._view.page == "explore":
+            self._fetch()
 
     def _fetched(self, answer: reading.Fetched) -> None:
-        self._asked = None
+        self._latest.end((answer.run, answer.snapshot))
         if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
             return
         self._moments = answer.moments

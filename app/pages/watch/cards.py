@@ -6,6 +6,7 @@ from typing import Any
 from app.analysis.hierarchy import Frame
 from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
+from app.pages.components.latest import Latest
 from app.pages.session import Context
 from app.views import words
 from app.views.runs import kpis
@@ -32,7 +33,7 @@ class TopicPreview:
         self._context = context
         self.board = Board(heard=self._on_board, sheets=["explore"])  # it has the colours of layers
         self._shown: Frame | None = None
-        self._asked: tuple[int, int] | None = None  # (run, snapshot) being fetched
+        self._latest: Latest[tuple[int, int]] = Latest()  # (run, snapshot) being fetched
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
         context.on_tick(self._on_tick)
         self._draw()
@@ -63,8 +64,7 @@ class TopicPreview:
         if self._shown is None or self._shown.run != view.run or view.snapshot:
             self._shown = None
             self.board.html = self._waiting()
-        if feed.run(view.run) is not None and self._asked != (view.run, view.snapshot):
-            self._asked = (view.run, view.snapshot)
+        if feed.run(view.run) is not None and self._latest.begin((view.run, view.snapshot)):
             self._context.later(
                 partial(feed.frame, view.run, view.snapshot),
                 partial(self._arrived, view.run, view.snapshot),
@@ -84,12 +84,12 @@ class TopicPreview:
 
     def _failed(self, run: int, snapshot: int) -> None:
         """Ask again for what could not be read."""
-        if self._asked == (run, snapshot):
-            self._asked = None
+        if self._latest.end((run, snapshot)):
             self._on_view()
 
     def _arrived(self, run: int, snapshot: int, frame: Frame | None) -> None:
-        view, self._asked = self._context.view, None
+        view = self._context.view
+        self._latest.end((run, snapshot))
         if frame is None or (run, snapshot) != (view.run, view.snapshot):
             return
         if snapshot or self._shown is None or self._shown.run != run or frame.snapshot >= self._shown.snapshot:

@@ -1,0 +1,35 @@
+"""The latest request wins: answers to earlier ones, which may come later, change nothing."""
+
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+
+
+class Latest(Generic[Key]):
+    """Which request of one kind is under way; a later one takes its place."""
+
+    def __init__(self) -> None:
+        self._key: Key | None = None
+
+    @property
+    def pending(self) -> Key | None:
+        """What was asked for last and is not answered yet."""
+        return self._key
+
+    def begin(self, key: Key) -> bool:
+        """Note that something is asked for; False where it is under way already."""
+        if key == self._key:
+            return False
+        self._key = key
+        return True
+
+    def end(self, key: Key) -> bool:
+        """Note that an answer or an error came; False where something else was asked for since."""
+        if key != self._key:
+            return False
+        self._key = None
+        return True
+
+    def forget(self) -> None:
+        """Take no interest in whatever is under way."""
+        self._key = None
