@@ -547,9 +547,8 @@ def asked(**given: Any) -> dict[str, Any]:
     """
     alone = [name for name in ("burn_in", "samples") if given[name] is not None]
     if alone and not given["averaged"]:
-        raise OrderError(
-            f"{' and '.join(f'averaged_{name}' for name in alone)} without averaged would change nothing; give averaged=True too"
-        )
+        named = " and ".join(f"averaged_{name}" for name in alone)
+        raise OrderError(f"{named} without averaged would change nothing; give averaged=True too")
     plain = {name: _plain(value) for name, value in given.items()}
     return plain | {"threads": launcher.threads() if plain["threads"] is None else plain["threads"]}
 
