@@ -1,19 +1,15 @@
 """``topiary classify``: how well a run predicts the classes of its test documents."""
 
 import argparse
-from functools import partial
 from typing import Any
 
-from app.analysis import stored_predictions
 from app.analysis.hierarchy import Frame, identity
 from app.analysis.inference import find_snapshot
 from app.analysis.predictions import ClassError, Classified, Misled
+from app.analysis.read_hierarchy import read_frame, snapshot_at
 from app.cli.console import Mistake, find_run, flat, percent, print_json, say
-from app.cli.show import read_frame, snapshot_at
-from app.jobs.progress import Progress
-from app.live.predictions import ClassCache
-from store.database import Database, open_existing
-from store.runs import RunRow
+from app.live.predictions import fetch_predictions
+from store.database import open_existing
 
 SHOWN = 10  # wrong predictions printed; --json has all that are explained
 
@@ -24,7 +20,7 @@ def classify(wanted: argparse.Namespace) -> int:
     run = find_run(db, wanted.run)
     try:
         snapshot = 0 if wanted.minibatch is None else snapshot_at(db, run, wanted.minibatch).number
-        found = _found(db, run, snapshot)
+        found = fetch_predictions(db, run, snapshot)
     except ClassError as error:
         raise Mistake(str(error)) from error
     frame = read_frame(db, run, find_snapshot(db, run.number, found.snapshot))
@@ -34,21 +30,6 @@ def classify(wanted: argparse.Namespace) -> int:
         return 0
     _print(facts, found)
     return 0
-
-
-def _found(db: Database, run: RunRow, snapshot: int) -> Classified:
-    """As the page shows it: from the store where it was computed before; progress goes to standard error."""
-    progress = Progress()
-
-    def told() -> None:
-        if cache.doing is None:
-            progress.end()
-        elif cache.doing.total:
-            done, total = cache.doing[2:]
-            progress.show("predicting classes", done / total, f"{done:,} of {total:,} documents")
-
-    cache = ClassCache(db, keep=partial(stored_predictions.keep, db), told=told)
-    return cache.fetch(run.number, snapshot)
 
 
 def class_facts(found: Classified, frame: Frame) -> dict[str, Any]:

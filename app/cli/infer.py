@@ -10,8 +10,8 @@ from app.analysis.hierarchy import Frame, identity
 from app.analysis.inference import Placed, Placer, must_compile, open_placer
 from app.analysis.interpolation import Step, mix, percent_of_way, telling_layer
 from app.analysis.neighbours import Neighbourhood
+from app.analysis.read_hierarchy import read_frame, snapshot_at
 from app.cli.console import Mistake, as_typed, find_run, flat, percent, print_json, say, tell
-from app.cli.show import read_frame, snapshot_at
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import Given, are_known, from_path, untold
 from app.ingest.options import ImportOptions, OptionError, counted

@@ -7,6 +7,8 @@ import sys
 from app.cli import output
 from app.cli.parser import MISTAKE, Parser, named, threads, weight, whole
 from app.ingest import options
+from app.plots import registry
+from app.plots.wanted import AXES
 
 PORTS = 65535
 MOST_WORDS = 30  # of a topic; a frame keeps so many
@@ -188,6 +190,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     for side in ("a", "b"):
         text = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
         compare.add_argument(f"--minibatch-{side}", type=whole(0), help=text)
+    _figure(commands)
     points = _command(commands, "points", "show.points", "print every point of a run as CSV")
     for parser in (show, topics, tree, points):
         _run_argument(parser)
@@ -200,6 +203,23 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         parser.add_argument(
             "--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)"
         )
+
+
+def _figure(commands: "argparse._SubParsersAction[Parser]") -> None:
+    figure = _command(commands, "figure", "figure.figure", "draw a figure for a paper")
+    _run_argument(figure)
+    figure.add_argument("kind", metavar="KIND", help=", ".join(registry.names()))
+    figure.add_argument("--output", required=True, metavar="FILE", help="figure.pdf, figure.svg or figure.png")
+    others = "a run to be drawn too (perplexity), or compared with RUN (comparison); may be repeated"
+    figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=others)
+    figure.add_argument("--layer", type=whole(1), help="layer of topics (default: 1; of tree and comparison the top)")
+    figure.add_argument("--node", type=int, action="append", help="rank of a topic in it; may be repeated")
+    figure.add_argument("--most", type=whole(1), help="topics drawn at most; of a tree, in each layer (default 8)")
+    figure.add_argument("--threshold", type=weight, help="of a tree: edges above threshold / K of the layer below")
+    width = "column (3.3 inches, default), page (6.8 inches) or a number of inches"
+    figure.add_argument("--width", default="column", metavar="WIDTH", help=width)
+    figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
+    figure.add_argument("--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)")
 
 
 def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:

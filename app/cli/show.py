@@ -6,21 +6,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.analysis.read_hierarchy import read_frame, remains_of, snapshot_at
 from app.cli.console import Mistake, find_run, flat, percent, print_json, print_table, say, say_json, tell
 from app.jobs import launcher
 from app.jobs.plan import Order
 from app.views.run_facts import CURVE, curve_end
 from app.views.words import perplexity
-from store import corpora, labels, runs, snapshots
 from store import points as points_of
+from store import runs
 from store.database import Database, open_existing
-from store.errors import NotFound
 from store.runs import RunRow
-from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from app.analysis.hierarchy import Frame
-    from app.analysis.pruned_topics import Remains
     from engine.hierarchy.tree import Direction
 
 CHANGED = 12  # topics that a comparison lists
@@ -208,48 +206,6 @@ def _frame(wanted: argparse.Namespace) -> "Frame":
 
 def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Frame":
     return read_frame(db, row, snapshot_at(db, row, minibatch))
-
-
-def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
-    """The snapshot of a run at or before a mini-batch; the newest one for None.
-
-    Raises
-    ------
-    NotFound
-        When it has none yet, or none so early.
-    """
-    newest = snapshots.latest(db, row.number)
-    if newest is None:
-        why = f"{launcher.state_of(row)}: {row.message}" if row.message else launcher.state_of(row)
-        raise NotFound(f"run {row.number} has no topics yet ({why})")
-    found = newest if minibatch is None else snapshots.at(db, row.number, minibatch)
-    if found is None:
-        raise NotFound(f"run {row.number} has no snapshot at or before mini-batch {minibatch:,}")
-    return found
-
-
-def remains_of(db: Database, run: int) -> "tuple[Remains, ...]":
-    """Read what is left of the topics that a run, or those it was forked from, has pruned."""
-    from app.analysis.read_pruned import Reader, all_remains, pruned_topics
-
-    rows = {row.number: row for row in runs.every(db)}
-
-    def frame(number: int, snapshot: int) -> "Frame | None":
-        found = next((row for row in snapshots.every(db, number) if row.number == snapshot), None)
-        return read_frame(db, rows[number], found) if found is not None else None
-
-    reader = Reader(db, rows.get, frame)
-    return all_remains(reader, pruned_topics(reader, run))
-
-
-def read_frame(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Frame":
-    """Read a snapshot of a run with all that a frame wants."""
-    from app.analysis.hierarchy import build_frame
-
-    about = corpora.get(db, row.corpus)
-    words, names = corpora.vocabulary(db, row.corpus), labels.every(db, row.number)
-    arrays = snapshots.load(db, snapshot.number)
-    return build_frame(arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names)
 
 
 def _curve_end(row: RunRow, end: float | None) -> float | None:

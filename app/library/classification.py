@@ -7,8 +7,8 @@ import pandas as pd
 
 from app.analysis.inference import find_snapshot
 from app.analysis.predictions import Classified
+from app.analysis.read_hierarchy import read_frame
 from app.cli.classify import class_facts
-from app.cli.show import read_frame
 from store.runs import RunRow
 
 from .opened import Opened

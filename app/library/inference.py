@@ -14,8 +14,8 @@ import pandas as pd
 from app.analysis.hierarchy import Frame, identity
 from app.analysis.inference import Placed, Placer
 from app.analysis.neighbours import Neighbourhood
+from app.analysis.read_hierarchy import read_frame
 from app.cli.infer import OPTIONS
-from app.cli.show import read_frame
 from app.ingest.new_documents import Given, from_path, from_text
 from app.ingest.options import ImportOptions, OptionError
 from engine.hierarchy import paths

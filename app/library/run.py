@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import pandas as pd
 
 from app.analysis.hierarchy import PRINTED_WORDS, Frame, identity, parse_identity
-from app.cli.show import read_frame, remains_of, run_facts, snapshot_at
+from app.analysis.read_hierarchy import read_frame, remains_of, snapshot_at
+from app.cli.show import run_facts
 from app.export.topics import topics_table
 from app.jobs import launcher
 from app.jobs.forks import default_text

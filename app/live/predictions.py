@@ -3,11 +3,14 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from threading import Lock
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.analysis import stored_predictions
 from app.analysis.predictions import Classified, Doing, Told
+from app.jobs.progress import Progress
 from store import corpora, runs, snapshots
 from store.corpora import CorpusRow
 from store.database import Database
@@ -166,3 +169,18 @@ def _computed(db: Database, run: RunRow, snapshot: int, told: Told) -> Classifie
     from app.analysis.predict import classify_run
 
     return classify_run(db, run, snapshot, told)
+
+
+def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
+    """As the page shows it: from the store where it was computed before; progress goes to standard error."""
+    progress = Progress()
+
+    def told() -> None:
+        if cache.doing is None:
+            progress.end()
+        elif cache.doing.total:
+            done, total = cache.doing[2:]
+            progress.show("predicting classes", done / total, f"{done:,} of {total:,} documents")
+
+    cache = ClassCache(db, keep=partial(stored_predictions.keep, db), told=told)
+    return cache.fetch(run.number, snapshot)

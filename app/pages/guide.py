@@ -16,7 +16,7 @@ from app.views.markup import element
 FIRST = "index"
 ORDER = (
     *("index", "watch", "explore", "classes", "compare"),
-    *("documents", "runs", "corpora", "models", "store", "commands", "library", "estimators"),
+    *("documents", "runs", "corpora", "models", "store", "commands", "figures", "library", "estimators"),
 )
 
 

@@ -7,6 +7,8 @@ import pytest
 from app.jobs import launcher
 from app.machine import processors
 
+pytestmark = pytest.mark.cores
+
 
 @pytest.mark.parametrize(("said", "found"), [("1", 1), ("16", 16), ("", os.cpu_count()), ("0", os.cpu_count())])
 def test_the_number_of_processors_is_the_machines_unless_it_is_said(monkeypatch, said, found):

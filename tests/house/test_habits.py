@@ -137,8 +137,9 @@ def test_every_signature_outside_compiled_code_is_typed():
     assert untyped == []
 
 
-def test_a_package_is_a_sentence_unless_it_finds_models_or_loads_the_library_when_it_is_used():
-    busy = {ROOT / "engine" / "models" / "__init__.py", ROOT / "app" / "library" / "__init__.py"}
+def test_a_package_is_a_sentence_unless_it_finds_its_modules_by_name_or_loads_the_library_when_used():
+    rooms = ("engine/models", "app/plots/kinds", "app/library")
+    busy = {ROOT / room / "__init__.py" for room in rooms}
     loud = [
         path.relative_to(ROOT).as_posix()
         for room in (*ROOMS, "assets")

@@ -110,7 +110,7 @@ def arrays() -> dict[str, Any]:
     return made
 
 
-def corpus(db: Database, **options: Any) -> corpora.CorpusRow:
+def corpus(db: Database, name: str = "leaflets", **options: Any) -> corpora.CorpusRow:
     """Documents of five words about one of four subjects, in turn; every fourth belongs to the test part."""
     rng = np.random.default_rng(3)
     each = [np.sort(rng.choice(6, 5, replace=False)) + 6 * (j % 4) for j in range(DOCUMENTS)]
@@ -130,7 +130,7 @@ def corpus(db: Database, **options: Any) -> corpora.CorpusRow:
         columns=[{} for _ in range(DOCUMENTS)],
     )
     facts = {"meta": {"format": "text", "options": {}}, "label_names": NAMES} | options
-    with corpora.writer(db, "leaflets", WORDS, **facts) as writer:
+    with corpora.writer(db, name, WORDS, **facts) as writer:
         writer.add(block)
     return writer.row
 

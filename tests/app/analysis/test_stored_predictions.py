@@ -19,9 +19,9 @@ from sqlalchemy import func, select, update
 from app.analysis import predict, stored_predictions
 from app.analysis.predict import classify_run
 from app.analysis.predictions import ClassError, Doing, Misled
+from app.analysis.read_hierarchy import read_frame
 from app.cli import main
 from app.cli.classify import class_facts
-from app.cli.show import read_frame
 from app.live import predictions
 from app.live.actions import Actions
 from app.live.feed import Feed

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from app.analysis.hierarchy import KEPT_WORDS
+from app.analysis.read_hierarchy import read_frame
 from app.cli import main, manage
-from app.cli.show import read_frame
 from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.jobs import launcher, process
@@ -30,7 +30,6 @@ from store.points import Point
 
 WORDS = ("apple", "bread", "cheese", "dates", "eggs", "figs")
 REPOSITORY = Path(__file__).resolve().parents[3]
-pytestmark = pytest.mark.cores
 
 
 @pytest.fixture
@@ -606,6 +605,7 @@ def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sent
     assert f"topiary: {sentence}" in told.stderr
 
 
+@pytest.mark.cores
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Unix leads the output there")
 @pytest.mark.parametrize(
     ("where", "status", "sentence"),

@@ -1,0 +1,56 @@
+"""A hierarchy snapshot from the store: the topics of a run at one moment, and what is left of those it pruned."""
+
+from typing import TYPE_CHECKING
+
+from app.jobs import launcher
+from store import corpora, labels, runs, snapshots
+from store.database import Database
+from store.errors import NotFound
+from store.runs import RunRow
+from store.snapshots import SnapshotRow
+
+if TYPE_CHECKING:
+    from app.analysis.hierarchy import Frame
+    from app.analysis.pruned_topics import Remains
+
+
+def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
+    """The snapshot of a run at or before a mini-batch; the newest one for None.
+
+    Raises
+    ------
+    NotFound
+        When it has none yet, or none so early.
+    """
+    newest = snapshots.latest(db, row.number)
+    if newest is None:
+        why = f"{launcher.state_of(row)}: {row.message}" if row.message else launcher.state_of(row)
+        raise NotFound(f"run {row.number} has no topics yet ({why})")
+    found = newest if minibatch is None else snapshots.at(db, row.number, minibatch)
+    if found is None:
+        raise NotFound(f"run {row.number} has no snapshot at or before mini-batch {minibatch:,}")
+    return found
+
+
+def remains_of(db: Database, run: int) -> "tuple[Remains, ...]":
+    """Read what is left of the topics that a run, or those it was forked from, has pruned."""
+    from app.analysis.read_pruned import Reader, all_remains, pruned_topics
+
+    rows = {row.number: row for row in runs.every(db)}
+
+    def frame(number: int, snapshot: int) -> "Frame | None":
+        found = next((row for row in snapshots.every(db, number) if row.number == snapshot), None)
+        return read_frame(db, rows[number], found) if found is not None else None
+
+    reader = Reader(db, rows.get, frame)
+    return all_remains(reader, pruned_topics(reader, run))
+
+
+def read_frame(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Frame":
+    """Read a snapshot of a run with all that a frame wants."""
+    from app.analysis.hierarchy import build_frame
+
+    about = corpora.get(db, row.corpus)
+    words, names = corpora.vocabulary(db, row.corpus), labels.every(db, row.number)
+    arrays = snapshots.load(db, snapshot.number)
+    return build_frame(arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names)

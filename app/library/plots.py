@@ -1,0 +1,112 @@
+"""Figures for papers, as HoloViews elements that show in Jupyter and that :func:`save` writes at their exact size.
+
+    topiary.plots.save(topiary.plots.tree(run), "tree.pdf")
+
+A run is one of the library, or a pair of a store (its file, URL or database) and a number.
+"""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import holoviews as hv
+import holoviews.plotting.bokeh  # so that elements have the options of both backends
+
+from app.plots import registry
+from app.plots.read import Source
+from app.plots.save import save
+from app.plots.wanted import COLUMN, Axis, Wanted, inches
+from store.database import Database, open_existing
+
+__all__ = ["comparison", "confusion", "images", "perplexity", "save", "steps", "topics", "tree"]
+
+
+def perplexity(*runs: Any, x: Axis = "documents", width: float | str = COLUMN) -> hv.Overlay:
+    """Draw the point perplexity of one to six runs while they train; ``x`` may also be "seconds" or "minibatches"."""
+    return _figure("perplexity", runs, width, x=x)
+
+
+def steps(run: Any, *, x: Axis = "minibatches", width: float | str = COLUMN) -> hv.Overlay:
+    """Draw the mean step size of every layer."""
+    return _figure("steps", (run,), width, x=x)
+
+
+def topics(
+    run: Any,
+    layer: int = 1,
+    *,
+    ranks: Iterable[int] = (),
+    most: int = 10,
+    minibatch: int | None = None,
+    width: float | str = COLUMN,
+) -> hv.Overlay:
+    """Write topics of a layer as words: those of the given ranks, or the ``most`` popular ones."""
+    return _figure("topics", (run,), width, layer=layer, node=tuple(ranks), most=most, minibatch=minibatch)
+
+
+def tree(
+    run: Any,
+    layer: int | None = None,
+    *,
+    ranks: Iterable[int] = (),
+    threshold: float | None = None,
+    most: int = 8,
+    minibatch: int | None = None,
+    width: float | str = COLUMN,
+) -> hv.Overlay:
+    """Draw what hangs under topics of a layer (default: the top), with at most so many topics in each layer."""
+    chosen = {"layer": layer, "node": tuple(ranks), "threshold": threshold, "most": most, "minibatch": minibatch}
+    return _figure("tree", (run,), width, **chosen)
+
+
+def images(
+    run: Any,
+    layer: int = 1,
+    *,
+    ranks: Iterable[int] = (),
+    most: int = 100,
+    minibatch: int | None = None,
+    width: float | str = COLUMN,
+) -> hv.Image:
+    """Lay out topics of images as a grid, the most popular first."""
+    return _figure("images", (run,), width, layer=layer, node=tuple(ranks), most=most, minibatch=minibatch)
+
+
+def confusion(run: Any, *, minibatch: int | None = None, width: float | str = COLUMN) -> hv.Overlay:
+    """Draw which classes of the test documents are taken for which; predictions are computed where none are kept."""
+    return _figure("confusion", (run,), width, minibatch=minibatch)
+
+
+def comparison(
+    a: Any,
+    b: Any,
+    layer: int | None = None,
+    *,
+    ranks: Iterable[int] = (),
+    most: int = 10,
+    minibatch: int | None = None,
+    width: float | str = COLUMN,
+) -> hv.Overlay:
+    """Put topics of a layer of ``b`` beside their partners in ``a``."""
+    chosen = {"layer": layer, "node": tuple(ranks), "most": most, "minibatch": minibatch}
+    return _figure("comparison", (a, b), width, **chosen)
+
+
+def _figure(kind: str, runs: Iterable[Any], width: float | str, **chosen: Any) -> Any:
+    _show_in_notebooks()
+    return registry.load(kind).figure([_source(run) for run in runs], Wanted(width=inches(width), **chosen))
+
+
+def _source(run: Any) -> Source:
+    """The run of a store: a pair of both, or a run of the library."""
+    store, number = run if isinstance(run, tuple) else (getattr(run, "_opened", None) or run.store, run.number)
+    found = store if isinstance(store, Database) else getattr(store, "db", None) or open_existing(store)
+    return Source(found, int(number))
+
+
+def _show_in_notebooks() -> None:
+    """Let elements be drawn by matplotlib in a notebook where nobody has chosen a backend yet."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None and hasattr(shell, "kernel") and not getattr(hv.extension, "_loaded", True):
+        hv.extension("matplotlib", logo=False)
+        hv.output(fig="svg")

@@ -1,0 +1,1 @@
+"""Figures for papers: `kinds` draw them, `registry` finds them, `read` gets what they show, `save` writes files."""

@@ -1,0 +1,1 @@
+"""One file per kind of figure, found by its name: see `app.plots.registry`."""

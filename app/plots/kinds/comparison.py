@@ -1,0 +1,121 @@
+"""Topics of two runs beside each other: which became which, and how much alike they are."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import holoviews as hv
+import numpy as np
+
+from app.analysis.comparison import Comparison, Pair
+from app.analysis.hierarchy import Frame
+from app.plots.read import Source, compared, short_title
+from app.plots.sheet import Sheet, cut, text_width, wrap
+from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
+from app.plots.wanted import COLUMN, Wanted
+from engine.hierarchy.tree import Node
+
+OPTIONS = ("layer", "node", "minibatch", "most")
+RUNS = (2, 2)
+_USUAL, _WORDS, _LINES = 10, 8, 2
+_LEADING, _GAP, _EDGE, _HEAD = 8.5, 6.0, 2.0, 14.0
+_SCORE = 19.0  # points, of the column with the scores
+_BRIDGE = 0.22  # of the width: where lines lead from one side to the other
+_ALIKE = 0.5  # from this score on a pair is drawn as much alike
+
+
+class Entry(NamedTuple):
+    """A topic of one side: rank in its layer, and words."""
+
+    rank: int
+    words: tuple[str, ...]
+
+
+class Match(NamedTuple):
+    """Two topics, by their places in the two lists, and how much they are alike (0 to 1)."""
+
+    a: int
+    b: int
+    score: float
+
+
+def draw(
+    heads: tuple[str, str],
+    sides: tuple[Sequence[Entry], Sequence[Entry]],
+    matches: Sequence[Match],
+    *,
+    width: float = COLUMN,
+) -> hv.Overlay:
+    """Write the topics of both sides, and lines with scores between those that were matched.
+
+    Parameters
+    ----------
+    heads : pair of str
+        What the two runs are called.
+    sides : pair of sequences of Entry
+    matches : sequence of Match
+    width : float
+        Inches.
+    """
+    sheet = Sheet(POINTS * width)
+    column = sheet.width * (1 - _BRIDGE) / 2 - _EDGE
+    starts = _EDGE, sheet.width - _EDGE - column
+    middles: list[list[float]] = []
+    bottom = _HEAD
+    for start, head, entries in zip(starts, heads, sides, strict=True):
+        sheet.text(start, _EDGE + _LEADING / 2, cut(head, column, bold=True), bold=True)
+        middles.append(_column(sheet, entries, start, column))
+        bottom = max(bottom, middles[-1][-1] + _LEADING * _LINES / 2 if middles[-1] else _HEAD)
+    left, right = starts[0] + column + 2, starts[1] - _SCORE
+    sheet.text(starts[1] - 3, _EDGE + _LEADING / 2, "score", size=SMALL, colour=MUTED, align="right")
+    for match in matches:
+        ends = (left, middles[0][match.a]), (right, middles[1][match.b])
+        alike = match.score >= _ALIKE
+        _bridge(sheet, *ends, COLOURS[0] if alike else COLOURS[1], 0.5 + 1.5 * match.score)
+        sheet.text(starts[1] - 3, ends[1][1], f"{match.score:.2f}", size=SMALL, colour=MUTED, align="right")
+    return sheet.element(bottom + _EDGE)
+
+
+def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
+    """Compare a layer: topics of the second run, the most popular or those of the wanted ranks, and their partners."""
+    found = compared(sources[0], sources[1], wanted.minibatch)
+    layer = wanted.layer or min(found.a.n_layers, found.b.n_layers)
+    for frame in (found.a, found.b):
+        frame.at_rank(layer, 1)
+    chosen = [found.b.at_rank(layer, rank) for rank in wanted.node] or found.b.nodes(layer)[: wanted.most or _USUAL]
+    pairs = [pair for node in chosen if (pair := found.pair("b", node)) is not None]
+    before = _before(found, pairs)
+    places = {node: place for place, node in enumerate(before)}
+    matches = [Match(places[pair.a], place, pair.score) for place, pair in enumerate(pairs) if pair.a is not None]
+    sides = [_entry(found.a, node) for node in before], [_entry(found.b, node) for node in chosen]
+    return draw((short_title(sources[0]), short_title(sources[1])), sides, matches, width=wanted.width)
+
+
+def _before(found: Comparison, pairs: Sequence[Pair]) -> list[Node]:
+    """The partners, most popular first."""
+    return sorted((pair.a for pair in pairs if pair.a is not None), key=found.a.rank)
+
+
+def _entry(frame: Frame, node: Node) -> Entry:
+    return Entry(frame.rank(node), tuple(word.text for word in frame.top_words(node, _WORDS)))
+
+
+def _column(sheet: Sheet, entries: Sequence[Entry], start: float, width: float) -> list[float]:
+    """Write one side; gives the heights at which lines begin or end."""
+    indent = 3 + max((text_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
+    middles, y = [], _EDGE + _HEAD
+    for place, entry in enumerate(entries):
+        if place:
+            sheet.line(np.array([[start, y - _GAP / 2], [start + width, y - _GAP / 2]]), RULE, 0.4)
+        sheet.text(start + indent - 3, y + _LEADING / 2, str(entry.rank), bold=True, align="right")
+        for number, text in enumerate(wrap(entry.words, width - indent)[:_LINES]):
+            sheet.text(start + indent, y + _LEADING * (number + 0.5), text)
+        middles.append(y + _LEADING * _LINES / 2)
+        y += _LEADING * _LINES + _GAP
+    return middles
+
+
+def _bridge(sheet: Sheet, start: tuple[float, float], end: tuple[float, float], colour: str, width: float) -> None:
+    along = np.linspace(0, 1, 24)
+    ease = along**2 * (3 - 2 * along)
+    x = start[0] + (end[0] - start[0]) * along
+    sheet.line(np.column_stack([x, start[1] + (end[1] - start[1]) * ease]), colour, width)

@@ -1,0 +1,108 @@
+"""Which classes a run takes for which: darker where more documents of the true class are."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import holoviews as hv
+import numpy as np
+from numpy.typing import NDArray
+
+from app.analysis.predictions import ClassError
+from app.plots.read import Source
+from app.plots.sheet import cut, text_width
+from app.plots.style import INK, POINTS, SMALL, TEXT, dressed, sized
+from app.plots.wanted import COLUMN, FigureError, Wanted
+
+OPTIONS = ("minibatch",)
+RUNS = (1, 1)
+_NAME = 78.0  # points that the name of a class may take
+_MOST_CLASSES = 60
+_AXES = ["predicted", "true"]
+_NAMED = 8  # classes: of more the columns have numbers only
+_SHADES: dict[str, Any] = {"cmap": "Blues", "clim": (0, 1), "colorbar": False}
+_PART, _LEAST_SIZE = 0.62, 3.5  # size of a number: as part of its cell, and the least in points
+_WHITE_FROM = 0.55  # of a row: from here on white is easier to read than black
+_MARGIN, _EDGE = 17.0, 3.0  # points: for the label of an axis with its space, and on the other sides
+_TICK = 0.72  # size of the number of a column, as part of its cell
+
+
+def draw(names: Sequence[str], counts: NDArray[Any], *, width: float = COLUMN) -> hv.Overlay:
+    """Draw a confusion matrix: every cell is shaded by its part of the row, and says it in per cent.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The C classes.
+    counts : (C, C) array
+        Documents of the class of the row that are predicted as that of the column.
+    width : float
+        Inches.
+    """
+    places = np.arange(len(names))
+    parts = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    shorter = [cut(name, _NAME) for name in names]
+    numbered = len(names) > _NAMED
+    rows = [f"{name}  {place}" for place, name in enumerate(shorter, start=1)] if numbered else shorter
+    columns = [str(place + 1) for place in places] if numbered else shorter
+    beside, beneath = max(map(text_width, rows)), TEXT if numbered else max(map(text_width, columns))
+    cell = (POINTS * width - beside - _MARGIN - _EDGE) / len(names)
+    image = hv.Image((places, places, parts), _AXES, "part")
+    image = dressed(image, {"interpolation": "none"} | _SHADES, _SHADES)
+    axes: dict[str, Any] = {
+        "xticks": list(enumerate(columns)),
+        "yticks": list(enumerate(rows)),
+        "xlabel": "predicted class (cells: % of row)",
+        "ylabel": "true class",
+        "invert_yaxis": True,
+        "xrotation": 0 if numbered else 90,
+    }
+    overlay = hv.Overlay([image, *_numbers(parts, min(SMALL, _PART * cell))])
+    side = cell * len(names)
+    height = side + beneath + _MARGIN + _EDGE
+    overlay = sized(overlay, width, height / POINTS, show_legend=False, **axes)
+    ticks = partial(_finish, rows=min(TEXT, cell), columns=min(TEXT, _TICK * cell) if numbered else TEXT)
+    bounds = _inside(side, POINTS * width, height)
+    return dressed(overlay, {"hooks": [ticks], "show_frame": True, "fig_bounds": bounds}, {})
+
+
+def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
+    """Draw the confusion of a run's predictions of the test documents."""
+    try:
+        found = sources[0].predictions(wanted.minibatch)
+    except ClassError as error:
+        raise FigureError(str(error)) from error
+    if len(found.names) > _MOST_CLASSES:
+        many = f"{len(found.names)} classes are too many to draw"
+        raise FigureError(f"{many}; topiary classify --json has the count of every cell")
+    return draw(found.names, found.scores.confusion, width=wanted.width)
+
+
+def _numbers(parts: NDArray[Any], size: float) -> list[Any]:
+    """Write per cents from 1 on, in black on light and in white on dark; none where they could not be read."""
+    if size < _LEAST_SIZE:
+        return []
+    whole = np.round(100 * parts).astype(int)
+    looks = ((INK, parts < _WHITE_FROM), ("#ffffff", parts >= _WHITE_FROM))
+    return [
+        dressed(
+            hv.Labels([(k, j, str(whole[j, k])) for j, k in np.argwhere(mask & (whole > 0)).tolist()], _AXES, "text"),
+            {"size": size, "color": colour},
+            {"text_font_size": f"{size:.2g}pt", "text_color": colour},
+        )
+        for colour, mask in looks
+    ]
+
+
+def _inside(side: float, width: float, height: float) -> tuple[float, float, float, float]:
+    """Left, bottom, right and top of the square of cells, as parts of the figure."""
+    right, top = 1 - _EDGE / width, 1 - _EDGE / height
+    return right - side / width, top - side / height, right, top
+
+
+def _finish(plot: Any, _element: Any, *, rows: float, columns: float) -> None:
+    """Names near to the cells, in sizes with which they do not touch."""
+    axes = plot.handles["axis"]
+    axes.tick_params(length=0, pad=2)
+    axes.tick_params(axis="y", labelsize=rows)
+    axes.tick_params(axis="x", labelsize=columns)

@@ -1,0 +1,154 @@
+"""A topic tree or subnetwork for print, from left to right: words in boxes, heavier edges wider."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import holoviews as hv
+import numpy as np
+from numpy.typing import NDArray
+
+from app.analysis.hierarchy import Frame
+from app.plots.read import Source
+from app.plots.sheet import Sheet, text_width, wrap
+from app.plots.style import MUTED, POINTS, SMALL
+from app.plots.wanted import COLUMN, FigureError, Wanted
+from app.views.palette import LIGHT, layer_colour
+from app.views.tree.opening import joined, threshold_of
+from app.views.tree.ordering import order_layers
+from app.views.tree.picture import Choice, cut
+from app.views.tree.positions import Row, spread
+from engine.hierarchy.tree import Edge, Node
+
+OPTIONS = ("layer", "node", "minibatch", "threshold", "most")
+RUNS = (1, 1)
+_LEADING, _PADDING, _GAP, _EDGE, _HEAD = 8.2, 3.0, 5.0, 2.0, 13.0
+_BETWEEN = 0.09  # of the width: where edges run between two layers
+_LEAST_BOX = 30.0  # points; no word fits in less
+_WORDS, _LINES, _USUAL = 12, 3, 8
+_WIDEST = 3.5  # points, of the heaviest edge
+
+
+class Box(NamedTuple):
+    """A topic: rank in its layer, and words, the name of a person first."""
+
+    rank: int
+    words: tuple[str, ...]
+
+
+def draw(
+    boxes: Mapping[Node, Box], edges: Sequence[Edge], *, more: Mapping[int, int] | None = None, width: float = COLUMN
+) -> hv.Overlay:
+    """Draw a part of a topic hierarchy, its highest layer on the left.
+
+    Parameters
+    ----------
+    boxes : mapping of Node to Box
+    edges : sequence of Edge
+        Between topics that have boxes.
+    more : mapping of layer to int, optional
+        How many topics of a layer are left out.
+    width : float
+        Inches.
+    """
+    sheet, more = Sheet(POINTS * width), more or {}
+    found = sorted({node.layer for node in boxes}, reverse=True)
+    gap = _BETWEEN * sheet.width * min(1.0, 3 / len(found))
+    across = (sheet.width - 2 * _EDGE - gap * (len(found) - 1)) / len(found)
+    if across < _LEAST_BOX:
+        raise FigureError(
+            f"{len(found)} layers do not fit in {width:g} inches; choose a wider figure (--width page) or a lower layer"
+        )
+    texts = {node: _lines(box, across) for node, box in boxes.items()}
+    heights = {node: _LEADING * len(lines) + 2 * _PADDING for node, lines in texts.items()}
+    layers, centres = _places([[node for node in boxes if node.layer == layer] for layer in found], edges, heights)
+    lefts = {layer: _EDGE + place * (across + gap) for place, layer in enumerate(found)}
+    height = max(y + heights[node] / 2 for node, y in centres.items()) + _EDGE
+    heaviest = max((edge.weight for edge in edges), default=1.0)
+    for edge in edges:
+        start = lefts[edge.above.layer] + across, centres[edge.above]
+        end = lefts[edge.below.layer], centres[edge.below]
+        sheet.line(_bend(start, end), "#9aa3ab", max(0.5, _WIDEST * edge.weight / heaviest))
+    for nodes in layers:
+        layer = nodes[0].layer
+        colour = layer_colour(LIGHT, layer)
+        sheet.text(lefts[layer], _EDGE + _HEAD / 2 - 2, f"layer {layer}", colour=colour, bold=True)
+        for node in nodes:
+            _box(sheet, texts[node], (lefts[layer], centres[node] - heights[node] / 2), (across, heights[node]), colour)
+        if more.get(layer):
+            lowest = max(centres[node] + heights[node] / 2 for node in nodes)
+            middle = lefts[layer] + across / 2
+            sheet.text(middle, lowest + 6, f"{more[layer]} more", size=SMALL, colour=MUTED, align="center")
+            height = max(height, lowest + 11)
+    return sheet.element(height)
+
+
+def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
+    """Draw what hangs under topics: those of the wanted ranks, or the most popular one with children."""
+    frame = sources[0].frame(wanted.minibatch)
+    threshold = threshold_of(wanted.threshold, frame)
+    layer = wanted.layer or frame.n_layers
+    frame.at_rank(layer, 1)
+    roots = [frame.at_rank(layer, rank) for rank in wanted.node] or _first(frame, layer, threshold)
+    part, more = cut(frame, Choice(tuple(roots), threshold, cap=wanted.most or _USUAL))
+    return draw({node: _content(frame, node) for node in part.nodes}, part.edges, more=more, width=wanted.width)
+
+
+def _first(frame: Frame, layer: int, threshold: float) -> list[Node]:
+    if layer == frame.n_layers:
+        return joined(frame, threshold)[:1]
+    parents = {edge.above for edge in frame.edges(threshold)}
+    nodes = frame.nodes(layer)
+    return [node for node in nodes if node in parents][:1] or nodes[:1]
+
+
+def _content(frame: Frame, node: Node) -> Box:
+    name = (frame.name(node),) if frame.name(node) else ()
+    return Box(frame.rank(node), (*name, *(word.text for word in frame.top_words(node, _WORDS))))
+
+
+def _lines(box: Box, across: float) -> list[str]:
+    return wrap([str(box.rank), *box.words], across - 2 * _PADDING)[:_LINES]
+
+
+def _places(
+    layers: list[list[Node]], edges: Sequence[Edge], heights: Mapping[Node, float]
+) -> tuple[list[list[Node]], dict[Node, float]]:
+    """Order every layer so that few edges cross, and find the heights at which its boxes stand."""
+    met = [(link > 0).astype(np.int64) for link in _links(layers, edges)]
+    order = order_layers(met, [len(nodes) for nodes in layers])
+    layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
+    sizes = [np.array([heights[node] for node in nodes]) for nodes in layers]
+    rows = [Row(place, np.arange(len(each)), each) for place, each in enumerate(sizes)]
+    middles = spread(rows, _links(layers, edges), [len(nodes) for nodes in layers], _GAP)
+    top = min(float((each - size / 2).min()) for each, size in zip(middles, sizes, strict=True))
+    pairs = zip(layers, middles, strict=True)
+    return layers, {
+        node: y - top + _EDGE + _HEAD for nodes, each in pairs for node, y in zip(nodes, each.tolist(), strict=True)
+    }
+
+
+def _links(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
+    seat = {node: (layer, place) for layer, nodes in enumerate(layers) for place, node in enumerate(nodes)}
+    links = [np.zeros((len(upper), len(lower))) for upper, lower in pairwise(layers)]
+    for edge in edges:
+        (layer, above), (_, below) = seat[edge.above], seat[edge.below]
+        links[layer][above, below] = edge.weight**0.5
+    return links
+
+
+def _box(sheet: Sheet, lines: list[str], corner: tuple[float, float], size: tuple[float, float], colour: str) -> None:
+    left, top = corner
+    sheet.box(left, top, *size, colour, 0.8)
+    rank, _, first = lines[0].partition(" ")
+    middle = top + _PADDING + _LEADING / 2
+    sheet.text(left + _PADDING, middle, rank, colour=colour, bold=True)
+    sheet.text(left + _PADDING + text_width(rank, bold=True) + 2, middle, first)
+    for place, text in enumerate(lines[1:], start=1):
+        sheet.text(left + _PADDING, middle + _LEADING * place, text)
+
+
+def _bend(start: tuple[float, float], end: tuple[float, float]) -> NDArray[np.float64]:
+    along = np.linspace(0, 1, 24)
+    ease = along**2 * (3 - 2 * along)
+    return np.column_stack([start[0] + (end[0] - start[0]) * along, start[1] + (end[1] - start[1]) * ease])

@@ -1,0 +1,86 @@
+"""What figures show, read from the store by the functions that pages and commands use."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from app.analysis.comparison import Comparison, compare
+from app.analysis.hierarchy import Frame
+from app.analysis.partners import decisions
+from app.analysis.predictions import Classified
+from app.analysis.read_hierarchy import read_frame, snapshot_at
+from app.live.history import Columns, History
+from app.live.predictions import fetch_predictions
+from app.plots.wanted import FigureError
+from store import points, runs
+from store.database import Database
+from store.runs import RunRow
+
+
+@dataclass(frozen=True)
+class Source:
+    """One run of a store.
+
+    Attributes
+    ----------
+    db : Database
+    number : int
+    """
+
+    db: Database
+    number: int
+
+    @cached_property
+    def row(self) -> RunRow:
+        """The run's row."""
+        return runs.get(self.db, self.number)
+
+    @cached_property
+    def history(self) -> History:
+        """Every point of the run."""
+        found = History(self.number, self.row.attempt)
+        found.add(points.table(self.db, self.number))
+        return found
+
+    def curve(self, name: str, layer: int = 0) -> Columns:
+        """One measured curve."""
+        return self.history.after(name, layer)
+
+    def frame(self, minibatch: int | None = None) -> Frame:
+        """The snapshot at or before a mini-batch; the newest one for None."""
+        return read_frame(self.db, self.row, snapshot_at(self.db, self.row, minibatch))
+
+    def predictions(self, minibatch: int | None = None) -> Classified:
+        """Predictions of classes, remembered or computed.
+
+        Raises
+        ------
+        ClassError
+            When the run predicts none.
+        """
+        return fetch_predictions(self.db, self.row, snapshot_at(self.db, self.row, minibatch).number)
+
+
+def title(source: Source) -> str:
+    """Name a run in a legend: its own name, else its number and what it is."""
+    row = source.row
+    return row.name or f"run {row.number}: {row.model.upper()} {row.inference} {'-'.join(map(str, row.layers))}"
+
+
+def short_title(source: Source) -> str:
+    """Name a run at the head of a narrow column."""
+    return source.row.name or f"run {source.number}, seed {source.row.seed}"
+
+
+def compared(one: Source, other: Source, minibatch: int | None = None) -> Comparison:
+    """Match the topics of two runs; people's decisions are honoured.
+
+    Raises
+    ------
+    FigureError
+        When the two have no word in common.
+    """
+    decided = decisions(one.db, one.number, other.number) if one.db.url == other.db.url else ()
+    try:
+        return compare(one.frame(minibatch), other.frame(minibatch), decided)
+    except ValueError as error:
+        raise FigureError(str(error)) from error

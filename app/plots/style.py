@@ -1,0 +1,79 @@
+"""How figures look on paper: one font, few colours, sizes in points; for both backends of HoloViews."""
+
+from functools import cache
+from typing import Any
+
+import holoviews as hv
+import holoviews.plotting.mpl  # brings the backend that saves
+from matplotlib import font_manager
+
+from app.views.palette import LIGHT
+
+TEXT, SMALL = 7.0, 6.0  # points
+INK, MUTED, PAPER, RULE = LIGHT.ink, LIGHT.muted, LIGHT.paper, "#c9ced3"
+POINTS = 72.0  # an inch
+COLOURS = ("#0069a8", "#d55e00", "#00785a", "#a84a86", "#22282e", "#b07d00")  # Okabe and Ito's hues, for white paper
+DASHES = ("solid", "dashed", "dashdot", "dotted", (0, (6, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
+_BOKEH_DASHES = ("solid", "dashed", "dotdash", "dotted", [8, 2], [4, 1, 1, 1, 1, 1])
+_SHIPPED = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same on every machine
+_OTHER_SCRIPTS = ("Noto Sans", "Arial Unicode", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic")
+
+
+@cache
+def rc() -> Any:
+    """Settings of matplotlib: TrueType in PDF, text as text in SVG, thin lines."""
+    there = {font.name for font in font_manager.fontManager.ttflist}
+    return {
+        "pdf.fonttype": 42,
+        "ps.fonttype": 42,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "topiary",  # the same figure gives the same file
+        "font.family": [_SHIPPED, *sorted(name for name in there if name.startswith(_OTHER_SCRIPTS))],
+        "font.size": TEXT,
+        "axes.linewidth": 0.6,
+        "axes.unicode_minus": True,
+        "axes.edgecolor": MUTED,
+        "axes.labelcolor": INK,
+        "axes.labelsize": TEXT,
+        "axes.labelpad": 2.5,
+        "text.color": INK,
+        "text.parse_math": False,  # a word of a corpus may hold dollar signs
+        "xtick.labelsize": TEXT,
+        "ytick.labelsize": TEXT,
+        "xtick.color": MUTED,
+        "ytick.color": MUTED,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "xtick.major.width": 0.6,
+        "ytick.major.width": 0.6,
+        "xtick.major.size": 2.5,
+        "ytick.major.size": 2.5,
+        "ytick.minor.size": 1.5,
+        "legend.frameon": False,
+        "legend.fontsize": TEXT,
+        "legend.handlelength": 2.2,
+        "legend.borderaxespad": 0.3,
+        "legend.labelspacing": 0.3,
+    }
+
+
+def dressed(element: Any, mpl: dict[str, Any], bokeh: dict[str, Any]) -> Any:
+    """Give an element the options of each backend that is loaded."""
+    element = element.opts(backend="matplotlib", **mpl)
+    return element.opts(backend="bokeh", **bokeh) if "bokeh" in hv.Store.renderers else element
+
+
+def sized(element: Any, width: float, height: float, **options: Any) -> Any:
+    """Give a whole figure its size in inches, and the settings above; ``options`` hold for both backends."""
+    pixels = {"width": round(96 * width), "height": round(96 * height)}
+    mpl = {"fig_inches": (width, height), "fig_size": 100, "aspect": "auto", "fig_rcparams": rc(), "title": ""}
+    return dressed(element, mpl | options, pixels | {"title": "", "toolbar": None} | options)
+
+
+def line(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of the curve at a place, told apart by colour and dash, for each backend."""
+    colour, place = COLOURS[place % len(COLOURS)], place % len(DASHES)
+    return (
+        {"color": colour, "linestyle": DASHES[place], "linewidth": 1.1},
+        {"color": colour, "line_dash": _BOKEH_DASHES[place], "line_width": 1.5},
+    )

@@ -1,0 +1,346 @@
+"""Figures for papers: what the elements hold, the size and the text of the files, and the sentences of the command."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import holoviews as hv
+import numpy as np
+import pytest
+from inference_samples import plain_model, plant
+from matplotlib import pyplot
+from topic_frames import make_frame
+
+from app.cli import main
+from app.library import plots
+from app.live.history import Columns
+from app.plots import registry
+from app.plots.kinds import comparison, confusion, images, perplexity, steps, topics, tree
+from app.plots.save import save
+from app.plots.sheet import cut, text_width, wrap
+from app.plots.wanted import FigureError, Wanted, inches
+from engine.hierarchy.tree import Edge, Node
+from store import points as points_of
+from store import runs
+from store.database import open_database
+from store.points import Point
+
+__all__ = ["plain_model"]
+KINDS = ("comparison", "confusion", "images", "perplexity", "steps", "topics", "tree")
+
+
+def columns(*values):
+    count = np.arange(1.0, len(values) + 1)
+    return Columns(10 * count, 2000 * count, 0.5 * count, np.array(values, dtype=float))
+
+
+def words_of(overlay):
+    """All texts of a figure."""
+    return [text for labels in overlay.traverse(lambda each: each, [hv.Labels]) for text in labels["text"]]
+
+
+def drawn(element, tmp_path):
+    """The SVG of a figure, and its width and height in inches."""
+    text = save(element, tmp_path / "figure.svg").read_text(encoding="utf-8")
+    width, height = (float(re.search(rf'{side}="([\d.]+)pt"', text)[1]) / 72 for side in ("width", "height"))
+    return text, width, height
+
+
+def given(path, **options):
+    """A store at that path with another planted run."""
+    db = open_database(path)
+    row = plant(db, finished=False, **options)
+    found = [
+        Point(t, 200 * t, 0.5 * t, name, layer, value / t)
+        for t in (3, 6, 9)
+        for name, layer, value in (
+            ("point_perplexity", 0, 900.0),
+            ("step_size_mean", 1, 0.1),
+            ("step_size_mean", 2, 0.3),
+            ("step_size_mean", 3, 0.2),
+        )
+    ]
+    points_of.append(db, row.number, row.attempt, found)
+    runs.finish(db, row.number, row.attempt, "finished")
+    db.close()
+    return path
+
+
+@pytest.fixture
+def store(tmp_path, plain_model):
+    """Path of a store with a run that predicts labels, one that does not, and one of images of 5 x 5 pixels."""
+    path = str(tmp_path / "store.db")
+    given(path, classes=True)
+    given(path, name="unlabelled")
+    return given(path, name="pixels", image_shape=(5, 5))
+
+
+def command(store, *words):
+    """Exit status of ``topiary figure`` with these words."""
+    return main.main(["figure", *map(str, words), "--store", store])
+
+
+def test_every_kind_is_found_by_the_name_of_its_file_and_says_what_it_obeys():
+    assert registry.names() == KINDS
+    for name in KINDS:
+        kind = registry.load(name)
+        assert set(kind.OPTIONS) <= set(Wanted._fields)
+        assert 1 <= kind.RUNS[0] <= kind.RUNS[1]
+        assert callable(kind.draw)
+        assert callable(kind.figure)
+
+
+def test_perplexity_has_a_curve_per_run_over_the_chosen_axis_without_what_is_no_number():
+    overlay = perplexity.draw({"one": columns(900, float("nan"), 700), "two": columns(800, 600)}, "seconds")
+    one, two = overlay
+    assert isinstance(one, hv.Curve)
+    assert (one.label, two.label) == ("one", "two")
+    assert one["seconds"].tolist() == [0.5, 1.5]
+    assert one["value"].tolist() == [900, 700]
+    assert perplexity.draw({"one": columns(900, 800)}).get(0)["documents"].tolist() == [2000, 4000]
+
+
+def test_axes_have_units_and_a_curve_is_written_at_the_width_of_a_column(tmp_path):
+    text, width, height = drawn(perplexity.draw({"one": columns(3900, 800), "two": columns(1, 2)}, "seconds"), tmp_path)
+    assert width == pytest.approx(3.3, abs=0.01)
+    assert height == pytest.approx(0.66 * 3.3, abs=0.01)
+    for word in ("training time (s)", "point perplexity", "one", "two"):
+        assert word in text
+
+
+def test_step_sizes_have_a_curve_per_layer_on_a_logarithmic_axis_with_plain_powers(tmp_path):
+    overlay = steps.draw({"layer 1": columns(0.01, 0.002), "weights r": columns(0.1, 0.0)})
+    assert [curve.label for curve in overlay] == ["layer 1", "weights r"]
+    assert overlay.get(1)["value"].tolist() == [0.1]
+    text, _, _ = drawn(overlay, tmp_path)
+    assert "10⁻²" in text
+    assert "3×10⁻³" in text
+    assert "mathdefault" not in text
+
+
+def test_topics_are_written_with_rank_share_name_and_words(tmp_path):
+    rows = [topics.Topic(1, 0.25, "plants", ("rose", "hedge")), topics.Topic(12, 0.031, "", ("$moon$", "orbit<"))]
+    overlay = topics.draw(rows, width=2.5)
+    assert {"1", "12", "25%", "3.1%", "plants", "rose hedge", "$moon$ orbit<"} == set(words_of(overlay))
+    text, width, _ = drawn(overlay, tmp_path)
+    assert width == pytest.approx(2.5, abs=0.01)
+    assert "$moon$ orbit&lt;" in text
+
+
+def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
+    boxes = {
+        Node(2, 0): tree.Box(1, ("rose", "hedge")),
+        Node(1, 0): tree.Box(1, ("rose",)),
+        Node(1, 3): tree.Box(2, ("lawn",)),
+    }
+    overlay = tree.draw(boxes, [Edge(2, 0, 0, 0.6), Edge(2, 0, 3, 0.2)], more={1: 5})
+    corners = [row for part in overlay.traverse(lambda each: each, [hv.Rectangles]) for row in part.data.to_numpy()]
+    assert len(corners) == 3
+    paths = overlay.traverse(lambda each: each, [hv.Path])
+    widths = [hv.Store.lookup_options("matplotlib", path, "style").kwargs["linewidth"] for path in paths]
+    assert widths == [3.5, pytest.approx(3.5 / 3, abs=0.05)]
+    assert {"layer 2", "layer 1", "rose hedge", "lawn", "5 more"} <= set(words_of(overlay))
+
+
+def test_boxes_of_a_tree_do_not_touch():
+    frame = make_frame((24, 12, 6))
+    boxes = {
+        node: tree.Box(frame.rank(node), tuple(word.text for word in frame.top_words(node))) for node in frame.nodes(1)
+    }
+    overlay = tree.draw(boxes, [])
+    corners = np.vstack([part.data.to_numpy() for part in overlay.traverse(lambda each: each, [hv.Rectangles])])
+    order = np.argsort(-corners[:, 3])
+    assert (corners[order[:-1], 1] - corners[order[1:], 3] > 1).all()
+
+
+def test_too_many_layers_for_the_width_are_refused_with_a_way_out():
+    boxes = {Node(layer, 0): tree.Box(1, ("rose",)) for layer in range(1, 9)}
+    with pytest.raises(FigureError, match="--width page"):
+        tree.draw(boxes, [], width=2.0)
+
+
+def test_images_are_a_grid_in_which_heavy_is_dark(tmp_path):
+    dots = np.zeros((12, 4, 3))
+    dots[np.arange(12), np.arange(12) % 4, 1] = np.arange(1, 13)
+    picture = images.draw(dots)
+    values = picture.dimension_values("weight", flat=False)
+    assert values.shape == (2 * 6 - 2, 10 * 5 - 2)
+    assert np.isnan(values).any()
+    found = np.flipud(values) if values[-1, 1] == 1.0 else values
+    assert np.nanmax(found) == 1.0
+    style = hv.Store.lookup_options("matplotlib", picture, "style").kwargs
+    assert style["cmap"] == "gray_r"
+    _, width, height = drawn(picture, tmp_path)
+    assert width / height == pytest.approx(48 / 10, rel=0.01)
+
+
+def test_a_confusion_matrix_is_darker_where_more_are_and_says_per_cents_of_the_row(tmp_path):
+    overlay = confusion.draw(("ants", "bees"), np.array([[30, 10], [0, 5]]))
+    image = overlay.get(0)
+    assert image[0, 0] == pytest.approx(0.75)
+    assert image[1, 0] == pytest.approx(0.25)  # predicted bees, truly ants
+    assert image[0, 1] == 0
+    assert sorted(words_of(overlay)) == ["100", "25", "75"]
+    cmap = hv.plotting.util.process_cmap(hv.Store.lookup_options("matplotlib", image, "style").kwargs["cmap"], 2)
+    light, dark = (sum(int(colour[at : at + 2], 16) for at in (1, 3, 5)) for colour in cmap)
+    assert dark < light
+    text, width, _ = drawn(overlay, tmp_path)
+    assert width == pytest.approx(3.3, abs=0.01)
+    for word in ("ants", "bees", "true class", "predicted class"):
+        assert word in text
+
+
+def test_a_confusion_of_many_classes_numbers_the_columns():
+    names = [f"class {place}" for place in range(20)]
+    overlay = confusion.draw(names, np.eye(20) * 7)
+    ticks = hv.Store.lookup_options("matplotlib", overlay, "plot").kwargs["xticks"]
+    assert ticks[19] == (19, "20")
+
+
+def test_a_comparison_has_a_line_and_a_score_per_matched_pair():
+    sides = [comparison.Entry(1, ("rose",)), comparison.Entry(4, ("moon",))], [comparison.Entry(1, ("lunar",))]
+    overlay = comparison.draw(("old", "new"), sides, [comparison.Match(1, 0, 0.83)])
+    assert {"old", "new", "rose", "moon", "lunar", "0.83", "score"} <= set(words_of(overlay))
+
+
+def test_words_are_cut_to_the_width_they_have():
+    assert wrap(["rose", "hedge"], 100) == ["rose hedge"]
+    assert wrap(["rose", "hedge"], 25) == ["rose", "hedge"]
+    short = cut("a" * 80, 40)
+    assert short.endswith("…")
+    assert text_width(short) <= 40
+
+
+def test_widths_are_read_and_others_refused():
+    assert (inches("column"), inches("page"), inches("4.5")) == (3.3, 6.8, 4.5)
+    for bad in ("wide", "0.2", "nan", "1e9"):
+        with pytest.raises(FigureError, match="inches"):
+            inches(bad)
+
+
+def test_a_pdf_embeds_truetype_fonts_and_is_the_same_every_time(tmp_path):
+    overlay = topics.draw([topics.Topic(1, 0.25, "", ("rose",))])
+    first = save(overlay, tmp_path / "one.pdf").read_bytes()
+    assert b"/FontFile2" in first
+    assert b"/Type3" not in first
+    assert save(overlay, tmp_path / "two.pdf").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((1, "perplexity", "--with", 2, "--x", "seconds"), ("training time (s)", "run 1", "run 2")),
+        ((1, "steps"), ("layer 1", "weights r", "mini-batches")),
+        ((1, "topics", "--layer", 1, "--node", 2), ("garden", "rose")),
+        ((1, "tree", "--threshold", 1), ("layer 2", "layer 1", "garden")),
+        ((3, "images"), ("<image",)),
+        ((1, "confusion"), ("gardens", "medicine", "true class")),
+        ((1, "comparison", "--with", 2, "--layer", 1), ("run 1, seed 1", "garden", "score")),
+    ],
+)
+def test_the_command_writes_every_kind_from_a_store(store, tmp_path, capsys, words, expected):
+    path = tmp_path / "figure.svg"
+    assert command(store, *words, "--output", path, "--width", 4) == 0
+    assert capsys.readouterr().out.strip() == str(path)
+    text = path.read_text(encoding="utf-8")
+    assert 'width="288pt"' in text
+    for word in expected:
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((1, "pie"), "there is no figure 'pie'; the kinds are comparison, confusion, images, perplexity, steps"),
+        ((1, "tree", "--width", "wide"), "a width is column, page or a number of inches"),
+        ((1, "tree", "--x", "seconds"), "--x changes nothing in the figure tree; leave it out"),
+        ((1, "tree", "--with", 2), "the figure tree shows one run, and 2 are named"),
+        ((1, "comparison"), "the figure comparison shows 2 runs; name the other one by --with RUN"),
+        ((2, "confusion"), "run 2"),
+        ((1, "images"), "the corpus of run 1 is not one of images"),
+        ((1, "topics", "--layer", 9), "run 1 has no layer 9"),
+        ((1, "topics", "--node", 99), "layer 1 of run 1 has no topic 99"),
+        ((8, "topics"), "there is no run number 8"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_one_sentence(store, tmp_path, capsys, words, sentence):
+    assert command(store, *words, "--output", tmp_path / "figure.pdf") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("topiary figure: ")
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "figure.pdf").exists()
+
+
+def test_a_file_that_cannot_be_written_is_said_in_one_sentence(store, tmp_path, capsys):
+    assert command(store, 1, "topics", "--output", tmp_path / "figure.docx") == 2
+    assert "its name must end in .pdf, .svg or .png" in capsys.readouterr().err
+    assert command(store, 1, "topics", "--output", tmp_path / "nowhere" / "figure.pdf") == 2
+    assert "cannot be written (No such file or directory)" in capsys.readouterr().err
+
+
+def test_a_run_without_points_has_no_curves(tmp_path, plain_model, capsys):
+    path = str(tmp_path / "store.db")
+    db = open_database(path)
+    plant(db)
+    db.close()
+    for kind in ("perplexity", "steps"):
+        assert command(path, 1, kind, "--output", tmp_path / "figure.pdf") == 2
+    said = capsys.readouterr().err
+    assert "run 1 has no point yet, so there is no curve to draw" in said
+    assert "run 1 has no step sizes" in said
+
+
+def test_the_library_draws_what_the_command_draws_for_both_backends(store, tmp_path):
+    run = (store, 1)
+    figures = [
+        plots.perplexity(run, (store, 2)),
+        plots.steps(run),
+        plots.topics(run, 1),
+        plots.tree(run, threshold=1, width="page"),
+        plots.images((store, 3)),
+        plots.confusion(run),
+        plots.comparison(run, (store, 2), 1),
+    ]
+    for element in figures:
+        assert isinstance(element, hv.core.Dimensioned)
+        for backend in ("matplotlib", "bokeh"):
+            assert hv.Store.renderers[backend].get_plot(element).state is not None
+    assert command(store, 1, "tree", "--threshold", 1, "--width", "page", "--output", tmp_path / "one.svg") == 0
+    plots.save(figures[3], tmp_path / "two.svg")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "code", ["app.cli.main.main(['runs', '--store', store])", "import app.server.serve, app.server.visit"]
+)
+def test_neither_commands_nor_the_server_load_what_draws(store, code):
+    asked = f"""
+import sys
+import app.cli.main
+store = {store!r}
+app.cli.main.build_parser().format_help()
+{code}
+assert not [name for name in ("holoviews", "matplotlib") if name in sys.modules], "loaded"
+"""
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", asked], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_letters_without_a_font_are_refused_in_one_sentence_and_no_figure_stays_open(tmp_path):
+    before = pyplot.get_fignums()
+    for element in (
+        topics.draw([topics.Topic(1, 0.25, "", ("\U000f0000",))]),
+        comparison.draw(("\U000f0000", "new"), ([], []), []),
+    ):
+        with pytest.raises(FigureError, match="no font of this machine"):
+            save(element, tmp_path / "figure.pdf")
+    assert pyplot.get_fignums() == before
+    assert not (tmp_path / "figure.pdf").exists()
+
+
+def test_a_run_may_be_called_by_characters_without_a_name():
+    overlay = perplexity.draw({"a\U000f0000": columns(3, 2), "two": columns(3, 2)})
+    assert [curve.label for curve in overlay] == ["a\ufffd", "two"]
