@@ -324,7 +324,7 @@ app.cli.main.build_parser().format_help()
 {code}
 assert not [name for name in ("holoviews", "matplotlib") if name in sys.modules], "loaded"
 """
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     done = subprocess.run([sys.executable, "-c", asked], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
