@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from addresses import says
 from orchard import DOCUMENTS, SUBJECTS, Topiary, write_collection
 from playwright.sync_api import expect
 
@@ -115,7 +116,7 @@ def test_what_misled_is_opened_with_the_words_of_its_path_marked(opened, grown, 
 def test_a_fork_is_one_click_from_its_parent_and_shows_a_class_on_both_trees(server, page):
     page.goto(f"{server.url}?page=runs")
     page.get_by_role("button", name="Compare", exact=True).click()
-    page.wait_for_url(re.compile(r"page=compare.*run=2&.*partner=1&"))
+    page.wait_for_url(says(page="compare", run=2, partner=1))
     page.locator(".cm-short").wait_for(timeout=SLOW)
     page.locator(".cm-tree-b .tp-node").first.wait_for()
     page.get_by_label("Class", exact=True).select_option(label="space")

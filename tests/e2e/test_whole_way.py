@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 import pytest
+from addresses import says
 from orchard import DOCUMENTS, MARKUP, SUBJECTS, TITLES, Topiary, kill, wait_for, write_collection
 
 from store import snapshots
@@ -179,7 +180,7 @@ def test_moving_tau_changes_the_edges_as_the_definition_says(grown, url, page, t
     explore(page, url, grown.killed, "&roots=L3:1&threshold=0.5")
     for threshold in ("1", "2.5"):
         page.get_by_label("Threshold tau").fill(threshold)
-        page.wait_for_url(f"**threshold={threshold}&**")
+        page.wait_for_url(says(threshold=threshold))
         page.locator(".ex-tau output").get_by_text(threshold, exact=True).wait_for()
         shown = page.locator(".tp-edge").evaluate_all("edges => edges.map(e => [e.dataset.from, e.dataset.to])")
         rank = next(
@@ -214,6 +215,10 @@ def test_every_topic_has_the_same_numbers_in_the_page_the_command_and_the_files(
     for layer in (1, 2, 3):
         page.get_by_role("tab", name=f"Layer {layer}").click()
         page.locator(f".ex-card[data-key^='L{layer}:']").first.wait_for()
+        hidden = page.locator(".ex-light[aria-pressed='false']")
+        if hidden.count():
+            hidden.click()
+            hidden.wait_for(state="detached")
         cards = page.locator(".ex-card").evaluate_all(CARDS)
         rows = [row for row in listed if row["layer"] == layer]
         assert [card[:2] for card in cards] == [[f"L{layer}:{row['topic']}", row["rank"]] for row in rows]
@@ -239,7 +244,9 @@ def exported(grown: Grown, folder: Any) -> dict[str, tuple[int, float, str, str]
     for rank in range(1, LAYERS[-1] + 1):
         for form in ("json", "graphml"):
             path = folder / f"tree-{rank}.{form}"
-            grown.topiary("tree", grown.killed, "--layer", 3, "--node", rank, "--threshold", 0, "--output", path)
+            grown.topiary(
+                "tree", grown.killed, "--layer", 3, "--node", rank, "--threshold", 0, "--light", "--output", path
+            )
             graph = (
                 nx.read_graphml(path)
                 if form == "graphml"
