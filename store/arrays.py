@@ -22,6 +22,7 @@ Array = npt.NDArray[Any]
 MAGIC = b"TOPIARY1"
 CHUNK = 4 << 20
 _SAMPLE = 1 << 16
+HEAD = 1 << 16  # bytes in which the names and shapes of the arrays of a snapshot have room
 _RAW, _ZLIB = 0, 1
 _HEADER = struct.Struct("<8sI")
 _FRAME = struct.Struct("<BI")
@@ -63,6 +64,20 @@ def unpack(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array
         When the bytes are not such a message, or are cut short or altered.
     """
     return collect([blob], only=only)
+
+
+def shapes(head: bytes) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays in a message of `pack`, from its first ``HEAD`` bytes.
+
+    Raises
+    ------
+    DamagedArrays
+        When the bytes do not begin such a message.
+    """
+    try:
+        return {name: tuple(shape) for name, _, shape in _Reader([head]).header()}
+    except (struct.error, ValueError, TypeError) as error:
+        raise DamagedArrays(f"stored arrays are damaged ({error}); restore the store from a copy") from error
 
 
 def frames(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> Iterator[bytes]:

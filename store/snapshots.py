@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select
 
 from store import thinning
-from store.arrays import Array, collect, frames, pack, unpack
+from store.arrays import HEAD, Array, collect, frames, pack, unpack
+from store.arrays import shapes as shapes_of
 from store.database import Database, now
 from store.errors import NotFound
 from store.ownership import own
@@ -116,8 +117,28 @@ def load(db: Database, number: int) -> dict[str, Array]:
     with db.read() as connection:
         blob = connection.execute(select(snapshots.c.arrays).where(snapshots.c.number == number)).scalar()
     if blob is None:
-        raise NotFound(f"snapshot {number} is not kept any more; look at the run's latest one")
+        raise _gone(number)
     return unpack(blob)
+
+
+def _gone(number: int) -> NotFound:
+    return NotFound(f"snapshot {number} is not kept any more; look at the run's latest one")
+
+
+def shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays of a snapshot, which are not read for it.
+
+    Raises
+    ------
+    NotFound
+        When it does not exist, or was given up as the run grew.
+    """
+    head = func.substr(snapshots.c.arrays, 1, HEAD, type_=snapshots.c.arrays.type)
+    with db.read() as connection:
+        found = connection.execute(select(head).where(snapshots.c.number == number)).scalar()
+    if found is None:
+        raise _gone(number)
+    return shapes_of(found)
 
 
 def save_checkpoint(

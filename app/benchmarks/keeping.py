@@ -14,6 +14,7 @@ from app.benchmarks.fidelity import Row
 from engine.contract import Array
 from engine.corpus import Corpus
 from store.arrays import pack, unpack
+from store.errors import DamagedArrays
 
 
 class TableError(ValueError):
@@ -74,11 +75,14 @@ class Table:
             replace_file(self._unfinished, pack(arrays | {"key": named}))
 
     def load(self, key: dict[str, Any]) -> dict[str, Array]:
-        """What was kept of an unfinished row with exactly this key; nothing where there is none."""
+        """What was kept of an unfinished row with exactly this key; nothing where there is none, or it is damaged."""
         if self._path is None or not self._unfinished.exists():
             return {}
-        arrays = unpack(self._unfinished.read_bytes())
-        named = arrays.pop("key").tobytes().decode()
+        try:
+            arrays = unpack(self._unfinished.read_bytes())
+            named = arrays.pop("key").tobytes().decode()
+        except (DamagedArrays, KeyError, UnicodeDecodeError):
+            return {}  # the row begins anew, and takes its place
         return arrays if named == json.dumps(self._head | key, sort_keys=True) else {}
 
     @property

@@ -47,8 +47,8 @@ def origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: in
         when = "" if minibatch is None else f" at or before mini-batch {minibatch:,}"
         lost = " that number; fork from its latest one" if snapshot is not None else f"{when} to fork from"
         raise NotFound(f"run {run} has no snapshot{' of' if snapshot is not None else ''}{lost}")
-    arrays = snapshots.load(db, found.number)
-    widths = [arrays[f"phi.{layer}"].shape[1] for layer in range(sum(name.startswith("phi.") for name in arrays))]
+    shapes = snapshots.shapes(db, found.number)
+    widths = [shapes[f"phi.{layer}"][1] for layer in range(sum(name.startswith("phi.") for name in shapes))]
     return Origin(row, found, tuple(widths))
 
 

@@ -14,6 +14,7 @@ from app.benchmarks.reading import commonest, read_corpus
 from app.cli import benchmark
 from engine import models
 from engine.corpus import TEST, TRAIN
+from store.arrays import pack
 
 from . import synthetic
 
@@ -124,6 +125,16 @@ def test_an_interrupted_row_goes_on_to_the_same_figures(mat_file, tmp_path, monk
     assert saved == [1, 2, 3, 4], "it began anew instead of going on"
     one, other = (json.loads(path.read_text())["rows"][0] for path in (whole, broken))
     assert (one["averaged"], one["point"]) == (other["averaged"], other["point"])
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("damage", [b"", b"damaged", pack({"standing": np.zeros(2)})])
+def test_an_unfinished_row_that_is_damaged_begins_anew(mat_file, tmp_path, damage):
+    path = tmp_path / "table.json"
+    path.with_name("table.json.unfinished").write_bytes(damage)
+    assert fidelity(mat_file, "--only", "tlasgr:4", "--json", str(path)) == 0
+    assert len(json.loads(path.read_text())["rows"]) == 1
     assert not list(tmp_path.glob("*.unfinished"))
 
 

@@ -220,3 +220,13 @@ def test_the_newest_snapshots_of_some_runs_are_those_that_each_alone_has(db, mon
             snapshots.append(db, number, 1, minibatch, 1.0, {"r": np.ones(2)})
     found = snapshots.newest(db, numbers[1:])
     assert found == {number: snapshots.latest(db, number) for number in numbers[1:-1]}
+
+
+def test_the_shapes_of_a_snapshot_are_known_without_reading_its_arrays(db, monkeypatch):
+    run = claimed_run(db)
+    row = snapshots.append(db, run.number, run.attempt, 10, 1.0, arrays_at(10) | {"large": np.ones((500, 900))})
+    monkeypatch.setattr(snapshots, "unpack", lambda *_: pytest.fail("all arrays were read"))
+    found = snapshots.shapes(db, row.number)
+    assert found == {"phi.0": (5, 3), "r": (3,), "top_documents.0": (3, 20), "large": (500, 900)}
+    with pytest.raises(NotFound, match="snapshot 99 is not kept any more"):
+        snapshots.shapes(db, 99)
