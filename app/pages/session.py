@@ -14,6 +14,8 @@ from urllib.parse import parse_qsl, quote
 
 import param
 
+from app.analysis.hierarchy import identity, parse_identity
+
 if TYPE_CHECKING:
     from app.live.actions import Actions
     from app.live.feed import Feed
@@ -30,7 +32,6 @@ IDENTICAL = ("hidden", "shown")
 PRUNED = ("hidden", "shown")
 LIGHT = ("hidden", "shown")
 
-_IDENTITY = re.compile(r"L([1-9]\d{0,2}):([1-9]\d{0,5})")
 _NUMBER = re.compile(r"\d{1,9}")
 _WORD = re.compile(r"[a-z0-9-]{0,40}")
 _MOST = 500  # list entries of one field read from a link
@@ -219,8 +220,8 @@ def _threshold(text: str) -> float | None:
 
 
 def _identities(text: str) -> tuple[str, ...]:
-    parts = (part for part in text.split(",")[:_MOST] if part.isascii() and _IDENTITY.fullmatch(part))
-    return tuple(dict.fromkeys(parts))
+    nodes = map(parse_identity, text.split(",")[:_MOST])
+    return tuple(dict.fromkeys(identity(node) for node in nodes if node is not None))
 
 
 def _ends(text: str) -> tuple[int, ...]:
