@@ -16,6 +16,7 @@ from app.pages.compare import loading as reading
 from app.pages.compare.curves import CompareCurves
 from app.pages.compare.requests import SIDES, Doors, Wishes
 from app.pages.components.board import Board, Message
+from app.pages.components.latest import Latest
 from app.pages.components.tree_view import TreeView, aspect_of
 from app.pages.session import Context
 from app.views.compare import edges, numbers, pair, settings, table
@@ -53,8 +54,7 @@ class Compare:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._view = context.view
-        self._asked: reading.Wanted | None = None  # being fetched
-        self._again = False  # whether it is to be fetched once more
+        self._latest: Latest[reading.Wanted] = Latest()  # what is being fetched
         self._fetched: reading.Fetched | None = None
         self._baseline: tuple[Comparison, reading.Baseline] | None = None
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
@@ -131,30 +131,23 @@ class Compare:
 
     def _fetch(self) -> None:
         wanted = reading.wanted(self._context)
-        self._again = wanted == self._asked  # there is something newer than what is being read
-        if self._again or not wanted.run_a:
-            return
         feed = self._context.feed
-        if feed.latest(wanted.run_a) is None or feed.latest(wanted.run_b) is None:
+        if not wanted.run_a or feed.latest(wanted.run_a) is None or feed.latest(wanted.run_b) is None:
             return  # nothing to wait for in a thread: the next tick tells
-        self._asked = wanted
-        self._context.later(partial(self._read, wanted), self._arrived, self._failed)
+        if self._latest.begin(wanted):
+            self._context.later(partial(self._read, wanted), self._arrived, partial(self._failed, wanted))
 
-    def _failed(self) -> None:
+    def _failed(self, wanted: reading.Wanted) -> None:
         """Ask again for what could not be read."""
-        if self._view.page == "compare":
+        if self._latest.end(wanted) and self._view.page == "compare":
             self._fetch()
 
     def _read(self, wanted: reading.Wanted) -> reading.Fetched:
-        try:
-            self._context.feed.read_sparks((wanted.run_a, wanted.run_b))
-            return reading.fetch(self._context, wanted)
-        finally:
-            if self._asked == wanted:
-                self._asked = None
+        self._context.feed.read_sparks((wanted.run_a, wanted.run_b))
+        return reading.fetch(self._context, wanted)
 
     def _arrived(self, fetched: reading.Fetched) -> None:
-        if self._again:
+        if self._latest.end(fetched.wanted) and self._latest.repeated:
             self._fetch()
         if fetched.wanted != reading.wanted(self._context):
             return
@@ -257,8 +250,8 @@ class Compare:
     def _status(self, wanted: reading.Wanted) -> str:
         known = self._fetched
         told = known is not None and known.wanted == wanted and (known.sentence or self._comparison is not None)
-        if known is None or self._asked is not None or not told:
-            busy = self._asked is not None
+        busy = self._latest.pending is not None
+        if known is None or busy or not told:
             return status(reading.waiting_for(self._context, wanted), busy=busy)
         return status(known.sentence, busy=False)
 

@@ -169,8 +169,10 @@ class Explorer:
             self._fetch()
 
     def _fetched(self, answer: reading.Fetched) -> None:
-        self._latest.end((answer.run, answer.snapshot))
-        if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
+        key = (answer.run, answer.snapshot)
+        if self._latest.end(key) and self._latest.repeated:
+            self._fetch()
+        if key != (self._view.run, self._view.snapshot):
             return
         self._moments = answer.moments
         known, self._pruned = self._pruned, answer.pruned

@@ -89,7 +89,8 @@ class TopicPreview:
 
     def _arrived(self, run: int, snapshot: int, frame: Frame | None) -> None:
         view = self._context.view
-        self._latest.end((run, snapshot))
+        if self._latest.end((run, snapshot)) and self._latest.repeated:
+            self._on_view()
         if frame is None or (run, snapshot) != (view.run, view.snapshot):
             return
         if snapshot or self._shown is None or self._shown.run != run or frame.snapshot >= self._shown.snapshot:

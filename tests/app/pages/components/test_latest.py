@@ -28,3 +28,14 @@ def test_what_was_forgotten_may_be_asked_for_again():
     latest.forget()
     assert not latest.end("a")
     assert latest.begin("a")
+
+
+def test_what_was_asked_for_again_while_under_way_is_to_be_asked_once_more():
+    latest = Latest()
+    latest.begin("a")
+    latest.begin("a")
+    assert latest.end("a")
+    assert latest.repeated
+    latest.begin("a")
+    assert latest.end("a")
+    assert not latest.repeated

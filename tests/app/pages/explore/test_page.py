@@ -12,7 +12,7 @@ from topic_pairs import narrow
 
 from app.analysis.hierarchy import Frame, identity
 from app.live.ticks import Tick
-from app.pages.explore.loading import waiting_for
+from app.pages.explore.loading import Fetched, waiting_for
 from app.pages.explore.page import Explorer
 from app.pages.session import Context, View, from_query, to_query
 
@@ -93,6 +93,16 @@ def test_a_run_without_a_snapshot_shows_a_sentence_and_then_the_tree(frame: Fram
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert session.shown()
     assert session.page._tree.note == ""
+
+
+def test_a_snapshot_written_while_an_older_one_is_read_is_read_next(session: Session, frame: Frame) -> None:
+    before = len(session.tasks)  # what the page asked for when it was opened is not answered yet
+    session.ticks[0](Tick(snapshots=frozenset({7})))
+    assert len(session.tasks) == before
+    session.page._fetched(Fetched(7, 0, frame, ()))
+    assert len(session.tasks) == before + 1
+    session.page._fetched(Fetched(7, 0, frame, ()))
+    assert len(session.tasks) == before + 1
 
 
 @pytest.mark.parametrize(
