@@ -32,6 +32,9 @@ class Setting(NamedTuple):
     group: str  # one of the headings above; none for the few that are always shown
 
 
+REMOVED = frozenset(("naive_bayes", "word_ratios", "bent"))  # of sDATM in version 1; zero switched them off
+
+
 class SettingError(ValueError):
     """A setting has a value it cannot take; the message is one sentence for the user."""
 
@@ -104,7 +107,21 @@ def to_json(config: Any) -> dict[str, Any]:
 
 
 def from_json(config: type[Any], values: dict[str, Any]) -> Any:
-    """The Config that :func:`to_json` wrote."""
+    """The Config that :func:`to_json` wrote, now or in an earlier version.
+
+    Raises
+    ------
+    SettingError
+        When the run used a setting that was removed since (see :data:`REMOVED`).
+    """
+    for name in REMOVED & values.keys():
+        if values[name]:
+            raise SettingError(
+                f"the run was trained with {name} = {values[name]:g}, a setting that was removed: its topics can be "
+                "explored and exported, but it cannot go on, place documents or predict; continue it as a new run, "
+                "which goes on without"
+            )
+    values = {name: value for name, value in values.items() if name not in REMOVED}
     return config(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 

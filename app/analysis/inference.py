@@ -119,13 +119,19 @@ def open_placer(db: Database, run: RunRow, snapshot: SnapshotRow) -> Placer:
     run : RunRow
     snapshot : SnapshotRow
         One of that run.
+
+    Raises
+    ------
+    engine.settings.SettingError
+        When the run used a setting that was removed since.
     """
     corpus = corpora.get(db, run.corpus)
+    module = models.load(run.model)
+    config = settings.from_json(module.Config, run.settings)
     for process in compile_kernels.compile_elsewhere(_wanted(run, corpus), db.url):
         process.wait()
-    module = models.load(run.model)
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
-    kernel = module.build(settings.from_json(module.Config, run.settings), facts, n_threads=launcher.threads())
+    kernel = module.build(config, facts, n_threads=launcher.threads())
     state = records.from_snapshot(kernel, run.seed, snapshots.load(db, snapshot.number))
     vocabulary = corpora.vocabulary(db, corpus.number)
     return Placer(

@@ -34,8 +34,11 @@ def predicts(run: RunRow, corpus: CorpusRow) -> bool:
         return False
     module = models.load(run.model)
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
-    kernel = module.build(settings.from_json(module.Config, run.settings), facts, n_threads=1)
-    return kernel.predict is not None
+    try:
+        config = settings.from_json(module.Config, run.settings)
+    except settings.SettingError:
+        return True  # who asks for the predictions is told which setting is in the way
+    return module.build(config, facts, n_threads=1).predict is not None
 
 
 def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lambda _done, _total: None) -> Classified:

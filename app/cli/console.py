@@ -12,6 +12,7 @@ from app.jobs.new_run import OrderError
 from app.server.ports import ServeError
 from app.views.runs.new_run_form import by_label
 from app.views.text import percent as on_page
+from engine.settings import SettingError
 from store import runs
 from store.database import Database
 from store.errors import NotFound, StoreError
@@ -24,7 +25,7 @@ class Mistake(Exception):  # noqa: N818 - what the user made
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BARE = re.compile(r"[\x7f-\x9f]")
-MISTAKES = (Mistake, OrderError, ServeError, StoreError)
+MISTAKES = (Mistake, OrderError, ServeError, SettingError, StoreError)
 
 
 def find_run(db: Database, text: str) -> RunRow:

@@ -96,7 +96,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         The value of ``y`` that says a document has no label; such documents take part in everything else.
         None (the default) and NaN may be it; a None or NaN in ``y`` that is not this value is refused.
     image_shape : (height, width), optional
-        Where documents are pictures and words their pixels, row by row; the settings ``moved`` and ``bent`` need it.
+        Where documents are pictures and words their pixels, row by row; the setting ``moved`` needs it.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ def place(
         config = _configured(db, about, model, texts, fork)
         steps = minibatches if minibatches is not None else usual_length(model, config, about.train_documents)
         check_length(config, steps, fork)
-        check_pictures(about, config, "moved", "bent")
+        check_pictures(about, config)
         order = Order(
             minibatches=steps,
             threads=threads,
@@ -237,11 +237,10 @@ def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
         )
 
 
-def check_pictures(about: CorpusRow, config: Any, *names: str) -> None:
-    """Refuse to have words moved or bent that are no pixels, by the settings ``names`` ("moved", "bent")."""
-    for name in names if about.image_shape is None else ():
-        if getattr(config, name, 0):
-            raise OrderError(f"only pictures can be {name}, and corpus {about.name!r} has none; set {name} to 0")
+def check_pictures(about: CorpusRow, config: Any) -> None:
+    """Refuse to have words moved that are no pixels."""
+    if about.image_shape is None and getattr(config, "moved", False):
+        raise OrderError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0")
 
 
 def _burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:

@@ -33,8 +33,7 @@ def objections(about: CorpusRow, wanted: NewRun) -> dict[str, str]:
         ("model", partial(_check_kind, about, wanted.model)),
         ("link", partial(with_link, about, wanted.model, wanted.texts)),
         ("minibatches", lambda: check_length(_config(about, wanted), wanted.minibatches, wanted.fork)),
-        ("moved", lambda: check_pictures(about, _config(about, wanted), "moved")),
-        ("bent", lambda: check_pictures(about, _config(about, wanted), "bent")),
+        ("moved", lambda: check_pictures(about, _config(about, wanted))),
         ("corpus", partial(check_numbers, about, wanted.seed, averaged=False)),
         ("averaged", partial(check_numbers, about, wanted.seed, averaged=wanted.averaged)),
     )

@@ -172,8 +172,7 @@ class State(NamedTuple):
     ``topic_first``, ``topic_second`` Adam's moments of
     ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights`` while labels
     are learned, else none; ``since`` () int64 each, in a run that goes on from another one: after which step the
-    encoder, and after which labels, begin there; ``others`` the further encoders of sDATM (see ``committee``); ``said``
-    what words alone say of its classes (see ``naive``), ``ratios`` what is learned of that (see ``ratios``).
+    encoder, and after which labels, begin there; ``others`` the further encoders of sDATM (see ``ensemble``).
     """
 
     t: Array
@@ -194,8 +193,6 @@ class State(NamedTuple):
     steady: tuple[FloatArray, ...] = ()
     since: tuple[Array, ...] = ()
     others: tuple[FloatArray, ...] = ()
-    said: tuple[Array, ...] = ()
-    ratios: tuple[Array, ...] = ()
 
     @property
     def encoder_age(self) -> int:

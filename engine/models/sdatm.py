@@ -10,31 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine import streams
-from engine.autoencoder import (
-    amortised,
-    encoder,
-    ensemble,
-    hybrid,
-    hybrid_step,
-    image_shifts,
-)
-from engine.autoencoder import (
-    naive_bayes as naive,
-)
-from engine.autoencoder import (
-    word_ratios as ratios,
-)
+from engine.autoencoder import amortised, encoder, ensemble, hybrid, hybrid_step, image_shifts
 from engine.autoencoder.classifier import Classifier, features
 from engine.autoencoder.encoder import PER_LAYER
 from engine.autoencoder.hybrid import Chain, House, Settings, State
-from engine.autoencoder.naive_bayes import Said
-from engine.autoencoder.word_ratios import Learned
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Sweeps, Topics
 from engine.settings import LABELS, PREDICTIONS, SWEEPS, SettingError, setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
 NEEDS_LABELS = True
-ROUNDING = 1e-9  # of shares that people write with few digits
 __all__ = ["NEEDS_LABELS", "TITLE", "Config", "State", "build"]
 
 
@@ -140,33 +124,6 @@ class Config(Settings):
         low=0,
         high=8,
     )
-    bent: float = setting(
-        0.0,
-        group=LABELS,
-        label="Pixels that pictures bend",
-        help="How far its parts move against each other, another way each time they are read; half a pixel for digits; "
-        "0: as the paper.",
-        low=0,
-        high=8,
-    )
-    naive_bayes: float = setting(
-        0.0,
-        group=PREDICTIONS,
-        label="Share of naive Bayes",
-        help="Of what words alone say of a class, in predictions; 0.5 where classes are subjects, less where they are "
-        "tones; 0: as the paper.",
-        low=0,
-        high=1,
-    )
-    word_ratios: float = setting(
-        0.0,
-        group=PREDICTIONS,
-        label="Share of word ratios",
-        help="Of a linear classifier of words, in predictions: the ratios of naive Bayes, each with a weight that is "
-        "learned. A third, beside a third of naive Bayes, where classes are subjects; 0: as the paper.",
-        low=0,
-        high=1,
-    )
     placed_by: str = setting(
         "sweeps",
         group=SWEEPS,
@@ -183,11 +140,6 @@ class Config(Settings):
         high=10**4,
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if (shares := self.naive_bayes + self.word_ratios) > 1.0 + ROUNDING:
-            raise SettingError(f"naive_bayes and word_ratios share a prediction, at most 1 together; got {shares:g}")
-
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of sDATM for a corpus; results do not depend on ``n_threads``.
@@ -195,11 +147,10 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     Raises
     ------
     SettingError
-        When words that are no pixels are to be moved or bent.
+        When words that are no pixels are to be moved.
     """
-    for name in ("moved", "bent") if facts.image_shape is None else ():
-        if wanted := getattr(config, name):
-            raise SettingError(f"only pictures can be {name}; set {name} to 0, got {wanted}")
+    if config.moved and facts.image_shape is None:
+        raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
     at = hybrid.house(config, facts, n_threads)
     return Kernel(
         batch_size=config.batch_size,
@@ -227,34 +178,13 @@ def _asking(config: Config) -> float:
 
 
 def _step(at: House, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
-    """One mini-batch; what pictures lose as they move and bend counts among its tokens all the same."""
+    """One mini-batch; what images lose as they move counts among its tokens all the same."""
     config, shape = at.config, at.facts.image_shape
-    state = _heard(at, state, docs)
-    if shape and (config.moved or config.bent):
-        read = image_shifts.strewn(docs, shape, config.moved, config.bent, seed, int(state.t) + 1)
+    if shape and config.moved:
+        read = image_shifts.strewn(docs, shape, config.moved, seed, int(state.t) + 1)
         state, info = hybrid_step.step(at, seed, state, read, _head(at, seed, state))
         return state, info._replace(tokens=int(docs.counts.sum()))
     return hybrid_step.step(at, seed, state, docs, _head(at, seed, state))
-
-
-def _heard(at: House, state: State, docs: Batch) -> State:
-    """With what the words of a mini-batch say of its labels, where predictions ask them."""
-    if not state.said:
-        return state
-    said = naive.heard(Said(*state.said), docs, at.facts.n_documents)
-    learned = ratios.stepped(Learned(*state.ratios), said, docs) if state.ratios else ()
-    return state._replace(said=said, ratios=learned)
-
-
-def _unsaid(at: House) -> tuple[Array, ...]:
-    """The ``said`` of a state that has not read a label; none where words alone have no share."""
-    asked = at.config.naive_bayes or at.config.word_ratios
-    return naive.begun(max(1, at.facts.n_classes), at.facts.n_words) if asked else ()
-
-
-def _unlearned(at: House) -> tuple[Array, ...]:
-    """The ``ratios`` of a state that has not read a label; none where they have no share."""
-    return ratios.begun(max(1, at.facts.n_classes), at.facts.n_words) if at.config.word_ratios else ()
 
 
 def _head(at: House, seed: int, state: State | None = None) -> Classifier:
@@ -273,7 +203,6 @@ def _labels_since(at: House, state: State | None) -> int:
 
 def _init(at: House, seed: int) -> State:
     state = hybrid.init(at, seed, _head(at, seed).initial(seed, at.config.layers))
-    state = state._replace(said=_unsaid(at), ratios=_unlearned(at))
     return ensemble.begun(
         state, (_fresh(at, seed, number, at.config.layers) for number in range(1, at.config.encoders))
     )
@@ -295,8 +224,6 @@ def _settled(state: State) -> State:
 def _keep(at: House, state: State) -> dict[str, Array]:
     """As DATM, with all encoders, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
     kept = hybrid.keep(_settled(state)) | {"labels_since": np.array(_labels_since(at, state))} | ensemble.keep(state)
-    kept |= naive.kept(Said(*state.said)) if state.said else {}
-    kept |= ratios.kept(Learned(*state.ratios)) if state.ratios else {}
     return kept | {f"class_weights.{layer}": table for layer, table in enumerate(_class_weights(at, state))}
 
 
@@ -312,11 +239,6 @@ def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
     n_layers = sum(name.startswith("phi.") for name in arrays)
     widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
     state = hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
-    unsaid, unlearned = _unsaid(at), _unlearned(at)
-    state = state._replace(
-        said=naive.restored(arrays, Said(*unsaid)) if unsaid else (),
-        ratios=ratios.restored(arrays, Learned(*unlearned)) if unlearned else (),
-    )
     return ensemble.begun(state, (_further(at, seed, number, state, arrays) for number in range(1, at.config.encoders)))
 
 
@@ -358,17 +280,7 @@ def _predict(at: House, seed: int, state: State, docs: Batch, n_samples: int) ->
         _told_moved(at, ensemble.seed_of(seed, number), _settled(member), docs, each)
         for number, member in enumerate(encoders)
     ]
-    chances = np.asarray(sum(told) / len(told))
-    return naive.pooled(chances, _by_words(at, state, docs)) if state.said else chances
-
-
-def _by_words(at: House, state: State, docs: Batch) -> list[tuple[float, FloatArray]]:
-    """What words alone say of documents, each voice with its share."""
-    said = Said(*state.said)
-    voices = [(at.config.naive_bayes, naive.told(said, docs))] if at.config.naive_bayes else []
-    if state.ratios:
-        voices.append((at.config.word_ratios, ratios.told(Learned(*state.ratios), said, docs)))
-    return voices
+    return np.asarray(sum(told) / len(told))
 
 
 def _told_moved(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:

@@ -186,6 +186,14 @@ def test_every_setting_survives_json_and_text(name):
     assert settings.parse(kind, {about.name: as_text(about) for about in settings.describe(kind)}) == config
 
 
+def test_a_run_with_a_setting_that_was_removed_is_read_where_it_was_off_and_refused_in_a_sentence_where_it_was_on():
+    kind = models.load("sdatm").Config
+    stored = settings.to_json(kind())
+    assert settings.from_json(kind, stored | {"naive_bayes": 0.0, "word_ratios": 0, "bent": 0.0}) == kind()
+    with pytest.raises(settings.SettingError, match=r"naive_bayes = 0\.5, a setting that was removed: its"):
+        settings.from_json(kind, stored | {"naive_bayes": 0.5})
+
+
 def as_text(about: settings.Setting) -> str:
     """A default as one would type it."""
     if about.kind == "widths":

@@ -17,6 +17,7 @@ from app.views.classes.class_report import LACKS, Lack, Told, class_report, no_c
 from app.views.classes.predicting import predicting
 from app.views.runs.no_run import run_not_here
 from app.views.tree.opening import threshold_of
+from engine.settings import SettingError
 from store import corpora
 from store.errors import NotFound
 from store.runs import RunRow
@@ -97,7 +98,7 @@ class Classes:
         row = feed.run(run)
         try:
             found = get(run, snapshot)
-        except (ClassError, NotFound) as error:
+        except (ClassError, NotFound, SettingError) as error:
             lacking = self._lacking(row, snapshot) if row is not None else None
             if lacking is not None:  # which no snapshot will change
                 return lacking
@@ -151,7 +152,6 @@ class Classes:
         frame = self._context.feed.as_named_now(read.frame)
         newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
         label = view.label if view.label <= len(read.found.names) else 0
-        run = self._context.feed.run(view.run)
         told = Told(
             read.found,
             frame,
@@ -159,7 +159,6 @@ class Classes:
             label,
             threshold_of(view.threshold, frame),
             latest.minibatch if latest and newer else 0,
-            0.0 if run is None else sum(run.settings.get(name, 0.0) for name in ("naive_bayes", "word_ratios")),
         )
         self.board.html = class_report(told)
 

@@ -41,8 +41,6 @@ class Told(NamedTuple):
         For the paths that speak for the class.
     newest : int
         Mini-batch of the newest snapshot, or 0 when this is it.
-    words_alone : float
-        Share of naive Bayes and of word ratios in the predictions.
     """
 
     found: Classified
@@ -51,7 +49,6 @@ class Told(NamedTuple):
     label: int
     threshold: float
     newest: int
-    words_alone: float = 0.0
 
 
 def class_report(told: Told) -> str:
@@ -135,9 +132,6 @@ def _head(told: Told) -> str:
         else ""
     )
     note = f"{found.scores.documents:,} labelled test documents, predicted at mini-batch {found.minibatch:,}"
-    if told.words_alone:
-        share = percent(told.words_alone)
-        note += f". Words by themselves have a share of {share} in that, of which topics know nothing."
     return (
         f'<div class="tp-title"><div><h1>Classes</h1><p class="tp-dim">{note}</p></div>'
         f'<div class="cl-acts">{newer}{picker}</div></div>'

@@ -43,8 +43,8 @@ def test_what_was_compiled_is_not_missing_any_more(folder):
     assert compile_kernels.compile_elsewhere(run, "unused") == []
 
 
-def test_kernels_of_models_that_move_and_bend_pictures_are_compiled_ahead(folder):
-    config = settings.parse(models.load("sdatm").Config, {"layers": "6-3", "moved": "1", "bent": "0.5"})
+def test_kernels_of_models_that_move_pictures_are_compiled_ahead(folder):
+    config = settings.parse(models.load("sdatm").Config, {"layers": "6-3", "moved": "1"})
     run = Wanted("sdatm", settings.to_json(config), real=False, scored=False, averaged=False)
     for part in compile_kernels.PARTS:
         compile_kernels.compile_here(run, part)

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from process_samples import SMALL, bury, kill_after, order, small_corpus, written
 
+from app.analysis.inference import open_placer
 from app.jobs import claim, launcher, new_run, worker
 from app.jobs.forks import inherited, origin
 from app.jobs.new_run import NewRun, OrderError, fork, place
 from app.live.actions import Actions
-from store import corpora, points, runs, snapshots
+from engine.settings import SettingError
+from store import corpora, points, runs, snapshots, tables
 from store.database import open_database
 from store.errors import NotFound
 
@@ -75,6 +77,16 @@ def test_a_smoothness_of_all_layers_goes_on_in_a_model_that_has_one_for_all(db, 
     assert inherited(begin._replace(run=child), "dlda", {})["eta"] == "0.2"
     several = replace(parent, settings=parent.settings | {"eta": [0.2, 0.3]})
     assert "eta" not in inherited(begin._replace(run=several), "datm", {}), "one cannot say which"
+
+
+def test_a_run_of_an_earlier_version_with_a_setting_that_was_removed_goes_on_as_a_fork_without_it(db, parent):
+    with db.write() as connection:
+        old = parent.settings | {"bent": 0.5}
+        connection.execute(tables.runs.update().where(tables.runs.c.number == parent.number).values(settings=old))
+    begin = origin(db, parent.number)
+    with pytest.raises(SettingError, match=r"trained with bent = 0\.5, a setting that was removed"):
+        open_placer(db, begin.run, begin.snapshot)
+    assert fork(db, begin, texts={}, minibatches=1).settings == parent.settings
 
 
 def test_a_fork_of_a_fork_knows_its_own_parent(db, parent):

@@ -1,15 +1,12 @@
-"""What sDATM can do beside the paper: pictures that move while they are read, naive Bayes and word ratios asked too."""
+"""What sDATM can do beside the paper: images that move while they are read."""
 
 import numpy as np
 import pytest
-from tiny_sdatm import CLASSES, TINY, WORDS, N, labelled, same, snapshot
+from tiny_sdatm import CLASSES, TINY, WORDS, N, labelled, same
 
 from engine import models
-from engine.autoencoder import image_shifts, naive_bayes, word_ratios
-from engine.autoencoder.classifier import softmax
-from engine.autoencoder.naive_bayes import Said
-from engine.autoencoder.word_ratios import Learned
-from engine.contract import Batch, Facts, flatten, unflatten
+from engine.autoencoder import image_shifts
+from engine.contract import Batch, Facts, flatten
 from engine.settings import SettingError
 
 SHAPE = (4, 6)
@@ -33,9 +30,9 @@ def trained(kernel, steps=8, batch=None, seed=4):
 def test_a_step_is_that_of_the_pictures_as_they_fell():
     batch, still = labelled(), built()
     state = trained(still, 3)
-    for most, far in ((1, 0.0), (0, 0.9), (1, 0.9)):
-        one, told = built(moved=most, bent=far).step(4, state, batch)
-        other, also = still.step(4, state, image_shifts.strewn(batch, SHAPE, most, far, 4, 4))
+    for most in (1, 2):
+        one, told = built(moved=most).step(4, state, batch)
+        other, also = still.step(4, state, image_shifts.strewn(batch, SHAPE, most, 4, 4))
         same(flatten(one).values(), flatten(other).values())
         assert told.elbo == also.elbo
         assert also.tokens != told.tokens == batch.counts.sum()
@@ -88,88 +85,3 @@ def test_moved_while_learned_things_are_known_where_none_was_seen():
 def test_words_that_are_no_pixels_are_not_moved():
     with pytest.raises(SettingError, match="only pictures can be moved; set moved to 0, got 2"):
         built(None, moved=2)
-
-
-# --------------------------------------------------------------- naive Bayes
-
-
-def test_topics_and_encoder_know_nothing_of_naive_bayes():
-    alone, asked = flatten(trained(built())), flatten(trained(built(naive_bayes=0.5)))
-    assert all(np.array_equal(array, asked[name]) for name, array in alone.items())
-    assert sorted(asked.keys() - alone.keys()) == ["said.0", "said.1", "said.2"]
-
-
-@pytest.mark.parametrize("share", [0.3, 1.0])
-def test_a_prediction_is_pooled_with_what_words_say(share):
-    batch, kernel = labelled(1), built(naive_bayes=share, encoders=2)
-    state = trained(kernel)
-    said = naive_bayes.told(Said(*state.said), batch)
-    own = built(encoders=2).predict(4, state._replace(said=()), batch)
-    np.testing.assert_allclose(kernel.predict(4, state, batch), naive_bayes.pooled(own, [(share, said)]), rtol=1e-12)
-    assert np.abs(kernel.predict(4, state, batch) - own).max() > 0.01
-    if share == 1.0:
-        np.testing.assert_allclose(kernel.predict(4, state, batch), softmax(said), rtol=1e-12)
-
-
-def test_documents_of_the_first_pass_are_heard_once():
-    batch, kernel = labelled(), built(naive_bayes=0.5)
-    one, many = trained(kernel, 1), trained(kernel, 5)
-    same(one.said, many.said)
-    same(one.said, naive_bayes.heard(naive_bayes.begun(CLASSES, WORDS), batch, N))
-
-
-def test_a_snapshot_keeps_what_was_said_and_a_fork_without_it_hears_anew():
-    batch, kernel = labelled(), built(naive_bayes=0.5)
-    state = trained(kernel, 4)
-    again = kernel.restore(4, snapshot(kernel, state))
-    same(again.said, state.said)
-    same(flatten(unflatten(type(state), flatten(state))).values(), flatten(state).values())
-    plain = built()
-    begun = kernel.restore(4, snapshot(plain, trained(plain, 4)))
-    same(begun.said, naive_bayes.begun(CLASSES, WORDS))
-    same(kernel.step(4, begun, batch)[0].said, state.said)
-    assert plain.restore(4, snapshot(kernel, state)).said == ()
-
-
-# --------------------------------------------------------------- word ratios
-
-
-def test_topics_encoder_and_naive_bayes_know_nothing_of_word_ratios():
-    alone, asked = (flatten(trained(built(naive_bayes=0.3, **more))) for more in ({}, {"word_ratios": 0.3}))
-    assert all(np.array_equal(array, asked[name]) for name, array in alone.items())
-    assert sorted(asked.keys() - alone.keys()) == [f"ratios.{i}" for i in range(4)]
-
-
-@pytest.mark.parametrize("bayes", [0.0, 0.3])
-def test_a_prediction_is_pooled_with_word_ratios_too(bayes):
-    batch, kernel = labelled(1), built(naive_bayes=bayes, word_ratios=0.4, encoders=2)
-    state = trained(kernel)
-    said = Said(*state.said)
-    own = built(encoders=2).predict(4, state._replace(said=()), batch)
-    logs = (
-        (0.6 - bayes) * np.log(own)
-        + bayes * naive_bayes.told(said, batch)
-        + 0.4 * word_ratios.told(Learned(*state.ratios), said, batch)
-    )
-    np.testing.assert_allclose(kernel.predict(4, state, batch), softmax(logs), rtol=1e-10)
-    assert np.abs(kernel.predict(4, state, batch) - own).max() > 0.01
-
-
-def test_word_ratios_are_learned_at_every_mini_batch_and_go_on_from_a_snapshot():
-    batch, kernel = labelled(), built(word_ratios=0.5)
-    state = trained(kernel, 4)
-    assert int(state.ratios[-1]) == 4
-    again = kernel.restore(4, snapshot(kernel, state))
-    np.testing.assert_allclose(again.ratios[0], state.ratios[0], rtol=1e-6)
-    same(flatten(unflatten(type(state), flatten(state))).values(), flatten(state).values())
-    plain = built()
-    begun = kernel.restore(4, snapshot(plain, trained(plain, 4)))
-    same(begun.ratios, word_ratios.begun(CLASSES, WORDS))
-    assert int(kernel.step(4, begun, batch)[0].ratios[-1]) == 1
-    assert plain.restore(4, snapshot(kernel, state)).ratios == ()
-
-
-def test_shares_of_a_prediction_are_not_more_than_all_of_it():
-    built(naive_bayes=0.5, word_ratios=0.5)
-    with pytest.raises(SettingError, match=r"at most 1 together; got 1\.1"):
-        built(naive_bayes=0.5, word_ratios=0.6)

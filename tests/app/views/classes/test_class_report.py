@@ -92,12 +92,6 @@ def test_without_labels_for_training_no_class_is_the_commonest(told: Told) -> No
     assert "commonest in training (choose" not in text
 
 
-def test_a_share_of_words_by_themselves_is_told_where_topics_explain_predictions(told: Told) -> None:
-    said = "Words by themselves have a share of 50% in that, of which topics know nothing."
-    assert said in class_report(told._replace(words_alone=0.5))
-    assert "Words by themselves" not in class_report(told)
-
-
 def test_what_is_not_certain_is_not_written_as_100_percent(told: Told) -> None:
     sure = dataclasses.replace(told.found, misled=(told.found.misled[0]._replace(probability=0.9999, share=0.997),))
     assert "&gt;99.9% sure · 99.7% of it" in class_report(told._replace(found=sure))

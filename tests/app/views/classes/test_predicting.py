@@ -116,18 +116,6 @@ def test_after_a_restart_the_page_shows_the_same_without_computing(
     assert second.page.board.html == first.page.board.html
 
 
-def test_the_shares_of_naive_bayes_and_word_ratios_are_told_as_one(
-    db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = Session(db).work()
-    assert "Words by themselves" not in session.page.board.html
-    run = replace(session.feed.run(1), settings={"classes": True, "naive_bayes": 0.25, "word_ratios": 0.5})
-    monkeypatch.setattr(session.feed, "run", lambda number: run)
-    session.page._draw()
-    session.feed.stop()
-    assert "Words by themselves have a share of 75%" in session.page.board.html
-
-
 def test_a_page_whose_answer_stands_is_not_disturbed_by_somebody_elses_prediction(db: Database) -> None:
     session = Session(db).work()
     stands = session.page.board.html
