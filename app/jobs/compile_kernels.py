@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from filelock import FileLock, Timeout
+
 from app.jobs import launcher
-from app.jobs.file_lock import taken, turn
 
 PARTS = ("step", "rest")  # one process compiles one thing at a time
 
@@ -82,7 +83,7 @@ def awaited(wanted: Wanted) -> bool:
     """Whether another process is compiling for this model now; ours wait for it."""
     from engine.jit import cache_folder
 
-    return any(taken(_lock(cache_folder(), wanted, part)) for part in PARTS)
+    return any(_held(_lock(cache_folder(), wanted, part)) for part in PARTS)
 
 
 def compile_in_turn(wanted: Wanted, part: str) -> None:
@@ -90,9 +91,20 @@ def compile_in_turn(wanted: Wanted, part: str) -> None:
     from engine.jit import cache_folder
 
     folder = cache_folder()
-    with turn(_lock(folder, wanted, part)):
+    with FileLock(_lock(folder, wanted, part), poll_interval=0.1):
         if not _note(folder, wanted, part).exists():
             compile_here(wanted, part)
+
+
+def _held(lock: Path) -> bool:
+    """Whether another process holds a file lock now."""
+    if not lock.exists():
+        return False
+    try:
+        with FileLock(lock, blocking=False):
+            return False
+    except Timeout:
+        return True
 
 
 def compile_here(wanted: Wanted, part: str) -> None:
