@@ -19,6 +19,55 @@ IntArray: TypeAlias = NDArray[np.integer[Any]]
 Array: TypeAlias = NDArray[Any]
 
 
+TRAIN, TEST = 0, 1  # the parts of a corpus
+
+
+class Counts(NamedTuple):
+    """Documents x words as compressed rows, from the file that is read to the mini-batch.
+
+    Attributes
+    ----------
+    starts : (documents + 1,) int64
+        Document ``j`` owns the cells ``starts[j]:starts[j + 1]``.
+    words : (nnz,) int32
+        Word numbers; each word at most once in a document.
+    values : (nnz,) int32 or float32
+        Counts, all > 0 (float32 for non-negative real data).
+    """
+
+    starts: Array
+    words: Array
+    values: Array
+
+    @classmethod
+    def of(cls, lengths: Array, words: Array, values: Array) -> "Counts":
+        """The cells of documents that have so many each."""
+        starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        return cls(starts, words, values)
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents (rows) there are."""
+        return len(self.starts) - 1
+
+    def rows(self, begin: int, end: int) -> "Counts":
+        """Documents ``begin:end``: views, not copies, but for ``starts``."""
+        starts = self.starts[begin : end + 1]
+        cells = slice(int(starts[0]), int(starts[-1]))
+        return Counts(starts - starts[0], self.words[cells], self.values[cells])
+
+    def only(self, cells: Array) -> "Counts":
+        """All documents, with their cells where ``cells`` (nnz,) bool."""
+        before = np.concatenate([[0], np.cumsum(cells)])
+        return Counts(before[self.starts], self.words[cells], self.values[cells])
+
+    def batch(self, documents: Array, labels: Array | None = None) -> "Batch":
+        """All of them as a kernel reads them, with these numbers and these labels, or with none."""
+        known = np.full(len(documents), -1, dtype=np.int32) if labels is None else labels
+        return Batch(self.words, self.values, self.starts, known, documents)
+
+
 class Batch(NamedTuple):
     """Documents as compressed rows: what a kernel reads, and all it reads.
 
@@ -42,6 +91,11 @@ class Batch(NamedTuple):
     starts: Array
     labels: Array
     documents: Array
+
+    @property
+    def cells(self) -> Counts:
+        """Their counts alone."""
+        return Counts(self.starts, self.words, self.counts)
 
 
 class Facts(NamedTuple):

@@ -3,38 +3,12 @@
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from engine import streams
-from engine.contract import Array, Batch
+from engine.contract import Array, Batch, Counts
 from engine.jit import compiled
-
-TRAIN, TEST = 0, 1
-
-
-class Counts(NamedTuple):
-    """Compressed rows, documents x words.
-
-    Attributes
-    ----------
-    starts : (documents + 1,) int64
-        Document ``j`` owns the cells ``starts[j]:starts[j + 1]``.
-    words : (nnz,) int32
-        Word numbers; each word at most once in a document.
-    values : (nnz,) int32 or float32
-        Counts, all > 0 (float32 for non-negative real data).
-    """
-
-    starts: Array
-    words: Array
-    values: Array
-
-    @property
-    def n_documents(self) -> int:
-        """How many documents (rows) there are."""
-        return len(self.starts) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +81,10 @@ def take(counts: Counts, documents: Array, labels: Array) -> Batch:
     """Copy some rows of ``counts`` out as a Batch, in the order asked for."""
     documents = np.asarray(documents, dtype=np.int64)
     lengths = counts.starts[documents + 1] - counts.starts[documents]
-    starts = np.zeros(len(documents) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    words = np.empty(starts[-1], dtype=counts.words.dtype)
-    values = np.empty(starts[-1], dtype=counts.values.dtype)
-    _gather(counts.starts, counts.words, counts.values, documents, starts, words, values)
-    return Batch(words, values, starts, labels[documents], documents)
+    n = int(lengths.sum())
+    taken = Counts.of(lengths, np.empty(n, dtype=counts.words.dtype), np.empty(n, dtype=counts.values.dtype))
+    _gather(*counts, documents, *taken)
+    return taken.batch(documents, labels[documents])
 
 
 def own_number(words: Array, values: Array) -> int:
@@ -131,10 +103,7 @@ def owners(starts: Array) -> Array:
 
 def rows(batch: Batch, first: int, last: int) -> Batch:
     """Documents ``first:last`` of a batch: views, not copies, but for ``starts``."""
-    starts = batch.starts[first : last + 1]
-    cells = slice(int(starts[0]), int(starts[-1]))
-    own = slice(first, last)
-    return Batch(batch.words[cells], batch.counts[cells], starts - starts[0], batch.labels[own], batch.documents[own])
+    return batch.cells.rows(first, last).batch(batch.documents[first:last], batch.labels[first:last])
 
 
 def minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = False) -> Array:
@@ -161,7 +130,7 @@ def _shuffle(seed: int, epoch: int, n_documents: int) -> Array:
 
 def _minus(whole: Batch, part: Batch) -> Batch:
     rest = whole.counts.copy()
-    missing = _subtract(whole.starts, whole.words, rest, part.starts, part.words, part.counts)
+    missing = _subtract(whole.starts, whole.words, rest, *part.cells)
     if missing >= 0:
         raise ValueError(f"document {whole.documents[missing]} scores tokens that it does not have")
     return kept(whole, rest)
@@ -174,9 +143,7 @@ def thinned(whole: Batch, share: float, seed: int, step: int) -> Batch:
 
 def kept(whole: Batch, counts: Array) -> Batch:
     """The documents with other ``counts``, one for every cell; cells without a count go."""
-    left = counts > 0
-    before = np.concatenate([[0], np.cumsum(left)])
-    return whole._replace(words=whole.words[left], counts=counts[left], starts=before[whole.starts])
+    return whole.cells._replace(values=counts).only(counts > 0).batch(whole.documents, whole.labels)
 
 
 @compiled

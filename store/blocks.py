@@ -4,7 +4,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,31 @@ from store.errors import StoreError
 DOCUMENTS_PER_BLOCK = 1000
 CHARACTERS_PER_BLOCK = 1_000_000
 KINDS = ("counts", "binary", "real")
+TRAIN, TEST = 0, 1  # the parts of a corpus
+SCORED = "scored_"  # before the names of the held-out cells, as stored
+
+
+class Counts(NamedTuple):
+    """Documents x words as compressed rows, with the fields of the engine's class of this name.
+
+    Attributes
+    ----------
+    starts : (documents + 1,) integers
+        Document ``j`` owns the cells ``starts[j]:starts[j + 1]``; ``starts[0] == 0``.
+    words : (cells,) integers
+        Word numbers, each at most once in a document.
+    values : (cells,) integers or floats
+        Counts (or, for real data, weights), all > 0.
+    """
+
+    starts: Array
+    words: Array
+    values: Array
+
+    def rows(self, begin: int, end: int) -> "Counts":
+        """Documents ``begin:end``."""
+        cells = slice(int(self.starts[begin]), int(self.starts[end]))
+        return Counts(self.starts[begin : end + 1] - self.starts[begin], self.words[cells], self.values[cells])
 
 
 @dataclass(frozen=True)
@@ -24,41 +49,32 @@ class DocumentBlock:
     ----------
     first : int
         Number of the first document.
-    starts : (documents + 1,) integers
-        Document ``first + j`` owns the cells ``starts[j]:starts[j + 1]``; ``starts[0] == 0``.
-    words : (cells,) integers
-        Word numbers, each at most once in a document.
-    values : (cells,) integers or floats
-        Counts (or, for real data, weights), all > 0.
+    counts : Counts
     part : (documents,) integers
-        0 = training, 1 = test.
+        TRAIN or TEST.
     labels : (documents,) integers
         Place in the corpus' label names, -1 = none.
-    scored_starts, scored_words, scored_values : arrays or None
-        The held-out part of the cells, in the same form, where the corpus brings its own.
     titles, texts : list of str
         One for each document.
     columns : list of dict
         Other columns of each document, by name.
+    scored : Counts or None
+        The held-out part of the cells, where the corpus brings its own.
     """
 
     first: int
-    starts: Array
-    words: Array
-    values: Array
+    counts: Counts
     part: Array
     labels: Array
-    scored_starts: Array | None
-    scored_words: Array | None
-    scored_values: Array | None
     titles: list[str]
     texts: list[str]
     columns: list[dict[str, str]]
+    scored: Counts | None = None
 
     @property
     def documents(self) -> int:
         """How many documents the block has."""
-        return len(self.starts) - 1
+        return len(self.counts.starts) - 1
 
 
 def check(block: DocumentBlock, *, first: int, words: int, labels: int, kind: str, has_scored: bool) -> None:
@@ -72,15 +88,14 @@ def check(block: DocumentBlock, *, first: int, words: int, labels: int, kind: st
     _demand(block.first == first, block, f"the block begins at document {block.first} but {first} is the next one")
     lengths = {len(column) for column in (block.part, block.labels, block.titles, block.texts, block.columns)}
     _demand(lengths == {block.documents}, block, "the block's columns differ in length")
-    _demand(np.isin(block.part, (0, 1)).all(), block, "a document's part is neither 0 (training) nor 1 (test)")
+    _demand(np.isin(block.part, (TRAIN, TEST)).all(), block, "a document's part is neither training nor test")
     known = (block.labels >= -1) & (block.labels < labels)
     _demand(known.all(), block, f"a label is outside the {labels} label names")
-    _check_cells(block, block.starts, block.words, block.values, words, kind)
-    given = [array is not None for array in (block.scored_starts, block.scored_words, block.scored_values)]
-    _demand(given == [has_scored] * 3, block, "scored tokens must come with every block or with none")
-    if block.scored_starts is not None and block.scored_words is not None and block.scored_values is not None:
-        _demand(len(block.scored_starts) == len(block.starts), block, "scored tokens are of other documents")
-        _check_cells(block, block.scored_starts, block.scored_words, block.scored_values, words, kind)
+    _check_cells(block, block.counts, words, kind)
+    _demand((block.scored is not None) == has_scored, block, "scored tokens must come with every block or with none")
+    if block.scored is not None:
+        _demand(len(block.scored.starts) == block.documents + 1, block, "scored tokens are of other documents")
+        _check_cells(block, block.scored, words, kind)
 
 
 def cut(block: DocumentBlock) -> Iterator[DocumentBlock]:
@@ -98,17 +113,9 @@ def cut(block: DocumentBlock) -> Iterator[DocumentBlock]:
 
 def pack_counts(block: DocumentBlock) -> bytes:
     """The arrays of a block, each in the narrowest type that holds it."""
-    arrays = {
-        "starts": block.starts,
-        "words": block.words,
-        "values": block.values,
-        "part": block.part,
-        "labels": block.labels,
-    }
-    if block.scored_starts is not None and block.scored_words is not None and block.scored_values is not None:
-        arrays["scored_starts"] = block.scored_starts
-        arrays["scored_words"] = block.scored_words
-        arrays["scored_values"] = block.scored_values
+    arrays = block.counts._asdict() | {"part": block.part, "labels": block.labels}
+    if block.scored is not None:
+        arrays |= {SCORED + name: array for name, array in block.scored._asdict().items()}
     return pack({name: narrow(array) for name, array in arrays.items()})
 
 
@@ -136,7 +143,8 @@ def narrow(array: Array) -> Array:
     return array.astype(np.int64)
 
 
-def _check_cells(block: DocumentBlock, starts: Array, words: Array, values: Array, n_words: int, kind: str) -> None:
+def _check_cells(block: DocumentBlock, counts: Counts, n_words: int, kind: str) -> None:
+    starts, words, values = counts
     lengths = np.diff(starts)
     whole = starts[0] == 0 and (lengths >= 0).all() and starts[-1] == len(words) == len(values)
     _demand(whole, block, "the starts do not fit the cells")
@@ -169,25 +177,14 @@ def _demand(holds: object, block: DocumentBlock, problem: str) -> None:
 
 
 def _rows(block: DocumentBlock, begin: int, end: int) -> DocumentBlock:
-    starts, words, values = _cells(block.starts, block.words, block.values, begin, end)
-    scored: tuple[Array | None, Array | None, Array | None] = (None, None, None)
-    if block.scored_starts is not None and block.scored_words is not None and block.scored_values is not None:
-        scored = _cells(block.scored_starts, block.scored_words, block.scored_values, begin, end)
     rows = slice(begin, end)
     return DocumentBlock(
         block.first + begin,
-        starts,
-        words,
-        values,
+        block.counts.rows(begin, end),
         np.asarray(block.part)[rows],
         np.asarray(block.labels)[rows],
-        *scored,
         block.titles[rows],
         block.texts[rows],
         block.columns[rows],
+        None if block.scored is None else block.scored.rows(begin, end),
     )
-
-
-def _cells(starts: Array, words: Array, values: Array, begin: int, end: int) -> tuple[Array, Array, Array]:
-    cells = slice(int(starts[begin]), int(starts[end]))
-    return np.asarray(starts[begin : end + 1]) - starts[begin], words[cells], values[cells]

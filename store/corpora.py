@@ -9,20 +9,19 @@ from sqlalchemy import Connection, select, update
 
 from store import corpus_rows, removal
 from store.arrays import Array, unpack
-from store.blocks import DocumentBlock, unpack_texts
+from store.blocks import SCORED, TRAIN, Counts, DocumentBlock, unpack_texts
 from store.corpus_rows import CorpusRow
 from store.corpus_writer import Writer, check_name, discard, improper, sweep, taken, writer
 from store.database import Database, now
 from store.errors import Conflict, NotFound
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
-TRAINING = 0  # in ``part``; 1 is test
 __all__ = [
     "CorpusArrays",
     "CorpusRow",
+    "Counts",
     "Document",
     "DocumentBlock",
-    "DocumentCounts",
     "Writer",
     "check_name",
     "counts",
@@ -44,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Document:
-    """One document for people: ``part`` 0 is training, 1 is test."""
+    """One document for people: ``part`` is TRAIN or TEST."""
 
     number: int
     title: str
@@ -55,29 +54,16 @@ class Document:
 
 
 class CorpusArrays(NamedTuple):
-    """All counts of a corpus; shapes as in `DocumentBlock`, ``starts`` running over the whole corpus.
+    """All counts of a corpus; shapes as in `DocumentBlock`, over the whole corpus.
 
     ``starts`` int64, ``words`` and ``labels`` int32, ``values`` int32 (float32 for real data), ``part`` int8;
-    the scored ones are ``None`` when the corpus does not bring its own.
+    ``scored`` is ``None`` when the corpus does not bring its own.
     """
 
-    starts: Array
-    words: Array
-    values: Array
+    counts: Counts
     part: Array
     labels: Array
-    scored_starts: Array | None
-    scored_words: Array | None
-    scored_values: Array | None
-
-
-class DocumentCounts(NamedTuple):
-    """Counts of some documents: compressed rows as in `DocumentBlock`, and the label of each (-1 = none)."""
-
-    starts: Array
-    words: Array
-    values: Array
-    labels: Array
+    scored: Counts | None
 
 
 def every(db: Database) -> list[CorpusRow]:
@@ -153,14 +139,14 @@ def load(db: Database, number: int) -> CorpusArrays:
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
         result = _room(row)
-        filled = {"": 0, "scored_": 0}
         for first, blob in _counts(connection, number):
             block = unpack(blob)
             n = len(block["part"])
             result.part[first : first + n] = block["part"]
             result.labels[first : first + n] = block["labels"]
-            for prefix in filled if row.has_scored else ("",):
-                filled[prefix] += _fill(result, block, prefix, first, filled[prefix])
+            _fill(result.counts, block, "", first)
+            if result.scored is not None:
+                _fill(result.scored, block, SCORED, first)
     return result
 
 
@@ -171,12 +157,12 @@ def taught(db: Database, number: int) -> Array:
         found = np.zeros(len(row.label_names), dtype=np.int64)
         for _, blob in _counts(connection, number):
             marks = unpack(blob, only=("part", "labels"))
-            known = marks["labels"][(marks["part"] == TRAINING) & (marks["labels"] >= 0)]
+            known = marks["labels"][(marks["part"] == TRAIN) & (marks["labels"] >= 0)]
             found += np.bincount(known, minlength=len(found))
     return found
 
 
-def counts(db: Database, number: int, numbers: Sequence[int]) -> DocumentCounts:
+def counts(db: Database, number: int, numbers: Sequence[int]) -> Counts:
     """The counts of the named documents, in the order asked for; only their blocks are read, one held at a time.
 
     Raises
@@ -188,19 +174,18 @@ def counts(db: Database, number: int, numbers: Sequence[int]) -> DocumentCounts:
         row = corpus_rows.get(connection, number)
         value_type = _value_type(row)
         wanted, block_of = _blocks_of(connection, row, numbers)
-        found: dict[int, tuple[Array, Array, int]] = {}
+        found: dict[int, tuple[Array, Array]] = {}
         for first in np.unique(block_of).tolist():
-            block = unpack(_blob(connection, corpus_blocks, "arrays", number, first))
+            blob = _blob(connection, corpus_blocks, "arrays", number, first)
+            block = Counts(**unpack(blob, only=Counts._fields))
             for n in np.unique(wanted[block_of == first]).tolist():
-                cells = slice(*block["starts"][n - first : n - first + 2].tolist())
-                words, values = block["words"][cells].astype(np.int32), block["values"][cells].astype(value_type)
-                found[n] = (words, values, int(block["labels"][n - first]))
+                _, words, values = block.rows(n - first, n - first + 1)
+                found[n] = (words.astype(np.int32), values.astype(value_type))
     rows = [found[n] for n in wanted.tolist()]
-    return DocumentCounts(
-        np.cumsum([0, *(len(words) for words, _, _ in rows)], dtype=np.int64),
-        np.concatenate([np.empty(0, np.int32), *(words for words, _, _ in rows)]),
-        np.concatenate([np.empty(0, value_type), *(values for _, values, _ in rows)]),
-        np.array([label for _, _, label in rows], dtype=np.int32),
+    return Counts(
+        np.cumsum([0, *(len(words) for words, _ in rows)], dtype=np.int64),
+        np.concatenate([np.empty(0, np.int32), *(words for words, _ in rows)]),
+        np.concatenate([np.empty(0, value_type), *(values for _, values in rows)]),
     )
 
 
@@ -301,32 +286,21 @@ def _value_type(row: CorpusRow) -> type[np.float32] | type[np.int32]:
 
 def _room(row: CorpusRow) -> CorpusArrays:
     """Empty arrays of the size that the row promises."""
-    value_type = _value_type(row)
-    scored: tuple[Array | None, Array | None, Array | None] = (None, None, None)
-    if row.has_scored:
-        scored = (
-            np.zeros(row.documents + 1, np.int64),
-            np.empty(row.scored_cells, np.int32),
-            np.empty(row.scored_cells, value_type),
-        )
-    return CorpusArrays(
-        np.zeros(row.documents + 1, np.int64),
-        np.empty(row.cells, np.int32),
-        np.empty(row.cells, value_type),
-        np.empty(row.documents, np.int8),
-        np.empty(row.documents, np.int32),
-        *scored,
-    )
+
+    def counts(cells: int) -> Counts:
+        starts = np.zeros(row.documents + 1, np.int64)
+        return Counts(starts, np.empty(cells, np.int32), np.empty(cells, _value_type(row)))
+
+    part, labels = np.empty(row.documents, np.int8), np.empty(row.documents, np.int32)
+    return CorpusArrays(counts(row.cells), part, labels, counts(row.scored_cells) if row.has_scored else None)
 
 
-def _fill(result: CorpusArrays, block: dict[str, Array], prefix: str, first: int, begin: int) -> int:
-    """Copy the cells of one block behind the ``begin`` cells before it; how many there were."""
-    starts, words, values = (block[prefix + name] for name in ("starts", "words", "values"))
-    n = len(words)
-    getattr(result, prefix + "starts")[first + 1 : first + len(starts)] = starts[1:].astype(np.int64) + begin
-    getattr(result, prefix + "words")[begin : begin + n] = words
-    getattr(result, prefix + "values")[begin : begin + n] = values
-    return n
+def _fill(result: Counts, block: dict[str, Array], prefix: str, first: int) -> None:
+    """Copy the cells of the block that begins with document ``first`` behind those of the blocks before it."""
+    starts, words, values = (block[prefix + name] for name in Counts._fields)
+    cells = slice(begin := int(result.starts[first]), begin + len(words))
+    result.starts[first + 1 : first + len(starts)] = starts[1:].astype(np.int64) + begin
+    result.words[cells], result.values[cells] = words, values
 
 
 def _blocks_of(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -> tuple[Array, Array]:

@@ -113,10 +113,11 @@ class Writer:
     def _count(self, block: DocumentBlock) -> None:
         real = self._header["kind"] == "real"
         self._totals["documents"] += block.documents
-        self._totals["train_documents"] += int(np.count_nonzero(np.asarray(block.part) == 0))
-        self._totals["cells"] += len(block.words)
-        self._totals["tokens"] += len(block.words) if real else int(np.sum(block.values, dtype=np.int64))
-        self._totals["scored_cells"] += 0 if block.scored_words is None else len(block.scored_words)
+        self._totals["train_documents"] += int(np.count_nonzero(np.asarray(block.part) == blocks.TRAIN))
+        _, words, values = block.counts
+        self._totals["cells"] += len(words)
+        self._totals["tokens"] += len(words) if real else int(np.sum(values, dtype=np.int64))
+        self._totals["scored_cells"] += 0 if block.scored is None else len(block.scored.words)
 
 
 @contextmanager
@@ -281,9 +282,9 @@ class _ContentHash:
 
     def update(self, block: DocumentBlock) -> None:
         _, lengths, words, values = self._streams
-        lengths.update(_bytes(np.diff(block.starts), np.dtype("<i8")))
-        words.update(_bytes(block.words, np.dtype("<i4")))
-        values.update(_bytes(block.values, self._value_type))
+        lengths.update(_bytes(np.diff(block.counts.starts), np.dtype("<i8")))
+        words.update(_bytes(block.counts.words, np.dtype("<i4")))
+        values.update(_bytes(block.counts.values, self._value_type))
 
     def hexdigest(self) -> str:
         return hashlib.sha256(b"".join(stream.digest() for stream in self._streams)).hexdigest()

@@ -14,7 +14,7 @@ import numpy as np
 from app.ingest.recount import Recount, Rules, rules_of
 from app.jobs import compile_kernels, launcher, records
 from engine import models, settings
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Topics
+from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Topics
 from engine.corpus import own_number
 from store import corpora, snapshots
 from store.corpora import CorpusRow
@@ -76,25 +76,24 @@ class Placer:
         cells = [(counted.words, counted.counts) for counted in recounts]
         return self._place(cells, np.array([own_number(*pair) for pair in cells], dtype=np.int64))
 
-    def documents(self, counts: corpora.DocumentCounts, numbers: Sequence[int]) -> list[Placed]:
+    def documents(self, counts: corpora.Counts, numbers: Sequence[int]) -> list[Placed]:
         """Place documents of the corpus, given their counts and numbers."""
         edges = zip(counts.starts[:-1], counts.starts[1:], strict=True)
         cells = [(counts.words[begin:end], counts.values[begin:end]) for begin, end in edges]
         return self._place(cells, np.asarray(numbers, dtype=np.int64))
 
-    def shares(self, counts: corpora.DocumentCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
+    def shares(self, counts: corpora.Counts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
         """Layer-1 activations of documents, (documents, K_1), each summing to 1."""
-        batch = _batch(counts.starts, counts.words, counts.values, np.asarray(numbers, dtype=np.int64))
+        batch = Counts(*counts).batch(np.asarray(numbers, dtype=np.int64))
         with self.lock:
             theta = self.kernel.infer(self.run.seed, self.state, batch, sweeps).theta[0]
         return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
     def _place(self, cells: list[tuple[Array, Array]], numbers: Array) -> list[Placed]:
         value_type = np.float32 if self.corpus.kind == "real" else np.int32
-        starts = np.cumsum([0, *(len(words) for words, _ in cells)], dtype=np.int64)
         words = np.concatenate([np.empty(0, np.int32), *(words for words, _ in cells)])
         values = np.concatenate([np.empty(0, value_type), *(values for _, values in cells)])
-        batch = _batch(starts, words, values, numbers)
+        batch = Counts.of(np.array([len(words) for words, _ in cells], np.int64), words, values).batch(numbers)
         with self.lock:
             theta, above = self.kernel.infer(self.run.seed, self.state, batch, None)
             predict = self.kernel.predict
@@ -172,7 +171,3 @@ def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
 
 def _wanted(run: RunRow, corpus: CorpusRow) -> compile_kernels.Wanted:
     return compile_kernels.Wanted.of(run.model, run.settings, corpus, averaged=bool(run.plan.get("averaged")))
-
-
-def _batch(starts: Array, words: Array, values: Array, numbers: Array) -> Batch:
-    return Batch(words, values, starts, np.full(len(numbers), -1, dtype=np.int32), numbers)

@@ -14,8 +14,8 @@ from app.analysis.inference import Placer, find_snapshot, open_placer
 from app.analysis.predictions import ClassError, Classified, Misled, Told
 from app.analysis.stored_predictions import surest_wrong
 from engine import models, settings
-from engine.contract import Array, Batch, Facts, FloatArray
-from engine.corpus import TEST, TRAIN, Counts, take
+from engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray
+from engine.corpus import take
 from engine.hierarchy import class_scores, paths
 from engine.hierarchy.topics import numbered
 from engine.hierarchy.tree import Node
@@ -132,7 +132,7 @@ def _predict(
 
 def _hidden(counts: CorpusArrays, documents: Array) -> Batch:
     """Documents as a kernel reads them, without their labels."""
-    return take(Counts(counts.starts, counts.words, counts.values), documents, np.full_like(counts.labels, -1))
+    return take(Counts(*counts.counts), documents, np.full_like(counts.labels, -1))
 
 
 def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:

@@ -9,8 +9,8 @@ from app.benchmarks.reading import compressed, joined, matrix, stops_beside
 from app.ingest import beside, files, importing, words
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.source import TEST, TRAIN, Array, CountSource, TextSource
-from engine.corpus import Counts
+from app.ingest.source import Array, CountSource, TextSource
+from engine.contract import TEST, TRAIN, Counts
 
 CORPORA = ("20news", "imdb", "mnist")
 LEAST = 5  # times that a word must occur: in all documents for 20news, in that many training documents for imdb
@@ -168,10 +168,10 @@ def _counted(folder: Path, train: str, wanted: Wanted) -> tuple[_Documents, tupl
     if not isinstance(source, CountSource):
         raise IngestError(path, "holds no counts")
     runs = list(source.blocks())
-    counts = joined([(run.starts, run.words, run.values) for run in runs])
+    counts = joined([run.counts for run in runs])
     rows = matrix(counts, len(source.vocabulary))
     labels = np.concatenate([run.labels for run in runs])
-    found = np.zeros(len(labels), np.int8) if source.part is None else source.part
+    found = np.full(len(labels), TRAIN, np.int8) if source.part is None else source.part
     part = _part(found, labels, path, wanted)
     return _Documents(rows, labels, source.label_names, part, source.image_shape), source.vocabulary
 

@@ -4,8 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from engine.contract import Batch
-from engine.corpus import TEST, TRAIN, Corpus, Counts
+from app.benchmarks.reading import joined
+from engine.contract import TEST, TRAIN, Counts
+from engine.corpus import Corpus
 
 SHARE = 0.3  # of the tokens of each document
 SEED = 7  # of the split, and of which documents are scored
@@ -31,22 +32,12 @@ def pooled(corpus: Corpus, scored_documents: int = 0) -> Corpus:
     if 0 < scored_documents < len(everyone):
         tested = np.sort(np.random.default_rng(SEED).permutation(everyone)[:scored_documents])
     _, scored = whole.held_out(tested, SHARE)
-    nothing = Counts(np.zeros(len(everyone) + 1, np.int64), scored.words[:0], scored.counts[:0])
+    nothing = Counts.of(np.zeros(len(everyone), np.int64), scored.words[:0], scored.counts[:0])
     return Corpus(
-        counts=_below(_counts(observed), _counts(whole.batch(tested))),
+        counts=joined([observed.cells, whole.batch(tested).cells]),
         vocabulary=corpus.vocabulary,
         part=np.repeat(np.array([TRAIN, TEST], np.int8), [len(everyone), len(tested)]),
         labels=np.concatenate([corpus.labels, corpus.labels[tested]]),
         label_names=corpus.label_names,
-        scored=_below(nothing, _counts(scored)),
+        scored=joined([nothing, scored.cells]),
     )
-
-
-def _counts(batch: Batch) -> Counts:
-    return Counts(batch.starts, batch.words, batch.counts)
-
-
-def _below(one: Counts, other: Counts) -> Counts:
-    """The rows of one table, then those of another."""
-    starts = np.concatenate([one.starts, one.starts[-1] + other.starts[1:]])
-    return Counts(starts, np.concatenate([one.words, other.words]), np.concatenate([one.values, other.values]))

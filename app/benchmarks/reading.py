@@ -1,5 +1,6 @@
 """A corpus straight from a file, without a store."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ from scipy import sparse
 from app.ingest import importing, words
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.source import Array, CountSource
-from engine.corpus import Corpus, Counts
+from app.ingest.source import CountSource
+from engine.contract import Counts
+from engine.corpus import Corpus
 
 
 def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None) -> Corpus:
@@ -34,7 +36,7 @@ def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None)
         raise IngestError(path, "does not hold counts with training and test documents, which a benchmark compares on")
     rows = list(source.blocks())
     corpus = Corpus(
-        counts=joined([(run.starts, run.words, run.values) for run in rows]),
+        counts=joined([run.counts for run in rows]),
         vocabulary=source.vocabulary,
         part=source.part,
         labels=np.concatenate([run.labels for run in rows]),
@@ -83,9 +85,8 @@ def compressed(rows: Any) -> Counts:
     return Counts(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.int32))
 
 
-def joined(parts: list[tuple[Array, Array, Array]]) -> Counts:
+def joined(parts: Sequence[Counts]) -> Counts:
     """Runs of compressed rows as one."""
-    lengths = np.concatenate([np.diff(starts) for starts, _, _ in parts])
-    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return Counts(starts, np.concatenate([words for _, words, _ in parts]), np.concatenate([part[2] for part in parts]))
+    lengths = np.concatenate([np.diff(part.starts) for part in parts])
+    words, values = (np.concatenate(arrays) for arrays in ([p.words for p in parts], [p.values for p in parts]))
+    return Counts.of(lengths, words, values)

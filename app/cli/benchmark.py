@@ -126,7 +126,7 @@ def _watch(progress: Progress, classifier: str, seed: int, effort: "Effort") -> 
 def _about(wanted: argparse.Namespace, name: str, corpus: "Corpus") -> str:
     """What stands above a table: corpus, length, and the names of its columns."""
     from app.benchmarks import table
-    from engine.corpus import TEST, TRAIN
+    from engine.contract import TEST, TRAIN
 
     n_train, n_test = len(corpus.documents(TRAIN)), len(corpus.documents(TEST))
     return (

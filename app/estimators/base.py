@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from app.estimators.labels import plain
 from app.machine import processors
 from engine import models, widths
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Sweeps
-from engine.corpus import Corpus, Counts, minibatch, own_number, take
+from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel, Sweeps
+from engine.corpus import Corpus, minibatch, own_number, take
 from engine.hierarchy import evaluate, paths, topics
 from engine.settings import SettingError, describe
 
@@ -117,7 +117,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         counts = self._counts(X)
         n = counts.n_documents
-        corpus = Corpus(counts=counts, vocabulary=(), part=np.zeros(n, np.int8), labels=np.full(n, -1, np.int32))
+        corpus = Corpus(counts=counts, vocabulary=(), part=np.full(n, TRAIN, np.int8), labels=np.full(n, -1, np.int32))
         observed, scored = corpus.held_out(np.arange(n))
         if not len(scored.words):
             raise ValueError("score holds a fifth of the tokens of a document out, so X needs one with 2 tokens")
@@ -254,8 +254,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Documents to be placed, each numbered after its own words."""
         cells = [slice(*edges) for edges in pairwise(counts.starts.tolist())]
         numbers = np.array([own_number(counts.words[own], counts.values[own]) for own in cells], dtype=np.int64)
-        labels = np.full(counts.n_documents, -1, dtype=np.int32)
-        return Batch(counts.words, counts.values, counts.starts, labels, numbers)
+        return counts.batch(numbers)
 
 
 def _threads(n_jobs: int | None) -> int:

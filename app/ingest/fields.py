@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from app.ingest.errors import IngestError
 from app.ingest.headers import is_number
 from app.ingest.options import ImportOptions
-from app.ingest.source import LEFT_OUT, TEST, TRAIN, TextDocument
+from app.ingest.source import LEFT_OUT, TextDocument
+from engine.contract import TEST, TRAIN
 
 TEXTS = ("text", "body", "content", "contents", "document", "abstract", "description", "review", "message", "comment",
          "article", "post", "tweet", "sentence")  # fmt: skip

@@ -14,7 +14,8 @@ import numpy as np
 
 from app.ingest.errors import IngestError
 from app.ingest.marks import WIDE, encoding_of
-from app.ingest.source import TEST, TRAIN, Array
+from app.ingest.source import Array
+from engine.contract import TEST, TRAIN
 
 _KINDS = 4  # of files named in a sentence
 CHUNK = 1 << 23  # bytes; a few million numbers at a time keep memory flat
@@ -188,7 +189,7 @@ def parts(path: Path, belongs: Callable[[Path], bool], what: str) -> list[Part]:
 
 def split_and_titles(parts: list[Part], sizes: list[int]) -> tuple[Array | None, list[str]]:
     """Part and title of each document of a file, or of a train and test pair."""
-    words = ["document" if each.part is None else ("train", "test")[each.part] for each in parts]
+    words = ["document" if each.part is None else {TRAIN: "train", TEST: "test"}[each.part] for each in parts]
     titles = [f"{word} {n}" for word, size in zip(words, sizes, strict=True) for n in range(1, size + 1)]
     if len(parts) == 1:
         return None, titles

@@ -13,8 +13,6 @@ from app.ingest.options import ImportOptions
 from app.ingest.parsing import MOST_TOKENS
 from app.ingest.source import (
     BLOCK,
-    TEST,
-    TRAIN,
     Array,
     CountSource,
     Progress,
@@ -24,6 +22,7 @@ from app.ingest.source import (
     piece,
 )
 from app.ingest.words import storable
+from engine.contract import TEST, TRAIN, Counts
 from store import corpora
 from store.corpora import CorpusRow, DocumentBlock
 from store.database import Database
@@ -137,7 +136,7 @@ def _lengths(source: CountSource, progress: Progress) -> Array:
         return source.lengths
     found, seen = [np.empty(0, np.int64)], 0
     for rows in source.blocks():
-        found.append(np.diff(rows.starts))
+        found.append(np.diff(rows.counts.starts))
         seen += len(rows.labels)
         progress(f"Reading documents: {seen:,}", min(seen / max(source.n_documents, 1), 1.0))
     return np.concatenate(found)
@@ -177,11 +176,12 @@ def _ready(source: CountSource, part: Array, stays: Array) -> Iterator[tuple[Row
 
 def _tokens(where: str, rows: Rows, before: int) -> int:
     """Words of some documents, counted; refuse more than a document or a corpus can be meant to have."""
-    if rows.values.dtype.kind == "f" or not len(rows.values):
+    starts, _, values = rows.counts
+    if values.dtype.kind == "f" or not len(values):
         return 0
-    total = np.zeros(len(rows.values) + 1, np.int64)
-    np.cumsum(rows.values, out=total[1:])
-    each = np.diff(total[rows.starts])
+    total = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=total[1:])
+    each = np.diff(total[starts])
     worst = int(np.argmax(each))
     if each[worst] > MOST_TOKENS:
         cause = f"has a document of {each[worst]:,} words, {rows.titles[worst]!r}; at most {MOST_TOKENS:,} can be meant"
@@ -192,10 +192,10 @@ def _tokens(where: str, rows: Rows, before: int) -> int:
 
 
 def _as_binary(rows: Rows) -> Rows:
-    scored = rows.scored
-    if scored is not None:
-        scored = (scored[0], scored[1], np.ones(len(scored[2]), np.int32))
-    return rows._replace(values=np.ones(len(rows.values), np.int32), scored=scored)
+    def binary(counts: Counts) -> Counts:
+        return counts._replace(values=np.ones(len(counts.values), np.int32))
+
+    return rows._replace(counts=binary(rows.counts), scored=None if rows.scored is None else binary(rows.scored))
 
 
 def _only(rows: Rows, stays: Array) -> Rows:
@@ -204,36 +204,29 @@ def _only(rows: Rows, stays: Array) -> Rows:
         return rows
     numbers = np.flatnonzero(stays)
     return Rows(
-        *_take(rows.starts, rows.words, rows.values, stays),
+        _take(rows.counts, stays),
         rows.labels[stays],
         [rows.titles[n] for n in numbers],
         [rows.texts[n] for n in numbers],
         [rows.columns[n] for n in numbers],
-        None if rows.scored is None else _take(*rows.scored, stays),
+        None if rows.scored is None else _take(rows.scored, stays),
     )
 
 
-def _take(starts: Array, words: Array, values: Array, stays: Array) -> tuple[Array, Array, Array]:
-    lengths = np.diff(starts)
+def _take(counts: Counts, stays: Array) -> Counts:
+    lengths = np.diff(counts.starts)
     cells = np.repeat(stays, lengths)
-    new_starts = np.zeros(int(stays.sum()) + 1, np.int64)
-    np.cumsum(lengths[stays], out=new_starts[1:])
-    return new_starts, words[cells], values[cells]
+    return Counts.of(lengths[stays], counts.words[cells], counts.values[cells])
 
 
 def _block(rows: Rows, part: Array, first: int) -> DocumentBlock:
-    starts, words, values = rows.scored or (None, None, None)
     return DocumentBlock(
         first=first,
-        starts=rows.starts,
-        words=rows.words,
-        values=rows.values,
+        counts=corpora.Counts(*rows.counts),
         part=part,
         labels=rows.labels,
-        scored_starts=starts,
-        scored_words=words,
-        scored_values=values,
         titles=rows.titles,
         texts=rows.texts,
         columns=rows.columns,
+        scored=None if rows.scored is None else corpora.Counts(*rows.scored),
     )

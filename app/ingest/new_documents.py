@@ -115,9 +115,9 @@ def _counted(source: CountSource, rules: Rules) -> Iterator[Given]:
     numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], dtype=np.int32)
     for rows in source.blocks():
         for place, title in enumerate(rows.titles):
-            cells = slice(int(rows.starts[place]), int(rows.starts[place + 1]))
-            words, values = numbers[rows.words[cells]], rows.values[cells]
-            strange = [source.vocabulary[word] for word in rows.words[cells][words < 0].tolist()]
+            _, theirs, values = rows.counts.rows(place, place + 1)
+            words = numbers[theirs]
+            strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
             yield Given(title, "", _recount(words, values, strange, rules))
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.ingest import sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource, Rows
 from app.ingest.words import stop_list
+from engine.contract import Counts
 
 
 def keep(
@@ -42,8 +42,8 @@ def pruned(source: CountSource, options: ImportOptions) -> CountSource:
     n_words = len(source.vocabulary)
     document_counts, totals = np.zeros(n_words, np.int64), np.zeros(n_words)
     for rows in source.blocks():
-        document_counts += np.bincount(rows.words, minlength=n_words)
-        totals += np.bincount(rows.words, weights=rows.values, minlength=n_words)
+        document_counts += np.bincount(rows.counts.words, minlength=n_words)
+        totals += np.bincount(rows.counts.words, weights=rows.counts.values, minlength=n_words)
     stops = stop_list(options.stop_words or "none")
     document_counts[[word.lower() in stops for word in source.vocabulary]] = 0
     min_df, max_df = options.min_df or 1, options.max_df or 1.0
@@ -61,12 +61,10 @@ def pruned(source: CountSource, options: ImportOptions) -> CountSource:
 
 def _renumbered(source: CountSource, new_number: Array) -> Iterator[Rows]:
     for rows in source.blocks():
-        scored = None if rows.scored is None else _cells(*rows.scored, new_number)
-        starts, words, values = _cells(rows.starts, rows.words, rows.values, new_number)
-        yield rows._replace(starts=starts, words=words, values=values, scored=scored)
+        scored = None if rows.scored is None else _cells(rows.scored, new_number)
+        yield rows._replace(counts=_cells(rows.counts, new_number), scored=scored)
 
 
-def _cells(starts: Array, words: Array, values: Array, new_number: Array) -> tuple[Array, Array, Array]:
-    numbers = new_number[words]
-    stays = numbers >= 0
-    return sparse.starts_of(stays)[starts], numbers[stays], values[stays]
+def _cells(counts: Counts, new_number: Array) -> Counts:
+    words = new_number[counts.words]
+    return counts._replace(words=words).only(words >= 0)

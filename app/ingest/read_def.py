@@ -9,6 +9,7 @@ from app.ingest import beside, files, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, Array, CountSource, Rows, untitled
+from engine.contract import Counts
 
 NAME = "def"
 DESCRIPTION = (
@@ -82,5 +83,5 @@ def _body(text: str, length: int, path: Path, line: int, n_words: int) -> Array:
 
 def _rows(path: Path, lengths: list[int], bodies: list[Array], n_words: int, done: int) -> Rows:
     cells = np.concatenate([np.empty((0, 2), np.int64), *bodies])
-    starts = sparse.starts_of(np.array(lengths, np.int64))
-    return untitled(*sparse.tidy(starts, cells[:, 0], cells[:, 1], n_words, path), done + 1)
+    counts = Counts.of(np.array(lengths, np.int64), cells[:, 0], cells[:, 1])
+    return untitled(sparse.tidy(counts, n_words, path), done + 1)

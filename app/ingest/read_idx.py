@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from app.ingest import beside, files, sparse
+from app.ingest import beside, files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.source import BLOCK, Array, CountSource, Rows
+from app.ingest.source import BLOCK, Array, CountSource, Rows, untitled
+from engine.contract import Counts
 
 NAME = "idx"
 DESCRIPTION = "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)"
@@ -54,19 +55,10 @@ def _blocks(images: list[Array], labels: Array, titles: list[str], options: Impo
             flat = stack[begin : begin + BLOCK].reshape(-1, stack[0].size)
             shown = _shown(flat, options)
             rows, pixels = np.nonzero(shown)
-            values = shown[rows, pixels]
-            starts = sparse.starts_of(np.bincount(rows, minlength=len(flat)))
+            lengths = np.bincount(rows, minlength=len(flat))
             here = slice(first + begin, first + begin + len(flat))
-            nothing = [""] * len(flat)
-            yield Rows(
-                starts,
-                pixels.astype(np.int32),
-                values,
-                labels[here],
-                titles[here],
-                nothing,
-                [{} for _ in nothing],
-            )
+            counts = Counts.of(lengths, pixels.astype(np.int32), shown[rows, pixels])
+            yield untitled(counts, here.start)._replace(labels=labels[here], titles=titles[here])
         first += len(stack)
 
 

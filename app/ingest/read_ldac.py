@@ -9,6 +9,7 @@ from app.ingest import beside, files, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource, Rows, untitled
+from engine.contract import Counts
 
 NAME = "ldac"
 DESCRIPTION = "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt beside it"
@@ -54,8 +55,8 @@ def _blocks(path: Path, n_words: int, titles: list[str] | None) -> Iterator[Rows
                 continue
             cells = parsing.pairs(chunk, path, line)
             _check(cells, n_words, path, line)
-            starts = sparse.starts_of(cells.lengths)
-            rows = untitled(*sparse.tidy(starts, cells.indices, cells.values, n_words, path), line)
+            counts = Counts.of(cells.lengths, cells.indices, cells.values)
+            rows = untitled(sparse.tidy(counts, n_words, path), line)
             yield rows if titles is None else rows._replace(titles=titles[line - 1 : line - 1 + len(cells.heads)])
 
 

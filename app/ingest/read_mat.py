@@ -12,7 +12,8 @@ from scipy.io.matlab import MatReadError
 from app.ingest import beside, files, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.source import TEST, TRAIN, Array, CountSource
+from app.ingest.source import Array, CountSource
+from engine.contract import TEST, TRAIN
 
 NAME = "mat"
 DESCRIPTION = "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest"
@@ -53,13 +54,13 @@ def read(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - t
         whole = scipy_sparse.vstack([train, both.astype(np.int32)], format="csr")
         nothing = scipy_sparse.csr_matrix(train.shape, dtype=held.dtype)
         scored = sparse.of_matrix(scipy_sparse.vstack([nothing, held], format="csr"), path)
-    arrays = sparse.of_matrix(whole, path)
+    counts = sparse.of_matrix(whole, path)
     labels, label_names = _labels(found, path, len(part), train.shape[0])
     titles = [f"train {n + 1}" if n < train.shape[0] else f"test {n - train.shape[0] + 1}" for n in range(len(part))]
     return CountSource(
         where=str(path),
         vocabulary=words,
-        blocks=lambda: sparse.blocks(arrays, labels=labels, titles=titles, scored=scored),
+        blocks=lambda: sparse.blocks(counts, labels=labels, titles=titles, scored=scored),
         n_documents=len(part),
         label_names=label_names,
         part=part if has_test else None,

@@ -46,13 +46,13 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
     sizes = [matrix.shape[0] for matrix in loaded]
     loaded.clear()
-    arrays = sparse.of_matrix(joined, path, whole=whole)
+    counts = sparse.of_matrix(joined, path, whole=whole)
     labels, label_names = _labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
     part, titles = files.split_and_titles(parts, sizes)
     return CountSource(
         where=str(path),
         vocabulary=words,
-        blocks=lambda: sparse.blocks(arrays, labels=labels, titles=titles),
+        blocks=lambda: sparse.blocks(counts, labels=labels, titles=titles),
         n_documents=sum(sizes),
         label_names=label_names,
         kind="counts" if whole else "real",

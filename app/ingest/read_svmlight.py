@@ -10,6 +10,7 @@ from app.ingest import beside, files, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource
+from engine.contract import Counts
 
 NAME = "svmlight"
 DESCRIPTION = (
@@ -37,7 +38,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     lengths = np.concatenate([cells.lengths for cells in loaded])
     indices = np.concatenate([cells.indices for cells in loaded]).astype(np.int32) - base
     values = np.concatenate([cells.values for cells in loaded])
-    arrays = sparse.tidy(sparse.starts_of(lengths), indices, values, len(words), path, whole=whole)
+    counts = sparse.tidy(Counts.of(lengths, indices, values), len(words), path, whole=whole)
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
     labels, label_names = beside.encode(map(_label, heads), beside.class_names(vocabulary_path))
     sizes = [len(cells.heads) for cells in loaded]
@@ -45,7 +46,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     return CountSource(
         where=str(path),
         vocabulary=words,
-        blocks=lambda: sparse.blocks(arrays, labels=labels, titles=titles),
+        blocks=lambda: sparse.blocks(counts, labels=labels, titles=titles),
         n_documents=len(lengths),
         label_names=label_names,
         kind="counts" if whole else "real",

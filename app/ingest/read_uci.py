@@ -11,6 +11,7 @@ from app.ingest import beside, files, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource, Rows, untitled
+from engine.contract import Counts
 
 NAME = "uci"
 DESCRIPTION = "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt beside it"
@@ -108,6 +109,6 @@ def _check_order(fresh: Array, held: Array, path: Path, line: int) -> None:
 
 def _rows(path: Path, table: Array, begin: int, end: int, n_words: int, titles: list[str] | None) -> Rows:
     """Documents ``begin:end`` (from 0) out of their lines."""
-    starts = sparse.starts_of(np.bincount(table[:, 0] - 1 - begin, minlength=end - begin))
-    rows = untitled(*sparse.tidy(starts, table[:, 1] - 1, table[:, 2], n_words, path), begin + 1)
+    lengths = np.bincount(table[:, 0] - 1 - begin, minlength=end - begin)
+    rows = untitled(sparse.tidy(Counts.of(lengths, table[:, 1] - 1, table[:, 2]), n_words, path), begin + 1)
     return rows if titles is None else rows._replace(titles=titles[begin:end])

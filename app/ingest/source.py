@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ingest import words as words_of
+from engine.contract import Counts
 
 Array: TypeAlias = NDArray[Any]
 Progress: TypeAlias = Callable[[str, float | None], None]
 
-TRAIN, TEST = 0, 1  # as in a stored corpus
 LEFT_OUT = -1  # a part of the file that is neither, such as "unused"; never stored
 BLOCK = 2_000  # documents handed to the store at a time
 
@@ -47,26 +47,22 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    starts : (documents + 1,) int64
-    words : (nnz,) int32
-    values : (nnz,) int32 or float32
-        Cells of document ``j`` are ``starts[j]:starts[j + 1]``; words ascend within a document.
+    counts : Counts
+        Words ascend within a document.
     labels : (documents,) int32
         -1 where there is none.
     titles, texts : list of str
     columns : list of dict
-    scored : (starts, words, values) or None
+    scored : Counts or None
         The part of the tokens that the file itself holds out for scoring.
     """
 
-    starts: Array
-    words: Array
-    values: Array
+    counts: Counts
     labels: Array
     titles: list[str]
     texts: list[str]
     columns: list[dict[str, str]]
-    scored: tuple[Array, Array, Array] | None = None
+    scored: Counts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,13 +127,11 @@ class CountSource:
 Source: TypeAlias = TextSource | CountSource
 
 
-def untitled(starts: Array, words: Array, values: Array, first: int) -> Rows:
+def untitled(counts: Counts, first: int) -> Rows:
     """Rows of a file that has nothing but counts; ``first`` is the number of the first document, from 1."""
-    n = len(starts) - 1
+    n = counts.n_documents
     return Rows(
-        starts,
-        words,
-        values,
+        counts,
         np.full(n, -1, np.int32),
         [f"document {number}" for number in range(first, first + n)],
         [""] * n,
@@ -149,16 +143,10 @@ def piece(rows: Rows, begin: int, end: int) -> Rows:
     """The documents ``begin:end`` of some rows (views, not copies)."""
     docs = slice(begin, end)
     return Rows(
-        *cut(rows.starts, rows.words, rows.values, begin, end),
+        rows.counts.rows(begin, end),
         rows.labels[docs],
         rows.titles[docs],
         rows.texts[docs],
         rows.columns[docs],
-        None if rows.scored is None else cut(*rows.scored, begin, end),
+        None if rows.scored is None else rows.scored.rows(begin, end),
     )
-
-
-def cut(starts: Array, words: Array, values: Array, begin: int, end: int) -> tuple[Array, Array, Array]:
-    """Documents ``begin:end`` of compressed rows, with starts from 0 again."""
-    cells = slice(starts[begin], starts[end])
-    return starts[begin : end + 1] - starts[begin], words[cells], values[cells]

@@ -8,26 +8,14 @@ from scipy import sparse
 
 from app.ingest.errors import IngestError
 from app.ingest.parsing import LARGEST
-from app.ingest.source import BLOCK, Array, Rows, cut
+from app.ingest.source import BLOCK, Array, Rows, untitled
+from engine.contract import Counts
 
 TOO_MANY = f"the counts of a word in one document add up to more than {LARGEST:,}; correct the file"
 
 
-def starts_of(lengths: Array) -> Array:
-    """(rows + 1,) int64 offsets of rows with these lengths."""
-    starts = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts
-
-
-def tidy(
-    starts: Array, words: Array, values: Array, n_words: int, where: str | Path, *, whole: bool = True
-) -> tuple[Array, Array, Array]:
-    """Rows with ascending words, each once (repeats are added up), zeros left out.
-
-    Returns
-    -------
-    starts int64, words int32, values int32 (float32 unless ``whole``)
+def tidy(counts: Counts, n_words: int, where: str | Path, *, whole: bool = True) -> Counts:
+    """Rows with ascending words, each once (repeats are added up), zeros left out; real values unless ``whole``.
 
     Raises
     ------
@@ -35,15 +23,16 @@ def tidy(
         Naming ``where`` the rows are from, when repeats add up to more than a count can be.
     """
     kind = np.int32 if whole else np.float32
-    if _is_tidy(starts, words, values):
-        return starts, words.astype(np.int32, copy=False), values.astype(kind, copy=False)
-    shape = (len(starts) - 1, n_words)
+    starts, words, values = counts
+    if _is_tidy(counts):
+        return Counts(starts, words.astype(np.int32, copy=False), values.astype(kind, copy=False))
+    shape = (counts.n_documents, n_words)
     matrix = sparse.csr_matrix((values.copy(), words.copy(), starts.copy()), shape=shape)
     return of_matrix(matrix, where, whole=whole)
 
 
-def of_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = True) -> tuple[Array, Array, Array]:
-    """The arrays of a scipy matrix (documents x words), tidied in place.
+def of_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = True) -> Counts:
+    """The rows of a scipy matrix (documents x words), tidied in place.
 
     Raises
     ------
@@ -55,7 +44,7 @@ def of_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = Tru
     if whole:
         check_counts(matrix.data, where)
     kind = np.int32 if whole else np.float32
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data.astype(kind)
+    return Counts(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data.astype(kind))
 
 
 def check_counts(values: Array, where: str | Path) -> None:
@@ -64,7 +53,8 @@ def check_counts(values: Array, where: str | Path) -> None:
         raise IngestError(where, TOO_MANY)
 
 
-def _is_tidy(starts: Array, words: Array, values: Array) -> bool:
+def _is_tidy(counts: Counts) -> bool:
+    starts, words, values = counts
     if len(words) == 0:
         return True
     ascending = np.diff(words) > 0
@@ -78,22 +68,12 @@ def is_whole(values: Array) -> bool:
     return bool(np.issubdtype(values.dtype, np.integer) or np.all(values == np.floor(values)))
 
 
-def blocks(
-    arrays: tuple[Array, Array, Array],
-    *,
-    labels: Array,
-    titles: Sequence[str],
-    scored: tuple[Array, Array, Array] | None = None,
-) -> Iterator[Rows]:
+def blocks(counts: Counts, *, labels: Array, titles: Sequence[str], scored: Counts | None = None) -> Iterator[Rows]:
     """Counts that are in memory, in runs of documents."""
-    n = len(arrays[0]) - 1
-    for begin in range(0, n, BLOCK):
-        end = min(begin + BLOCK, n)
-        yield Rows(
-            *cut(*arrays, begin, end),
-            labels[begin:end],
-            list(titles[begin:end]),
-            [""] * (end - begin),
-            [{} for _ in range(begin, end)],
-            None if scored is None else cut(*scored, begin, end),
+    for begin in range(0, counts.n_documents, BLOCK):
+        end = min(begin + BLOCK, counts.n_documents)
+        yield untitled(counts.rows(begin, end), begin)._replace(
+            labels=labels[begin:end],
+            titles=list(titles[begin:end]),
+            scored=None if scored is None else scored.rows(begin, end),
         )

@@ -13,17 +13,15 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import (
     BLOCK,
     LEFT_OUT,
-    TEST,
-    TRAIN,
     Array,
     CountSource,
     Progress,
     Rows,
     TextDocument,
     TextSource,
-    cut,
 )
 from app.ingest.words import clean, stop_list
+from engine.contract import TEST, TRAIN, Counts
 
 MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
 
@@ -72,15 +70,15 @@ def count(source: TextSource, options: ImportOptions, progress: Progress) -> Cou
     labels, label_names = beside.encode(ledger.labels, dict(source.classes))
     part = ledger.split()
     _say(source, ledger, part)
-    arrays = sparse.of_matrix(matrix, source.where)
+    counts = sparse.of_matrix(matrix, source.where)
     return CountSource(
         where=source.where,
         vocabulary=vocabulary,
-        blocks=lambda: _blocks(source, arrays, labels),
+        blocks=lambda: _blocks(source, counts, labels),
         n_documents=len(labels),
         label_names=label_names,
         part=part,
-        lengths=np.diff(arrays[0]),
+        lengths=np.diff(counts.starts),
         notes=source.notes,
     )
 
@@ -136,14 +134,14 @@ def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:
         source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")
 
 
-def _blocks(source: TextSource, arrays: tuple[Array, Array, Array], labels: Array) -> Iterator[Rows]:
+def _blocks(source: TextSource, counts: Counts, labels: Array) -> Iterator[Rows]:
     begin = 0
     for documents in _in_blocks(source):
         end = begin + len(documents)
         if end > len(labels):
             break
         yield Rows(
-            *cut(*arrays, begin, end),
+            counts.rows(begin, end),
             labels[begin:end],
             [document.title for document in documents],
             [document.text for document in documents],

@@ -138,7 +138,8 @@ def _made_up(wanted: Wanted) -> Any:
     """
     import numpy as np
 
-    from engine.corpus import Corpus, Counts
+    from engine.contract import TEST, TRAIN, Counts
+    from engine.corpus import Corpus
 
     words, starts = np.arange(12, dtype=np.int32), np.arange(0, 13, 3)
     kind = np.float32 if wanted.real else np.int32
@@ -146,7 +147,7 @@ def _made_up(wanted: Wanted) -> Any:
     return Corpus(
         counts=Counts(starts, words, np.full(12, 2, dtype=kind)),
         vocabulary=tuple(map(str, words)),
-        part=np.array([0, 0, 1, 1], dtype=np.int8),
+        part=np.array([TRAIN, TRAIN, TEST, TEST], dtype=np.int8),
         labels=np.full(4, -1, dtype=np.int32),
         scored=scored if wanted.scored else None,
         image_shape=(3, 4),

@@ -13,8 +13,8 @@ import numpy as np
 from app.jobs.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan
 from app.jobs.records import from_snapshot
 from engine import streams
-from engine.contract import Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
-from engine.corpus import TEST, TRAIN, Corpus, minibatch
+from engine.contract import TEST, TRAIN, Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
+from engine.corpus import Corpus, minibatch
 from engine.hierarchy import class_scores, evaluate
 
 EXAMPLES = 20  # documents shown for a topic
@@ -321,15 +321,7 @@ def _all_of(corpus: Corpus, documents: Array) -> Batch:
     first, end = int(documents[0]), int(documents[-1]) + 1
     if end - first != len(documents):
         return corpus.batch(documents)
-    starts = corpus.counts.starts[first : end + 1]
-    cells = slice(starts[0], starts[-1])
-    return Batch(
-        corpus.counts.words[cells],
-        corpus.counts.values[cells],
-        starts - starts[0],
-        corpus.labels[first:end],
-        documents,
-    )
+    return corpus.counts.rows(first, end).batch(documents, corpus.labels[first:end])
 
 
 def _blocks(items: Array) -> list[Array]:

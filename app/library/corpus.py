@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from engine.contract import TEST, TRAIN
 from store import corpora
 from store.corpora import CorpusRow
 
@@ -15,7 +16,7 @@ from .opened import Opened
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-PARTS = ("training", "test")
+PARTS = {TRAIN: "training", TEST: "test"}
 
 
 class Corpus:
@@ -73,8 +74,8 @@ class Corpus:
         """The counts of all documents, (documents, words), as the estimators take them."""
         from scipy.sparse import csr_array
 
-        found = corpora.load(self._opened.db, self.number)
-        return csr_array((found.values, found.words, found.starts), shape=(self.documents, self.words))
+        starts, words, values = corpora.load(self._opened.db, self.number).counts
+        return csr_array((values, words, starts), shape=(self.documents, self.words))
 
     def delete(self) -> None:
         """Delete it from the store.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, FloatArray
+from engine.contract import Array, Counts, FloatArray
 from engine.gibbs import slots as packed
 from engine.gibbs import tokens
 from engine.gibbs import upper as above
@@ -34,14 +34,6 @@ class Tables(NamedTuple):
     seats: Array
 
 
-class Scored(NamedTuple):
-    """Held-out cells to be judged: ``words``, ``values``, and ``starts`` (documents + 1,)."""
-
-    words: Array
-    values: Array
-    starts: Array
-
-
 class Outcome(NamedTuple):
     """What kept sweeps leave behind; only the parts the plan wants are touched.
 
@@ -54,7 +46,7 @@ class Outcome(NamedTuple):
     tables: Tables
     q_top: FloatArray
     counts: Array
-    scored: Scored
+    scored: Counts
     rates: FloatArray
     totals: FloatArray
     theta1: FloatArray

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
+from engine.contract import Array, Batch, Counts, FloatArray, Local, Rates, Sweeps
 from engine.gibbs import gibbs, lift, plain, priors
-from engine.gibbs.gibbs import Address, Outcome, Plan, Scored, Tables
+from engine.gibbs.gibbs import Address, Outcome, Plan, Tables
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper, n_upper, pack, unpack_tables
 from engine.jit import compiled
@@ -30,7 +30,7 @@ _NOTHING = Outcome(
     Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)),
     np.zeros(0),
     np.zeros((0, 0), np.int32),
-    Scored(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64)),
+    Counts(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)),
     np.zeros(0),
     np.zeros(0),
     np.zeros((0, 0)),
@@ -180,9 +180,8 @@ class Sampler(NamedTuple):
         The rates c are drawn from sweep ``first_rates`` on.
         """
         rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
-        cells = Scored(scored.words, scored.counts, scored.starts)
         plan = Plan(fresh=False, **sweeps._asdict(), first_rates=first_rates, wants=gibbs.RATES)
-        out = _NOTHING._replace(tables=self._no_tables(), scored=cells, rates=rates.cells, totals=rates.totals)
+        out = _NOTHING._replace(tables=self._no_tables(), scored=scored.cells, rates=rates.cells, totals=rates.totals)
         self._sweep(glob, address, observed, local, plan, lambda: out)
         return rates
 

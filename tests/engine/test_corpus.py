@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine.corpus import TEST, TRAIN, Corpus, Counts, minibatch
+from engine.contract import TEST, TRAIN, Counts
+from engine.corpus import Corpus, minibatch
 
 N_WORDS = 30
 

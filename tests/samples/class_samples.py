@@ -5,7 +5,7 @@ from inference_samples import DOCUMENTS, LAYERS, NAMES, WORDS, arrays
 
 from app.jobs import process
 from store import corpora, runs, snapshots
-from store.blocks import DocumentBlock
+from store.blocks import Counts, DocumentBlock
 from store.database import Database
 from store.runs import RunRow
 
@@ -37,14 +37,9 @@ def plant(
     words = np.concatenate(each).astype(np.int32)
     block = DocumentBlock(
         first=0,
-        starts=np.arange(0, 5 * DOCUMENTS + 1, 5),
-        words=words,
-        values=np.ones(len(words), dtype=np.int32),
+        counts=Counts(np.arange(0, 5 * DOCUMENTS + 1, 5), words, np.ones(len(words), dtype=np.int32)),
         part=np.array([test and j % 5 == 0 for j in range(DOCUMENTS)], dtype=np.int8),
         labels=np.array([label(j) % len(names) if labelled else -1 for j in range(DOCUMENTS)], dtype=np.int32),
-        scored_starts=None,
-        scored_words=None,
-        scored_values=None,
         titles=[f"leaflet {j} <i>" for j in range(DOCUMENTS)],
         texts=["The " + " and ".join(WORDS[v] for v in row) for row in each],
         columns=[{} for _ in range(DOCUMENTS)],

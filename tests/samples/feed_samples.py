@@ -4,7 +4,7 @@ import numpy as np
 
 from app.jobs import process
 from store import corpora, runs
-from store.blocks import DocumentBlock
+from store.blocks import Counts, DocumentBlock
 from store.points import Point
 
 ME = process.identity()
@@ -43,14 +43,9 @@ def arrays(seed):
 def _corpus(db):
     block = DocumentBlock(
         first=0,
-        starts=np.array([0, 2, 4]),
-        words=np.array([0, 1, 2, 3], dtype=np.int32),
-        values=np.ones(4, dtype=np.int32),
+        counts=Counts(np.array([0, 2, 4]), np.array([0, 1, 2, 3], dtype=np.int32), np.ones(4, dtype=np.int32)),
         part=np.zeros(2, dtype=np.int8),
         labels=np.full(2, -1, dtype=np.int32),
-        scored_starts=None,
-        scored_words=None,
-        scored_values=None,
         titles=["a", "b"],
         texts=["", ""],
         columns=[{}, {}],

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.jobs import process
 from store import corpora, runs, snapshots
-from store.blocks import DocumentBlock
+from store.blocks import Counts, DocumentBlock
 from store.database import Database
 from store.points import Point
 from store.runs import RunRow
@@ -33,14 +33,9 @@ def corpus(db: Database, name: str = "allotment") -> corpora.CorpusRow:
     words = np.concatenate(each).astype(np.int32)
     block = DocumentBlock(
         first=0,
-        starts=np.arange(0, 6 * DOCUMENTS + 1, 6),
-        words=words,
-        values=np.ones(len(words), dtype=np.int32),
+        counts=Counts(np.arange(0, 6 * DOCUMENTS + 1, 6), words, np.ones(len(words), dtype=np.int32)),
         part=np.array([j % 4 == 3 for j in range(DOCUMENTS)], dtype=np.int8),
         labels=np.full(DOCUMENTS, -1, dtype=np.int32),
-        scored_starts=None,
-        scored_words=None,
-        scored_values=None,
         titles=[f"document {j}" for j in range(DOCUMENTS)],
         texts=[" ".join(WORDS[v] for v in row) + f" {NASTY}" for row in each],
         columns=[{} for _ in range(DOCUMENTS)],

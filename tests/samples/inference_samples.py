@@ -18,7 +18,7 @@ from engine.contract import Batch, Facts, Kernel, Local, Topics
 from engine.hierarchy import topics
 from engine.settings import setting
 from store import corpora, runs, snapshots
-from store.blocks import DocumentBlock
+from store.blocks import Counts, DocumentBlock
 from store.database import Database
 from store.runs import RunRow
 
@@ -117,14 +117,9 @@ def corpus(db: Database, name: str = "leaflets", **options: Any) -> corpora.Corp
     words = np.concatenate(each).astype(np.int32)
     block = DocumentBlock(
         first=0,
-        starts=np.arange(0, 5 * DOCUMENTS + 1, 5),
-        words=words,
-        values=np.ones(len(words), dtype=np.int32),
+        counts=Counts(np.arange(0, 5 * DOCUMENTS + 1, 5), words, np.ones(len(words), dtype=np.int32)),
         part=np.array([j % 4 == 3 for j in range(DOCUMENTS)], dtype=np.int8),
         labels=np.arange(DOCUMENTS, dtype=np.int32) % 4,
-        scored_starts=None,
-        scored_words=None,
-        scored_values=None,
         titles=[f"leaflet {j} <i>" for j in range(DOCUMENTS)],
         texts=["The " + " and ".join(WORDS[v] for v in row) + f". {NASTY}" for row in each],
         columns=[{} for _ in range(DOCUMENTS)],

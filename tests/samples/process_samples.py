@@ -9,7 +9,7 @@ import numpy as np
 
 from app.jobs import claim, launcher, new_run, worker
 from store import corpora, points, runs, snapshots
-from store.blocks import DocumentBlock
+from store.blocks import Counts, DocumentBlock
 from store.database import Database
 from store.runs import RunRow
 
@@ -43,14 +43,11 @@ def small_corpus(
     present = counts > 0
     block = DocumentBlock(
         first=0,
-        starts=np.concatenate([[0], np.cumsum(present.sum(1))]),
-        words=np.nonzero(present)[1].astype(np.int32),
-        values=counts[present],
+        counts=Counts(
+            np.concatenate([[0], np.cumsum(present.sum(1))]), np.nonzero(present)[1].astype(np.int32), counts[present]
+        ),
         part=part,
         labels=np.array([j % 4 if labelled else -1 for j in range(documents)], dtype=np.int32),
-        scored_starts=None,
-        scored_words=None,
-        scored_values=None,
         titles=[f"title {j}" for j in range(documents)],
         texts=[f"text {j}" for j in range(documents)],
         columns=[{} for _ in range(documents)],

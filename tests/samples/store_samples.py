@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from store import corpora, runs
-from store.blocks import DocumentBlock
+from store.blocks import Counts, DocumentBlock
 from store.database import Database
 
 WORDS = ("apple", "bread", "cheese", "dates", "eggs", "figs")
@@ -26,14 +26,10 @@ def block(first: int, documents: int = 3, *, seed: int = 0, scored: bool = False
     numbers = range(first, first + documents)
     return DocumentBlock(
         first=first,
-        starts=starts,
-        words=words.astype(np.int32),
-        values=values.astype(np.float32 if real else np.int32),
+        counts=Counts(starts, words.astype(np.int32), values.astype(np.float32 if real else np.int32)),
         part=np.array([n % 5 == 4 for n in numbers], dtype=np.int8),
         labels=np.array([n % 3 - 1 for n in numbers], dtype=np.int32),
-        scored_starts=starts if scored else None,
-        scored_words=words.astype(np.int32) if scored else None,
-        scored_values=np.ones(len(words), dtype=np.int32) if scored else None,
+        scored=Counts(starts, words.astype(np.int32), np.ones(len(words), dtype=np.int32)) if scored else None,
         titles=[f"title {n}" for n in numbers],
         texts=[f"text of document {n}" for n in numbers],
         columns=[{"year": str(1900 + n)} for n in numbers],

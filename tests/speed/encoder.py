@@ -14,8 +14,8 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from engine import models
-from engine.contract import Batch, Facts, Kernel, Sweeps
-from engine.corpus import TRAIN, Corpus, minibatch
+from engine.contract import TRAIN, Batch, Facts, Kernel, Sweeps
+from engine.corpus import Corpus, minibatch
 
 from .report import Seconds, interleaved, load, median, parser, ratio, say
 from .synthetic import small_corpus

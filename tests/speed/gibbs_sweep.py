@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from engine import models
-from engine.contract import Facts
-from engine.corpus import TRAIN, Corpus
+from engine.contract import TRAIN, Facts
+from engine.corpus import Corpus
 
 from .report import corpus_of, interleaved, load, median, parser, ratio, say
 

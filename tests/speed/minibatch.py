@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine import models
-from engine.contract import Batch, Facts, Kernel
-from engine.corpus import TRAIN, Corpus, minibatch
+from engine.contract import TRAIN, Batch, Facts, Kernel
+from engine.corpus import Corpus, minibatch
 
 from .report import corpus_of, interleaved, load, median, parser, ratio, say
 from .rivals import Plain, PlainState

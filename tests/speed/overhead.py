@@ -22,7 +22,7 @@ from app.jobs import new_run, worker
 from app.jobs.training import Training
 from engine.corpus import Corpus
 from store import corpora, points, runs
-from store.blocks import DocumentBlock
+from store.blocks import Counts, DocumentBlock
 from store.database import Database, open_database
 
 from .report import corpus_of, load, median, parser, say
@@ -136,12 +136,10 @@ class Watches:
 def put(db: Database, corpus: Corpus) -> None:
     """Store a corpus that is in memory."""
     n = corpus.counts.n_documents
-    scored = (None, None, None) if corpus.scored is None else tuple(corpus.scored)
+    counts, scored = (None if each is None else Counts(*each) for each in (corpus.counts, corpus.scored))
     with corpora.writer(db, NAME, corpus.vocabulary, has_scored=corpus.scored is not None) as writer:
         writer.add(
-            DocumentBlock(
-                0, *corpus.counts, corpus.part, np.full(n, -1, np.int32), *scored, [""] * n, [""] * n, [{}] * n
-            )
+            DocumentBlock(0, counts, corpus.part, np.full(n, -1, np.int32), [""] * n, [""] * n, [{}] * n, scored)
         )
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import models
-from engine.contract import Facts
-from engine.corpus import TRAIN, Corpus, minibatch
+from engine.contract import TRAIN, Facts
+from engine.corpus import Corpus, minibatch
 
 from .report import corpus_of, interleaved, load, parser, say
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.corpus import Corpus, Counts
-from store import corpora
+from engine.contract import Counts
+from engine.corpus import Corpus
+from store import blocks, corpora
 from store.blocks import DocumentBlock
 from store.corpora import CorpusRow
 from store.database import Database
@@ -19,9 +20,8 @@ TEST_EVERY = 40
 
 def small_corpus(documents: int, words: int = 500, tokens: int = 60) -> Corpus:
     """A corpus in memory; every fifth document is for the test."""
-    starts, numbers, values = _block(np.random.default_rng((11, 0)), _subjects(words), documents, words, tokens)
     return Corpus(
-        counts=Counts(starts, numbers, values),
+        counts=_block(np.random.default_rng((11, 0)), _subjects(words), documents, words, tokens),
         vocabulary=tuple(f"word{v}" for v in range(words)),
         part=(np.arange(documents) % 5 == 4).astype(np.int8),
         labels=np.full(documents, -1, np.int32),
@@ -35,7 +35,7 @@ def store_corpus(db: Database, name: str, *, documents: int, words: int, tokens:
         for number, first in enumerate(range(0, documents, BLOCK)):
             n = min(BLOCK, documents - first)
             rng = np.random.default_rng((11, number))
-            writer.add(_stored(first, *_block(rng, subjects, n, words, tokens / documents)))
+            writer.add(_stored(first, _block(rng, subjects, n, words, tokens / documents)))
     return writer.row
 
 
@@ -48,8 +48,8 @@ def _subjects(words: int) -> Any:
     return np.stack([rng.permutation(words)[places] for _ in range(SUBJECTS)]).astype(np.int32)
 
 
-def _block(rng: np.random.Generator, subjects: Any, documents: int, words: int, tokens: float) -> tuple[Any, Any, Any]:
-    """Counts of some documents as starts, words, values."""
+def _block(rng: np.random.Generator, subjects: Any, documents: int, words: int, tokens: float) -> Counts:
+    """Counts of some documents."""
     lengths = np.maximum(1, rng.negative_binomial(3, 3 / (3 + tokens), documents))
     owner = np.repeat(np.arange(documents), lengths)
     mine = rng.integers(0, SUBJECTS, (documents, PER_DOCUMENT))
@@ -57,22 +57,17 @@ def _block(rng: np.random.Generator, subjects: Any, documents: int, words: int, 
     drawn = subjects[subject, rng.integers(0, TABLE, len(owner))]
     keys, values = np.unique(owner * np.int64(words) + drawn, return_counts=True)
     starts = np.searchsorted(keys, np.arange(documents + 1) * np.int64(words)).astype(np.int64)
-    return starts, (keys % words).astype(np.int32), values.astype(np.int32)
+    return Counts(starts, (keys % words).astype(np.int32), values.astype(np.int32))
 
 
-def _stored(first: int, starts: Any, words: Any, values: Any) -> DocumentBlock:
-    n = len(starts) - 1
+def _stored(first: int, counts: Counts) -> DocumentBlock:
+    n = counts.n_documents
     numbers = np.arange(first, first + n)
     return DocumentBlock(
         first=first,
-        starts=starts,
-        words=words,
-        values=values,
+        counts=blocks.Counts(*counts),
         part=(numbers % TEST_EVERY == TEST_EVERY - 1).astype(np.int8),
         labels=np.full(n, -1, np.int32),
-        scored_starts=None,
-        scored_words=None,
-        scored_values=None,
         titles=[""] * n,
         texts=[""] * n,
         columns=[{}] * n,

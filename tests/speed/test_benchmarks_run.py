@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from engine import models
-from engine.contract import Facts
-from engine.corpus import TRAIN, minibatch
+from engine.contract import TRAIN, Facts
+from engine.corpus import minibatch
 from store import corpora
 from store.database import open_database
 
@@ -168,5 +168,5 @@ def test_the_synthetic_corpus_is_the_same_every_time_and_of_the_size_asked_for(t
     assert rows[0].documents == synthetic.BLOCK + 500
     assert rows[0].tokens == pytest.approx(400_000, rel=0.03)
     assert 0 < rows[0].documents - rows[0].train_documents < 0.05 * rows[0].documents
-    assert corpora.load(db, rows[0].number).words.max() < 700
+    assert corpora.load(db, rows[0].number).counts.words.max() < 700
     db.close()

@@ -11,7 +11,7 @@ from scipy import io, sparse
 from app.benchmarks import classification as judging
 from app.benchmarks import labelled, published
 from app.cli import benchmark
-from app.ingest.source import TEST, TRAIN
+from engine.contract import TEST, TRAIN
 
 RNG_SEED = 4
 TINY = ("--layers", "4-3", "--minibatches", "4", "--threads", "1")

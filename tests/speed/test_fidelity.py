@@ -13,7 +13,7 @@ from app.benchmarks.pooling import pooled
 from app.benchmarks.reading import commonest, read_corpus
 from app.cli import benchmark
 from engine import models
-from engine.corpus import TEST, TRAIN
+from engine.contract import TEST, TRAIN
 from store.arrays import pack
 
 from . import synthetic

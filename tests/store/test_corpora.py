@@ -1,4 +1,5 @@
 import tracemalloc
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ from sqlalchemy import func, select, update
 from store_samples import LABELS, WORDS, block, new_run, write_corpus
 
 from store import blocks, corpora, corpus_writer, tables
-from store.blocks import DocumentBlock
+from store.blocks import TRAIN, Counts, DocumentBlock
 from store.errors import Conflict, LostClaim, NotFound, StoreError
 
 TABLES = (tables.corpora, tables.corpus_words, tables.corpus_blocks, tables.corpus_texts)
@@ -18,7 +19,7 @@ def rows_left(db):
 
 
 def joined(pieces, name):
-    return np.concatenate([getattr(piece, name) for piece in pieces])
+    return np.concatenate([attrgetter(name)(piece) for piece in pieces])
 
 
 @pytest.mark.parametrize("kind", ["counts", "real"])
@@ -27,25 +28,25 @@ def test_a_corpus_comes_back_as_it_was_written(db, kind, scored):
     row = write_corpus(db, kind=kind, has_scored=scored)
     arrays = corpora.load(db, row.number)
     pieces = [block(0, scored=scored, real=kind == "real"), block(3, scored=scored, real=kind == "real")]
-    lengths = np.concatenate([np.diff(piece.starts) for piece in pieces])
-    assert arrays.starts.tolist() == [0, *np.cumsum(lengths)]
-    for name in ("words", "values", "part", "labels"):
-        assert np.array_equal(getattr(arrays, name), joined(pieces, name)), name
-    found = [array.dtype.name for array in arrays[:5]]
+    lengths = np.concatenate([np.diff(piece.counts.starts) for piece in pieces])
+    assert arrays.counts.starts.tolist() == [0, *np.cumsum(lengths)]
+    for name in ("counts.words", "counts.values", "part", "labels"):
+        assert np.array_equal(attrgetter(name)(arrays), joined(pieces, name)), name
+    found = [array.dtype.name for array in (*arrays.counts, arrays.part, arrays.labels)]
     assert found == ["int64", "int32", "float32" if kind == "real" else "int32", "int8", "int32"]
     if scored:
-        assert np.array_equal(arrays.scored_words, joined(pieces, "scored_words"))
-        assert np.array_equal(arrays.scored_values, joined(pieces, "scored_values"))
-        assert np.array_equal(arrays.scored_starts, arrays.starts)
+        assert np.array_equal(arrays.scored.words, joined(pieces, "scored.words"))
+        assert np.array_equal(arrays.scored.values, joined(pieces, "scored.values"))
+        assert np.array_equal(arrays.scored.starts, arrays.counts.starts)
     else:
-        assert arrays.scored_starts is arrays.scored_words is arrays.scored_values is None
+        assert arrays.scored is None
 
 
 def test_the_row_of_a_corpus_says_what_is_in_it(db):
     row = write_corpus(db, split_seed=7, source="a shelf", meta={"shelf": 3})
     arrays = corpora.load(db, row.number)
     assert (row.name, row.documents, row.train_documents, row.words) == ("food", 6, 5, len(WORDS))
-    assert (row.cells, row.tokens) == (len(arrays.words), arrays.values.sum())
+    assert (row.cells, row.tokens) == (len(arrays.counts.words), arrays.counts.values.sum())
     assert (row.kind, row.label_names, row.image_shape, row.has_scored) == ("counts", LABELS, None, False)
     assert (row.split_seed, row.source, row.meta) == (7, "a shelf", {"shelf": 3})
     assert row.created.utcoffset().total_seconds() == 0
@@ -115,13 +116,13 @@ def test_texts_with_any_character_come_back(db):
 def test_large_blocks_are_cut_by_documents_and_by_characters():
     many = list(blocks.cut(block(10, 2500)))
     assert [(piece.first, piece.documents) for piece in many] == [(10, 1000), (1010, 1000), (2010, 500)]
-    assert all(piece.starts[0] == 0 and piece.starts[-1] == len(piece.words) for piece in many)
+    assert all(piece.counts.starts[0] == 0 and piece.counts.starts[-1] == len(piece.counts.words) for piece in many)
     long = block(0, 4, scored=True)
     long.texts[:] = ["x" * 600_000, "y" * 600_000, "z", "w" * 2_000_000]
     pieces = list(blocks.cut(long))
     assert [(piece.first, piece.documents) for piece in pieces] == [(0, 1), (1, 2), (3, 1)]
-    for name in ("words", "values", "scored_words", "part", "labels"):
-        assert np.array_equal(joined(pieces, name), getattr(long, name)), name
+    for name in ("counts.words", "counts.values", "scored.words", "part", "labels"):
+        assert np.array_equal(joined(pieces, name), attrgetter(name)(long)), name
 
 
 def test_the_content_hash_depends_on_counts_and_words_but_not_on_blocks_or_texts(db):
@@ -133,7 +134,7 @@ def test_the_content_hash_depends_on_counts_and_words_but_not_on_blocks_or_texts
     assert writer.row.content_hash == one
     with corpora.writer(db, "counts", WORDS, label_names=LABELS) as writer:
         piece = block(0, 6)
-        piece.values[-1] += 1
+        piece.counts.values[-1] += 1
         writer.add(piece)
     assert writer.row.content_hash != one
     with corpora.writer(db, "words", [*WORDS[:-1], "fig"], label_names=LABELS) as writer:
@@ -216,29 +217,28 @@ def test_a_corpus_in_use_is_not_deleted_and_its_runs_are_named(db):
     numbers = [new_run(db).number for _ in range(2)]
     with pytest.raises(Conflict, match=f"corpus 'food' is used by runs {numbers[0]}, {numbers[1]}"):
         corpora.delete(db, row.number)
-    assert corpora.load(db, row.number).starts[-1] == row.cells
+    assert corpora.load(db, row.number).counts.starts[-1] == row.cells
 
 
 @pytest.mark.parametrize("kind", ["counts", "real"])
 def test_the_counts_of_some_documents_are_those_of_the_whole_corpus(db, kind):
     row = write_corpus(db, blocks=3, kind=kind)
-    whole = corpora.load(db, row.number)
+    whole = corpora.load(db, row.number).counts
     wanted = [7, 0, 4, 0]
     some = corpora.counts(db, row.number, wanted)
     for place, number in enumerate(wanted):
         cells, here = (slice(*starts[n : n + 2]) for starts, n in ((whole.starts, number), (some.starts, place)))
         assert some.words[here].tolist() == whole.words[cells].tolist()
         assert some.values[here].tolist() == whole.values[cells].tolist()
-    assert some.labels.tolist() == whole.labels[wanted].tolist()
-    assert [array.dtype for array in some] == [whole.starts.dtype, whole.words.dtype, whole.values.dtype, np.int32]
+    assert [array.dtype for array in some] == [array.dtype for array in whole]
 
 
 def test_labels_of_training_documents_are_counted(db):
     row = write_corpus(db, blocks=3)
     whole = corpora.load(db, row.number)
-    chosen = whole.labels[whole.part == 0]
+    chosen = whole.labels[whole.part == TRAIN]
     assert corpora.taught(db, row.number).tolist() == [np.sum(chosen == label) for label in (0, 1)]
-    assert np.sum(whole.labels[whole.part == 1] >= 0) > 0, "labels of test documents are not among them"
+    assert np.sum(whole.labels[whole.part != TRAIN] >= 0) > 0, "labels of test documents are not among them"
 
 
 def test_counts_of_no_document_are_empty_and_of_a_missing_one_not_found(db):
@@ -249,8 +249,11 @@ def test_counts_of_no_document_are_empty_and_of_a_missing_one_not_found(db):
             corpora.counts(db, row.number, [0, number])
 
 
-def changed(**changes):
-    return DocumentBlock(**(vars(block(0)) | changes))
+def changed(starts=None, words=None, values=None, **changes):
+    usual = block(0).counts
+    given = zip((starts, words, values), usual, strict=True)
+    counts = Counts(*(old if new is None else new for new, old in given))
+    return DocumentBlock(**(vars(block(0)) | {"counts": counts} | changes))
 
 
 @pytest.mark.parametrize(
@@ -261,15 +264,15 @@ def changed(**changes):
         (changed(titles=["one"]), "differ in length"),
         (changed(part=np.array([0, 1, 2])), "part is neither"),
         (changed(labels=np.array([0, 1, 2])), "outside the 2 label names"),
-        (changed(words=block(0).words + 3), "outside the 6 words"),
-        (changed(words=block(0).words - 1), "outside the 6 words"),
-        (changed(words=np.zeros_like(block(0).words)), "same word twice"),
-        (changed(values=block(0).values - block(0).values.min()), "not a number above 0"),
-        (changed(values=block(0).values + 0.5), "not a whole number"),
-        (changed(values=np.full(len(block(0).values), np.nan)), "not a number above 0"),
-        (changed(values=np.full(len(block(0).values), 2**31)), "above 2147483647"),
-        (changed(starts=block(0).starts + 1), "starts do not fit"),
-        (changed(starts=np.array([0, 5, 3, block(0).starts[-1]])), "starts do not fit"),
+        (changed(words=block(0).counts.words + 3), "outside the 6 words"),
+        (changed(words=block(0).counts.words - 1), "outside the 6 words"),
+        (changed(words=np.zeros_like(block(0).counts.words)), "same word twice"),
+        (changed(values=block(0).counts.values - block(0).counts.values.min()), "not a number above 0"),
+        (changed(values=block(0).counts.values + 0.5), "not a whole number"),
+        (changed(values=np.full(len(block(0).counts.values), np.nan)), "not a number above 0"),
+        (changed(values=np.full(len(block(0).counts.values), 2**31)), "above 2147483647"),
+        (changed(starts=block(0).counts.starts + 1), "starts do not fit"),
+        (changed(starts=np.array([0, 5, 3, block(0).counts.starts[-1]])), "starts do not fit"),
     ],
 )
 def test_blocks_that_contradict_themselves_are_refused(db, wrong, sentence):
@@ -301,11 +304,11 @@ def test_descriptions_that_make_no_sense_are_refused(db, options, sentence):
 def test_an_empty_corpus_and_empty_documents_can_be_kept(db):
     with corpora.writer(db, "empty", WORDS) as writer:
         pass
-    assert corpora.load(db, writer.row.number).starts.tolist() == [0]
+    assert corpora.load(db, writer.row.number).counts.starts.tolist() == [0]
     with corpora.writer(db, "blank", WORDS, image_shape=(2, 3)) as writer:
         empty = {"words": np.zeros(0, np.int32), "values": np.zeros(0, np.int32), "labels": np.full(3, -1)}
         writer.add(changed(starts=np.zeros(4, np.int64), **empty))
-    assert corpora.load(db, writer.row.number).starts.tolist() == [0, 0, 0, 0]
+    assert corpora.load(db, writer.row.number).counts.starts.tolist() == [0, 0, 0, 0]
     assert writer.row.image_shape == (2, 3)
     assert corpora.search(db, writer.row.number, "title 2")[0] == 1
 
@@ -319,12 +322,13 @@ def test_loading_takes_the_memory_of_the_result_and_one_block(db):
             writer.add(
                 DocumentBlock(
                     first,
-                    np.arange(documents + 1) * cells,
-                    np.tile(np.arange(cells, dtype=np.int32), documents),
-                    rng.integers(1, 2**30, per_block, dtype=np.int32),
+                    Counts(
+                        np.arange(documents + 1) * cells,
+                        np.tile(np.arange(cells, dtype=np.int32), documents),
+                        rng.integers(1, 2**30, per_block, dtype=np.int32),
+                    ),
                     np.zeros(documents, np.int8),
                     np.full(documents, -1, np.int32),
-                    *(None, None, None),
                     *(["a title"] * documents, ["a text " * 20] * documents, [{}] * documents),
                 )
             )
@@ -333,7 +337,7 @@ def test_loading_takes_the_memory_of_the_result_and_one_block(db):
     arrays = corpora.load(db, writer.row.number)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    result = sum(array.nbytes for array in arrays if array is not None)
+    result = sum(array.nbytes for array in (*arrays.counts, arrays.part, arrays.labels))
     one_block = per_block * 5 * 2  # a byte for a word, four for a count: as stored, and unpacked
     assert result > 15_000_000
     assert peak - result < 2 * one_block + 200_000

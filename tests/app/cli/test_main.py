@@ -24,7 +24,7 @@ from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
 from store import corpora, events, labels, matches, runs, snapshots
 from store import points as points_of
-from store.blocks import DocumentBlock
+from store.blocks import Counts, DocumentBlock
 from store.database import open_database
 from store.points import Point
 
@@ -51,14 +51,11 @@ def _block(labels):
     """Four documents with these labels, or all with this one, the last for the test."""
     return DocumentBlock(
         first=0,
-        starts=np.array([0, 2, 4, 6, 8]),
-        words=np.array([0, 1, 2, 3, 4, 5, 0, 2], dtype=np.int32),
-        values=np.ones(8, dtype=np.int32),
+        counts=Counts(
+            np.array([0, 2, 4, 6, 8]), np.array([0, 1, 2, 3, 4, 5, 0, 2], dtype=np.int32), np.ones(8, dtype=np.int32)
+        ),
         part=np.array([0, 0, 0, 1], dtype=np.int8),
         labels=np.full(4, labels, dtype=np.int32),
-        scored_starts=None,
-        scored_words=None,
-        scored_values=None,
         titles=[""] * 4,
         texts=[""] * 4,
         columns=[{}] * 4,
@@ -802,10 +799,9 @@ def labelled_runs(two_runs):
     """A corpus with two classes and two runs on it, the topics of the second of which speak for them."""
     db = open_database(two_runs)
     block = DocumentBlock(
-        first=0, starts=np.array([0, 2, 4]), words=np.array([0, 1, 2, 3], dtype=np.int32),
-        values=np.ones(4, dtype=np.int32), part=np.array([0, 1], dtype=np.int8),
-        labels=np.array([0, 1], dtype=np.int32),
-        scored_starts=None, scored_words=None, scored_values=None, titles=[""] * 2, texts=[""] * 2, columns=[{}] * 2,
+        first=0, counts=Counts(np.array([0, 2, 4]), np.array([0, 1, 2, 3], np.int32), np.ones(4, np.int32)),
+        part=np.array([0, 1], dtype=np.int8), labels=np.array([0, 1], dtype=np.int32),
+        titles=[""] * 2, texts=[""] * 2, columns=[{}] * 2,
     )  # fmt: skip
     with corpora.writer(db, "menu", WORDS, label_names=("sweet", "salty")) as writer:
         writer.add(block)

@@ -23,15 +23,16 @@ def test_the_corpus_of_the_paper_has_its_observed_and_scored_tokens(shared_data:
     row = imported(db, shared_data / "20news_dlda" / "20news_data.mat")
     whole = corpora.load(db, row.number)
     train = whole.part == 0
-    tokens = np.add.reduceat(np.append(whole.values, 0), whole.starts[:-1]) * (np.diff(whole.starts) > 0)
+    tokens = np.add.reduceat(np.append(whole.counts.values, 0), whole.counts.starts[:-1])
+    tokens = tokens * (np.diff(whole.counts.starts) > 0)
     assert (row.documents, row.train_documents, row.words) == (11_284 + 7_502, 11_284, 2_000)
-    assert int(np.diff(whole.starts)[train].sum()) == 470_587
+    assert int(np.diff(whole.counts.starts)[train].sum()) == 470_587
     assert (int(tokens[train].sum()), int(tokens[~train].sum())) == (584_661, 295_806 + 79_550)
     assert row.has_scored
-    assert int(whole.scored_values.sum()) == 79_550
-    assert int((np.diff(whole.scored_starts)[~train] == 0).sum()) == 30
-    assert whole.scored_starts[11_284] == 0
-    assert int(whole.values.max()) == 7
+    assert int(whole.scored.values.sum()) == 79_550
+    assert int((np.diff(whole.scored.starts)[~train] == 0).sum()) == 30
+    assert whole.scored.starts[11_284] == 0
+    assert int(whole.counts.values.max()) == 7
     assert len(row.label_names) == 20
     assert corpora.vocabulary(db, row.number)[0] == "ax"
 

@@ -14,6 +14,7 @@ from app.ingest import beside, files, importing, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions, OptionError
+from engine.contract import Counts
 from store import corpora
 from store.database import Database
 
@@ -24,10 +25,9 @@ steady = settings(derandomize=True, database=None)  # the same examples on every
 def dense(db: Database, number: int, *, scored: bool = False) -> np.ndarray[Any, Any]:
     """The counts, documents x words."""
     whole = corpora.load(db, number)
-    cells = (whole.scored_values, whole.scored_words, whole.scored_starts)
-    cells = cells if scored else (whole.values, whole.words, whole.starts)
+    starts, words, values = whole.scored if scored else whole.counts
     shape = (len(whole.part), len(corpora.vocabulary(db, number)))
-    return scipy_sparse.csr_matrix(cells, shape=shape).toarray()
+    return scipy_sparse.csr_matrix((values, words, starts), shape=shape).toarray()
 
 
 def test_uci_counts_from_one_and_keeps_odd_words_as_they_are(tmp_path: Path, db: Database) -> None:
@@ -258,10 +258,10 @@ def test_a_short_and_a_long_line_do_not_make_up_for_each_other() -> None:
 @steady
 @given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=5), min_size=1, max_size=5))
 def test_tidy_rows_have_each_word_once_in_order_and_the_same_sums(documents: list[list[tuple[int, int]]]) -> None:
-    starts = sparse.starts_of(np.array([len(each) for each in documents]))
+    lengths = np.array([len(each) for each in documents])
     flat = [cell for each in documents for cell in each]
     words, values = (np.array([cell[place] for cell in flat], np.int64) for place in (0, 1))
-    tidied = sparse.tidy(starts, words, values, 6, "here")
+    tidied = sparse.tidy(Counts.of(lengths, words, values), 6, "here")
     expected = np.zeros((len(documents), 6), int)
     for document, each in enumerate(documents):
         for word, value in each:

@@ -76,7 +76,7 @@ def test_a_whole_file_is_recognised_by_its_reader_alone_and_gives_its_documents(
     assert row.tokens == sample.tokens
     # documents without a word are left out of the training part, so counts may only differ by those
     assert row.documents == sample.documents - (name in ("uci", "ldac"))
-    assert len(whole.starts) == row.documents + 1
+    assert len(whole.counts.starts) == row.documents + 1
     assert row.meta["format"] == name
     texts = corpora.documents(db, row.number, range(row.documents))
     assert [document.number for document in texts] == list(range(row.documents))

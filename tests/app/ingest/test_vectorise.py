@@ -22,7 +22,7 @@ ALL = {"min_df": 1, "max_df": 1.0}
 def bags(db: Database, row: CorpusRow) -> list[dict[str, int]]:
     """Each document as word -> count."""
     words_of = corpora.vocabulary(db, row.number)
-    whole = corpora.load(db, row.number)
+    whole = corpora.load(db, row.number).counts
     return [
         {words_of[w]: int(n) for w, n in zip(whole.words[a:b], whole.values[a:b], strict=True)}
         for a, b in zip(whole.starts[:-1], whole.starts[1:], strict=True)

@@ -7,8 +7,7 @@ import pytest
 
 from app.jobs.plan import Order, make
 from app.jobs.training import EXAMPLES, Training, best_documents, effort
-from engine.contract import Facts
-from engine.corpus import TEST, TRAIN, Counts
+from engine.contract import TEST, TRAIN, Counts, Facts
 from engine.models import dlda, sdatm
 from tests.speed.synthetic import small_corpus
 
