@@ -5,5 +5,5 @@ import os
 
 def processors() -> int:
     """How many processors there are, or as many as ``TOPIARY_CPUS`` says."""
-    wanted = os.environ.get("TOPIARY_CPUS", "")
-    return int(wanted) if wanted.isdecimal() and int(wanted) > 0 else os.cpu_count() or 1
+    request = os.environ.get("TOPIARY_CPUS", "")
+    return int(request) if request.isdecimal() and int(request) > 0 else os.cpu_count() or 1

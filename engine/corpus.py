@@ -198,13 +198,13 @@ def _pick_tokens(starts: Array, counts: Array, documents: Array, share: float, s
         left = np.int64(0)
         for cell in range(starts[row], starts[row + 1]):
             left += np.int64(counts[cell])
-        wanted = np.int64(share * left) + 1 if left >= 2 else 0
+        request = np.int64(share * left) + 1 if left >= 2 else 0
         rng = streams.stream(seed, streams.SPLIT, 0, documents[row])
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
                 u, rng = streams.uniform(rng)
-                if u * left < wanted:
+                if u * left < request:
                     picked[cell] += 1
-                    wanted -= 1
+                    request -= 1
                 left -= 1
     return picked

@@ -88,18 +88,18 @@ def frames(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1)
     for array in ready.values():
         raw = _bytes(array)
         for start in range(0, len(raw), CHUNK):
-            yield _frame(raw[start : start + CHUNK], level)
+            yield _hierarchy(raw[start : start + CHUNK], level)
 
 
 def collect(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
     """Put a message together from parts of whole frames, holding one part at a time."""
-    wanted = None if only is None else set(only)
+    request = None if only is None else set(only)
     reader = _Reader(parts)
     result = {}
     try:
         for name, dtype, shape in reader.header():
             array = np.empty(shape, dtype=np.dtype(dtype))
-            keep = wanted is None or name in wanted
+            keep = request is None or name in request
             reader.fill(_bytes(array), keep=keep)
             if keep:
                 result[name] = array
@@ -123,7 +123,7 @@ def _bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _frame(raw: memoryview, level: int) -> bytes:
+def _hierarchy(raw: memoryview, level: int) -> bytes:
     """One chunk, compressed when a sample of it shows that it pays (noise of a sampler often does not)."""
     if len(zlib.compress(raw[:_SAMPLE], 1)) > 0.97 * min(len(raw), _SAMPLE):
         return _FRAME.pack(_RAW, len(raw)) + raw

@@ -173,15 +173,15 @@ def counts(db: Database, number: int, numbers: Sequence[int]) -> Counts:
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
         value_type = _value_type(row)
-        wanted, block_of = _blocks_of(connection, row, numbers)
+        request, block_of = _blocks_of(connection, row, numbers)
         found: dict[int, tuple[Array, Array]] = {}
         for first in np.unique(block_of).tolist():
             blob = _blob(connection, corpus_blocks, "arrays", number, first)
             block = Counts(**unpack(blob, only=Counts._fields))
-            for n in np.unique(wanted[block_of == first]).tolist():
+            for n in np.unique(request[block_of == first]).tolist():
                 _, words, values = block.rows(n - first, n - first + 1)
                 found[n] = (words.astype(np.int32), values.astype(value_type))
-    rows = [found[n] for n in wanted.tolist()]
+    rows = [found[n] for n in request.tolist()]
     return Counts(
         np.cumsum([0, *(len(words) for words, _ in rows)], dtype=np.int64),
         np.concatenate([np.empty(0, np.int32), *(words for words, _ in rows)]),
@@ -199,14 +199,14 @@ def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Documen
     """
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
-        wanted, block_of = _blocks_of(connection, row, numbers)
+        request, block_of = _blocks_of(connection, row, numbers)
         found: dict[int, Document] = {}
         for first in np.unique(block_of):
-            inside = {int(n) for n in wanted[block_of == first]}
+            inside = {int(n) for n in request[block_of == first]}
             for document in _block_documents(connection, row, int(first)):
                 if document.number in inside:
                     found[document.number] = document
-    return [found[int(n)] for n in wanted]
+    return [found[int(n)] for n in request]
 
 
 def search(
@@ -215,12 +215,12 @@ def search(
     text: str,
     offset: int = 0,
     limit: int = 20,
-    wanted: Callable[[], bool] = lambda: True,
+    request: Callable[[], bool] = lambda: True,
 ) -> tuple[int, list[Document]]:
     """One page of the documents whose title or text has every word of ``text``, in the order of the corpus.
 
     Upper and lower case are the same.  An empty ``text`` finds every document.  One block is held at a time, and
-    between blocks ``wanted`` is asked: where nobody waits any more, what was found by then is the answer.
+    between blocks ``request`` is asked: where nobody waits any more, what was found by then is the answer.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def search(
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
         for first in _firsts(connection, number):
-            if not wanted():
+            if not request():
                 break
             hits = _hits(connection, number, first, terms)
             inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
@@ -308,9 +308,9 @@ def _blocks_of(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -
     outside = next((n for n in numbers if not 0 <= n < row.documents), None)  # before numpy, which holds 64 bits
     if outside is not None:
         raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside}")
-    wanted = np.asarray(numbers, dtype=np.int64)
+    request = np.asarray(numbers, dtype=np.int64)
     firsts = np.array(_firsts(connection, row.number), dtype=np.int64)
-    return wanted, firsts[np.searchsorted(firsts, wanted, side="right") - 1]
+    return request, firsts[np.searchsorted(firsts, request, side="right") - 1]
 
 
 def _firsts(connection: Connection, number: int) -> list[int]:

@@ -35,12 +35,12 @@ def append(db: Database, run: int, attempt: int, minibatch: int, kind: str, text
 
     def work(connection: Connection) -> None:
         own(connection, run, attempt)
-        tell(connection, run, attempt, minibatch, kind, text)
+        notify(connection, run, attempt, minibatch, kind, text)
 
     db.transact(work)
 
 
-def tell(connection: Connection, run: int, attempt: int, minibatch: int, kind: str, text: str) -> None:
+def notify(connection: Connection, run: int, attempt: int, minibatch: int, kind: str, text: str) -> None:
     """Tell that something happened, inside a transaction that owns the run."""
     values = {"run": run, "attempt": attempt, "minibatch": minibatch, "kind": kind, "text": text}
     connection.execute(insert(events).values(**values, created=now()))

@@ -39,5 +39,5 @@ def inherit(connection: Connection, run: int, origin: dict[str, int]) -> None:
     copied = first.where(snapshots.c.number == origin["parent_snapshot"])
     connection.execute(insert(snapshots).from_select(columns, copied))
     names = select(literal(run), topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text)
-    told = names.where(topic_labels.c.run == origin["parent"])
-    connection.execute(insert(topic_labels).from_select(["run", "layer", "topic", "text"], told))
+    report = names.where(topic_labels.c.run == origin["parent"])
+    connection.execute(insert(topic_labels).from_select(["run", "layer", "topic", "text"], report))

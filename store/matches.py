@@ -51,13 +51,13 @@ def decide(db: Database, run_a: int, run_b: int, decision: Decision) -> None:
         raise StoreError(f"topics of one run are matched by their numbers; {run_a} and {run_b} are the same run")
     if min(decision) < 0 or decision.layer == 0 or decision.a == decision.b == 0:
         raise StoreError(f"a match names a layer and at least one topic, counted from 1; got {tuple(decision)}")
-    low, high, told = _ordered(run_a, run_b, decision)
+    low, high, report = _ordered(run_a, run_b, decision)
 
     def work(connection: Connection) -> None:
         hold(connection, low)
         hold(connection, high)
-        _forget(connection, low, high, told)
-        values = {"run_a": low, "run_b": high, "layer": told.layer, "topic_a": told.a, "topic_b": told.b}
+        _forget(connection, low, high, report)
+        values = {"run_a": low, "run_b": high, "layer": report.layer, "topic_a": report.a, "topic_b": report.b}
         connection.execute(insert(matches).values(created=now(), **values))
 
     db.transact(work)
@@ -65,8 +65,8 @@ def decide(db: Database, run_a: int, run_b: int, decision: Decision) -> None:
 
 def undo(db: Database, run_a: int, run_b: int, decision: Decision) -> None:
     """Take back whatever was decided about the topics that ``decision`` names; no error when there was nothing."""
-    low, high, told = _ordered(run_a, run_b, decision)
-    db.transact(lambda connection: _forget(connection, low, high, told))
+    low, high, report = _ordered(run_a, run_b, decision)
+    db.transact(lambda connection: _forget(connection, low, high, report))
 
 
 def every(db: Database, run_a: int, run_b: int) -> list[Decision]:

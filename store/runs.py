@@ -189,7 +189,7 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
             **measures,
         )
         kind = "started" if row.started is None else "resumed"
-        events.tell(connection, n, row.attempt + 1, minibatch, kind, f"by {_worker(process)}")
+        events.notify(connection, n, row.attempt + 1, minibatch, kind, f"by {_worker(process)}")
         return run_rows.get(connection, n)
 
     return db.transact(work)
@@ -248,7 +248,7 @@ def restructure(
     def work(connection: Connection) -> None:
         own(connection, n, attempt, layers=[int(width) for width in layers])
         for kind, text in happened:
-            events.tell(connection, n, attempt, minibatch, kind, text)
+            events.notify(connection, n, attempt, minibatch, kind, text)
 
     db.transact(work)
 
@@ -319,7 +319,7 @@ def finish(db: Database, n: int, attempt: int, state: str, message: str = "", tr
         if row.state != "running":
             raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
         run_rows.change(connection, n, state=state, message=message, traceback=traceback, ended=now())
-        events.tell(connection, n, attempt, row.minibatch, state, message)
+        events.notify(connection, n, attempt, row.minibatch, state, message)
         return run_rows.get(connection, n)
 
     return db.transact(work)
@@ -353,7 +353,7 @@ def abandon(db: Database, n: int, state: str, message: str, *, force: bool = Fal
         run_rows.change(
             connection, n, if_attempt=row.attempt, state=state, attempt=attempt, message=message, ended=now()
         )
-        events.tell(connection, n, attempt, row.minibatch, state, message)
+        events.notify(connection, n, attempt, row.minibatch, state, message)
         return run_rows.get(connection, n)
 
     return db.transact(work)

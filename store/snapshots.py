@@ -87,9 +87,9 @@ def latest(db: Database, run: int) -> SnapshotRow | None:
 def newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
     """The newest snapshot of each of some runs, in few questions; runs without one are left out."""
     found: dict[int, SnapshotRow] = {}
-    wanted = sorted(runs)
-    for first in range(0, len(wanted), _RUNS_AT_ONCE):
-        some = snapshots.c.run.in_(wanted[first : first + _RUNS_AT_ONCE])
+    request = sorted(runs)
+    for first in range(0, len(request), _RUNS_AT_ONCE):
+        some = snapshots.c.run.in_(request[first : first + _RUNS_AT_ONCE])
         last = func.max(snapshots.c.minibatch).label("end")
         ends = select(snapshots.c.run, last).where(some).group_by(snapshots.c.run).subquery()
         here = (snapshots.c.run == ends.c.run) & (snapshots.c.minibatch == ends.c.end)

@@ -103,7 +103,7 @@ def agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreemen
 def _carried(comparison: Comparison, edge: Edge, *, back: bool = False) -> Edge | None:
     """The same edge on the other side, with its weight there; None when an end has no partner."""
     side: Side = "b" if back else "a"
-    there = comparison.frame(other(side))
+    there = comparison.hierarchy(other(side))
     above, below = comparison.partner(side, edge.above), comparison.partner(side, edge.below)
     if above is None or below is None:
         return None
@@ -122,12 +122,12 @@ def _correlation(comparison: Comparison) -> float:
     before, now = [np.zeros(0)], [np.zeros(0)]
     for layer in range(2, len(comparison.alignment.costs) + 1):
         upper, lower = comparison.alignment.partners(layer), comparison.alignment.partners(layer - 1)
-        for values, frame, rows, columns in (
+        for values, hierarchy, rows, columns in (
             (before, comparison.a, list(lower), list(upper)),
             (now, comparison.b, list(lower.values()), list(upper.values())),
         ):
-            part = frame.phi[layer - 1][np.ix_(rows, columns)].astype(np.float64)
-            values.append(np.sqrt(part * frame.widths[layer - 2]).ravel())
+            part = hierarchy.phi[layer - 1][np.ix_(rows, columns)].astype(np.float64)
+            values.append(np.sqrt(part * hierarchy.widths[layer - 2]).ravel())
     x, y = np.concatenate(before), np.concatenate(now)
     if len(x) < 2 or x.std() == 0 or y.std() == 0:
         return float("nan")

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from engine.contract import Topics
 from engine.hierarchy.align import NONE, Alignment, Fixed, align
 from engine.hierarchy.tree import Node
@@ -74,14 +74,14 @@ class Comparison:
 
     Attributes
     ----------
-    a, b : Frame
+    a, b : Hierarchy
     alignment : Alignment
     shared_words : int
         Words that both vocabularies have: the ones topics are compared by.
     """
 
-    a: Frame
-    b: Frame
+    a: Hierarchy
+    b: Hierarchy
     alignment: Alignment
     shared_words: int
 
@@ -103,7 +103,7 @@ class Comparison:
     def _by_node(self) -> tuple[Mapping[Node, Pair], Mapping[Node, Pair]]:
         return {pair.a: pair for pair in self.pairs if pair.a}, {pair.b: pair for pair in self.pairs if pair.b}
 
-    def frame(self, side: Side) -> Frame:
+    def hierarchy(self, side: Side) -> Hierarchy:
         """The frame of one side."""
         return self.a if side == "a" else self.b
 
@@ -148,7 +148,7 @@ class Comparison:
         if node.layer > len(self.alignment.costs):
             return []
         costs = self.alignment.costs[node.layer - 1]
-        place, there = self.frame(side).place(node), self.frame(other(side))
+        place, there = self.hierarchy(side).place(node), self.hierarchy(other(side))
         row = costs[place] if side == "a" else costs[:, place]
         order = np.argsort(row, kind="stable").tolist()
         nodes = ((_at(there, node.layer, column), column) for column in order)
@@ -160,7 +160,7 @@ def other(side: Side) -> Side:
     return "b" if side == "a" else "a"
 
 
-def compare(a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison:
+def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed] = ()) -> Comparison:
     """Match the topics of two frames; takes seconds for large ones.
 
     Topics of two snapshots of one run are paired by their numbers, others by what they are about; where runs of one
@@ -168,7 +168,7 @@ def compare(a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison
 
     Parameters
     ----------
-    a, b : Frame
+    a, b : Hierarchy
         Of any runs; where the vocabularies differ, the words that both have are compared.
     decisions : collection of Fixed
         What people decided, with ``a`` as the first, by the numbers of topics (counted from 0).
@@ -189,14 +189,14 @@ def compare(a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison
     return Comparison(a, b, align(first, second, projected=projected, fixed=fixed, known=known), shared)
 
 
-def _at(frame: Frame, layer: int, column: int) -> Node | None:
+def _at(hierarchy: Hierarchy, layer: int, column: int) -> Node | None:
     """The topic in a column of Phi^(layer)."""
     if column == NONE:
         return None
-    return Node(layer, int(frame.names[layer - 1][column]) if frame.names else column)
+    return Node(layer, int(hierarchy.names[layer - 1][column]) if hierarchy.names else column)
 
 
-def _placed(a: Frame, b: Frame, decisions: Collection[Fixed]) -> list[Fixed]:
+def _placed(a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed]) -> list[Fixed]:
     """Give decisions about topics that both snapshots still have, by the columns they are in."""
     found = []
     for each in decisions:
@@ -206,25 +206,25 @@ def _placed(a: Frame, b: Frame, decisions: Collection[Fixed]) -> list[Fixed]:
     return found
 
 
-def _column(frame: Frame, layer: int, number: int) -> int | None:
+def _column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
     """Column of a topic, `NONE` for no topic; None when the snapshot has no such topic."""
     if number == NONE:
         return NONE
     node = Node(layer, number)
-    return frame.place(node) if frame.has(node) else None
+    return hierarchy.place(node) if hierarchy.has(node) else None
 
 
-def _by_number(a: Frame, b: Frame) -> list[Fixed]:
+def _by_number(a: Hierarchy, b: Hierarchy) -> list[Fixed]:
     """Pair topics by their numbers; what one snapshot has and the other has not stays alone."""
     found = []
     for layer in range(1, min(a.n_layers, b.n_layers) + 1):
         for node in sorted({*a.nodes(layer), *b.nodes(layer)}):
-            places = [frame.place(node) if frame.has(node) else NONE for frame in (a, b)]
+            places = [hierarchy.place(node) if hierarchy.has(node) else NONE for hierarchy in (a, b)]
             found.append(Fixed(layer, *places))
     return found
 
 
-def _shared(a: Frame, b: Frame) -> tuple[Rows, Rows] | None:
+def _shared(a: Hierarchy, b: Hierarchy) -> tuple[Rows, Rows] | None:
     """Places of the shared words in both vocabularies; None when these are the same."""
     if a.vocabulary == b.vocabulary:
         return None

@@ -3,7 +3,7 @@
 Every number that leaves Topiary about a topic (list, tree, table, file, URL) is read from here, so
 that they cannot disagree.  A topic has two numbers: its *identity* ``L3:17`` (layer 3, column 16 of
 Phi^(3) when that layer began, the same in every snapshot of a run) and its *rank* in its layer (1 = most
-popular now).  Where topics have been pruned, ``Frame.place`` says in which column a topic is now.
+popular now).  Where topics have been pruned, ``Hierarchy.place`` says in which column a topic is now.
 """
 
 import re
@@ -68,7 +68,7 @@ class UseOfTopic(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Frame:
+class Hierarchy:
     """One snapshot of a run, ready to be shown.
 
     Attributes
@@ -306,7 +306,7 @@ def build_frame(
     *,
     image_shape: tuple[int, int] | None = None,
     classes: Sequence[str] = (),
-) -> Frame:
+) -> Hierarchy:
     """Compute everything a view needs of one snapshot.
 
     Parameters
@@ -333,7 +333,7 @@ def build_frame(
     speaking = tuple(
         centred(layer) for layer in topics.numbered(arrays, "model.class_weights") if len(layer) == len(classes)
     )
-    return Frame(
+    return Hierarchy(
         run=run.number,
         seed=run.seed,
         corpus=run.corpus_name,

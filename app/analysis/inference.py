@@ -24,7 +24,7 @@ from store.runs import RunRow
 from store.snapshots import SnapshotRow
 
 
-class Placed(NamedTuple):
+class DocumentTopics(NamedTuple):
     """One document in the hierarchy.
 
     Attributes
@@ -48,7 +48,7 @@ class Placed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Placer:
+class DocumentInference:
     """A snapshot ready to place documents; may be used from several threads.
 
     Attributes
@@ -71,12 +71,12 @@ class Placer:
     rules: Rules
     lock: Lock
 
-    def texts(self, recounts: Sequence[Recount]) -> list[Placed]:
+    def texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
         """Place texts that the rules have counted; each has the same place in whatever company it comes."""
         cells = [(counted.words, counted.counts) for counted in recounts]
         return self._place(cells, np.array([own_number(*pair) for pair in cells], dtype=np.int64))
 
-    def documents(self, counts: corpora.Counts, numbers: Sequence[int]) -> list[Placed]:
+    def documents(self, counts: corpora.Counts, numbers: Sequence[int]) -> list[DocumentTopics]:
         """Place documents of the corpus, given their counts and numbers."""
         edges = zip(counts.starts[:-1], counts.starts[1:], strict=True)
         cells = [(counts.words[begin:end], counts.values[begin:end]) for begin, end in edges]
@@ -89,7 +89,7 @@ class Placer:
             theta = self.kernel.infer(self.run.seed, self.state, batch, sweeps).theta[0]
         return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
-    def _place(self, cells: list[tuple[Array, Array]], numbers: Array) -> list[Placed]:
+    def _place(self, cells: list[tuple[Array, Array]], numbers: Array) -> list[DocumentTopics]:
         value_type = np.float32 if self.corpus.kind == "real" else np.int32
         words = np.concatenate([np.empty(0, np.int32), *(words for words, _ in cells)])
         values = np.concatenate([np.empty(0, value_type), *(values for _, values in cells)])
@@ -99,7 +99,7 @@ class Placer:
             predict = self.kernel.predict
             classes = None if predict is None else predict(self.run.seed, self.state, batch)
         return [
-            Placed(
+            DocumentTopics(
                 *pair,
                 tuple(layer[row] for layer in theta),
                 None if classes is None else np.asarray(classes[row]),
@@ -109,7 +109,7 @@ class Placer:
         ]
 
 
-def open_placer(db: Database, run: RunRow, snapshot: SnapshotRow) -> Placer:
+def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> DocumentInference:
     """Make a snapshot ready; compiles the kernels, in processes of their own, where nobody has yet.
 
     Parameters
@@ -127,13 +127,13 @@ def open_placer(db: Database, run: RunRow, snapshot: SnapshotRow) -> Placer:
     corpus = corpora.get(db, run.corpus)
     module = models.load(run.model)
     config = settings.from_json(module.Config, run.settings)
-    for process in compile_kernels.compile_elsewhere(_wanted(run, corpus), db.url):
+    for process in compile_kernels.compile_elsewhere(_requested(run, corpus), db.url):
         process.wait()
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
     kernel = module.build(config, facts, n_threads=launcher.threads())
     state = records.from_snapshot(kernel, run.seed, snapshots.load(db, snapshot.number))
     vocabulary = corpora.vocabulary(db, corpus.number)
-    return Placer(
+    return DocumentInference(
         run=run,
         corpus=corpus,
         snapshot=snapshot,
@@ -166,8 +166,8 @@ def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
 
 def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
     """Whether placing has to wait for kernels that nobody has compiled on this machine."""
-    return bool(compile_kernels.missing(_wanted(run, corpus)))
+    return bool(compile_kernels.missing(_requested(run, corpus)))
 
 
-def _wanted(run: RunRow, corpus: CorpusRow) -> compile_kernels.Wanted:
-    return compile_kernels.Wanted.of(run.model, run.settings, corpus, averaged=bool(run.plan.get("averaged")))
+def _requested(run: RunRow, corpus: CorpusRow) -> compile_kernels.Request:
+    return compile_kernels.Request.of(run.model, run.settings, corpus, averaged=bool(run.plan.get("averaged")))

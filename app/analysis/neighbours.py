@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.inference import Placer
+from app.analysis.inference import DocumentInference
 from app.jobs.plan import PLACE_SWEEPS
 from engine.contract import Array
 from engine.hierarchy import paths
@@ -34,16 +34,18 @@ class Neighbourhood:
     Parameters
     ----------
     db : Database
-    placer : Placer
+    document_inference : DocumentInference
     most : int
         How many documents to place at most.
     """
 
-    def __init__(self, db: Database, placer: Placer, most: int = MOST) -> None:
-        self._db, self._placer = db, placer
-        n = placer.corpus.documents
+    def __init__(self, db: Database, document_inference: DocumentInference, most: int = MOST) -> None:
+        self._db, self._document_inference = db, document_inference
+        n = document_inference.corpus.documents
         self.numbers = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
-        self._shares: NDArray[np.float32] = np.zeros((len(self.numbers), len(placer.topics.phi[0].T)), np.float32)
+        self._shares: NDArray[np.float32] = np.zeros(
+            (len(self.numbers), len(document_inference.topics.phi[0].T)), np.float32
+        )
         self._lock = Lock()
         self.done = 0
 
@@ -57,8 +59,8 @@ class Neighbourhood:
         with self._lock:
             here = self.numbers[self.done : self.done + BLOCK]
             if len(here):
-                counts = corpora.counts(self._db, self._placer.corpus.number, here.tolist())
-                placed = self._placer.shares(counts, here.tolist(), PLACE_SWEEPS)
+                counts = corpora.counts(self._db, self._document_inference.corpus.number, here.tolist())
+                placed = self._document_inference.shares(counts, here.tolist(), PLACE_SWEEPS)
                 self._shares[self.done : self.done + len(here)] = placed
                 self.done += len(here)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.inference import Placer, find_snapshot, open_placer
-from app.analysis.predictions import ClassError, Classified, Misled, Told
+from app.analysis.inference import DocumentInference, find_snapshot, open_inference
+from app.analysis.predictions import ClassError, Classified, Misled, Report
 from app.analysis.stored_predictions import surest_wrong
 from engine import models, settings
 from engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray
@@ -41,7 +41,9 @@ def predicts(run: RunRow, corpus: CorpusRow) -> bool:
     return module.build(config, facts, n_threads=1).predict is not None
 
 
-def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lambda _done, _total: None) -> Classified:
+def classify_run(
+    db: Database, run: RunRow, snapshot: int = 0, report: Report = lambda _done, _total: None
+) -> Classified:
     """Predict the class of every labelled test document; waits for the store and, once, for the compiler.
 
     Parameters
@@ -50,7 +52,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
     run : RunRow
     snapshot : int
         0 = the newest.
-    told : (done, total) -> None, optional
+    report : (done, total) -> None, optional
         Called as it goes on: documents predicted, of how many.
 
     Raises
@@ -61,20 +63,22 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
         When there is no such snapshot.
     """
     chosen = find_snapshot(db, run.number, snapshot)
-    placer = open_placer(db, run, chosen)
-    names = placer.corpus.label_names
-    predict = placer.kernel.predict
+    document_inference = open_inference(db, run, chosen)
+    names = document_inference.corpus.label_names
+    predict = document_inference.kernel.predict
     if predict is None:
         raise ClassError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
-    counts = corpora.load(db, placer.corpus.number)
+    counts = corpora.load(db, document_inference.corpus.number)
     documents = np.flatnonzero((counts.part == TEST) & (counts.labels >= 0))
     if len(names) == 1:
-        raise ClassError(f"{placer.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
+        raise ClassError(
+            f"{document_inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from"
+        )
     if not len(documents):
         raise ClassError(
-            f"no test document of {placer.corpus.name} has a label, so predictions have nothing to be compared with"
+            f"no test document of {document_inference.corpus.name} has a label, so predictions cannot be compared"
         )
-    probabilities, read = _predict(placer, predict, counts, documents, told)
+    probabilities, read = _predict(document_inference, predict, counts, documents, report)
     labels = counts.labels[documents].astype(np.int64)
     try:
         scores = class_scores.scores(probabilities, labels)
@@ -96,7 +100,7 @@ def classify_run(db: Database, run: RunRow, snapshot: int = 0, told: Told = lamb
         carried=tuple(class_scores.carried(weights, read, probabilities).tolist()) if weights and read else (),
         misled=tuple(
             each._replace(path=_named(each.path, topics))
-            for each in _misled(placer, weights, counts, documents, labels, probabilities)
+            for each in _misled(document_inference, weights, counts, documents, labels, probabilities)
         ),
     )
 
@@ -107,26 +111,26 @@ def _named(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, ...]:
 
 
 def _predict(
-    placer: Placer,
+    document_inference: DocumentInference,
     predict: Callable[..., FloatArray],
     counts: CorpusArrays,
     documents: Array,
-    told: Told,
+    report: Report,
 ) -> tuple[FloatArray, list[FloatArray]]:
     """Probabilities (n, C) of documents, and what the classifier reads of them, (n, K_l) a layer.
 
     The kernel does not see their labels.
     """
-    seed, state, kernel = placer.run.seed, placer.state, placer.kernel
+    seed, state, kernel = document_inference.run.seed, document_inference.state, document_inference.kernel
     rows: list[FloatArray] = []
     read: list[list[FloatArray]] = []
     for begin in range(0, len(documents), BLOCK):
-        told(begin, len(documents))
+        report(begin, len(documents))
         batch = _hidden(counts, documents[begin : begin + BLOCK])
-        with placer.lock:
+        with document_inference.lock:
             rows.append(predict(seed, state, batch))
             read.append(kernel.reads(state, batch) if kernel.reads is not None else [])
-    told(len(documents), len(documents))
+    report(len(documents), len(documents))
     return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*read, strict=True)]
 
 
@@ -141,7 +145,7 @@ def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
 
 
 def _misled(
-    placer: Placer,
+    document_inference: DocumentInference,
     weights: Sequence[Array],
     counts: CorpusArrays,
     documents: Array,
@@ -149,12 +153,14 @@ def _misled(
     probabilities: FloatArray,
 ) -> tuple[Misled, ...]:
     rows, guesses = surest_wrong(probabilities, labels)
-    with placer.lock:
-        theta = placer.kernel.infer(placer.run.seed, placer.state, _hidden(counts, documents[rows]), None).theta
+    with document_inference.lock:
+        theta = document_inference.kernel.infer(
+            document_inference.run.seed, document_inference.state, _hidden(counts, documents[rows]), None
+        ).theta
     found = []
     for place, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
         ends = int(labels[row]), guess
-        path = misleading_path(placer.topics.phi, [layer[place] for layer in theta], weights, *ends)
+        path = misleading_path(document_inference.topics.phi, [layer[place] for layer in theta], weights, *ends)
         sure = float(probabilities[row, ends[1]])
         found.append(Misled(int(documents[row]), *ends, sure, path.nodes, path.share))
     return tuple(found)

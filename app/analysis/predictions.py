@@ -8,7 +8,7 @@ from engine.contract import Array, FloatArray
 from engine.hierarchy.class_scores import Scores, majority_error
 from engine.hierarchy.tree import Node
 
-Told = Callable[[int, int], None]  # documents done, of all
+Report = Callable[[int, int], None]  # documents done, of all
 
 
 class ClassError(Exception):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import KEPT_WORDS, Frame, Relative
+from app.analysis.hierarchy import KEPT_WORDS, Hierarchy, Relative
 from engine.hierarchy.tree import Node
 
 
@@ -24,7 +24,7 @@ class Pruned(NamedTuple):
     below: float | None = None
 
 
-class Remains(NamedTuple):
+class LastSeen(NamedTuple):
     """A pruned topic as its last snapshot had it.
 
     Attributes
@@ -58,19 +58,19 @@ class Remains(NamedTuple):
     picture: str = ""
 
 
-class Heir(NamedTuple):
+class Successor(NamedTuple):
     """A topic that is there, and the part of a pruned topic's words that belongs to it now."""
 
     node: Node
     part: float
 
 
-def remains_of(last: Frame, node: Node, when: Pruned, picture: str = "") -> Remains:
+def last_seen_of(last: Hierarchy, node: Node, when: Pruned, picture: str = "") -> LastSeen:
     """Keep of a topic what outlives it.
 
     Parameters
     ----------
-    last : Frame
+    last : Hierarchy
         The last snapshot that had it.
     node : Node
     when : Pruned
@@ -78,7 +78,7 @@ def remains_of(last: Frame, node: Node, when: Pruned, picture: str = "") -> Rema
     """
     words, place = last.top_words(node, KEPT_WORDS), last.place(node)
     numbers = last.words[node.layer - 1][place, : len(words)].tolist()
-    return Remains(
+    return LastSeen(
         node=node,
         when=when,
         minibatch=last.minibatch,
@@ -92,7 +92,7 @@ def remains_of(last: Frame, node: Node, when: Pruned, picture: str = "") -> Rema
     )
 
 
-def gone(pruned: Mapping[Node, Pruned], now: Frame) -> list[Node]:
+def gone(pruned: Mapping[Node, Pruned], now: Hierarchy) -> list[Node]:
     """List the topics that were pruned before a snapshot and are not in it, by layer and number."""
     return sorted(
         node
@@ -101,7 +101,7 @@ def gone(pruned: Mapping[Node, Pruned], now: Frame) -> list[Node]:
     )
 
 
-def heirs(numbers: Sequence[int], weights: Sequence[float], layer: int, now: Frame) -> list[Heir]:
+def successors(numbers: Sequence[int], weights: Sequence[float], layer: int, now: Hierarchy) -> list[Successor]:
     """Find the topics of a layer to which the words of a pruned one belong now, heaviest first.
 
     A word belongs to topic ``k`` with the probability ``share_k p(word | k) / sum_j share_j p(word | j)``; the parts
@@ -114,7 +114,7 @@ def heirs(numbers: Sequence[int], weights: Sequence[float], layer: int, now: Fra
     weights : sequence of float
         Their weights in it.
     layer : int
-    now : Frame
+    now : Hierarchy
     """
     mass = now.projections[layer - 1][list(numbers)].astype(np.float64) * now.shares[layer - 1]
     total = mass.sum(axis=1, keepdims=True)
@@ -123,4 +123,6 @@ def heirs(numbers: Sequence[int], weights: Sequence[float], layer: int, now: Fra
         return []
     parts = (known / known.sum()) @ (mass / np.where(total > 0, total, 1.0))
     columns = np.argsort(-parts, kind="stable")
-    return [Heir(now.node(layer, column), float(parts[column])) for column in columns.tolist() if parts[column] > 0]
+    return [
+        Successor(now.node(layer, column), float(parts[column])) for column in columns.tolist() if parts[column] > 0
+    ]

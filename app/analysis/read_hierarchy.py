@@ -10,8 +10,8 @@ from store.runs import RunRow
 from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
-    from app.analysis.hierarchy import Frame
-    from app.analysis.pruned_topics import Remains
+    from app.analysis.hierarchy import Hierarchy
+    from app.analysis.pruned_topics import LastSeen
 
 
 def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
@@ -32,21 +32,21 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
     return found
 
 
-def remains_of(db: Database, run: int) -> "tuple[Remains, ...]":
+def last_seen_of(db: Database, run: int) -> "tuple[LastSeen, ...]":
     """Read what is left of the topics that a run, or those it was forked from, has pruned."""
-    from app.analysis.read_pruned import Reader, all_remains, pruned_topics
+    from app.analysis.read_pruned import Reader, all_last_seen, pruned_topics
 
     rows = {row.number: row for row in runs.every(db)}
 
-    def frame(number: int, snapshot: int) -> "Frame | None":
+    def hierarchy(number: int, snapshot: int) -> "Hierarchy | None":
         found = next((row for row in snapshots.every(db, number) if row.number == snapshot), None)
-        return read_frame(db, rows[number], found) if found is not None else None
+        return read_hierarchy(db, rows[number], found) if found is not None else None
 
-    reader = Reader(db, rows.get, frame)
-    return all_remains(reader, pruned_topics(reader, run))
+    reader = Reader(db, rows.get, hierarchy)
+    return all_last_seen(reader, pruned_topics(reader, run))
 
 
-def read_frame(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Frame":
+def read_hierarchy(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Hierarchy":
     """Read a snapshot of a run with all that a frame wants."""
     from app.analysis.hierarchy import build_frame
 

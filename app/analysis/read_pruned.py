@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Frame, parse_identity
-from app.analysis.pruned_topics import Pruned, Remains, remains_of
+from app.analysis.hierarchy import Hierarchy, parse_identity
+from app.analysis.pruned_topics import LastSeen, Pruned, last_seen_of
 from app.analysis.topic_images import atom_uri, has_pictures
 from engine.hierarchy.tree import Node
 from store import events, snapshots
@@ -23,7 +23,7 @@ class Reader(NamedTuple):
 
     db: Database
     run: Callable[[int], RunRow | None]
-    frame: Callable[[int, int], Frame | None]
+    hierarchy: Callable[[int, int], Hierarchy | None]
 
 
 def pruned_topics(reader: Reader, run: int) -> dict[Node, Pruned]:
@@ -42,7 +42,7 @@ def pruned_topics(reader: Reader, run: int) -> dict[Node, Pruned]:
     return found
 
 
-def all_remains(reader: Reader, pruned: Mapping[Node, Pruned]) -> tuple[Remains, ...]:
+def all_last_seen(reader: Reader, pruned: Mapping[Node, Pruned]) -> tuple[LastSeen, ...]:
     """Find what is left of every pruned topic of which a snapshot is kept."""
     found = []
     for when in sorted(set(pruned.values())):  # those of one moment share a snapshot
@@ -50,12 +50,12 @@ def all_remains(reader: Reader, pruned: Mapping[Node, Pruned]) -> tuple[Remains,
         if last is None:
             continue
         nodes = sorted(node for node, its in pruned.items() if its == when and last.has(node))
-        found += [remains_of(last, node, when, atom_uri(last, node) if has_pictures(last) else "") for node in nodes]
+        found += [last_seen_of(last, node, when, atom_uri(last, node) if has_pictures(last) else "") for node in nodes]
     return tuple(found)
 
 
-def frame_before(reader: Reader, when: Pruned) -> Frame | None:
+def frame_before(reader: Reader, when: Pruned) -> Hierarchy | None:
     """Read the last snapshot before a pruning; None where none is kept."""
     before = [row for row in snapshots.every(reader.db, when.run) if row.minibatch < when.minibatch]
     newest = max(before, key=lambda row: row.minibatch, default=None)
-    return reader.frame(when.run, newest.number) if newest is not None else None
+    return reader.hierarchy(when.run, newest.number) if newest is not None else None

@@ -117,10 +117,10 @@ def _unpack(arrays: dict[str, Array], run: RunRow, snapshot: int, corpus: Corpus
 def _misled(arrays: dict[str, Array]) -> tuple[Misled, ...]:
     probabilities, documents, labels = (arrays[name] for name in ("probabilities", "documents", "labels"))
     rows, predicted = surest_wrong(probabilities, labels)
-    told = zip(rows.tolist(), predicted.tolist(), arrays["paths"].tolist(), arrays["shares"].tolist(), strict=True)
+    report = zip(rows.tolist(), predicted.tolist(), arrays["paths"].tolist(), arrays["shares"].tolist(), strict=True)
     return tuple(
         Misled(int(documents[row]), int(labels[row]), guess, float(probabilities[row, guess]), _path(columns), share)
-        for row, guess, columns, share in told
+        for row, guess, columns, share in report
     )
 
 

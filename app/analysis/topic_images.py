@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from engine.hierarchy.tree import Node
 
 
@@ -26,27 +26,27 @@ def png(grey: NDArray[np.uint8]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-def has_pictures(frame: Frame) -> bool:
+def has_pictures(hierarchy: Hierarchy) -> bool:
     """Whether the words of this corpus are the pixels of pictures."""
-    shape = frame.image_shape
-    return shape is not None and shape[0] * shape[1] == len(frame.vocabulary)
+    shape = hierarchy.image_shape
+    return shape is not None and shape[0] * shape[1] == len(hierarchy.vocabulary)
 
 
-def atom(frame: Frame, node: Node) -> NDArray[np.uint8]:
+def atom(hierarchy: Hierarchy, node: Node) -> NDArray[np.uint8]:
     """Draw the projection of a topic, its heaviest pixel white.
 
     Returns
     -------
     (rows, columns) uint8 array
     """
-    if frame.image_shape is None:
-        raise ValueError(f"the corpus of run {frame.run} is not one of images")
-    return _grey(frame.projections[node.layer - 1][:, frame.place(node)]).reshape(frame.image_shape)
+    if hierarchy.image_shape is None:
+        raise ValueError(f"the corpus of run {hierarchy.run} is not one of images")
+    return _grey(hierarchy.projections[node.layer - 1][:, hierarchy.place(node)]).reshape(hierarchy.image_shape)
 
 
-def atom_uri(frame: Frame, node: Node) -> str:
+def atom_uri(hierarchy: Hierarchy, node: Node) -> str:
     """Give the picture of a topic as a data URI."""
-    return _uri(png(atom(frame, node)))
+    return _uri(png(atom(hierarchy, node)))
 
 
 def picture_uri(shape: tuple[int, int], values: NDArray[Any], most: float = 0.0) -> str:
@@ -56,28 +56,28 @@ def picture_uri(shape: tuple[int, int], values: NDArray[Any], most: float = 0.0)
     return _uri(png(grey.astype(np.uint8).reshape(shape)))
 
 
-def mosaic_uri(frame: Frame, layer: int, columns: int) -> str:
+def mosaic_uri(hierarchy: Hierarchy, layer: int, columns: int) -> str:
     """Draw all topics of a layer, by popularity, as one picture of ``columns`` atoms a row (data URI).
 
     Drawn once, and forgotten together with the frame.
     """
-    sheets = _sheets.setdefault(frame, {})
+    sheets = _sheets.setdefault(hierarchy, {})
     if (layer, columns) not in sheets:
-        sheets[layer, columns] = _mosaic(frame, layer, columns)
+        sheets[layer, columns] = _mosaic(hierarchy, layer, columns)
     return sheets[layer, columns]
 
 
-_sheets: WeakKeyDictionary[Frame, dict[tuple[int, int], str]] = WeakKeyDictionary()
+_sheets: WeakKeyDictionary[Hierarchy, dict[tuple[int, int], str]] = WeakKeyDictionary()
 
 
-def _mosaic(frame: Frame, layer: int, columns: int) -> str:
-    nodes = frame.nodes(layer)
-    height, width = atom(frame, nodes[0]).shape
+def _mosaic(hierarchy: Hierarchy, layer: int, columns: int) -> str:
+    nodes = hierarchy.nodes(layer)
+    height, width = atom(hierarchy, nodes[0]).shape
     rows = -(-len(nodes) // columns)
     sheet = np.zeros((rows * height, columns * width), dtype=np.uint8)
     for place, node in enumerate(nodes):
         row, column = divmod(place, columns)
-        sheet[row * height : (row + 1) * height, column * width : (column + 1) * width] = atom(frame, node)
+        sheet[row * height : (row + 1) * height, column * width : (column + 1) * width] = atom(hierarchy, node)
     return _uri(png(sheet))
 
 

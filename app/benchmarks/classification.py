@@ -85,8 +85,8 @@ def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, w
     curve: list[tuple[int, float]] = []
     predict = learn(labelled, classifier, seed, effort, curve, watch)
     trained, spent = time.perf_counter(), time.process_time()
-    told = predict()
-    judged = judge(labelled, told)
+    report = predict()
+    judged = judge(labelled, report)
     return Judged(
         classifier=classifier,
         seed=seed,
@@ -101,9 +101,9 @@ def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, w
     )
 
 
-def judge(labelled: Labelled, told: Array) -> Scores:
+def judge(labelled: Labelled, report: Array) -> Scores:
     """Compare what was told of the judged documents, (n,) classes, with their labels."""
-    return scores(np.eye(len(labelled.label_names))[told], labelled.judged_labels)
+    return scores(np.eye(len(labelled.label_names))[report], labelled.judged_labels)
 
 
 def _sdatm(
@@ -117,7 +117,7 @@ def _sdatm(
     documents = take(labelled.judged, np.arange(labelled.judged.n_documents), labelled.judged_labels)
     silent = documents._replace(labels=np.full_like(documents.labels, -1))  # nothing to peep at
 
-    def told() -> Array:
+    def report() -> Array:
         chances = kernel.predict(seed, state, silent)
         return np.asarray(chances.argmax(axis=1))
 
@@ -127,9 +127,9 @@ def _sdatm(
         batch = take(labelled.learned, rows, labelled.learned_labels)
         state, _ = kernel.step(seed, state, batch)
         if labelled.validation and t % every == 0:
-            curve.append((t, 100.0 * judge(labelled, told()).error))
+            curve.append((t, 100.0 * judge(labelled, report()).error))
         watch(t, curve[-1][1] if curve else None)
-    return told
+    return report
 
 
 def _plain(

@@ -69,9 +69,9 @@ class Kept:
 
     def find(self, classifier: str, seed: int) -> Judged | None:
         """The finished row of a classifier and seed, of sDATM only one with the same settings and length."""
-        wanted = {"classifier": classifier, "seed": seed} | ({} if classifier in _PLAIN else self._training)
+        request = {"classifier": classifier, "seed": seed} | ({} if classifier in _PLAIN else self._training)
         for row in self._rows:
-            if all(row.get(name) == value for name, value in wanted.items()):
+            if all(row.get(name) == value for name, value in request.items()):
                 return Judged(**{name: row[name] for name in Judged._fields})
         return None
 

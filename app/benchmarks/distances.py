@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 def distance(row: "Row", rows: "Sequence[Row]") -> float | None:
     """Percent that the row is above DLDA-TLASGR of its size and seed; None while that row is missing."""
-    wanted = _reference(row)
-    found = next((other for other in rows if (other.trial, other.seed) == (wanted, row.seed)), None)
+    request = _reference(row)
+    found = next((other for other in rows if (other.trial, other.seed) == (request, row.seed)), None)
     return None if found is None else 100.0 * (row.averaged / found.averaged - 1.0)
 
 
 def published(row: "Row") -> float:
     """The same of the published figures."""
-    wanted = _reference(row)
-    figure = next(value for trial, value in figures.PUBLISHED.items() if trial.key == wanted)
+    request = _reference(row)
+    figure = next(value for trial, value in figures.PUBLISHED.items() if trial.key == request)
     return 100.0 * (row.published / figure - 1.0)
 
 

@@ -115,7 +115,7 @@ def prepare(corpus: Corpus, trial: Trial, seed: int, length: Length) -> tuple[Tr
     kernel = module.build(config, mathematics.facts(corpus), n_threads=length.threads)
     training = Training(corpus, kernel, module.State, seed, filed=True)
     sweeps = training.warm_up(averaged=True)
-    order = plans.Order(minibatches=length.minibatches, threads=length.threads, averaged=True, paper_point=True)
+    order = plans.RunOptions(minibatches=length.minibatches, threads=length.threads, averaged=True, paper_point=True)
     tokens = max(1.0, float(corpus.counts.values.sum(dtype=np.float64)) / corpus.counts.n_documents)
     effort = mathematics.effort(training, training.kernel.init(seed), sweeps, tokens)
     plan = plans.make(order, effort, train_documents=len(training.train), test_documents=len(training.test))

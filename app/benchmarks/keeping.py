@@ -57,11 +57,11 @@ class Table:
         self.rows.append(row)
         if self._path is None:
             return
-        content = self._head | {"rows": [self._told(row) for row in self.rows]}
+        content = self._head | {"rows": [self._report(row) for row in self.rows]}
         replace_file(self._path, json.dumps(content, indent=1).encode())
         self._unfinished.unlink(missing_ok=True)
 
-    def _told(self, row: Row) -> dict[str, Any]:
+    def _report(self, row: Row) -> dict[str, Any]:
         """A row as it is written: with its difference to the paper, or its distance to DLDA-TLASGR and the paper's."""
         if row.trial.startswith("dlda "):
             return row._asdict() | {"difference": row.difference}

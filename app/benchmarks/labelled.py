@@ -46,7 +46,7 @@ class Labelled(NamedTuple):
     validation: bool
 
 
-class Wanted(NamedTuple):
+class Request(NamedTuple):
     """What to read: ``corpus`` None finds out; ``n_words`` and ``stop_words`` are for texts, None as usual."""
 
     corpus: str | None = None
@@ -65,7 +65,7 @@ class _Documents(NamedTuple):
     image_shape: tuple[int, int] | None = None
 
 
-def read(folder: Path, wanted: Wanted) -> Labelled:
+def read(folder: Path, request: Request) -> Labelled:
     """The corpus in a folder.
 
     20news: words of the stop list and words under 5 go (33,420 of 61,188 stay).  imdb: words of 5 training documents,
@@ -80,10 +80,10 @@ def read(folder: Path, wanted: Wanted) -> Labelled:
         When the folder holds none of the corpora, or no labels, or no test documents, or counts whose words are wanted
         otherwise.
     """
-    name = wanted.corpus or _recognised(folder)
-    if name != "imdb" and (wanted.n_words is not None or wanted.stop_words is not None):
+    name = request.corpus or _recognised(folder)
+    if name != "imdb" and (request.n_words is not None or request.stop_words is not None):
         raise IngestError(folder, f"is {name}, whose vocabulary is a fixed one; leave --words and --stop-words out")
-    got = {"20news": _news, "imdb": _reviews, "mnist": _digits}[name](folder, wanted)
+    got = {"20news": _news, "imdb": _reviews, "mnist": _digits}[name](folder, request)
     if got[0].labels.min(initial=0) < 0 or len(got[0].label_names) < 2:
         raise IngestError(folder, "has documents without a label, which classification cannot judge")
     found, n_words = got
@@ -97,7 +97,7 @@ def read(folder: Path, wanted: Wanted) -> Labelled:
         n_words,
         found.label_names,
         found.image_shape,
-        wanted.validation,
+        request.validation,
     )
 
 
@@ -112,21 +112,21 @@ def _recognised(folder: Path) -> str:
     raise IngestError(folder, f"holds none of {', '.join(CORPORA)}")
 
 
-def _news(folder: Path, wanted: Wanted) -> tuple[_Documents, int]:
-    found, vocabulary = _counted(folder, "train.mtx", wanted)
+def _news(folder: Path, request: Request) -> tuple[_Documents, int]:
+    found, vocabulary = _counted(folder, "train.mtx", request)
     stops = stops_beside(folder)
     totals = np.asarray(found.rows.sum(axis=0)).ravel()
     kept = (totals >= LEAST) & np.array([word not in stops for word in vocabulary])
     return found._replace(rows=found.rows[:, kept]), int(kept.sum())
 
 
-def _digits(folder: Path, wanted: Wanted) -> tuple[_Documents, int]:
-    found, vocabulary = _counted(folder, "train-images", wanted)
+def _digits(folder: Path, request: Request) -> tuple[_Documents, int]:
+    found, vocabulary = _counted(folder, "train-images", request)
     found.rows.data = np.ceil(found.rows.data * (GREYS / 256.0)).astype(np.int32)
     return found, len(vocabulary)
 
 
-def _reviews(folder: Path, wanted: Wanted) -> tuple[_Documents, int]:
+def _reviews(folder: Path, request: Request) -> tuple[_Documents, int]:
     """Texts; the vocabulary is that of the documents learned from."""
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -136,19 +136,19 @@ def _reviews(folder: Path, wanted: Wanted) -> tuple[_Documents, int]:
         raise IngestError(path, "holds no texts")
     texts, names, parts = [], [], []
     for document in source.documents():
-        if document.part == TRAIN or (document.part == TEST and not wanted.validation):
+        if document.part == TRAIN or (document.part == TEST and not request.validation):
             texts.append(source.counted(document))
             names.append(document.label)
             parts.append(document.part)
     labels, label_names = beside.encode(names, dict(source.classes))
-    part = _part(np.array(parts, np.int8), labels, path, wanted)
+    part = _part(np.array(parts, np.int8), labels, path, request)
     options = ImportOptions()
     vectoriser = CountVectorizer(
         preprocessor=str,
         token_pattern=options.token_pattern,
-        stop_words=sorted(words.stop_list(wanted.stop_words or "english")) or None,
+        stop_words=sorted(words.stop_list(request.stop_words or "english")) or None,
         min_df=LEAST,
-        max_features=wanted.n_words or MOST_WORDS,
+        max_features=request.n_words or MOST_WORDS,
         dtype=np.int32,
     )
     vectoriser.fit(text for text, here in zip(texts, part, strict=True) if here == TRAIN)
@@ -156,10 +156,10 @@ def _reviews(folder: Path, wanted: Wanted) -> tuple[_Documents, int]:
     return _Documents(rows, labels, label_names, part), rows.shape[1]
 
 
-def _counted(folder: Path, train: str, wanted: Wanted) -> tuple[_Documents, tuple[str, ...]]:
+def _counted(folder: Path, train: str, request: Request) -> tuple[_Documents, tuple[str, ...]]:
     """Documents of a count format; for a validation only the file whose name begins with ``train``."""
     path = folder
-    if wanted.validation:
+    if request.validation:
         named = sorted(each for each in folder.iterdir() if each.name.startswith(train))
         if not named:
             raise IngestError(folder, f"has no file {train}*")
@@ -172,13 +172,13 @@ def _counted(folder: Path, train: str, wanted: Wanted) -> tuple[_Documents, tupl
     rows = matrix(counts, len(source.vocabulary))
     labels = np.concatenate([run.labels for run in runs])
     found = np.full(len(labels), TRAIN, np.int8) if source.part is None else source.part
-    part = _part(found, labels, path, wanted)
+    part = _part(found, labels, path, request)
     return _Documents(rows, labels, source.label_names, part, source.image_shape), source.vocabulary
 
 
-def _part(found: Array, labels: Array, path: Path, wanted: Wanted) -> Array:
+def _part(found: Array, labels: Array, path: Path, request: Request) -> Array:
     """Which documents are judged: the file's own test documents, or a part of the training ones."""
-    if wanted.validation:
+    if request.validation:
         return last_of_each(labels, VALIDATION)
     if not {TRAIN, TEST} <= set(found.tolist()):
         raise IngestError(path, "does not say which documents are for training and which for the test")

@@ -36,11 +36,11 @@ def line(row: "Row", rows: "Sequence[Row]", engine: str) -> str:
     table, _, name = row.trial.partition(" ")
     inference, _, widths = name.partition(":")
     far = row.difference if table == "dlda" else distances.distance(row, rows)
-    told = f"{'-':>12}" if far is None else f"{far:>+11.2f}%"
+    report = f"{'-':>12}" if far is None else f"{far:>+11.2f}%"
     if table != "dlda":
-        told += f"{distances.published(row):>+10.2f}%"
+        report += f"{distances.published(row):>+10.2f}%"
     return (
-        f"{inference.upper():<8}{widths:<12}{row.seed:>5}{row.averaged:>10.1f}{row.published:>11.0f}{told}"
+        f"{inference.upper():<8}{widths:<12}{row.seed:>5}{row.averaged:>10.1f}{row.published:>11.0f}{report}"
         f"{row.point:>8.1f}{duration(row.training_seconds):>15}{duration(row.seconds):>15}"
         + ("" if row.engine == engine else " *")
     )

@@ -27,14 +27,14 @@ KEEP_SECONDS = 60.0  # between two savings of an unfinished row
 
 def main(argv: Sequence[str]) -> int:
     """Run one benchmark; the exit status is 0, or 2 for a mistake of the user."""
-    wanted = _parser().parse_args(list(argv))
+    arguments = _parser().parse_args(list(argv))
     from app.benchmarks.keeping import check_place
     from app.cli.console import Mistake
     from app.ingest.errors import IngestError
 
     try:
-        check_place(wanted.json)
-        return {"fidelity": fidelity, "classification": classification}[wanted.benchmark](wanted)
+        check_place(arguments.json)
+        return {"fidelity": fidelity, "classification": classification}[arguments.benchmark](arguments)
     except (IngestError, LookupError, Mistake, ValueError) as error:
         sys.stderr.write(f"topiary benchmark: {' '.join(str(error).split())}\n")
         return MISTAKE
@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
-def fidelity(wanted: argparse.Namespace) -> int:
+def fidelity(arguments: argparse.Namespace) -> int:
     """Print the table of averaged perplexity beside the published figures, row by row."""
     from app.benchmarks import published, table
     from app.benchmarks.fidelity import Length
@@ -52,19 +52,19 @@ def fidelity(wanted: argparse.Namespace) -> int:
     from app.benchmarks.reading import read_corpus
     from engine.jit import cache_folder
 
-    trials = published.chosen(wanted.models, wanted.only)
+    trials = published.chosen(arguments.models, arguments.only)
     progress = Progress()
-    progress.show(f"reading {wanted.data.name}")
-    corpus = read_corpus(wanted.data, wanted.words, wanted.format)
-    kept = Table(wanted.json, corpus, wanted.minibatches, wanted.scored)
+    progress.show(f"reading {arguments.data.name}")
+    corpus = read_corpus(arguments.data, arguments.words, arguments.format)
+    kept = Table(arguments.json, corpus, arguments.minibatches, arguments.scored)
     progress.end()
     for name in dict.fromkeys(trial.table for trial in trials):
-        on = corpus if name == "dlda" else pooled(corpus, wanted.scored)
-        _say(_about(wanted, name, on))
+        on = corpus if name == "dlda" else pooled(corpus, arguments.scored)
+        _say(_about(arguments, name, on))
         rows = list(kept.rows)
         mine = []
-        for trial, seed in itertools.product((t for t in trials if t.table == name), range(1, wanted.seeds + 1)):
-            length = Length(minibatches=wanted.minibatches, threads=wanted.threads)
+        for trial, seed in itertools.product((t for t in trials if t.table == name), range(1, arguments.seeds + 1)):
+            length = Length(minibatches=arguments.minibatches, threads=arguments.threads)
             row = found = kept.find(trial.key, seed)
             if row is None:
                 row = _measured(on, trial, seed, length, kept=kept, progress=progress)
@@ -78,27 +78,27 @@ def fidelity(wanted: argparse.Namespace) -> int:
     return 0
 
 
-def classification(wanted: argparse.Namespace) -> int:
+def classification(arguments: argparse.Namespace) -> int:
     """Print error and macro-F1 of sDATM and of plain classifiers beside the published errors."""
     from app.benchmarks import classification as judging
     from app.benchmarks import classification_table as table
     from app.benchmarks import labelled
     from app.cli.console import settings_of
 
-    texts = {"layers": LAYERS} | settings_of(wanted.set, layers=wanted.layers)
+    texts = {"layers": LAYERS} | settings_of(arguments.set, layers=arguments.layers)
     if "classifier" in texts:
         raise ValueError("the rows say which classifier sDATM has; leave --set classifier out and choose by --models")
-    for classifier in set(wanted.models) & {"sdatm-n", "sdatm-l"} or {"sdatm-n"}:
+    for classifier in set(arguments.models) & {"sdatm-n", "sdatm-l"} or {"sdatm-n"}:
         judging.configured(classifier, texts)  # a mistake shows before the corpus is read
     progress = Progress()
-    progress.show(f"reading {wanted.data.name}")
-    what = labelled.Wanted(wanted.corpus, wanted.validation, wanted.words, wanted.stop_words)
-    corpus = labelled.read(wanted.data, what)
+    progress.show(f"reading {arguments.data.name}")
+    what = labelled.Request(arguments.corpus, arguments.validation, arguments.words, arguments.stop_words)
+    corpus = labelled.read(arguments.data, what)
     progress.end()
-    effort = judging.Effort(texts, wanted.minibatches, wanted.threads)
-    kept = table.Kept(wanted.json, corpus, effort)
+    effort = judging.Effort(texts, arguments.minibatches, arguments.threads)
+    kept = table.Kept(arguments.json, corpus, effort)
     _say(table.head(corpus, effort))
-    for classifier, seed in itertools.product(wanted.models, range(1, wanted.seeds + 1)):
+    for classifier, seed in itertools.product(arguments.models, range(1, arguments.seeds + 1)):
         row = found = kept.find(classifier, seed)
         if row is None:
             row = judging.measure(corpus, classifier, seed, effort, watch=_watch(progress, classifier, seed, effort))
@@ -123,15 +123,15 @@ def _watch(progress: Progress, classifier: str, seed: int, effort: "Effort") -> 
     return watch
 
 
-def _about(wanted: argparse.Namespace, name: str, corpus: "Corpus") -> str:
+def _about(arguments: argparse.Namespace, name: str, corpus: "Corpus") -> str:
     """What stands above a table: corpus, length, and the names of its columns."""
     from app.benchmarks import table
     from engine.contract import TEST, TRAIN
 
     n_train, n_test = len(corpus.documents(TRAIN)), len(corpus.documents(TEST))
     return (
-        f"{wanted.data.name}: {n_train:,} training and {n_test:,} test documents, {corpus.n_words:,} words\n"
-        f"{wanted.minibatches:,} mini-batches (sweeps for Gibbs), {wanted.threads} threads\n\n{table.head(name)}"
+        f"{arguments.data.name}: {n_train:,} training and {n_test:,} test documents, {corpus.n_words:,} words\n"
+        f"{arguments.minibatches:,} mini-batches (sweeps for Gibbs), {arguments.threads} threads\n\n{table.head(name)}"
     )
 
 

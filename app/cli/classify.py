@@ -3,10 +3,10 @@
 import argparse
 from typing import Any
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import find_snapshot
 from app.analysis.predictions import ClassError, Classified, Misled
-from app.analysis.read_hierarchy import read_frame, snapshot_at
+from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, flat, percent, print_json, say
 from app.live.predictions import fetch_predictions
 from store.database import open_existing
@@ -14,25 +14,25 @@ from store.database import open_existing
 SHOWN = 10  # wrong predictions printed; --json has all that are explained
 
 
-def classify(wanted: argparse.Namespace) -> int:
+def classify(arguments: argparse.Namespace) -> int:
     """Print error, macro-F1, calibration, classes, confusion and what misled."""
-    db = open_existing(wanted.store)
-    run = find_run(db, wanted.run)
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run)
     try:
-        snapshot = 0 if wanted.minibatch is None else snapshot_at(db, run, wanted.minibatch).number
+        snapshot = 0 if arguments.minibatch is None else snapshot_at(db, run, arguments.minibatch).number
         found = fetch_predictions(db, run, snapshot)
     except ClassError as error:
         raise Mistake(str(error)) from error
-    frame = read_frame(db, run, find_snapshot(db, run.number, found.snapshot))
-    facts = class_facts(found, frame)
-    if wanted.json:
+    hierarchy = read_hierarchy(db, run, find_snapshot(db, run.number, found.snapshot))
+    facts = class_facts(found, hierarchy)
+    if arguments.json:
         print_json(facts)
         return 0
     _print(facts, found)
     return 0
 
 
-def class_facts(found: Classified, frame: Frame) -> dict[str, Any]:
+def class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
     """What ``classify --json`` says; every number as the page shows it."""
     scores = found.scores
     curve = scores.reliability
@@ -55,7 +55,7 @@ def class_facts(found: Classified, frame: Frame) -> dict[str, Any]:
         "layers": list(found.carried),
         "classes": [_class(found, place) for place in range(len(found.names))],
         "confusion": scores.confusion.tolist(),
-        "misled": [_misled(each, found, frame) for each in found.misled],
+        "misled": [_misled(each, found, hierarchy) for each in found.misled],
     }
 
 
@@ -73,14 +73,17 @@ def _class(found: Classified, place: int) -> dict[str, Any]:
     }
 
 
-def _misled(each: Misled, found: Classified, frame: Frame) -> dict[str, Any]:
+def _misled(each: Misled, found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
     return {
         "document": each.document,
         "class": found.names[each.label],
         "predicted": found.names[each.predicted],
         "probability": each.probability,
         "share": each.share,
-        "path": [{"topic": identity(node), "rank": frame.rank(node), "title": frame.title(node)} for node in each.path],
+        "path": [
+            {"topic": identity(node), "rank": hierarchy.rank(node), "title": hierarchy.title(node)}
+            for node in each.path
+        ],
     }
 
 

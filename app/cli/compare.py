@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.analysis.changes import KINDS, agreement, counted, edge_changes
 from app.analysis.comparison import Comparison, Pair, compare
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.partners import decisions
 from app.cli.console import flat, percent
 from app.export import comparison as files
@@ -19,7 +19,7 @@ from engine.hierarchy.tree import Node
 from store.database import Database
 
 
-class Wanted(NamedTuple):
+class Request(NamedTuple):
     """What the picture shows: topics of B by their ranks in a layer (0 = the top), the most popular without any.
 
     ``label`` is the name of the class whose weights tint the topics, empty for none.
@@ -32,14 +32,14 @@ class Wanted(NamedTuple):
 
 
 def compare_runs(
-    db: Database, frames: tuple[Frame, Frame], threshold: float, *, most: int = 12, as_json: bool = False
+    db: Database, frames: tuple[Hierarchy, Hierarchy], threshold: float, *, most: int = 12, as_json: bool = False
 ) -> str:
     """Match two frames, people's decisions honoured, and write what changed.
 
     Parameters
     ----------
     db : Database
-    frames : pair of Frame
+    frames : pair of Hierarchy
         What is compared with, and what is looked at.
     threshold : float
         Edges are above ``threshold / K`` of the lower layer.
@@ -57,7 +57,7 @@ def compare_runs(
     return _json(found, threshold) if as_json else summary_text(found, threshold, most)
 
 
-def write_comparison(db: Database, frames: tuple[Frame, Frame], view: Wanted, path: str | Path) -> Path:
+def write_comparison(db: Database, frames: tuple[Hierarchy, Hierarchy], view: Request, path: str | Path) -> Path:
     """Write the two trees as a picture (``.svg``), or all topics and edges (``.json``).
 
     Raises
@@ -78,7 +78,7 @@ def write_comparison(db: Database, frames: tuple[Frame, Frame], view: Wanted, pa
     return path
 
 
-def _picture(found: Comparison, view: Wanted) -> str:
+def _picture(found: Comparison, view: Request) -> str:
     cut = first_cut(found, view.threshold, CAP)
     if view.layer or view.ranks:
         layer = view.layer or found.b.n_layers
@@ -103,9 +103,9 @@ def summary_text(comparison: Comparison, threshold: float, most: int) -> str:
             f"layer {place + 1}: {paired} of {a.widths[place]} and {b.widths[place]} topics matched, "
             f"mean score {_ratio(now.scores[place])}, {percent(now.matched[place], 1)} of the mass"
         )
-    told = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
+    report = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
     like = f"F1 {_ratio(now.edges)}, correlation of weights {_ratio(now.correlation)}"
-    lines.append(f"edges at threshold {threshold:g}: {told}; {like}")
+    lines.append(f"edges at threshold {threshold:g}: {report}; {like}")
     lines += [_line(comparison, pair) for pair in sorted_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)
 
@@ -125,8 +125,8 @@ def _line(comparison: Comparison, pair: Pair) -> str:
     return f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{flat(moved)}"
 
 
-def _end(frame: Frame, node: Node | None) -> str:
-    return "none" if node is None else f"{frame.rank(node)} {flat(frame.title(node))}"
+def _end(hierarchy: Hierarchy, node: Node | None) -> str:
+    return "none" if node is None else f"{hierarchy.rank(node)} {flat(hierarchy.title(node))}"
 
 
 def _ratio(value: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.cli import output
 from app.ingest.options import counted
-from app.jobs.new_run import OrderError
+from app.jobs.new_run import NewRunError
 from app.server.ports import ServeError
 from app.views.runs.new_run_form import by_label
 from app.views.text import percent as on_page
@@ -25,7 +25,7 @@ class Mistake(Exception):  # noqa: N818 - what the user made
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BARE = re.compile(r"[\x7f-\x9f]")
-MISTAKES = (Mistake, OrderError, ServeError, SettingError, StoreError)
+MISTAKES = (Mistake, NewRunError, ServeError, SettingError, StoreError)
 
 
 def find_run(db: Database, text: str) -> RunRow:
@@ -82,7 +82,7 @@ def say(text: object) -> None:
     output.write(f"{_lines(text)}\n")
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """Print lines beside the results, to standard error, without other control characters."""
     sys.stderr.write(f"{_lines(text)}\n")
 
@@ -105,7 +105,7 @@ def say_json(text: str) -> None:
 def print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty: str) -> None:
     """Print rows under their heads; the sentence ``when_empty`` where there are none."""
     if not rows:
-        tell(when_empty)
+        notify(when_empty)
         return
     cells = [heads, *([flat(item) for item in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]

@@ -3,52 +3,52 @@
 import argparse
 
 from app.cli.console import Mistake, find_run, say
-from app.plots.wanted import FigureError, Wanted, inches
+from app.plots.arguments import FigureError, Request, inches
 from store.database import open_existing
 
 
-def figure(wanted: argparse.Namespace) -> int:
+def figure(arguments: argparse.Namespace) -> int:
     """Draw a figure and write it; prints the path."""
     from app.plots import registry
 
     try:
-        kind = registry.load(wanted.kind)
-        chosen = _chosen(wanted)
-        _refuse_idle(wanted.kind, kind.OPTIONS, chosen)
-        _refuse_number(wanted.kind, kind.RUNS, 1 + len(wanted.others))
-        say(_write(wanted, chosen))
+        kind = registry.load(arguments.kind)
+        chosen = _chosen(arguments)
+        _refuse_idle(arguments.kind, kind.OPTIONS, chosen)
+        _refuse_number(arguments.kind, kind.RUNS, 1 + len(arguments.others))
+        say(_write(arguments, chosen))
     except OSError as error:
         why = error.strerror or error
-        raise Mistake(f"{wanted.output} cannot be written ({why}); give a file in a folder that is there") from error
+        raise Mistake(f"{arguments.output} cannot be written ({why}); give a file in a folder that is there") from error
     except (FigureError, LookupError) as error:
         raise Mistake(str(error.args[0])) from error
     return 0
 
 
-def _write(wanted: argparse.Namespace, chosen: Wanted) -> str:
+def _write(arguments: argparse.Namespace, chosen: Request) -> str:
     from app.plots import registry
     from app.plots.read import Source
     from app.plots.save import checked, save
 
-    path = checked(wanted.output)
-    db = open_existing(wanted.store)
-    sources = [Source(db, find_run(db, text).number) for text in (wanted.run, *wanted.others)]
-    return str(save(registry.load(wanted.kind).figure(sources, chosen), path))
+    path = checked(arguments.output)
+    db = open_existing(arguments.store)
+    sources = [Source(db, find_run(db, text).number) for text in (arguments.run, *arguments.others)]
+    return str(save(registry.load(arguments.kind).figure(sources, chosen), path))
 
 
-def _chosen(wanted: argparse.Namespace) -> Wanted:
-    return Wanted(
-        inches(wanted.width),
-        wanted.layer,
-        tuple(wanted.node or ()),
-        wanted.x,
-        wanted.minibatch,
-        wanted.threshold,
-        wanted.most,
+def _chosen(arguments: argparse.Namespace) -> Request:
+    return Request(
+        inches(arguments.width),
+        arguments.layer,
+        tuple(arguments.node or ()),
+        arguments.x,
+        arguments.minibatch,
+        arguments.threshold,
+        arguments.most,
     )
 
 
-def _refuse_idle(kind: str, obeyed: tuple[str, ...], chosen: Wanted) -> None:
+def _refuse_idle(kind: str, obeyed: tuple[str, ...], chosen: Request) -> None:
     """Refuse options that would change nothing."""
     given = [name for name, value in chosen._asdict().items() if name != "width" and value not in (None, ())]
     idle = next((name for name in given if name not in obeyed), None)

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.hierarchy import Frame, identity
-from app.analysis.inference import Placed, Placer, must_compile, open_placer
+from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.inference import DocumentInference, DocumentTopics, must_compile, open_inference
 from app.analysis.interpolation import Step, mix, percent_of_way, telling_layer
 from app.analysis.neighbours import Neighbourhood
-from app.analysis.read_hierarchy import read_frame, snapshot_at
-from app.cli.console import Mistake, as_typed, find_run, flat, percent, print_json, say, tell
+from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
+from app.cli.console import Mistake, as_typed, find_run, flat, notify, percent, print_json, say
 from app.ingest.errors import IngestError
-from app.ingest.new_documents import Given, are_known, from_path, untold
+from app.ingest.new_documents import NewDocument, are_known, from_path, unreported
 from app.ingest.options import ImportOptions, OptionError, counted
 from app.ingest.recount import Recount
 from app.jobs.progress import Progress
@@ -27,63 +27,74 @@ TOPICS, UNKNOWN = 5, 10  # printed for every layer; words named
 OPTIONS = ("format", "text_column", "title_column", "header", "encoding")
 
 
-def infer(wanted: argparse.Namespace) -> int:
+def infer(arguments: argparse.Namespace) -> int:
     """Place the documents of a file in the topics of a run."""
-    db = open_existing(wanted.store)
-    placer, frame = _open(db, wanted)
+    db = open_existing(arguments.store)
+    document_inference, hierarchy = _open(db, arguments)
     try:
-        options = ImportOptions(**{name: value for name in OPTIONS if (value := getattr(wanted, name)) is not None})
-        documents = from_path(wanted.file, placer.rules, options)
+        options = ImportOptions(**{name: value for name in OPTIONS if (value := getattr(arguments, name)) is not None})
+        documents = from_path(arguments.file, document_inference.rules, options)
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
         raise Mistake(as_typed(str(error), OPTIONS)) from error
-    placed = placer.texts([document.counted for document in documents])
-    told = any(not document.counted.blank for document in documents)
-    near = _neighbourhood(db, placer) if wanted.nearest > 0 and told else None
-    facts = [_facts(db, frame, placer, *pair, near, wanted) for pair in zip(documents, placed, strict=True)]
-    if wanted.json:
-        print_json({**_where(frame), "documents": facts})
+    placed = document_inference.texts([document.counted for document in documents])
+    report = any(not document.counted.blank for document in documents)
+    near = _neighbourhood(db, document_inference) if arguments.nearest > 0 and report else None
+    facts = [
+        _facts(db, hierarchy, document_inference, *pair, near, arguments)
+        for pair in zip(documents, placed, strict=True)
+    ]
+    if arguments.json:
+        print_json({**_where(hierarchy), "documents": facts})
         return 0
-    say(f"run {frame.run}, mini-batch {frame.minibatch:,}")
+    say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}")
     for document, fact in zip(documents, facts, strict=True):
         _print(document.counted, fact)
     return 0
 
 
-def interpolate(wanted: argparse.Namespace) -> int:
+def interpolate(arguments: argparse.Namespace) -> int:
     """Show what lies between two documents of the corpus of a run."""
-    db = open_existing(wanted.store)
-    placer, frame = _open(db, wanted)
-    ends = [_document(db, placer, text) for text in (wanted.one, wanted.other)]
+    db = open_existing(arguments.store)
+    document_inference, hierarchy = _open(db, arguments)
+    ends = [_document(db, document_inference, text) for text in (arguments.one, arguments.other)]
     pair = ends[0].number, ends[1].number
     try:
-        layer, steps = line_between(db, placer, pair, layer=wanted.layer, steps=wanted.steps, words=wanted.words)
+        layer, steps = line_between(
+            db, document_inference, pair, layer=arguments.layer, steps=arguments.steps, words=arguments.words
+        )
     except ValueError as error:
         raise Mistake(str(error)) from error
-    if wanted.json:
-        told = [_step_facts(frame, step) for step in steps]
+    if arguments.json:
+        report = [_step_facts(hierarchy, step) for step in steps]
         both = [{"document": document.number, "title": document.title} for document in ends]
-        print_json({**_where(frame), "layer": layer, "ends": both, "steps": told})
+        print_json({**_where(hierarchy), "layer": layer, "ends": both, "steps": report})
         return 0
-    say(f"{flat(ends[0].title)}  ->  {flat(ends[1].title)}   (layer {layer} of run {frame.run}; + has come in)")
+    say(f"{flat(ends[0].title)}  ->  {flat(ends[1].title)}   (layer {layer} of run {hierarchy.run}; + has come in)")
     for step in steps:
         words = (
-            f"{'+' if new else ''}{frame.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
+            f"{'+' if new else ''}{hierarchy.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
         )
         say(f"{percent_of_way(step.weight):3} %  {flat(' '.join(words))}")
     return 0
 
 
 def line_between(
-    db: Database, placer: Placer, pair: tuple[int, int], *, layer: int | None, steps: int, words: int
+    db: Database,
+    document_inference: DocumentInference,
+    pair: tuple[int, int],
+    *,
+    layer: int | None,
+    steps: int,
+    words: int,
 ) -> tuple[int, list[Step]]:
     """Decode the line between two documents of the corpus.
 
     Parameters
     ----------
     db : Database
-    placer : Placer
+    document_inference : DocumentInference
     pair : (int, int)
         Numbers of the documents.
     layer : int, optional
@@ -103,39 +114,39 @@ def line_between(
     store.errors.NotFound
         When there is no such document.
     """
-    n_layers = len(placer.topics.phi)
+    n_layers = len(document_inference.topics.phi)
     if layer is not None and not 1 <= layer <= n_layers:
-        raise ValueError(f"run {placer.run.number} has layers 1 to {n_layers}; got {layer}")
+        raise ValueError(f"run {document_inference.run.number} has layers 1 to {n_layers}; got {layer}")
     if not 2 <= steps <= 100:
         raise ValueError(f"steps must be from 2 to 100; got {steps}")
-    one, other = placer.documents(corpora.counts(db, placer.corpus.number, pair), pair)
-    mixed = layer or telling_layer(placer.topics.phi, (one.theta, other.theta))
-    return mixed, mix(placer.topics.phi, (one.theta, other.theta), mixed, steps, words)
+    one, other = document_inference.documents(corpora.counts(db, document_inference.corpus.number, pair), pair)
+    mixed = layer or telling_layer(document_inference.topics.phi, (one.theta, other.theta))
+    return mixed, mix(document_inference.topics.phi, (one.theta, other.theta), mixed, steps, words)
 
 
-def _open(db: Database, wanted: argparse.Namespace) -> tuple[Placer, Frame]:
-    run = find_run(db, wanted.run)
-    chosen = snapshot_at(db, run, wanted.minibatch)
+def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
+    run = find_run(db, arguments.run)
+    chosen = snapshot_at(db, run, arguments.minibatch)
     about = corpora.get(db, run.corpus)
     if must_compile(run, about):
-        tell("compiling kernels, about 20 s, once on this machine")
-    placer = open_placer(db, run, chosen)
-    return placer, read_frame(db, run, chosen)
+        notify("compiling kernels, about 20 s, once on this machine")
+    document_inference = open_inference(db, run, chosen)
+    return document_inference, read_hierarchy(db, run, chosen)
 
 
-def _document(db: Database, placer: Placer, text: str) -> Document:
+def _document(db: Database, document_inference: DocumentInference, text: str) -> Document:
     """A document by its number, or the first with every word of a text."""
     number = counted(text)
     if number is not None:
-        return corpora.documents(db, placer.corpus.number, [number])[0]
-    found = corpora.search(db, placer.corpus.number, text, 0, 1)[1]
+        return corpora.documents(db, document_inference.corpus.number, [number])[0]
+    found = corpora.search(db, document_inference.corpus.number, text, 0, 1)[1]
     if not found:
-        raise Mistake(f"corpus {placer.corpus.name!r} has no document with {text!r} in it")
+        raise Mistake(f"corpus {document_inference.corpus.name!r} has no document with {text!r} in it")
     return found[0]
 
 
-def _neighbourhood(db: Database, placer: Placer) -> Neighbourhood:
-    near, progress = Neighbourhood(db, placer), Progress()
+def _neighbourhood(db: Database, document_inference: DocumentInference) -> Neighbourhood:
+    near, progress = Neighbourhood(db, document_inference), Progress()
     while not near.ready:
         near.advance()
         progress.show("placing documents of the corpus", near.done / len(near.numbers))
@@ -143,21 +154,21 @@ def _neighbourhood(db: Database, placer: Placer) -> Neighbourhood:
     return near
 
 
-def _where(frame: Frame) -> dict[str, Any]:
-    return {"run": frame.run, "snapshot": frame.snapshot, "minibatch": frame.minibatch}
+def _where(hierarchy: Hierarchy) -> dict[str, Any]:
+    return {"run": hierarchy.run, "snapshot": hierarchy.snapshot, "minibatch": hierarchy.minibatch}
 
 
 def _facts(
     db: Database,
-    frame: Frame,
-    placer: Placer,
-    given: Given,
-    placed: Placed,
+    hierarchy: Hierarchy,
+    document_inference: DocumentInference,
+    given: NewDocument,
+    placed: DocumentTopics,
     near: Neighbourhood | None,
-    wanted: argparse.Namespace,
+    arguments: argparse.Namespace,
 ) -> dict[str, Any]:
     counted = given.counted
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "title": given.title,
         "tokens": counted.tokens,
         "known": counted.known,
@@ -165,60 +176,63 @@ def _facts(
         "placed": not counted.blank,
     }
     if counted.blank:
-        return told
-    found = paths.best_paths(placer.topics.phi, placed.theta, wanted.paths)
-    told |= {
+        return report
+    found = paths.best_paths(document_inference.topics.phi, placed.theta, arguments.paths)
+    report |= {
         "theta": [[float(value) for value in layer] for layer in placed.theta],
         "from_above": list(placed.above),
-        "topics": [_topics(frame, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
+        "topics": [_topics(hierarchy, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
         "paths": [
-            {"share": path.share, "topics": [_topic(frame, frame.node(*node)) for node in path.nodes]} for path in found
+            {"share": path.share, "topics": [_topic(hierarchy, hierarchy.node(*node)) for node in path.nodes]}
+            for path in found
         ],
     }
     if placed.probabilities is not None:
         order = np.argsort(-placed.probabilities, kind="stable").tolist()
-        told["labels"] = [
-            {"label": placer.corpus.label_names[place], "probability": float(placed.probabilities[place])}
+        report["labels"] = [
+            {"label": document_inference.corpus.label_names[place], "probability": float(placed.probabilities[place])}
             for place in order
         ]
     if near is not None:
-        told["nearest"] = _nearest(db, placer, near, placed, wanted.nearest)
-    return told
+        report["nearest"] = _nearest(db, document_inference, near, placed, arguments.nearest)
+    return report
 
 
-def _nearest(db: Database, placer: Placer, near: Neighbourhood, placed: Placed, n: int) -> list[dict[str, Any]]:
+def _nearest(
+    db: Database, document_inference: DocumentInference, near: Neighbourhood, placed: DocumentTopics, n: int
+) -> list[dict[str, Any]]:
     found = near.nearest(placed.theta[0], n)
-    documents = corpora.documents(db, placer.corpus.number, [each.document for each in found])
+    documents = corpora.documents(db, document_inference.corpus.number, [each.document for each in found])
     return [
         {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}
         for each, document in zip(found, documents, strict=True)
     ]
 
 
-def _topics(frame: Frame, layer: int, theta: Any) -> list[dict[str, Any]]:
+def _topics(hierarchy: Hierarchy, layer: int, theta: Any) -> list[dict[str, Any]]:
     part = paths.shares(theta)
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
-    return [{**_topic(frame, frame.node(layer, column)), "share": float(part[column])} for column in heavy]
+    return [{**_topic(hierarchy, hierarchy.node(layer, column)), "share": float(part[column])} for column in heavy]
 
 
-def _topic(frame: Frame, node: Node) -> dict[str, Any]:
+def _topic(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
     return {
         "id": identity(node),
         "layer": node.layer,
         "topic": node.column + 1,
-        "rank": frame.rank(node),
-        "name": frame.name(node),
-        "title": frame.title(node),
-        "words": [word.text for word in frame.top_words(node, 8)],
+        "rank": hierarchy.rank(node),
+        "name": hierarchy.name(node),
+        "title": hierarchy.title(node),
+        "words": [word.text for word in hierarchy.top_words(node, 8)],
     }
 
 
-def _step_facts(frame: Frame, step: Step) -> dict[str, Any]:
+def _step_facts(hierarchy: Hierarchy, step: Step) -> dict[str, Any]:
     return {
         "weight": step.weight,
-        "words": [frame.vocabulary[word] for word in step.words],
+        "words": [hierarchy.vocabulary[word] for word in step.words],
         "shares": list(step.shares),
-        "new": [frame.vocabulary[word] for word, new in zip(step.words, step.new, strict=True) if new],
+        "new": [hierarchy.vocabulary[word] for word, new in zip(step.words, step.new, strict=True) if new],
     }
 
 
@@ -231,7 +245,7 @@ def _read(counted: Recount) -> str:
 
 def _print(counted: Recount, fact: dict[str, Any]) -> None:
     if not fact["placed"]:
-        say(f"\n{flat(fact['title'])}\n  {flat(untold(fact['unknown']))}")
+        say(f"\n{flat(fact['title'])}\n  {flat(unreported(fact['unknown']))}")
         return
     say(f"\n{flat(fact['title'])}\n  {_read(counted)}")
     for label in fact.get("labels", [])[:3]:
@@ -239,8 +253,8 @@ def _print(counted: Recount, fact: dict[str, Any]) -> None:
     listed = [topic for layer in reversed(fact["topics"]) for topic in layer]
     width = max(len(flat(topic["title"])) for topic in listed)
     for topic in listed:
-        told = f"{flat(topic['title']):<{width}}  {flat(' '.join(topic['words']))}"
-        say(f"  L{topic['layer']}  {topic['rank']:>4}  {_percent(topic['share'])}  {told}")
+        report = f"{flat(topic['title']):<{width}}  {flat(' '.join(topic['words']))}"
+        say(f"  L{topic['layer']}  {topic['rank']:>4}  {_percent(topic['share'])}  {report}")
     for path in fact["paths"]:
         trail = "  >  ".join(f"{topic['id']} {flat(topic['title'])}" for topic in path["topics"])
         say(f"  path {_percent(path['share'])}  {trail}")

@@ -8,7 +8,7 @@ from app.cli import output
 from app.cli.parser import MISTAKE, Parser, named, threads, weight, whole
 from app.ingest import options
 from app.plots import registry
-from app.plots.wanted import AXES
+from app.plots.arguments import AXES
 
 PORTS = 65535
 MOST_WORDS = 30  # of a topic; a frame keeps so many
@@ -18,8 +18,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 when a run failed, 2 for a mistake of the user, 130 after Ctrl-C."""
     output.prepare()
     try:
-        return _obey(sys.argv[1:] if argv is None else argv)
-    except output.Unheard as error:
+        return _run_command(sys.argv[1:] if argv is None else argv)
+    except output.OutputClosed as error:
         output.silence()
         print(f"topiary: {error}", file=sys.stderr)
         return MISTAKE
@@ -31,20 +31,20 @@ def main(argv: list[str] | None = None) -> int:
         return 130
 
 
-def _obey(words: list[str]) -> int:
+def _run_command(words: list[str]) -> int:
     """Run the command that the words name, loading what it needs and no more."""
     if words[:1] == ["benchmark"]:
         from app.cli.benchmark import main as benchmark
 
         return int(benchmark(words[1:]) or 0)
-    wanted = build_parser().parse_args(words)
-    from app.cli.console import MISTAKES, tell
+    arguments = build_parser().parse_args(words)
+    from app.cli.console import MISTAKES, notify
 
-    room, _, function = wanted.function.rpartition(".")
+    room, _, function = arguments.function.rpartition(".")
     try:
-        return int(getattr(importlib.import_module(f"app.cli.{room}"), function)(wanted))
+        return int(getattr(importlib.import_module(f"app.cli.{room}"), function)(arguments))
     except MISTAKES as error:
-        tell(f"topiary {wanted.command}: {' '.join(str(error).split())}")
+        notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
 
 
@@ -58,7 +58,7 @@ def build_parser() -> Parser:
     _train(commands)
     _fork(commands)
     _reading(commands)
-    _placing(commands)
+    _inferred(commands)
     _steering(commands)
     _serve(commands)
     published = "measure perplexities and classification errors beside the published ones"
@@ -173,8 +173,8 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
     )
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
-    ghosts = "show where topics hung that the run has pruned, and who has their words now"
-    tree.add_argument("--pruned", action="store_true", help=ghosts)
+    pruned_boxes = "show where topics hung that the run has pruned, and who has their words now"
+    tree.add_argument("--pruned", action="store_true", help=pruned_boxes)
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
     compare = _command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
@@ -222,7 +222,7 @@ def _figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)")
 
 
-def _placing(commands: "argparse._SubParsersAction[Parser]") -> None:
+def _inferred(commands: "argparse._SubParsersAction[Parser]") -> None:
     infer = _command(commands, "infer", "infer.infer", "place new documents in the topics of a run", reads=True)
     _run_argument(infer)
     infer.add_argument(

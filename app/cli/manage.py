@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.cli import output
-from app.cli.console import Mistake, as_typed, find_run, print_json, print_table, say, settings_of, tell
+from app.cli.console import Mistake, as_typed, find_run, notify, print_json, print_table, say, settings_of
 from app.ingest.options import counted
 from app.jobs import launcher
 from app.jobs.forks import origin
@@ -26,13 +26,13 @@ from store.runs import RunRow
 LOCAL = "127.0.0.1"  # nobody else sees the demo
 
 
-def demo(wanted: argparse.Namespace) -> int:
+def demo(arguments: argparse.Namespace) -> int:
     """Show the store in the browser while the demo is prepared, which ends with the server."""
     from app.jobs.demo import begin
     from app.server.ports import choose_port
 
-    choose_port(LOCAL, wanted.port)  # says that it is taken before anything is begun
-    db = open_database(wanted.store)
+    choose_port(LOCAL, arguments.port)  # says that it is taken before anything is begun
+    db = open_database(arguments.store)
     url = db.url
     db.close()
     child = begin(url)
@@ -41,11 +41,11 @@ def demo(wanted: argparse.Namespace) -> int:
     try:
         serve_app(
             url,
-            wanted.port,
+            arguments.port,
             address=LOCAL,
-            open_browser=not wanted.no_browser,
+            open_browser=not arguments.no_browser,
             on_ready=_announce,
-            allowed_hosts=wanted.allow_host,
+            allowed_hosts=arguments.allow_host,
         )
     finally:
         if child.poll() is None:
@@ -54,17 +54,17 @@ def demo(wanted: argparse.Namespace) -> int:
     return 0
 
 
-def serve(wanted: argparse.Namespace) -> int:
+def serve(arguments: argparse.Namespace) -> int:
     """Show the store in the browser until told to stop."""
     from app.server.serve import serve as serve_app
 
     serve_app(
-        wanted.store,
-        wanted.port,
-        address=wanted.address,
-        open_browser=wanted.open,
+        arguments.store,
+        arguments.port,
+        address=arguments.address,
+        open_browser=arguments.open,
         on_ready=_announce,
-        allowed_hosts=wanted.allow_host,
+        allowed_hosts=arguments.allow_host,
     )
     return 0
 
@@ -73,13 +73,13 @@ def _announce(url: str) -> None:
     output.write(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")
 
 
-def import_corpus(wanted: argparse.Namespace) -> int:
+def import_corpus(arguments: argparse.Namespace) -> int:
     """Make a corpus of a file or folder."""
     from app.ingest.errors import IngestError
     from app.ingest.importing import import_path
     from app.ingest.options import HELP, ImportOptions, OptionError
 
-    given = {name: getattr(wanted, name) for name in HELP if hasattr(wanted, name)}
+    given = {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
     progress = Progress()
 
     def show(words: str, share: float | None = None) -> None:
@@ -89,16 +89,16 @@ def import_corpus(wanted: argparse.Namespace) -> int:
         else:
             progress.show(words, share)
 
-    db = open_database(wanted.store)
+    db = open_database(arguments.store)
     try:
-        row = import_path(db, Path(wanted.path), ImportOptions(**given), show)
+        row = import_path(db, Path(arguments.path), ImportOptions(**given), show)
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
         raise Mistake(as_typed(str(error), HELP)) from error
     finally:
         progress.end()
-    if wanted.json:
+    if arguments.json:
         print_json(corpus_facts(row))
     else:
         say(
@@ -108,20 +108,20 @@ def import_corpus(wanted: argparse.Namespace) -> int:
     return 0
 
 
-def corpora(wanted: argparse.Namespace) -> int:
+def corpora(arguments: argparse.Namespace) -> int:
     """List corpora, or delete one."""
-    db = open_existing(wanted.store)
-    if wanted.action == "delete":
-        if wanted.corpus is None:
+    db = open_existing(arguments.store)
+    if arguments.action == "delete":
+        if arguments.corpus is None:
             raise Mistake("say which corpus to delete, by name or number")
-        row = corpora_of.find_only(db, wanted.corpus)
+        row = corpora_of.find_only(db, arguments.corpus)
         corpora_of.delete(db, row.number)
         say(f"deleted corpus {row.number}, {row.name}")
         return 0
-    if wanted.corpus is not None:
-        raise Mistake(f"corpora lists all of them, and {wanted.corpus!r} would change nothing; leave it out")
+    if arguments.corpus is not None:
+        raise Mistake(f"corpora lists all of them, and {arguments.corpus!r} would change nothing; leave it out")
     rows = corpora_of.every(db)
-    if wanted.json:
+    if arguments.json:
         print_json([corpus_facts(row) for row in rows])
         return 0
     print_table(
@@ -132,51 +132,51 @@ def corpora(wanted: argparse.Namespace) -> int:
     return 0
 
 
-def train(wanted: argparse.Namespace) -> int:
+def train(arguments: argparse.Namespace) -> int:
     """Order a run and start it in the background."""
-    texts = settings_of(wanted.settings, layers=wanted.layers, inference=wanted.inference)
-    asked = _asked(wanted)
-    db = open_existing(wanted.store)
-    row = place(db, wanted.corpus, model=wanted.model, texts=texts, **asked)
-    return _start(db, row, wanted)
+    texts = settings_of(arguments.settings, layers=arguments.layers, inference=arguments.inference)
+    asked = _asked(arguments)
+    db = open_existing(arguments.store)
+    row = place(db, arguments.corpus, model=arguments.model, texts=texts, **asked)
+    return _start(db, row, arguments)
 
 
-def fork(wanted: argparse.Namespace) -> int:
+def fork(arguments: argparse.Namespace) -> int:
     """Order a run that goes on from a snapshot of another one, and start it in the background."""
-    texts = settings_of(wanted.settings)
-    asked = _asked(wanted)
-    db = open_existing(wanted.store)
-    begin = origin(db, find_run(db, wanted.run).number, minibatch=_minibatch(wanted.snapshot))
-    row = order_fork(db, begin, model=wanted.model, texts=texts, **asked)
+    texts = settings_of(arguments.settings)
+    asked = _asked(arguments)
+    db = open_existing(arguments.store)
+    begin = origin(db, find_run(db, arguments.run).number, minibatch=_minibatch(arguments.snapshot))
+    row = order_fork(db, begin, model=arguments.model, texts=texts, **asked)
     parent = f"goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}"
-    return _start(db, row, wanted, f"run {row.number} {parent}")
+    return _start(db, row, arguments, f"run {row.number} {parent}")
 
 
-def _asked(wanted: argparse.Namespace) -> dict[str, Any]:
+def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     """What a new run and a fork are ordered with, beside the model and its settings."""
-    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(wanted, name)]
-    if alone and not wanted.averaged:
+    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(arguments, name)]
+    if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
-    given = {name: getattr(wanted, name) for name in ("minibatches", "seed", "averaged", "burn_in", "samples")}
-    given |= {"paper_point": wanted.paper_point, "name": wanted.name}
-    return given | {"threads": launcher.threads() if wanted.threads is None else wanted.threads}
+    given = {name: getattr(arguments, name) for name in ("minibatches", "seed", "averaged", "burn_in", "samples")}
+    given |= {"paper_point": arguments.paper_point, "name": arguments.name}
+    return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}
 
 
-def _given(wanted: argparse.Namespace, name: str) -> bool:
-    return getattr(wanted, name) is not None
+def _given(arguments: argparse.Namespace, name: str) -> bool:
+    return getattr(arguments, name) is not None
 
 
-def _start(db: Database, row: RunRow, wanted: argparse.Namespace, told: str = "") -> int:
+def _start(db: Database, row: RunRow, arguments: argparse.Namespace, report: str = "") -> int:
     started = launcher.fill(db)  # before anything is printed: whoever reads may have gone, and the run is ordered
-    if told:
-        tell(told)
+    if report:
+        notify(report)
     try:
         say(row.number)
-    except output.Unheard as error:
-        raise output.Unheard(f"run {row.number} is ordered, but {error}") from error
+    except output.OutputClosed as error:
+        raise output.OutputClosed(f"run {row.number} is ordered, but {error}") from error
     if row.number not in started:
-        tell(f"run {row.number} waits until another one ends")
-    return wait(db, row.number) if wanted.wait else 0
+        notify(f"run {row.number} waits until another one ends")
+    return wait(db, row.number) if arguments.wait else 0
 
 
 def _minibatch(text: str) -> int | None:
@@ -203,43 +203,43 @@ def wait(db: Database, run: int) -> int:
     return 1 if state in ("failed", "silent") else 0
 
 
-def stop(wanted: argparse.Namespace) -> int:
+def stop(arguments: argparse.Namespace) -> int:
     """Stop a run."""
-    return _steer(wanted, launcher.stop, "stops")
+    return _steer(arguments, launcher.stop, "stops")
 
 
-def pause(wanted: argparse.Namespace) -> int:
+def pause(arguments: argparse.Namespace) -> int:
     """Pause a run."""
-    return _steer(wanted, launcher.pause, "pauses")
+    return _steer(arguments, launcher.pause, "pauses")
 
 
-def resume(wanted: argparse.Namespace) -> int:
+def resume(arguments: argparse.Namespace) -> int:
     """Go on with a run."""
-    db = open_existing(wanted.store)
-    run = find_run(db, wanted.run).number
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run).number
     saved = snapshots.checkpoint_minibatch(db, run)
     launcher.resume(db, run)
     if saved is None:
-        tell(f"run {run} begins anew: it has no checkpoint yet")
+        notify(f"run {run} begins anew: it has no checkpoint yet")
     else:
-        tell(f"run {run} goes on from its checkpoint at mini-batch {saved:,}")
-    return wait(db, run) if wanted.wait else 0
+        notify(f"run {run} goes on from its checkpoint at mini-batch {saved:,}")
+    return wait(db, run) if arguments.wait else 0
 
 
-def delete(wanted: argparse.Namespace) -> int:
+def delete(arguments: argparse.Namespace) -> int:
     """Delete a run."""
-    db = open_existing(wanted.store)
-    run = find_run(db, wanted.run).number
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run).number
     launcher.delete(db, run)
     say(f"deleted run {run}")
     return 0
 
 
-def _steer(wanted: argparse.Namespace, act: Any, verb: str) -> int:
-    db = open_existing(wanted.store)
-    run = find_run(db, wanted.run).number
+def _steer(arguments: argparse.Namespace, act: Any, verb: str) -> int:
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run).number
     act(db, run)
-    tell(f"run {run} {verb}")
+    notify(f"run {run} {verb}")
     return 0
 
 

@@ -6,7 +6,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 
-class Unheard(Exception):  # noqa: N818 - called after the fact that it tells
+class OutputClosed(Exception):  # noqa: N818 - called after the fact that it tells
     """Standard output takes nothing; the message is one sentence for the user."""
 
 
@@ -24,13 +24,13 @@ def write(text: str) -> None:
 
     Raises
     ------
-    Unheard
+    OutputClosed
         When it is closed, or nothing more fits into where it leads.
     BrokenPipeError
         When whoever read it has left.
     """
     if sys.stdout is None:  # it was closed before we began
-        raise Unheard("standard output is closed, so nothing can be printed; let it lead somewhere")
+        raise OutputClosed("standard output is closed, so nothing can be printed; let it lead somewhere")
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -38,7 +38,7 @@ def write(text: str) -> None:
         raise
     except OSError as error:
         cause = error.strerror or str(error)
-        raise Unheard(f"standard output cannot be written ({cause}); let it lead somewhere else") from error
+        raise OutputClosed(f"standard output cannot be written ({cause}); let it lead somewhere else") from error
 
 
 def silence() -> None:

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.analysis.read_hierarchy import read_frame, remains_of, snapshot_at
-from app.cli.console import Mistake, find_run, flat, percent, print_json, print_table, say, say_json, tell
+from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
+from app.cli.console import Mistake, find_run, flat, notify, percent, print_json, print_table, say, say_json
 from app.jobs import launcher
-from app.jobs.plan import Order
+from app.jobs.plan import RunOptions
 from app.views.run_facts import CURVE, curve_end
 from app.views.words import perplexity
 from store import points as points_of
@@ -18,17 +18,17 @@ from store.database import Database, open_existing
 from store.runs import RunRow
 
 if TYPE_CHECKING:
-    from app.analysis.hierarchy import Frame
+    from app.analysis.hierarchy import Hierarchy
     from engine.hierarchy.tree import Direction
 
 CHANGED = 12  # topics that a comparison lists
 
 
-def list_runs(wanted: argparse.Namespace) -> int:
+def list_runs(arguments: argparse.Namespace) -> int:
     """List all runs."""
-    db = open_existing(wanted.store)
+    db = open_existing(arguments.store)
     rows = runs.every(db)
-    if wanted.json:
+    if arguments.json:
         print_json([run_facts(row) for row in rows])
         return 0
     ends = points_of.ends(db, "point_perplexity")
@@ -51,12 +51,12 @@ def list_runs(wanted: argparse.Namespace) -> int:
     return 0
 
 
-def show(wanted: argparse.Namespace) -> int:
+def show(arguments: argparse.Namespace) -> int:
     """Show one run."""
-    db = open_existing(wanted.store)
-    row = find_run(db, wanted.run)
+    db = open_existing(arguments.store)
+    row = find_run(db, arguments.run)
     facts = run_facts(row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
-    if wanted.json:
+    if arguments.json:
         print_json(facts)
         return 0
     for name, value in facts.items():
@@ -65,90 +65,94 @@ def show(wanted: argparse.Namespace) -> int:
     return 0
 
 
-def topics(wanted: argparse.Namespace) -> int:
+def topics(arguments: argparse.Namespace) -> int:
     """List topics, most popular first."""
     from app.export.topics import topics_table
 
-    frame = _frame(wanted)
+    hierarchy = _hierarchy(arguments)
     try:
-        table = topics_table(frame, wanted.layer, wanted.words)
+        table = topics_table(hierarchy, arguments.layer, arguments.words)
     except LookupError as error:
         raise Mistake(str(error.args[0])) from error
-    if wanted.json:
+    if arguments.json:
         print_json(table)
         return 0
-    light = 0 if wanted.all else sum(row["light"] for row in table)
-    table = [row for row in table if wanted.all or not row["light"]]
+    light = 0 if arguments.all else sum(row["light"] for row in table)
+    table = [row for row in table if arguments.all or not row["light"]]
     titles = [flat(row["title"]) for row in table]
     width = max(map(len, titles), default=0)
     for row, title in zip(table, titles, strict=True):
         words = flat(" ".join(row["words"]))
         say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {title:<{width}}  {words}")
     if light:
-        tell(f"{light} {'topic' if light == 1 else 'topics'} of under 0.1 % of the tokens left out; --all lists them")
+        notify(f"{light} {'topic' if light == 1 else 'topics'} of under 0.1 % of the tokens left out; --all lists them")
     return 0
 
 
-def tree(wanted: argparse.Namespace) -> int:
+def tree(arguments: argparse.Namespace) -> int:
     """Write the tree under (or over) some topics."""
     from app.export.trees import write
     from app.views.tree.class_overlay import class_number
     from app.views.tree.opening import threshold_of
 
-    _refuse_without_picture("tree.svg", wanted.output, {"--class": wanted.label})
-    db = open_existing(wanted.store)
-    row = find_run(db, wanted.run)
-    frame = _frame_of(db, row, wanted.minibatch)
-    threshold = threshold_of(wanted.threshold, frame)
-    layer = wanted.layer or frame.n_layers
-    remains = remains_of(db, row.number) if wanted.pruned else ()
+    _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
+    db = open_existing(arguments.store)
+    row = find_run(db, arguments.run)
+    hierarchy = _frame_of(db, row, arguments.minibatch)
+    threshold = threshold_of(arguments.threshold, hierarchy)
+    layer = arguments.layer or hierarchy.n_layers
+    last_seen = last_seen_of(db, row.number) if arguments.pruned else ()
     try:
-        roots = [frame.at_rank(layer, rank) for rank in wanted.node or [1]]
-        label = class_number(frame.classes, wanted.label) if wanted.label else 0
-        direction: Direction = "up" if wanted.up else "down"
-        more = {"label": label, "remains": remains, "light": wanted.light}
-        path = write(frame, roots, threshold, direction, wanted.output, **more)
+        roots = [hierarchy.at_rank(layer, rank) for rank in arguments.node or [1]]
+        label = class_number(hierarchy.classes, arguments.label) if arguments.label else 0
+        direction: Direction = "up" if arguments.up else "down"
+        more = {"label": label, "last_seen": last_seen, "light": arguments.light}
+        path = write(hierarchy, roots, threshold, direction, arguments.output, **more)
     except OSError as error:
-        raise _unwritten(wanted.output, error) from error
+        raise _unwritten(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(path)
     return 0
 
 
-def compare(wanted: argparse.Namespace) -> int:
+def compare(arguments: argparse.Namespace) -> int:
     """Say how the topics of two runs differ."""
-    from app.cli.compare import Wanted, compare_runs, write_comparison
+    from app.cli.compare import Request, compare_runs, write_comparison
     from app.views.tree.opening import threshold_of
 
-    shown = {"--layer": wanted.layer, "--node": wanted.node, "--class": wanted.label}
-    _refuse_without_picture("compare.svg", wanted.output, shown)
-    if wanted.most is not None and (wanted.output or wanted.json):
+    shown = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
+    _refuse_without_picture("compare.svg", arguments.output, shown)
+    if arguments.most is not None and (arguments.output or arguments.json):
         raise Mistake("--most counts lines of the summary, which --output and --json do not print; leave it out")
-    db = open_existing(wanted.store)
-    rows = find_run(db, wanted.run_a), find_run(db, wanted.run_b)
-    frames = _frame_of(db, rows[0], wanted.minibatch_a), _frame_of(db, rows[1], wanted.minibatch_b)
-    threshold = threshold_of(wanted.threshold, *frames)
+    db = open_existing(arguments.store)
+    rows = find_run(db, arguments.run_a), find_run(db, arguments.run_b)
+    frames = _frame_of(db, rows[0], arguments.minibatch_a), _frame_of(db, rows[1], arguments.minibatch_b)
+    threshold = threshold_of(arguments.threshold, *frames)
     try:
-        if wanted.output:
-            view = Wanted(threshold, wanted.layer or 0, tuple(wanted.node or ()), wanted.label)
-            text = str(write_comparison(db, frames, view, wanted.output))
+        if arguments.output:
+            view = Request(threshold, arguments.layer or 0, tuple(arguments.node or ()), arguments.label)
+            text = str(write_comparison(db, frames, view, arguments.output))
         else:
             text = compare_runs(
-                db, frames, threshold, most=CHANGED if wanted.most is None else wanted.most, as_json=wanted.json
+                db,
+                frames,
+                threshold,
+                most=CHANGED if arguments.most is None else arguments.most,
+                as_json=arguments.json,
             )
     except OSError as error:
-        raise _unwritten(wanted.output, error) from error
+        raise _unwritten(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
-    (say_json if wanted.json and not wanted.output else say)(text)
+    (say_json if arguments.json and not arguments.output else say)(text)
     return 0
 
 
-def points(wanted: argparse.Namespace) -> int:
+def points(arguments: argparse.Namespace) -> int:
     """Print every point of a run as CSV."""
-    db = open_existing(wanted.store)
-    run = find_run(db, wanted.run).number
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run).number
     say("minibatch,documents,seconds,name,layer,value")
     for point in points_of.table(db, run):
         value = "" if point.value is None else repr(point.value)
@@ -183,7 +187,7 @@ def run_facts(row: RunRow) -> dict[str, Any]:
         "started": row.started.isoformat() if row.started else None,
         "ended": row.ended.isoformat() if row.ended else None,
         "settings": row.settings,
-        "plan": asdict(Order.from_json(row.plan)),
+        "plan": asdict(RunOptions.from_json(row.plan)),
         "traceback": row.traceback,
     }
 
@@ -199,13 +203,13 @@ def _unwritten(path: str, error: OSError) -> Mistake:
     return Mistake(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")
 
 
-def _frame(wanted: argparse.Namespace) -> "Frame":
-    db = open_existing(wanted.store)
-    return _frame_of(db, find_run(db, wanted.run), wanted.minibatch)
+def _hierarchy(arguments: argparse.Namespace) -> "Hierarchy":
+    db = open_existing(arguments.store)
+    return _frame_of(db, find_run(db, arguments.run), arguments.minibatch)
 
 
-def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Frame":
-    return read_frame(db, row, snapshot_at(db, row, minibatch))
+def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
+    return read_hierarchy(db, row, snapshot_at(db, row, minibatch))
 
 
 def _curve_end(row: RunRow, end: float | None) -> float | None:

@@ -136,7 +136,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.input_tags.positive_only = True
         return tags
 
-    def _frame(self) -> tuple[int, int] | None:
+    def _hierarchy(self) -> tuple[int, int] | None:
         """Height and width of documents that are pictures."""
         return None
 
@@ -211,7 +211,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return {}
 
     def _kernel(self) -> Kernel:
-        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._frame())
+        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._hierarchy())
         kernel: Kernel = models.load(self._model).build(self.config_, facts, n_threads=_threads(self.n_jobs))
         return kernel
 

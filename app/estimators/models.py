@@ -176,7 +176,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _frame(self) -> tuple[int, int] | None:
+    def _hierarchy(self) -> tuple[int, int] | None:
         if self.image_shape is None:
             return None
         shape = plain(self.image_shape)

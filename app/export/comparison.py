@@ -9,7 +9,7 @@ from typing import Any
 
 from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
 from app.analysis.comparison import Comparison, Side
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from engine.hierarchy.tree import Edge, Node
 
 _SIDES: tuple[Side, ...] = ("a", "b")
@@ -31,7 +31,7 @@ def topic_rows(comparison: Comparison) -> list[dict[str, Any]]:
     rows = []
     for pair in comparison.pairs:
         words = comparison.words(pair)
-        sides = {side: _topic(comparison.frame(side), pair.on(side)) for side in _SIDES}
+        sides = {side: _topic(comparison.hierarchy(side), pair.on(side)) for side in _SIDES}
         known: dict[str, Any] = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
         known["absence"] = comparison.absence(pair) or None
         change = {"share_change": comparison.share_change(pair), "entered": words.entered, "left": words.left}
@@ -86,9 +86,9 @@ def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
 
 def as_json(comparison: Comparison, threshold: float) -> str:
     """Write the `summary` with all topics and edges."""
-    told = summary(comparison, threshold)
-    told |= {"topic_matches": topic_rows(comparison), "edge_changes": edge_rows(edge_changes(comparison, threshold))}
-    return json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    report = summary(comparison, threshold)
+    report |= {"topic_matches": topic_rows(comparison), "edge_changes": edge_rows(edge_changes(comparison, threshold))}
+    return json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def topics_csv(comparison: Comparison) -> str:
@@ -108,20 +108,20 @@ def topics_csv(comparison: Comparison) -> str:
 def edges_csv(comparison: Comparison, threshold: float) -> str:
     """Write `edge_rows` as CSV, with the threshold in every row."""
     rows = edge_rows(edge_changes(comparison, threshold))
-    told = [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
-    return _csv(told, [*_EDGE, "threshold"])
+    report = [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
+    return _csv(report, [*_EDGE, "threshold"])
 
 
-def _topic(frame: Frame, node: Node | None) -> dict[str, Any] | None:
+def _topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | None:
     if node is None:
         return None
     return {
         "topic": node.column + 1,
-        "rank": frame.rank(node),
-        "share": frame.share(node),
-        "name": frame.name(node),
-        "title": frame.title(node),
-        "words": [word.text for word in frame.top_words(node)],
+        "rank": hierarchy.rank(node),
+        "share": hierarchy.share(node),
+        "name": hierarchy.name(node),
+        "title": hierarchy.title(node),
+        "words": [word.text for word in hierarchy.top_words(node)],
     }
 
 
@@ -132,14 +132,14 @@ def _edge(edge: Edge | None, side: Side) -> dict[str, Any]:
     return dict(zip(names, (identity(edge.above), identity(edge.below), edge.weight), strict=True))
 
 
-def _end(frame: Frame) -> dict[str, Any]:
+def _end(hierarchy: Hierarchy) -> dict[str, Any]:
     return {
-        "run": frame.run,
-        "corpus": frame.corpus,
-        "snapshot": frame.snapshot,
-        "minibatch": frame.minibatch,
-        "seed": frame.seed,
-        "widths": list(frame.widths),
+        "run": hierarchy.run,
+        "corpus": hierarchy.corpus,
+        "snapshot": hierarchy.snapshot,
+        "minibatch": hierarchy.minibatch,
+        "seed": hierarchy.seed,
+        "widths": list(hierarchy.widths),
     }
 
 

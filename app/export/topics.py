@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from app import export
-from app.analysis.hierarchy import PRINTED_WORDS, Frame
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
 
 _PREFIX = "topics_"
 
 
-def topics_table(frame: Frame, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
+def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
     """List topics, most popular first, of one layer or of all from layer 1 up, each by its heaviest ``words``.
 
     Returns
@@ -28,21 +28,21 @@ def topics_table(frame: Frame, layer: int | None = None, words: int = PRINTED_WO
         When the run has no such layer.
     """
     if layer is not None:
-        frame.at_rank(layer, 1)
-    layers = range(1, frame.n_layers + 1) if layer is None else [layer]
+        hierarchy.at_rank(layer, 1)
+    layers = range(1, hierarchy.n_layers + 1) if layer is None else [layer]
     return [
         {
             "layer": node.layer,
-            "rank": frame.rank(node),
+            "rank": hierarchy.rank(node),
             "topic": node.column + 1,
-            "share": frame.share(node),
-            "words": [word.text for word in frame.top_words(node, words)],
-            "name": frame.name(node),
-            "title": frame.title(node),
-            "light": node in frame.light,
+            "share": hierarchy.share(node),
+            "words": [word.text for word in hierarchy.top_words(node, words)],
+            "name": hierarchy.name(node),
+            "title": hierarchy.title(node),
+            "light": node in hierarchy.light,
         }
         for number in layers
-        for node in frame.nodes(number)
+        for node in hierarchy.nodes(number)
     ]
 
 
@@ -57,7 +57,7 @@ def render(table: list[dict[str, Any]], form: str) -> str:
     return str(importlib.import_module(f"{export.__name__}.{_PREFIX}{form}").render(table))
 
 
-def write(frame: Frame, layer: int | None, path: str | Path) -> Path:
+def write(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> Path:
     """Write topics to a file, in the format its suffix names.
 
     Raises
@@ -75,5 +75,5 @@ def write(frame: Frame, layer: int | None, path: str | Path) -> Path:
     if form not in known:
         listed = ", ".join(f".{name}" for name in known)
         raise ValueError(f"cannot write topics as {path.name!r}: its name must end in one of {listed}")
-    path.write_text(render(topics_table(frame, layer), form), encoding="utf-8", newline="\n")
+    path.write_text(render(topics_table(hierarchy, layer), form), encoding="utf-8", newline="\n")
     return path

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from app.analysis.hierarchy import PRINTED_WORDS, Frame, identity
-from app.analysis.pruned_topics import Remains
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
+from app.analysis.pruned_topics import LastSeen
 from app.views.palette import LIGHT, layer_colour
 from app.views.text import printable, wrap
 from app.views.tree.boxes import SMALLEST, font_size
@@ -12,39 +12,39 @@ from app.views.tree.pruned_layout import Hanging, hang
 from engine.hierarchy.tree import Node
 
 
-def render(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> str:
+def render(hierarchy: Hierarchy, choice: Choice, last_seen: Sequence[LastSeen] = ()) -> str:
     """Write the chosen part; every layer is one rank, with the pruned topics that have neighbours in the part."""
-    part, _ = cut(frame, choice)
-    ghosts = hang(remains, frame, part, choice.threshold).shown
+    part, _ = cut(hierarchy, choice)
+    pruned_boxes = hang(last_seen, hierarchy, part, choice.threshold).shown
     lines = [
         "digraph topics {",
         "  ranksep=1.2; nodesep=0.15;",
         '  node [shape=box, style=rounded, fontname="Helvetica"];',
     ]
-    lines.append(f"  label={_quoted([caption(frame, choice, pruned=len(ghosts))])};")
-    for layer in range(frame.n_layers, 0, -1):
-        nodes = [_node(frame, node) for node in part.nodes if node.layer == layer]
-        nodes += [_ghost(each) for each in ghosts if each.node.layer == layer]
+    lines.append(f"  label={_quoted([caption(hierarchy, choice, pruned=len(pruned_boxes))])};")
+    for layer in range(hierarchy.n_layers, 0, -1):
+        nodes = [_node(hierarchy, node) for node in part.nodes if node.layer == layer]
+        nodes += [_pruned_box(each) for each in pruned_boxes if each.node.layer == layer]
         if nodes:
             lines.extend(["  { rank=same;", *(f"    {node}" for node in nodes), "  }"])
     for edge in part.edges:
         ends = f'"{identity(edge.above)}" -> "{identity(edge.below)}"'
         lines.append(f"  {ends} [penwidth={max(0.5, 9 * edge.weight**0.5):.2f}, weight={1 + round(20 * edge.weight)}];")
-    for each in ghosts:
-        lines += [_loose(each, heir.node, "dashed") for heir in each.heirs]
+    for each in pruned_boxes:
+        lines += [_loose(each, successor.node, "dashed") for successor in each.successors]
         lines += [_loose(each, child.node, "dotted") for child in each.children]
     return "\n".join([*lines, "}", ""])
 
 
-def _node(frame: Frame, node: Node) -> str:
-    name = [frame.name(node)] if frame.name(node) else []
-    label = _quoted([str(frame.rank(node)), *name, *wrap([word.text for word in frame.top_words(node)], 11.0)])
-    style = f'fontsize={font_size(frame, node):.1f}, color="{layer_colour(LIGHT, node.layer)}"'
+def _node(hierarchy: Hierarchy, node: Node) -> str:
+    name = [hierarchy.name(node)] if hierarchy.name(node) else []
+    label = _quoted([str(hierarchy.rank(node)), *name, *wrap([word.text for word in hierarchy.top_words(node)], 11.0)])
+    style = f'fontsize={font_size(hierarchy, node):.1f}, color="{layer_colour(LIGHT, node.layer)}"'
     return f'"{identity(node)}" [label={label}, {style}];'
 
 
-def _ghost(each: Hanging) -> str:
-    label = _quoted(["pruned", each.remains.title, *wrap(each.remains.words[:PRINTED_WORDS], 11.0)])
+def _pruned_box(each: Hanging) -> str:
+    label = _quoted(["pruned", each.last_seen.title, *wrap(each.last_seen.words[:PRINTED_WORDS], 11.0)])
     style = f'fontsize={SMALLEST:.1f}, style="rounded,dashed", color=gray, fontcolor=gray'
     return f'"{identity(each.node)}" [label={label}, {style}];'
 

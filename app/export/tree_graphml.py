@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import networkx as nx
 
-from app.analysis.hierarchy import Frame
-from app.analysis.pruned_topics import Remains
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.pruned_topics import LastSeen
 from app.export.chosen import chosen_graph
 from app.views.tree.picture import Choice
 
 
-def render(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> str:
+def render(hierarchy: Hierarchy, choice: Choice, last_seen: Sequence[LastSeen] = ()) -> str:
     """Write the graph with all its attributes, typed."""
-    lines = nx.generate_graphml(chosen_graph(frame, choice, remains), named_key_ids=True)
+    lines = nx.generate_graphml(chosen_graph(hierarchy, choice, last_seen), named_key_ids=True)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(lines) + "\n"

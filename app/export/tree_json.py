@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import networkx as nx
 
-from app.analysis.hierarchy import Frame
-from app.analysis.pruned_topics import Remains
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.pruned_topics import LastSeen
 from app.export.chosen import chosen_graph
 from app.views.tree.picture import Choice
 
 
-def render(frame: Frame, choice: Choice, remains: Sequence[Remains] = ()) -> str:
+def render(hierarchy: Hierarchy, choice: Choice, last_seen: Sequence[LastSeen] = ()) -> str:
     """Write nodes (id and the attributes of `chosen_graph`) and edges (source, target, weight)."""
-    table = nx.node_link_data(chosen_graph(frame, choice, remains), edges="edges")
+    table = nx.node_link_data(chosen_graph(hierarchy, choice, last_seen), edges="edges")
     return json.dumps(table, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

@@ -1,6 +1,6 @@
 """Trees as files.  One writer per format: every file ``tree_<format>.py`` beside this one is found by name.
 
-A writer offers ``render(frame, choice, remains) -> str``; what it writes it reads from the frame and from what is
+A writer offers ``render(hierarchy, choice, last_seen) -> str``; what it writes it reads from the frame and from what is
 left of pruned topics, as the screen and the commands do.
 """
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 from app import export
-from app.analysis.hierarchy import Frame, identity
-from app.analysis.pruned_topics import Remains
+from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.pruned_topics import LastSeen
 from app.views.tree.picture import Choice
 from engine.hierarchy.tree import Direction, Node
 
@@ -26,26 +26,26 @@ def formats() -> tuple[str, ...]:
     return tuple(name.removeprefix(_PREFIX) for name in found if name.startswith(_PREFIX))
 
 
-def render(frame: Frame, choice: Choice, form: str, remains: Sequence[Remains] = ()) -> str:
+def render(hierarchy: Hierarchy, choice: Choice, form: str, last_seen: Sequence[LastSeen] = ()) -> str:
     """Write the chosen part of a frame, and pruned topics with neighbours in it, as text in one of the `formats`."""
-    return str(_writer(form).render(frame, choice, remains))
+    return str(_writer(form).render(hierarchy, choice, last_seen))
 
 
 def write(
-    frame: Frame,
+    hierarchy: Hierarchy,
     roots: Iterable[Node],
     threshold: float,
     direction: Direction,
     path: str | Path,
     *,
     label: int = 0,
-    remains: Sequence[Remains] = (),
+    last_seen: Sequence[LastSeen] = (),
     light: bool = False,
 ) -> Path:
     """Write the whole subnetwork of ``roots`` to a file, in the format its suffix names.
 
     A picture tints its topics by their weights for class ``label``, counted from 1 (0 is none).  Pruned topics of
-    ``remains`` that have neighbours in it are in all formats, and topics of few tokens only where ``light`` says so.
+    ``last_seen`` that have neighbours in it are in all formats, and topics of few tokens only where ``light`` says so.
 
     Raises
     ------
@@ -64,10 +64,12 @@ def write(
     if not nodes:
         raise ValueError("cannot write a tree without a root; choose at least one topic")
     for node in nodes:
-        if not frame.has(node):
-            raise ValueError(f"run {frame.run} has no topic {identity(node)}; its layers have {frame.widths} topics")
+        if not hierarchy.has(node):
+            raise ValueError(
+                f"run {hierarchy.run} has no topic {identity(node)}; its layers have {hierarchy.widths} topics"
+            )
     choice = Choice(nodes, threshold, direction, cap=EVERYTHING, label=label, light=light)
-    path.write_text(render(frame, choice, form, remains), encoding="utf-8", newline="\n")
+    path.write_text(render(hierarchy, choice, form, last_seen), encoding="utf-8", newline="\n")
     return path
 
 

@@ -86,10 +86,10 @@ def _words_of_gensim(lines: Sequence[str], path: Path) -> tuple[str, ...]:
     return tuple(by_number[number] for number in range(len(lines)))
 
 
-def check_size(vocabulary_path: Path, words: Sequence[str], path: Path, wanted: int) -> None:
+def check_size(vocabulary_path: Path, words: Sequence[str], path: Path, request: int) -> None:
     """Refuse a vocabulary that is not the one the counts were made with."""
-    if len(words) != wanted:
-        cause = f"has {len(words):,} words, but {path.name} counts {wanted:,}; they do not belong together"
+    if len(words) != request:
+        cause = f"has {len(words):,} words, but {path.name} counts {request:,}; they do not belong together"
         raise IngestError(vocabulary_path, cause)
 
 

@@ -122,12 +122,12 @@ def document(record: Record, roles: Roles, number: int, path: Path, line: int) -
         if said.lower() not in PARTS:
             raise IngestError(path, f"the split {said[:40]!r} is neither train nor test", line)
         part = PARTS[said.lower()]
-    told = record.get(roles.label) if roles.label else None
+    report = record.get(roles.label) if roles.label else None
     own = as_text(record.get(roles.title)) if roles.title else ""
     title = own or (as_text(record.get(roles.identity)) if roles.identity else "") or f"document {number}"
-    dropped = {*roles.text, roles.title, roles.split, None if isinstance(told, list) else roles.label}
+    dropped = {*roles.text, roles.title, roles.split, None if isinstance(report, list) else roles.label}
     columns = {name: as_text(value) for name, value in record.items() if name not in dropped}
-    return TextDocument(text, " ".join(title.split()), _label(told), part, columns, bool(own))
+    return TextDocument(text, " ".join(title.split()), _label(report), part, columns, bool(own))
 
 
 def as_text(value: Any) -> str:
@@ -141,17 +141,17 @@ def as_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _label(told: Any) -> str | None:
-    if isinstance(told, list):
-        told = told[0] if told else None
-    if isinstance(told, float) and not math.isfinite(told):
+def _label(report: Any) -> str | None:
+    if isinstance(report, list):
+        report = report[0] if report else None
+    if isinstance(report, float) and not math.isfinite(report):
         return None  # as tables of pandas write a missing one
-    return as_text(told).strip() or None
+    return as_text(report).strip() or None
 
 
-def _first(wanted: Sequence[str], names: Sequence[str]) -> str | None:
+def _first(request: Sequence[str], names: Sequence[str]) -> str | None:
     by_lower = {name.strip().lower(): name for name in reversed(names)}
-    return next((by_lower[name] for name in wanted if name in by_lower), None)
+    return next((by_lower[name] for name in request if name in by_lower), None)
 
 
 def _given(name: str | None, names: Sequence[str], path: Path) -> str | None:

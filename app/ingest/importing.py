@@ -76,7 +76,7 @@ def import_path(
     corpora.check_name(db, name)
     reader = registry.choose(path, options)
     progress(f"Reading {path.name}", None)
-    facts = {"file": path.name, "format": reader.NAME, "options": options.told()}
+    facts = {"file": path.name, "format": reader.NAME, "options": options.report()}
     return import_source(db, reader.read(path, options), name, options, progress, facts)
 
 
@@ -114,8 +114,8 @@ def import_source(
 def draw_test(n: int, share: float, seed: int) -> Array:
     """Part of each of ``n`` documents, (n,) int8: a share of them, at least one, drawn by seed for the test."""
     part = np.full(n, TRAIN, np.int8)
-    wanted = min(max(round(n * share), 1), n - 1) if share > 0 else 0
-    part[np.random.default_rng((seed, _DRAW)).permutation(n)[:wanted]] = TEST
+    request = min(max(round(n * share), 1), n - 1) if share > 0 else 0
+    part[np.random.default_rng((seed, _DRAW)).permutation(n)[:request]] = TEST
     return part
 
 

@@ -24,7 +24,7 @@ _NAMED = 8  # unknown words
 MOST = 20_000  # documents placed in one go
 
 
-class Given(NamedTuple):
+class NewDocument(NamedTuple):
     """A document as it was given: its title, its text ("" where there are only counts) and its counts."""
 
     title: str
@@ -32,15 +32,15 @@ class Given(NamedTuple):
     counted: Recount
 
 
-def from_text(text: str, rules: Rules, title: str = "") -> Given:
+def from_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     """One text; its title is its first line unless one is given."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return Given(
+    return NewDocument(
         title or (first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"), text, rules.count(text)
     )
 
 
-def untold(unknown: Sequence[str]) -> str:
+def unreported(unknown: Sequence[str]) -> str:
     """Say why nothing can be told of a document without a known word, and what to do; its unknown words are named."""
     if not unknown:
         return "There is nothing in it that the corpus counts, so nothing can be told of it: give one with more words."
@@ -60,7 +60,7 @@ def are_known(tokens: int, stopped: int) -> str:
     return f"{words} that {count} {are} known to the corpus ({left_out})"
 
 
-def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
+def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocument]:
     """The documents of a file or folder, ``-`` for standard input; a text, page or office file is one document.
 
     Raises
@@ -84,11 +84,11 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[Given]:
     source = reader.read(path, options)
     if isinstance(source, CountSource):
         return list(_counted(source, rules))
-    found: list[Given] = []
+    found: list[NewDocument] = []
     for document in source.documents():
         if len(found) == MOST:
             raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
-        found.append(Given(document.title, document.text, rules.count_clean(source.counted(document))))
+        found.append(NewDocument(document.title, document.text, rules.count_clean(source.counted(document))))
     return found
 
 
@@ -110,7 +110,7 @@ def _text(path: Path, raw: bytes, otherwise: str) -> str:
         raise IngestError(path, cause) from None
 
 
-def _counted(source: CountSource, rules: Rules) -> Iterator[Given]:
+def _counted(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
     """Documents that come as counts, their words found in the vocabulary of the corpus by name."""
     numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], dtype=np.int32)
     for rows in source.blocks():
@@ -118,7 +118,7 @@ def _counted(source: CountSource, rules: Rules) -> Iterator[Given]:
             _, theirs, values = rows.counts.rows(place, place + 1)
             words = numbers[theirs]
             strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
-            yield Given(title, "", _recount(words, values, strange, rules))
+            yield NewDocument(title, "", _recount(words, values, strange, rules))
 
 
 def _recount(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:

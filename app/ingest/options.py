@@ -99,7 +99,7 @@ class ImportOptions:
         if self.stop_words not in (None, "english", "none") and not _is_file(self.stop_words):
             raise OptionError(f"stop_words must be english, none or a file; there is no file {self.stop_words!r}")
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """The options that differ from the defaults, for the record kept with the corpus."""
         return {
             field.name: getattr(self, field.name)
@@ -156,8 +156,8 @@ def _parsed(name: str, text: str) -> Any:
     try:
         return kind(text)
     except ValueError:
-        wanted = "a whole number" if kind is int else "a number"
-        raise OptionError(f"{name} must be {wanted}; got {text!r}") from None
+        request = "a whole number" if kind is int else "a number"
+        raise OptionError(f"{name} must be {request}; got {text!r}") from None
 
 
 def _encoding(name: str) -> str:

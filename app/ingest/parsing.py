@@ -179,11 +179,11 @@ def _number(text: str, path: Path, line: int, *, whole: bool) -> float:
     return value
 
 
-def _separators(chunk: bytes, wanted: int) -> bool:
+def _separators(chunk: bytes, request: int) -> bool:
     """Whether every line has exactly so many blanks: then numbers and lines cannot be out of step."""
     raw = np.frombuffer(chunk, np.uint8)
     blanks = np.cumsum((raw == _SPACE) | (raw == _TAB), dtype=np.int32)[raw == _NEWLINE]
-    return bool(np.all(np.diff(blanks, prepend=0) == wanted))
+    return bool(np.all(np.diff(blanks, prepend=0) == request))
 
 
 def _colons(chunk: bytes) -> Array:

@@ -153,15 +153,15 @@ class Rules:
 def rules_of(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) -> Rules:
     """The rules that a corpus keeps of its import; the usual ones for a corpus that came as counts."""
     usual = ImportOptions()
-    told = meta.get("options") or {}
+    report = meta.get("options") or {}
     own = meta.get("format") in TEXT_FORMATS
     return Rules(
         vocabulary=vocabulary,
-        pattern=str(told.get("token_pattern") or usual.token_pattern) if own else usual.token_pattern,
-        stops=_stops(str(told.get("stop_words") or "english") if own else "english"),
+        pattern=str(report.get("token_pattern") or usual.token_pattern) if own else usual.token_pattern,
+        stops=_stops(str(report.get("stop_words") or "english") if own else "english"),
         kind=kind,
         own=own,
-        levels=told.get("levels"),
+        levels=report.get("levels"),
     )
 
 

@@ -74,7 +74,7 @@ def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> 
     IngestError
         Naming the first of them.
     """
-    for option in options.told():
+    for option in options.report():
         if option in _IDLE and option not in obeyed:
             raise IngestError(path, f"{_IDLE[option]}; leave --{option.replace('_', '-')} out")
 

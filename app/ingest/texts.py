@@ -65,7 +65,7 @@ def import_texts(
             yield TextDocument(text, str(title or f"document {number}"), _class(label), titled=bool(title))
 
     source = TextSource(where=NAME, documents=documents)
-    return import_source(db, source, name, options, progress, {"format": NAME, "options": options.told()})
+    return import_source(db, source, name, options, progress, {"format": NAME, "options": options.report()})
 
 
 def _check(texts: Sequence[Any]) -> None:

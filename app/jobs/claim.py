@@ -36,7 +36,7 @@ class Interrupt:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), self._ask)
 
-    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+    def _ask(self, _number: int, _hierarchy: FrameType | None) -> None:
         self.asked = True
 
 

@@ -20,7 +20,7 @@ from app.jobs import launcher
 PARTS = ("step", "rest")  # one process compiles one thing at a time
 
 
-class Wanted(NamedTuple):
+class Request(NamedTuple):
     """What decides which kernels a run needs.
 
     Attributes
@@ -56,44 +56,44 @@ class Wanted(NamedTuple):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def missing(wanted: Wanted) -> list[str]:
+def missing(request: Request) -> list[str]:
     """The parts that nobody has compiled yet; none where compiled kernels cannot be kept."""
     from engine.jit import cache_folder
 
     folder = cache_folder()
     if not os.access(folder, os.W_OK):
         return []
-    return [part for part in PARTS if not _note(folder, wanted, part).exists()]
+    return [part for part in PARTS if not _note(folder, request, part).exists()]
 
 
-def compile_elsewhere(wanted: Wanted, store: str) -> list["subprocess.Popen[bytes]"]:
+def compile_elsewhere(request: Request, store: str) -> list["subprocess.Popen[bytes]"]:
     """Start a process for every missing part; the caller waits for them, or ends them."""
-    text = json.dumps(wanted._asdict())
+    text = json.dumps(request._asdict())
     return [
         subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-P", "-m", "app.jobs.compile_kernels", part, text],
             stdin=subprocess.DEVNULL,
             env=launcher.environment(store),
         )
-        for part in missing(wanted)
+        for part in missing(request)
     ]
 
 
-def awaited(wanted: Wanted) -> bool:
+def awaited(request: Request) -> bool:
     """Whether another process is compiling for this model now; ours wait for it."""
     from engine.jit import cache_folder
 
-    return any(_held(_lock(cache_folder(), wanted, part)) for part in PARTS)
+    return any(_held(_lock(cache_folder(), request, part)) for part in PARTS)
 
 
-def compile_in_turn(wanted: Wanted, part: str) -> None:
+def compile_in_turn(request: Request, part: str) -> None:
     """Compile one of PARTS in this process, unless another is at it: then wait, and take over what it made."""
     from engine.jit import cache_folder
 
     folder = cache_folder()
-    with FileLock(_lock(folder, wanted, part), poll_interval=0.1):
-        if not _note(folder, wanted, part).exists():
-            compile_here(wanted, part)
+    with FileLock(_lock(folder, request, part), poll_interval=0.1):
+        if not _note(folder, request, part).exists():
+            compile_here(request, part)
 
 
 def _held(lock: Path) -> bool:
@@ -107,31 +107,31 @@ def _held(lock: Path) -> bool:
         return True
 
 
-def compile_here(wanted: Wanted, part: str) -> None:
+def compile_here(request: Request, part: str) -> None:
     """Compile one of PARTS in this process, on made-up documents."""
     from app.jobs.training import Training, facts
     from engine import models, settings
     from engine.jit import cache_folder
 
-    module = models.load(wanted.model)
-    config = settings.from_json(module.Config, wanted.settings)
-    corpus = _made_up(wanted)
+    module = models.load(request.model)
+    config = settings.from_json(module.Config, request.settings)
+    corpus = _made_up(request)
     training = Training(corpus, module.build(config, facts(corpus), n_threads=1), module.State, seed=1)
     if part == "step":
         training.warm_step()
     else:
-        training.warm_rest(averaged=wanted.averaged)
-    _note(cache_folder(), wanted, part).touch()
+        training.warm_rest(averaged=request.averaged)
+    _note(cache_folder(), request, part).touch()
 
 
 def main(arguments: list[str]) -> int:
     """Compile one part: ``python -P -m app.jobs.compile_kernels PART JSON``."""
     part, text = arguments
-    compile_in_turn(Wanted(**json.loads(text)), part)
+    compile_in_turn(Request(**json.loads(text)), part)
     return 0
 
 
-def _made_up(wanted: Wanted) -> Any:
+def _made_up(request: Request) -> Any:
     """Four documents of three words each, two of them for the test; types as the store gives them.
 
     Words are pixels: whether pictures move is a number among the settings, and no model moves any other words.
@@ -142,25 +142,25 @@ def _made_up(wanted: Wanted) -> Any:
     from engine.corpus import Corpus
 
     words, starts = np.arange(12, dtype=np.int32), np.arange(0, 13, 3)
-    kind = np.float32 if wanted.real else np.int32
+    kind = np.float32 if request.real else np.int32
     scored = Counts(starts, words, np.full(12, 1, dtype=kind))
     return Corpus(
         counts=Counts(starts, words, np.full(12, 2, dtype=kind)),
         vocabulary=tuple(map(str, words)),
         part=np.array([TRAIN, TRAIN, TEST, TEST], dtype=np.int8),
         labels=np.full(4, -1, dtype=np.int32),
-        scored=scored if wanted.scored else None,
+        scored=scored if request.scored else None,
         image_shape=(3, 4),
     )
 
 
-def _note(folder: Path, wanted: Wanted, part: str) -> Path:
-    return folder / f"{wanted.digest}.{part}.ready"
+def _note(folder: Path, request: Request, part: str) -> Path:
+    return folder / f"{request.digest}.{part}.ready"
 
 
-def _lock(folder: Path, wanted: Wanted, part: str) -> Path:
+def _lock(folder: Path, request: Request, part: str) -> Path:
     """The same for all runs of a model: most kernels are common to them."""
-    return folder / f"{wanted.model}.{part}.lock"
+    return folder / f"{request.model}.{part}.lock"
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ from threading import Thread
 
 from app.ingest.builtin import NAME, import_builtin
 from app.jobs import compile_kernels, launcher, notices
-from app.jobs.new_run import OrderError, place
-from app.jobs.progress import Progress, Teller
+from app.jobs.new_run import NewRunError, place
+from app.jobs.progress import Notifier, Progress
 from store import corpora, runs
 from store.database import Database, open_database
 from store.errors import StoreError
@@ -31,7 +31,7 @@ def begin(url: str) -> "subprocess.Popen[str]":
     return child
 
 
-def prepare(db: Database, tell: Teller) -> int:
+def prepare(db: Database, notify: Notifier) -> int:
     """Import the built-in corpus unless it is there, order a run unless there is one, and start it.
 
     Returns
@@ -39,10 +39,10 @@ def prepare(db: Database, tell: Teller) -> int:
     int
         Number of the run to look at.
     """
-    compilers = compile_kernels.compile_elsewhere(_wanted(), db.url)
-    row = next((row for row in corpora.every(db) if row.name == NAME), None) or import_builtin(db, tell)
+    compilers = compile_kernels.compile_elsewhere(_requested(), db.url)
+    row = next((row for row in corpora.every(db) if row.name == NAME), None) or import_builtin(db, notify)
     if any(compiler.poll() is None for compiler in compilers):
-        tell("Compiling kernels, about 20 s, once", None)
+        notify("Compiling kernels, about 20 s, once", None)
     for compiler in compilers:
         compiler.wait()  # whatever it says: the worker compiles what is missing
     there = [each for each in runs.every(db) if each.corpus == row.number and each.name == RUN_NAME]
@@ -51,7 +51,7 @@ def prepare(db: Database, tell: Teller) -> int:
         if launcher.state_of(there[-1]) in ("paused", "stopped", "silent"):
             launcher.resume(db, number)
     else:
-        tell("Starting a three-layer model", None)
+        notify("Starting a three-layer model", None)
         texts = {"layers": LAYERS}
         number = place(db, row.name, model=MODEL, texts=texts, threads=launcher.threads(), name=RUN_NAME).number
     launcher.fill(db)
@@ -60,22 +60,22 @@ def prepare(db: Database, tell: Teller) -> int:
 
 def main() -> int:
     """Prepare the demo of the store in TOPIARY_STORE, telling on standard output."""
-    tell = Teller(sys.stdout)
+    notify = Notifier(sys.stdout)
     try:
-        number = prepare(open_database(), tell)
-    except (StoreError, OrderError) as error:
-        tell(f"The demo cannot be prepared: {error}", None)
+        number = prepare(open_database(), notify)
+    except (StoreError, NewRunError) as error:
+        notify(f"The demo cannot be prepared: {error}", None)
         return 2
-    tell(f"Run {number} is training", 1.0)
+    notify(f"Run {number} is training", 1.0)
     return 0
 
 
-def _wanted() -> compile_kernels.Wanted:
+def _requested() -> compile_kernels.Request:
     """The kernels of the demo's run; knowing them needs no compiler, only the settings."""
     from engine import models, settings
 
     config = settings.parse(models.load(MODEL).Config, {"layers": LAYERS})
-    return compile_kernels.Wanted(MODEL, settings.to_json(config), real=False, scored=False, averaged=False)
+    return compile_kernels.Request(MODEL, settings.to_json(config), real=False, scored=False, averaged=False)
 
 
 def _prepare_elsewhere(url: str) -> "subprocess.Popen[str]":

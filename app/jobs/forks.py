@@ -82,8 +82,8 @@ def wrong_layers(begin: Origin, config: Any) -> str:
     if getattr(config, "grow", False):
         fits = len(asked) >= len(has)
         return "" if fits else f"layers must be at least the {len(has)} of the snapshot; got {len(asked)}"
-    wanted, got = default_text(has), default_text(asked)
-    return "" if asked == has else f"layers must be those of the snapshot, {wanted}; got {got}"
+    request, got = default_text(has), default_text(asked)
+    return "" if asked == has else f"layers must be those of the snapshot, {request}; got {got}"
 
 
 def learns_without_labels(begin: Origin) -> bool:

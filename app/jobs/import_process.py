@@ -22,7 +22,7 @@ from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, notices
-from app.jobs.progress import Teller
+from app.jobs.progress import Notifier
 from app.jobs.uploads import Sent
 from store.corpora import CorpusRow
 from store.database import open_database
@@ -60,7 +60,7 @@ class Standing:
         return bool(self.corpus or self.error)
 
     @property
-    def told(self) -> notices.Notice:
+    def report(self) -> notices.Notice:
         """What everybody on the site is told; nothing of one that ended well, for its corpus is there."""
         if self.over:
             return notices.Notice(self.error, failed=bool(self.error))
@@ -106,8 +106,8 @@ class Import:
                 encoding="utf-8",
                 **launcher.apart(),
             )
-        self._tell(self._standing)
-        order = {"path": sent.path.name, "folder": str(sent.folder), "options": options.told()}
+        self._notify(self._standing)
+        order = {"path": sent.path.name, "folder": str(sent.folder), "options": options.report()}
         Thread(target=self._follow, args=(json.dumps(order),), daemon=True).start()
 
     def standing(self, seen: Standing | None = None, patience: float = 0.5) -> Standing:
@@ -133,13 +133,13 @@ class Import:
                 elif words.startswith("Note: "):
                     notes.append(words.removeprefix("Note: "))
                 else:
-                    self._tell(Standing(words, about))
+                    self._notify(Standing(words, about))
         self._then()
-        self._tell(last)
+        self._notify(last)
 
-    def _tell(self, standing: Standing) -> None:
+    def _notify(self, standing: Standing) -> None:
         """Tell the form that waits, and the site: the form may be gone when the import ends."""
-        notices.post_import(notices.Adding(self.number, self._name, standing.told))
+        notices.post_import(notices.Adding(self.number, self._name, standing.report))
         with self._news:
             self._standing = standing
             self._news.notify_all()
@@ -149,26 +149,28 @@ class _Listener:
     """Tells as long as somebody listens."""
 
     def __init__(self, out: TextIO) -> None:
-        self._tell: Teller | None = Teller(out)
+        self._notify: Notifier | None = Notifier(out)
 
     def __call__(self, words: str, about: Any) -> None:
         try:
-            if self._tell is not None:
-                self._tell(words, about)
+            if self._notify is not None:
+                self._notify(words, about)
         except OSError:
-            self._tell = None
+            self._notify = None
 
 
 def main() -> int:
     """Make the corpus that the order on standard input asks for, in the store of TOPIARY_STORE."""
-    order, tell = json.load(sys.stdin), _Listener(sys.stdout)
+    order, notify = json.load(sys.stdin), _Listener(sys.stdout)
     try:
         with redirect_stdout(sys.stderr):  # what a library prints is no news of the import
-            row: CorpusRow = import_path(open_database(), Path(order["path"]), ImportOptions(**order["options"]), tell)
+            row: CorpusRow = import_path(
+                open_database(), Path(order["path"]), ImportOptions(**order["options"]), notify
+            )
     except (IngestError, OptionError, StoreError) as error:
-        tell(_END, {"error": str(error)})
+        notify(_END, {"error": str(error)})
     else:
-        tell(_END, {"corpus": row.number})
+        notify(_END, {"corpus": row.number})
     finally:
         os.chdir(Path(order["folder"]).parent)  # Windows removes no folder that somebody works in
         shutil.rmtree(order["folder"], ignore_errors=True)

@@ -28,8 +28,8 @@ _children: list["subprocess.Popen[bytes]"] = []
 
 def most_at_once() -> int:
     """How many runs may train at the same time: half the processors, or TOPIARY_WORKERS."""
-    wanted = os.environ.get("TOPIARY_WORKERS", "")
-    return max(1, int(wanted) if wanted.isdigit() else processors() // 2)
+    request = os.environ.get("TOPIARY_WORKERS", "")
+    return max(1, int(request) if request.isdigit() else processors() // 2)
 
 
 def threads() -> int:

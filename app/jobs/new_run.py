@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.jobs.forks import Origin, inherited, learns_without_labels, wrong_layers
-from app.jobs.plan import Order, averaging
+from app.jobs.plan import RunOptions, averaging
 from engine import models, settings
 from store import corpora, runs
 from store.corpora import CorpusRow
@@ -19,7 +19,7 @@ LINK_OF = {"binary": "bernoulli", "real": "gamma"}  # kinds of a corpus; counts 
 LARGEST_SEED = 2**63 - 1
 
 
-class OrderError(ValueError):
+class NewRunError(ValueError):
     """A run cannot be ordered like this; the message is one sentence for the user."""
 
 
@@ -53,7 +53,7 @@ def place(
     minibatches : int, optional
         Steps to make; see :func:`usual_length` for the default.
     seed, threads, averaged, burn_in, samples, paper_point
-        As in :class:`app.jobs.plan.Order`.
+        As in :class:`app.jobs.plan.RunOptions`.
     name : str
         For people.
     fork : Origin, optional
@@ -62,7 +62,7 @@ def place(
 
     Raises
     ------
-    OrderError
+    NewRunError
         When the model, a setting or a number cannot be.
     store.errors.NotFound
         When there is no such corpus.
@@ -73,7 +73,7 @@ def place(
         steps = minibatches if minibatches is not None else usual_length(model, config, about.train_documents)
         check_length(config, steps, fork)
         check_pictures(about, config)
-        order = Order(
+        order = RunOptions(
             minibatches=steps,
             threads=threads,
             averaged=averaged,
@@ -81,10 +81,10 @@ def place(
             samples=samples,
             paper_point=paper_point,
         )
-    except OrderError:
+    except NewRunError:
         raise
     except (LookupError, ValueError) as error:
-        raise OrderError(str(error.args[0])) from error
+        raise NewRunError(str(error.args[0])) from error
     check_numbers(about, seed, averaged=averaged)
     return runs.create(
         db,
@@ -122,7 +122,7 @@ def fork(
 
     Raises
     ------
-    OrderError
+    NewRunError
         When the model cannot begin with that snapshot, or a setting or number cannot be.
     """
     parent = begin.run
@@ -145,7 +145,7 @@ def _configured(db: Database, about: CorpusRow, model: str, texts: Mapping[str, 
     config = settings.parse(models.load(model).Config, with_link(about, model, texts))
     _check_corpus(db, about, model)
     if fork is not None and (wrong := wrong_layers(fork, config)):
-        raise OrderError(wrong)
+        raise NewRunError(wrong)
     return config
 
 
@@ -177,11 +177,11 @@ def usual_length(model: str, config: Any, train_documents: int) -> int:
 def check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
     """Refuse what no model can do with a corpus."""
     if not 0 <= seed <= LARGEST_SEED:
-        raise OrderError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}")
+        raise NewRunError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}")
     if about.train_documents == 0:
-        raise OrderError(f"corpus {about.name!r} has no training documents; import it with another split")
+        raise NewRunError(f"corpus {about.name!r} has no training documents; import it with another split")
     if averaged and about.train_documents == about.documents:
-        raise OrderError(f"corpus {about.name!r} has no test documents, which the averaged protocol needs")
+        raise NewRunError(f"corpus {about.name!r} has no test documents, which the averaged protocol needs")
 
 
 def _check_corpus(db: Database, about: CorpusRow, model: str) -> None:
@@ -192,7 +192,7 @@ def _check_corpus(db: Database, about: CorpusRow, model: str) -> None:
     links = {setting.name for setting in settings.describe(module.Config)}
     if about.kind == "real" and "link" not in links:
         counts = ", or import the pictures with --levels 16" if about.image_shape else ""
-        raise OrderError(
+        raise NewRunError(
             f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it{counts}"
         )
 
@@ -204,7 +204,7 @@ def _check_labels(db: Database, about: CorpusRow, model: str) -> None:
     if len(names) < 2:
         has = f"only {names[0]!r}" if names else "none"
         where = " among its training documents" if len(about.label_names) > len(names) else ""
-        raise OrderError(
+        raise NewRunError(
             f"model {model} learns from labels of at least two classes, and corpus {about.name!r} has {has}{where}; "
             + ("import it with another split" if where else "import it with labels")
         )
@@ -224,14 +224,14 @@ def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
     learnt = _learnt(config)
     if fork is None and 0 < minibatches <= learnt:
         layers = "1 layer" if len(config.layers) == 1 else f"{len(config.layers)} layers"
-        raise OrderError(
+        raise NewRunError(
             f"learning the widths of {layers} takes more than {learnt:,} mini-batches "
             f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}"
         )
     unlabelled = getattr(config, "label_start", 0)
     has_learned = fork is not None and learns_without_labels(fork)
     if getattr(config, "label_weight", 0.0) and not has_learned and 0 < minibatches <= unlabelled:
-        raise OrderError(
+        raise NewRunError(
             f"labels count after {unlabelled:,} mini-batches (label_start), and the run has {minibatches:,}; "
             "let it be longer, or labels begin earlier"
         )
@@ -240,7 +240,7 @@ def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
 def check_pictures(about: CorpusRow, config: Any) -> None:
     """Refuse to have words moved that are no pixels."""
     if about.image_shape is None and getattr(config, "moved", False):
-        raise OrderError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0")
+        raise NewRunError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0")
 
 
 def _burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
@@ -251,7 +251,7 @@ def _burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
     if burn_in is None:
         return max(learnt, averaging(minibatches).first - 1)
     if burn_in < learnt:
-        raise OrderError(
+        raise NewRunError(
             f"the burn-in of the averaged protocol must be at least {learnt:,}, when all widths are learnt; "
             f"got {burn_in:,}"
         )
@@ -264,7 +264,9 @@ def with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[st
     link = texts.get("link") or LINK_OF.get(about.kind, "")
     if link and "link" in described:
         if about.kind == "real" and link != LINK_OF["real"]:
-            raise OrderError(f"corpus {about.name!r} holds real numbers, which need link {LINK_OF['real']}; got {link}")
+            raise NewRunError(
+                f"corpus {about.name!r} holds real numbers, which need link {LINK_OF['real']}; got {link}"
+            )
         return dict(texts) | {"link": link}
     return dict(texts)
 

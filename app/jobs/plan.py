@@ -31,7 +31,7 @@ MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class RunOptions:
     """What somebody asked for; kept as JSON in the run's row.
 
     Attributes
@@ -178,7 +178,7 @@ class Plan:
         return any(minibatch in times for times in written)
 
 
-def make(order: Order, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
+def make(order: RunOptions, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
     """The plan of a run (a pure function of its arguments)."""
     last = order.minibatches
     draws = effort.draws * last

@@ -54,7 +54,7 @@ class Progress:
         self._stream.flush()
 
 
-class Teller:
+class Notifier:
     """Progress as lines of JSON, for the process that shows it."""
 
     def __init__(self, stream: TextIO) -> None:

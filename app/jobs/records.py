@@ -71,7 +71,7 @@ def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, 
     return arrays | examples | {_shown(name): array for name, array in kernel.keep(state).items()}
 
 
-def told(event: Event) -> str:
+def report(event: Event) -> str:
     """A change of the structure in words, for the list of events."""
     if event.kind == "layer added":
         return f"layer {event.layer} begins with {event.after} topics"

@@ -34,10 +34,10 @@ class Session:
     """Training of one claimed run, from its corpus to its end."""
 
     def __init__(self, claim: Claim) -> None:
-        from app.jobs.plan import Order
+        from app.jobs.plan import RunOptions
 
         self.claim = claim
-        self.order = Order.from_json(claim.row.plan)
+        self.order = RunOptions.from_json(claim.row.plan)
         self.about = corpora.get(claim.db, claim.row.corpus)
         self._saved = -1
 
@@ -72,9 +72,9 @@ class Session:
         from app.jobs.load_corpus import load_corpus
 
         claim, row = self.claim, self.claim.row
-        wanted = compile_kernels.Wanted.of(row.model, row.settings, self.about, averaged=self.order.averaged)
-        busy = compile_kernels.awaited(wanted)
-        compilers = compile_kernels.compile_elsewhere(wanted, claim.db.url)
+        arguments = compile_kernels.Request.of(row.model, row.settings, self.about, averaged=self.order.averaged)
+        busy = compile_kernels.awaited(arguments)
+        compilers = compile_kernels.compile_elsewhere(arguments, claim.db.url)
         try:
             claim.say(f"loading {self.about.documents:,} documents")
             corpus = load_corpus(claim.db, self.about)
@@ -124,10 +124,10 @@ class Session:
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
         """Write the widths there are now, and how they came about."""
-        from app.jobs.records import told
+        from app.jobs.records import report
 
         claim, phi = self.claim, training.kernel.topics(position.state).phi
-        happened = [(event.kind, told(event)) for event in info.events] if info is not None else []
+        happened = [(event.kind, report(event)) for event in info.events] if info is not None else []
         widths = [layer.shape[1] for layer in phi]
         runs.restructure(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
 
@@ -221,13 +221,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="app.jobs.worker", description="Train one run of a store.")
     parser.add_argument("--store", help="URL or path of the store (default: TOPIARY_STORE, or your data folder)")
     parser.add_argument("--run", required=True, type=int, help="number of the run")
-    wanted = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     interrupt = Interrupt()
     interrupt.listen()
-    db = open_database(wanted.store)
+    db = open_database(arguments.store)
     status, works = 0, True
     try:
-        train(db, wanted.run, interrupt=interrupt)
+        train(db, arguments.run, interrupt=interrupt)
     except StoreError as error:
         sys.stderr.write(f"{error}\n")
         status, works = LOST, isinstance(error, (Conflict, LostClaim, NotFound))

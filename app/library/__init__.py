@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from app.estimators.models import DATM, DLDA, SDATM
     from app.ingest.errors import IngestError
     from app.ingest.options import OptionError
-    from app.jobs.new_run import OrderError
+    from app.jobs.new_run import NewRunError
     from store.errors import Conflict, NotFound, StoreError
 
     from .classification import Classification
@@ -46,7 +46,7 @@ _PLACES = {
     "IngestError": "app.ingest.errors",
     "NotFound": "store.errors",
     "OptionError": "app.ingest.options",
-    "OrderError": "app.jobs.new_run",
+    "NewRunError": "app.jobs.new_run",
     "Run": ".run",
     "RunFailed": ".run",
     "SDATM": "app.estimators.models",
@@ -69,7 +69,7 @@ __all__ = [
     "IngestError",
     "NotFound",
     "OptionError",
-    "OrderError",
+    "NewRunError",
     "Run",
     "RunFailed",
     "ShadowedError",

@@ -7,7 +7,7 @@ import pandas as pd
 
 from app.analysis.inference import find_snapshot
 from app.analysis.predictions import Classified
-from app.analysis.read_hierarchy import read_frame
+from app.analysis.read_hierarchy import read_hierarchy
 from app.cli.classify import class_facts
 from store.runs import RunRow
 
@@ -74,7 +74,7 @@ class Classification:
 def classify(opened: Opened, run: RunRow, snapshot: int) -> Classification:
     """Predict under a snapshot, or take what the store remembers; see :meth:`Run.classify`."""
     found = opened.classes.fetch(run.number, snapshot)
-    frame = read_frame(opened.db, run, find_snapshot(opened.db, run.number, found.snapshot))
+    frame = read_hierarchy(opened.db, run, find_snapshot(opened.db, run.number, found.snapshot))
     return Classification(found, class_facts(found, frame))
 
 

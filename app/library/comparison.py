@@ -11,9 +11,9 @@ import pandas as pd
 
 from app.analysis import comparison as pairs_of
 from app.analysis.changes import edge_changes
-from app.analysis.hierarchy import Frame, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.partners import decisions
-from app.cli.compare import Wanted, summary_text, write_comparison
+from app.cli.compare import Request, summary_text, write_comparison
 from app.export.comparison import edge_rows, summary, topic_rows
 from app.views.tree.opening import threshold_of
 from engine.hierarchy.tree import Node
@@ -86,7 +86,7 @@ class Comparison:
         label : str
             Tint topics by how much they speak for this class.
         """
-        view = Wanted(self._threshold, layer or 0, tuple(ranks), label)
+        view = Request(self._threshold, layer or 0, tuple(ranks), label)
         return write_comparison(self._db, (self._found.a, self._found.b), view, Path(file))
 
     def __repr__(self) -> str:
@@ -103,7 +103,7 @@ class Comparison:
         return Decision(layers.pop(), *(0 if node is None else node.column + 1 for node in (one, other)))
 
 
-def compare(db: Database, frames: tuple[Frame, Frame], threshold: float | None) -> Comparison:
+def compare(db: Database, frames: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
     """Match two frames, people's decisions honoured; see :meth:`Run.compare`."""
     found = pairs_of.compare(*frames, decisions(db, frames[0].run, frames[1].run))
     return Comparison(db, found, threshold_of(threshold, *frames))
@@ -116,7 +116,7 @@ def _side(row: dict[str, Any], side: str) -> dict[str, Any]:
     return {side: identity(Node(row["layer"], topic["topic"] - 1)), f"title_{side}": topic["title"]}
 
 
-def _named(frame: Frame, topic: str | None) -> Node | None:
+def _named(frame: Hierarchy, topic: str | None) -> Node | None:
     node = None if topic is None else parse_identity(topic)
     if topic is not None and (node is None or not frame.has(node)):
         raise LookupError(f"run {frame.run} has no topic {topic!r}; topics() lists them, as in 'L1:3'")

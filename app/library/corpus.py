@@ -63,8 +63,8 @@ class Corpus:
         pandas.DataFrame
             By number of the document: title, text, label and part ("training" or "test").
         """
-        wanted = range(self.documents) if documents is None else list(documents)
-        return _documents(corpora.documents(self._opened.db, self.number, wanted))
+        request = range(self.documents) if documents is None else list(documents)
+        return _documents(corpora.documents(self._opened.db, self.number, request))
 
     def search(self, words: str, n: int = 20) -> pd.DataFrame:
         """The first ``n`` documents whose title or text has every word; a frame as of :meth:`texts`."""

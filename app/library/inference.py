@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from app.analysis.hierarchy import Frame, identity
-from app.analysis.inference import Placed, Placer
+from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.inference import DocumentInference, DocumentTopics
 from app.analysis.neighbours import Neighbourhood
-from app.analysis.read_hierarchy import read_frame
+from app.analysis.read_hierarchy import read_hierarchy
 from app.cli.infer import OPTIONS
-from app.ingest.new_documents import Given, from_path, from_text
+from app.ingest.new_documents import NewDocument, from_path, from_text
 from app.ingest.options import ImportOptions, OptionError
 from engine.hierarchy import paths
 from store import corpora
@@ -35,11 +35,11 @@ class Inference:
     """
 
     _db: Database
-    _frame: Frame
-    _placer: Placer
+    _frame: Hierarchy
+    _document_inference: DocumentInference
     _near: Neighbourhood
-    _given: Sequence[Given]
-    _placed: Sequence[Placed]
+    _given: Sequence[NewDocument]
+    _placed: Sequence[DocumentTopics]
 
     @cached_property
     def documents(self) -> pd.DataFrame:
@@ -68,9 +68,9 @@ class Inference:
     @cached_property
     def classes(self) -> pd.DataFrame | None:
         """Probabilities of the classes, (documents, classes); None for a model without labels."""
-        if self._placer.kernel.predict is None:
+        if self._document_inference.kernel.predict is None:
             return None
-        names = list(self._placer.corpus.label_names)
+        names = list(self._document_inference.corpus.label_names)
         rows = [
             np.full(len(names), np.nan) if blank or placed.probabilities is None else placed.probabilities
             for placed, blank in zip(self._placed, self._blank, strict=True)
@@ -86,8 +86,8 @@ class Inference:
                 "path": [identity(self._frame.node(*node)) for node in path.nodes],
                 "titles": [self._frame.title(self._frame.node(*node)) for node in path.nodes],
             }
-            for number, placed in self._told
-            for path in paths.best_paths(self._placer.topics.phi, placed.theta, n)
+            for number, placed in self._report
+            for path in paths.best_paths(self._document_inference.topics.phi, placed.theta, n)
         ]
         return pd.DataFrame(rows, columns=["document", "share", "path", "titles"])
 
@@ -98,7 +98,7 @@ class Inference:
         """
         while not self._near.ready:
             self._near.advance()
-        rows = [row for number, placed in self._told for row in self._neighbours(number, placed, n)]
+        rows = [row for number, placed in self._report for row in self._neighbours(number, placed, n)]
         return pd.DataFrame(rows, columns=["document", "distance", "neighbour", "title", "label"])
 
     def __len__(self) -> int:
@@ -123,9 +123,9 @@ class Inference:
         ]
         return _by_document(pd.DataFrame(np.reshape(rows, (-1, width)), columns=names))
 
-    def _neighbours(self, number: int, placed: Placed, n: int) -> list[dict[str, Any]]:
+    def _neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
         found = self._near.nearest(placed.theta[0], n)
-        known = corpora.documents(self._db, self._placer.corpus.number, [each.document for each in found])
+        known = corpora.documents(self._db, self._document_inference.corpus.number, [each.document for each in found])
         return [
             {
                 "document": number,
@@ -142,7 +142,7 @@ class Inference:
         return [each.counted.blank for each in self._given]
 
     @cached_property
-    def _told(self) -> list[tuple[int, Placed]]:
+    def _report(self) -> list[tuple[int, DocumentTopics]]:
         return [(number, placed) for number, placed in enumerate(self._placed) if not self._blank[number]]
 
 
@@ -154,25 +154,29 @@ def infer(
     options: dict[str, Any],
 ) -> Inference:
     """Place documents under a snapshot; see :meth:`Run.infer`."""
-    placer = opened.places.placer(run.number, snapshot)
+    document_inference = opened.places.document_inference(run.number, snapshot)
     near = opened.places.neighbourhood(run.number, snapshot)
-    given = _given(texts, placer, options)
-    placed = placer.texts([each.counted for each in given])
-    return Inference(opened.db, read_frame(opened.db, run, placer.snapshot), placer, near, given, placed)
+    given = _given(texts, document_inference, options)
+    placed = document_inference.texts([each.counted for each in given])
+    return Inference(
+        opened.db, read_hierarchy(opened.db, run, document_inference.snapshot), document_inference, near, given, placed
+    )
 
 
-def _given(texts: str | os.PathLike[str] | Iterable[str], placer: Placer, options: dict[str, Any]) -> list[Given]:
+def _given(
+    texts: str | os.PathLike[str] | Iterable[str], document_inference: DocumentInference, options: dict[str, Any]
+) -> list[NewDocument]:
     is_file = isinstance(texts, os.PathLike)
     strange = next((name for name in options if not is_file or name not in OPTIONS), None)
     if strange is not None:
         raise OptionError(f"{strange} is no option of {'a file' if is_file else 'texts'}; leave it out")
     if isinstance(texts, os.PathLike):
-        return from_path(str(Path(texts)), placer.rules, ImportOptions(**options))
+        return from_path(str(Path(texts)), document_inference.rules, ImportOptions(**options))
     found = [texts] if isinstance(texts, str) else list(texts)
     for number, text in enumerate(found):
         if not isinstance(text, str):
             raise TypeError(f"document {number} is no text but {text!r}; give strings")
-    return [from_text(text, placer.rules) for text in found]
+    return [from_text(text, document_inference.rules) for text in found]
 
 
 def _by_document(frame: pd.DataFrame) -> pd.DataFrame:

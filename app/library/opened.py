@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from store.database import Database
 
 if TYPE_CHECKING:
-    from app.live.placers import Places
+    from app.live.inferences import Places
     from app.live.predictions import ClassCache
 
 
@@ -24,7 +24,7 @@ class Opened:
     @cached_property
     def places(self) -> "Places":
         """Snapshots made ready to place documents; brings the compiler with it."""
-        from app.live.placers import Places
+        from app.live.inferences import Places
 
         return Places(self.db)
 

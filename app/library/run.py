@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import pandas as pd
 
-from app.analysis.hierarchy import PRINTED_WORDS, Frame, identity, parse_identity
-from app.analysis.read_hierarchy import read_frame, remains_of, snapshot_at
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity, parse_identity
+from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
 from app.cli.show import run_facts
 from app.export.topics import topics_table
 from app.jobs import launcher
 from app.jobs.forks import default_text
-from app.jobs.new_run import OrderError
+from app.jobs.new_run import NewRunError
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from app.views.tree.opening import threshold_of
@@ -232,7 +232,7 @@ class Run:
         from app.views.tree.picture import Choice
 
         choice = Choice(nodes, limit, direction, cap=EVERYTHING)
-        return chosen_graph(frame, choice, remains_of(self._opened.db, self.number))
+        return chosen_graph(frame, choice, last_seen_of(self._opened.db, self.number))
 
     def infer(
         self, texts: str | os.PathLike[str] | Iterable[str], *, minibatch: int | None = None, **options: Any
@@ -290,9 +290,11 @@ class Run:
         """
         from app.cli.infer import line_between
 
-        placer = self._opened.places.placer(self.number, self._snapshot(minibatch))
-        mixed, found = line_between(self._opened.db, placer, (one, other), layer=layer, steps=steps, words=words)
-        vocabulary = placer.rules.vocabulary
+        document_inference = self._opened.places.document_inference(self.number, self._snapshot(minibatch))
+        mixed, found = line_between(
+            self._opened.db, document_inference, (one, other), layer=layer, steps=steps, words=words
+        )
+        vocabulary = document_inference.rules.vocabulary
         rows = [
             {
                 "layer": mixed,
@@ -395,7 +397,7 @@ class Run:
             direction,
             path,
             label=class_number(frame.classes, label) if label else 0,
-            remains=remains_of(self._opened.db, self.number) if pruned else (),
+            last_seen=last_seen_of(self._opened.db, self.number) if pruned else (),
         )
 
     def fork(
@@ -430,7 +432,7 @@ class Run:
 
         Raises
         ------
-        OrderError
+        NewRunError
             When the model cannot begin with that snapshot, or a setting or number cannot be.
         """
         from app.jobs.forks import origin
@@ -456,7 +458,7 @@ class Run:
         made = Run(self._opened, row.number)
         return made.wait(progress=progress) if wait else made
 
-    def frame(self, minibatch: int | None = None) -> Frame:
+    def frame(self, minibatch: int | None = None) -> Hierarchy:
         """Everything of one snapshot as the pages read it: topics, weights, shares, edges.
 
         Raises
@@ -465,7 +467,7 @@ class Run:
             When there is no such snapshot.
         """
         row = self._row
-        return read_frame(self._opened.db, row, snapshot_at(self._opened.db, row, minibatch))
+        return read_hierarchy(self._opened.db, row, snapshot_at(self._opened.db, row, minibatch))
 
     def pause(self) -> None:
         """Pause it after its mini-batch."""
@@ -543,13 +545,13 @@ def asked(**given: Any) -> dict[str, Any]:
 
     Raises
     ------
-    OrderError
+    NewRunError
         When a length of the averaged protocol is given where that is not asked for.
     """
     alone = [name for name in ("burn_in", "samples") if given[name] is not None]
     if alone and not given["averaged"]:
         named = " and ".join(f"averaged_{name}" for name in alone)
-        raise OrderError(f"{named} without averaged would change nothing; give averaged=True too")
+        raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
     plain = {name: _plain(value) for name, value in given.items()}
     return plain | {"threads": launcher.threads() if plain["threads"] is None else plain["threads"]}
 
@@ -560,7 +562,7 @@ def _plain(value: Any) -> Any:
     return tuple(map(_plain, found)) if isinstance(found, list | tuple) else found
 
 
-def _nodes(frame: Frame, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
+def _nodes(frame: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
     """The topics that ranks and names mean."""
     where = frame.n_layers if layer is None else layer
     if roots is None:
@@ -570,7 +572,7 @@ def _nodes(frame: Frame, roots: Roots | None, layer: int | None) -> tuple[Node, 
     return tuple(_node(frame, where, root) for root in named)
 
 
-def _node(frame: Frame, layer: int, root: int | str) -> Node:
+def _node(frame: Hierarchy, layer: int, root: int | str) -> Node:
     if not isinstance(root, str):
         return frame.at_rank(layer, int(root))
     node = parse_identity(root)

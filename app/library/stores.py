@@ -128,13 +128,13 @@ class Store:
         """
         chosen = ImportOptions(name=name, **_known(options))
         db = self._opened.db
-        with _telling(progress) as tell:
+        with _telling(progress) as notify:
             if isinstance(source, str | os.PathLike):
                 if labels is not None or titles is not None:
                     raise OptionError("labels and titles belong to texts; name the columns of a file instead")
-                row = import_path(db, Path(source), chosen, tell)
+                row = import_path(db, Path(source), chosen, notify)
             else:
-                row = import_texts(db, source, labels, titles, chosen, tell)
+                row = import_texts(db, source, labels, titles, chosen, notify)
         return Corpus(self._opened, row)
 
     def train(
@@ -187,7 +187,7 @@ class Store:
 
         Raises
         ------
-        OrderError
+        NewRunError
             When the model, a setting or a number cannot be.
         NotFound
             When there is no such corpus.

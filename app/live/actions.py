@@ -47,25 +47,25 @@ class Actions:
     _lock: Lock = field(default_factory=Lock)
     _filled: float = -FILL_PAUSE
 
-    def create(self, wanted: NewRun) -> RunRow:
+    def create(self, request: NewRun) -> RunRow:
         """Queue a run and start it when there is room.
 
         Raises
         ------
-        app.jobs.new_run.OrderError
+        app.jobs.new_run.NewRunError
             When a setting cannot be read or is out of bounds.
         """
         row = new_run.place(
             self._writing(),
-            wanted.corpus,
-            model=wanted.model,
-            texts=wanted.texts,
-            minibatches=wanted.minibatches,
-            averaged=wanted.averaged,
-            seed=wanted.seed,
+            request.corpus,
+            model=request.model,
+            texts=request.texts,
+            minibatches=request.minibatches,
+            averaged=request.averaged,
+            seed=request.seed,
             threads=launcher.threads(),
-            name=wanted.name,
-            fork=wanted.fork,
+            name=request.name,
+            fork=request.fork,
         )
         self.fill(now=True)
         self.feed.look()

@@ -21,7 +21,7 @@ class _Turn:
         self.callers = 0
 
 
-class Once(Generic[Key, Value]):
+class Cache(Generic[Key, Value]):
     """A bounded cache: two callers that want the same value, which is never None, make it once.  Thread-safe.
 
     Parameters

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from typing import NamedTuple, TypeAlias
 
 from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Frame
-from app.live.cache import Once
+from app.analysis.hierarchy import Hierarchy
+from app.live.cache import Cache
 from engine.hierarchy.align import Alignment, Fixed
 
 MOST = 24  # comparisons kept
@@ -29,9 +29,9 @@ class Comparisons:
     """
 
     def __init__(self, most: int = MOST) -> None:
-        self._known: Once[Key, _Known] = Once(most)
+        self._known: Cache[Key, _Known] = Cache(most)
 
-    def get(self, a: Frame, b: Frame, decisions: Collection[Fixed] = ()) -> Comparison:
+    def get(self, a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed] = ()) -> Comparison:
         """Give the comparison of two frames, worked out on the first call (seconds for large ones).
 
         Raises

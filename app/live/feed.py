@@ -16,14 +16,14 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis.hierarchy import Frame, build_frame
+from app.analysis.hierarchy import Hierarchy, build_frame
 from app.jobs import launcher, notices
-from app.live.cache import Once
+from app.live.cache import Cache
 from app.live.comparisons import Comparisons
 from app.live.hierarchies import Frames
 from app.live.histories import Histories
 from app.live.history import History
-from app.live.placers import Places
+from app.live.inferences import Places
 from app.live.predictions import ClassCache
 from app.live.ticks import Listeners, Tick
 from store import corpora, labels, points, runs, snapshots
@@ -98,10 +98,10 @@ class Feed:
         self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
-        self.classes = ClassCache(db, told=lambda: self._listeners.wake(Tick()))
+        self.classes = ClassCache(db, report=lambda: self._listeners.wake(Tick()))
         self._frames = Frames()
         self.comparisons = Comparisons()
-        self._vocabularies: Once[int, tuple[str, ...]] = Once(VOCABULARIES)
+        self._vocabularies: Cache[int, tuple[str, ...]] = Cache(VOCABULARIES)
 
     # ------------------------------------------------------------------ life
 
@@ -184,8 +184,8 @@ class Feed:
         """The history of a run if it is in memory; see :meth:`history`."""
         return self._histories.get(number)
 
-    def known_frame(self, run: int, snapshot: int | None = None) -> Frame | None:
-        """The frame of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`frame`."""
+    def known_hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
+        """The frame of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`hierarchy`."""
         if not snapshot:
             self._live.add(run)
             latest = self.latest(run)
@@ -208,7 +208,7 @@ class Feed:
         self._read_points(fresh)
         return self._histories.add(number, fresh)
 
-    def frame(self, run: int, snapshot: int | None = None) -> Frame | None:
+    def hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
         """The frame of a snapshot, built on the first call.
 
         Parameters
@@ -224,11 +224,11 @@ class Feed:
             None when the run has no such snapshot.
         """
         if snapshot:
-            wanted = next((row for row in snapshots.every(self.db, run) if row.number == snapshot), None)
+            request = next((row for row in snapshots.every(self.db, run) if row.number == snapshot), None)
         else:
             self._live.add(run)
-            wanted = snapshots.latest(self.db, run)
-        return self._frame(run, wanted)
+            request = snapshots.latest(self.db, run)
+        return self._hierarchy(run, request)
 
     def read_sparks(self, numbers: Iterable[int]) -> None:
         """Read sparklines of runs, kept up to date from then on; the poller does so for the newest runs."""
@@ -238,9 +238,9 @@ class Feed:
         """Every snapshot kept of a run, oldest first."""
         return snapshots.every(self.db, run)
 
-    def as_named_now(self, frame: Frame) -> Frame:
+    def as_named_now(self, hierarchy: Hierarchy) -> Hierarchy:
         """A frame that was read before, with the names that its topics have now."""
-        return self._frames.get(frame.run, frame.snapshot) or frame
+        return self._frames.get(hierarchy.run, hierarchy.snapshot) or hierarchy
 
     def relabel(self, run: int) -> None:
         """Read the names of a run's topics again and tell every session."""
@@ -286,9 +286,9 @@ class Feed:
         self._live -= prepared  # until somebody looks at the new one
         self._live &= rows.keys()
         tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
-        told = notices.current(), notices.imports()
-        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or told != (self.notice, self.imports)
-        self.notice, self.imports = told
+        report = notices.current(), notices.imports()
+        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or report != (self.notice, self.imports)
+        self.notice, self.imports = report
         if tick != Tick() or due:
             self._pulse = monotonic()
             self._listeners.wake(tick)
@@ -352,15 +352,15 @@ class Feed:
     def _prepare(self, number: int) -> None:
         """Build the newest frame, then tell: sessions find it in the cache."""
         try:
-            self._frame(number, snapshots.latest(self.db, number))
+            self._hierarchy(number, snapshots.latest(self.db, number))
         except TROUBLE as error:
             log.warning("the newest snapshot of run %d cannot be read: %s", number, error)
         self._listeners.wake(Tick(snapshots=frozenset({number})))
 
-    def _frame(self, run: int, wanted: SnapshotRow | None) -> Frame | None:
-        return None if wanted is None else self._frames.fetch(run, wanted.number, partial(self._build, run, wanted))
+    def _hierarchy(self, run: int, request: SnapshotRow | None) -> Hierarchy | None:
+        return None if request is None else self._frames.fetch(run, request.number, partial(self._build, run, request))
 
-    def _build(self, number: int, snapshot: SnapshotRow) -> Frame:
+    def _build(self, number: int, snapshot: SnapshotRow) -> Hierarchy:
         row = self.run(number) or runs.get(self.db, number)
         corpus = corpora.find(self.db, row.corpus)
         vocabulary = self._vocabularies.fetch(row.corpus, partial(corpora.vocabulary, self.db, row.corpus))

@@ -6,8 +6,8 @@ A snapshot never changes, so neither does its frame, except for the names people
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from app.analysis.hierarchy import Frame
-from app.live.cache import Once
+from app.analysis.hierarchy import Hierarchy
+from app.live.cache import Cache
 from engine.hierarchy.tree import Node
 
 MOST_BYTES = 400_000_000
@@ -24,22 +24,22 @@ class Frames:
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._known: Once[tuple[int, int], Frame] = Once(most_bytes, _size, LEAST_FRAMES)
+        self._known: Cache[tuple[int, int], Hierarchy] = Cache(most_bytes, _size, LEAST_FRAMES)
 
-    def get(self, run: int, snapshot: int) -> Frame | None:
+    def get(self, run: int, snapshot: int) -> Hierarchy | None:
         """The frame if it is here."""
         return self._known.get((run, snapshot))
 
-    def fetch(self, run: int, snapshot: int, build: Callable[[], Frame]) -> Frame:
+    def fetch(self, run: int, snapshot: int, build: Callable[[], Hierarchy]) -> Hierarchy:
         """The frame, built if it is not here."""
         return self._known.fetch((run, snapshot), build)
 
     def relabel(self, run: int, labels: Mapping[tuple[int, int], str]) -> None:
         """Put other names of topics, by (layer, identity number from 1), into the frames of a run."""
         names = {Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text}
-        self._known.change(lambda key, frame: replace(frame, labels=names) if key[0] == run else frame)
+        self._known.change(lambda key, hierarchy: replace(hierarchy, labels=names) if key[0] == run else hierarchy)
 
 
-def _size(frame: Frame) -> int:
-    arrays = {id(array): array for array in (*frame.phi, *frame.projections)}  # the lowest is in both
+def _size(hierarchy: Hierarchy) -> int:
+    arrays = {id(array): array for array in (*hierarchy.phi, *hierarchy.projections)}  # the lowest is in both
     return sum(int(array.nbytes) for array in arrays.values())

@@ -9,7 +9,7 @@ from threading import Lock
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.analysis import stored_predictions
-from app.analysis.predictions import Classified, Doing, Told
+from app.analysis.predictions import Classified, Doing, Report
 from app.jobs.progress import Progress
 from store import corpora, runs, snapshots
 from store.corpora import CorpusRow
@@ -22,7 +22,7 @@ KEPT = 6  # snapshots whose predictions are in memory
 log = logging.getLogger("topiary.classes")
 
 
-Work = Callable[[Database, RunRow, int, Told], Classified]
+Work = Callable[[Database, RunRow, int, Report], Classified]
 
 
 class ClassCache:
@@ -32,12 +32,12 @@ class ClassCache:
     ----------
     db : Database
         Only read.
-    work : (db, run row, snapshot, told) -> Classified, optional
+    work : (db, run row, snapshot, report) -> Classified, optional
         What computes, telling how far it is; by default
         :func:`app.analysis.predict.classify_run`, which brings the engine with it.
     keep : (Classified) -> None, optional
         Lets the store remember what was computed.
-    told : () -> None, optional
+    report : () -> None, optional
         Called in the computing thread whenever :attr:`doing` has changed.
 
     Attributes
@@ -52,13 +52,13 @@ class ClassCache:
         work: Work | None = None,
         *,
         keep: Callable[[Classified], None] | None = None,
-        told: Callable[[], None] | None = None,
+        report: Callable[[], None] | None = None,
     ) -> None:
         self.keep = keep
         self.doing: Doing | None = None
         self._db = db
         self._work = work
-        self._told = told
+        self._report = report
         self._lock = Lock()
         self._turn = Lock()  # one at a time: a prediction takes every processor
         self._known: OrderedDict[tuple[int, int], Classified] = OrderedDict()
@@ -116,19 +116,19 @@ class ClassCache:
         return None if recalled is None else self._add(recalled)
 
     def _compute(self, run: RunRow, snapshot: int) -> Classified:
-        def told(done: int, total: int) -> None:
-            self._tell(Doing(run.number, snapshot, done, total))
+        def report(done: int, total: int) -> None:
+            self._notify(Doing(run.number, snapshot, done, total))
 
-        self._tell(Doing(run.number, snapshot))
+        self._notify(Doing(run.number, snapshot))
         try:
-            return (self._work or _computed)(self._db, run, snapshot, told)
+            return (self._work or _computed)(self._db, run, snapshot, report)
         finally:
-            self._tell(None)
+            self._notify(None)
 
-    def _tell(self, doing: Doing | None) -> None:
+    def _notify(self, doing: Doing | None) -> None:
         self.doing = doing
-        if self._told is not None:
-            self._told()
+        if self._report is not None:
+            self._report()
 
     def _add(self, found: Classified) -> Classified:
         with self._lock:
@@ -165,22 +165,22 @@ def _recalled(db: Database, run: RunRow, snapshot: int) -> Classified | None:
     return recall(db, run, snapshot)
 
 
-def _computed(db: Database, run: RunRow, snapshot: int, told: Told) -> Classified:
+def _computed(db: Database, run: RunRow, snapshot: int, report: Report) -> Classified:
     from app.analysis.predict import classify_run
 
-    return classify_run(db, run, snapshot, told)
+    return classify_run(db, run, snapshot, report)
 
 
 def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
     """As the page shows it: from the store where it was computed before; progress goes to standard error."""
     progress = Progress()
 
-    def told() -> None:
+    def report() -> None:
         if cache.doing is None:
             progress.end()
         elif cache.doing.total:
             done, total = cache.doing[2:]
             progress.show("predicting classes", done / total, f"{done:,} of {total:,} documents")
 
-    cache = ClassCache(db, keep=partial(stored_predictions.keep, db), told=told)
+    cache = ClassCache(db, keep=partial(stored_predictions.keep, db), report=report)
     return cache.fetch(run.number, snapshot)

@@ -18,7 +18,7 @@ class Tick:
     ----------
     rows : runs whose row changed, or that came or went
     points : runs whose history has more points, or a new epoch
-    snapshots : runs with a newer snapshot (its frame is in the cache if anybody looks at it live)
+    snapshots : runs with a newer snapshot (its hierarchy is in the cache if anybody looks at it live)
     labels : runs some topic of which was renamed
     """
 

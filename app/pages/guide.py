@@ -61,12 +61,12 @@ def guide_page(context: Context) -> Viewable:
             f'<div class="tp-guide"><nav aria-label="Chapters">{contents}</nav><article>{chapter(name)}</article></div>'
         )
 
-    def heard(message: Message) -> None:
+    def on_message(message: Message) -> None:
         match message:
             case {"do": "chapter", "name": str(name)} if name in titles:
                 context.view.tab = name
 
-    board.listen(heard)
+    board.listen(on_message)
     context.view.param.watch(draw, ["page", "tab"])
     draw()
     return pn.Column(board, sizing_mode="stretch_width", margin=0)

@@ -126,7 +126,7 @@ class Context:
     soon : (work) -> None
         ``work()`` runs on this session's document while the browser still loads its scripts: for what is
         too slow to make before the answer, and wanted as soon as the page stands.
-    tell : (message, kind) -> None
+    notify : (message, kind) -> None
         Shows a message; kind is "success", "info", "warning" or "error".
     """
 
@@ -140,7 +140,7 @@ class Context:
     in_turn: Later
     aside: Later
     soon: Callable[[Callable[[], None]], None]
-    tell: Callable[[str, str], None]
+    notify: Callable[[str, str], None]
 
 
 FIELDS = tuple(name for name in View.param if name != "name")

@@ -11,8 +11,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from numpy.typing import NDArray
 
 from app.live.history import Columns
+from app.plots.request import Axis
 from app.plots.style import dressed, sized
-from app.plots.wanted import Axis
 
 _LABELS: dict[Axis, str] = {
     "documents": "documents seen",

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.partners import decisions
 from app.analysis.predictions import Classified
-from app.analysis.read_hierarchy import read_frame, snapshot_at
+from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.live.history import Columns, History
 from app.live.predictions import fetch_predictions
-from app.plots.wanted import FigureError
+from app.plots.request import FigureError
 from store import points, runs
 from store.database import Database
 from store.runs import RunRow
@@ -45,9 +45,9 @@ class Source:
         """One measured curve."""
         return self.history.after(name, layer)
 
-    def frame(self, minibatch: int | None = None) -> Frame:
+    def frame(self, minibatch: int | None = None) -> Hierarchy:
         """The snapshot at or before a mini-batch; the newest one for None."""
-        return read_frame(self.db, self.row, snapshot_at(self.db, self.row, minibatch))
+        return read_hierarchy(self.db, self.row, snapshot_at(self.db, self.row, minibatch))
 
     def predictions(self, minibatch: int | None = None) -> Classified:
         """Predictions of classes, remembered or computed.

@@ -5,7 +5,7 @@ import pkgutil
 from types import ModuleType
 
 from app.plots import kinds
-from app.plots.wanted import FigureError
+from app.plots.request import FigureError
 
 
 def names() -> tuple[str, ...]:
@@ -17,7 +17,7 @@ def load(name: str) -> ModuleType:
     """The module of a kind.
 
     It has ``OPTIONS``, the fields of `Wanted` that it obeys; ``RUNS``, the least and the most runs it shows;
-    ``draw``, from plain data to a HoloViews element; and ``figure(sources, wanted)``, which reads that data.
+    ``draw``, from plain data to a HoloViews element; and ``figure(sources, request)``, which reads that data.
 
     Raises
     ------

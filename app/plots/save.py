@@ -9,8 +9,8 @@ import holoviews as hv
 import matplotlib as mpl
 from matplotlib import pyplot
 
+from app.plots.request import FigureError
 from app.plots.style import rc
-from app.plots.wanted import FigureError
 
 SUFFIXES = (".pdf", ".svg", ".png")
 DPI = 300  # of PNG, and of images inside a vector file

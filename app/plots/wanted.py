@@ -12,7 +12,7 @@ class FigureError(ValueError):
     """The figure cannot be drawn; the message is one sentence for the user."""
 
 
-class Wanted(NamedTuple):
+class Request(NamedTuple):
     """Choices of the user; None is the usual one of the kind.
 
     Attributes

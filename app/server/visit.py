@@ -76,8 +76,8 @@ class Router(Component):
 
     _bundle = asset("js/router.js")
 
-    def __init__(self, heard: Callable[[Message], None], **params: Any) -> None:
-        super().__init__(heard, **params, width=0, height=0, margin=0)
+    def __init__(self, on_message: Callable[[Message], None], **params: Any) -> None:
+        super().__init__(on_message, **params, width=0, height=0, margin=0)
 
     def write_again(self) -> None:
         """Put the query into the address although it is still the same: Back may have led elsewhere."""
@@ -118,7 +118,7 @@ class Shell:
         self._open = True
         self._listeners: list[Callable[[Tick], None]] = []
         self._closers: list[Callable[[], None]] = []
-        self._told = ("", 0.0)  # the last error shown, and when
+        self._report = ("", 0.0)  # the last error shown, and when
         self._built: dict[str, Viewable] = {}
         self.view = session.View(**self._start(session.from_query(query) or site.first_view))
         self.context = session.Context(
@@ -132,12 +132,12 @@ class Shell:
             in_turn=self.in_turn,
             aside=self.aside,
             soon=self.soon,
-            tell=self.tell,
+            notify=self.notify,
         )
-        self._bar = Board(heard=self._on_bar)
+        self._bar = Board(on_message=self._on_bar)
         self._router = Router(self._on_address, query=session.to_query(self.view))
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
-        self.page = self._frame(dark=dark)
+        self.page = self._hierarchy(dark=dark)
         self._draw_bar()
         self._show()
         self.view.param.watch(self._on_view, list(session.FIELDS))
@@ -188,7 +188,7 @@ class Shell:
         if self._open and visitor is not None and visitor.connection_count == 0:
             work()
 
-    def tell(self, message: str, kind: str = "info") -> None:
+    def notify(self, message: str, kind: str = "info") -> None:
         """Show a message for a few seconds (a warning or an error longer)."""
         area = pn.state.notifications
         if area is not None:
@@ -234,10 +234,10 @@ class Shell:
             self._loop.call_later(PAUSE, self._next, failed)
         if not isinstance(error, EXPECTED):
             raise error
-        before, when = self._told
+        before, when = self._report
         if failed is None or str(error) != before or monotonic() - when > QUIET:
-            self._told = (str(error), monotonic())
-            self.tell(str(error), "error")
+            self._report = (str(error), monotonic())
+            self.notify(str(error), "error")
 
     # ------------------------------------------------------------ building
 
@@ -250,9 +250,9 @@ class Shell:
 
     def _explain(self, instead: fallback.Instead) -> None:
         if instead.sentence:
-            self._next(partial(self.tell, instead.sentence, "warning"))
+            self._next(partial(self.notify, instead.sentence, "warning"))
 
-    def _frame(self, *, dark: bool) -> Any:
+    def _hierarchy(self, *, dark: bool) -> Any:
         page = pmui.Page(  # type: ignore[attr-defined]
             title="",
             meta_title="Topiary",
@@ -301,7 +301,7 @@ class Shell:
     def _look_for_snapshot(self) -> None:
         """Go back to the newest snapshot where a link asks for one that is not there."""
         run, snapshot = self.view.run, self.view.snapshot
-        if snapshot and self._site.feed.known_frame(run, snapshot) is None:
+        if snapshot and self._site.feed.known_hierarchy(run, snapshot) is None:
             self.later(
                 partial(fallback.instead_of_snapshot, self._site.feed, run, snapshot),
                 partial(self._leave_missing_snapshot, (run, snapshot)),
@@ -326,9 +326,9 @@ class Shell:
             case {"do": "live"}:
                 self.view.snapshot = 0
             case {"do": "copied"}:
-                self.tell("The link to this view is in the clipboard.", "success")
+                self.notify("The link to this view is in the clipboard.", "success")
             case {"do": "not-copied"}:
-                self.tell("The browser did not allow copying; copy the address instead.", "warning")
+                self.notify("The browser did not allow copying; copy the address instead.", "warning")
             case {"do": "pause" | "resume" | "stop" as verb}:
                 act = getattr(self._site.actions, verb)
                 self.later(partial(act, self.view.run), lambda _: None)
@@ -355,8 +355,8 @@ class Shell:
         latest = self._site.feed.latest(self.view.run)
         if not self.view.snapshot or latest is None or latest.number == self.view.snapshot:
             return ""
-        frame = self._site.feed.known_frame(self.view.run, self.view.snapshot)
-        shown = f"at {frame.minibatch:,}" if frame else "at an older snapshot"
+        hierarchy = self._site.feed.known_hierarchy(self.view.run, self.view.snapshot)
+        shown = f"at {hierarchy.minibatch:,}" if hierarchy else "at an older snapshot"
         return f"Pinned {shown} · live is {latest.minibatch:,}"
 
     def _show(self) -> None:

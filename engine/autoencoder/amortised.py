@@ -12,10 +12,10 @@ import numpy as np
 from engine import corpus, streams
 from engine.autoencoder import encoder, hybrid
 from engine.autoencoder.encoder import POSTERIORS, Heads, LeftOut, Prior, Tape
-from engine.autoencoder.hybrid import Chain, House, State
+from engine.autoencoder.hybrid import Chain, Setup, State
 from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
 from engine.gibbs.gibbs import Address
-from engine.gibbs.local import Locals, placing
+from engine.gibbs.local import Locals, inferred
 from engine.gibbs.tokens import Globals
 from engine.topic_moves import simplex
 
@@ -23,7 +23,7 @@ ROWS = 32  # documents of one table
 _SAMPLE_BITS = 20  # of a noise address: which sample of a call
 
 
-def prior_of(at: House, state: State, docs: Batch) -> Prior:
+def prior_of(at: Setup, state: State, docs: Batch) -> Prior:
     """The prior of some documents.
 
     matched: c_j^(2) = r_. / x_j., so that the prior mean of theta_j^(1) sums to the document's length, as the
@@ -49,7 +49,7 @@ def tables(docs: Batch, rows: int) -> Iterator[tuple[int, int, Batch]]:
         yield first, last, corpus.rows(docs, first, last)
 
 
-def place(at: House, state: State, docs: Batch, prior: Prior, noise: Any, left_out: LeftOut | None = None) -> Tape:
+def place(at: Setup, state: State, docs: Batch, prior: Prior, noise: Any, left_out: LeftOut | None = None) -> Tape:
     """Encode one table of documents and draw their activations; ``noise(layer)``, or None for means."""
     return encoder.forward(at.config.shape, _heads_of(state, docs, left_out), prior, noise)
 
@@ -60,7 +60,7 @@ def _heads_of(state: State, docs: Batch, left_out: LeftOut | None = None) -> Hea
     return encoder.heads(state.weights, hidden, left_out)
 
 
-def noise_of(at: House, state: State, address: Address, docs: Batch) -> Any:
+def noise_of(at: Setup, state: State, address: Address, docs: Batch) -> Any:
     """Random numbers of a table: a function of the layer."""
     family = POSTERIORS[at.config.shape.posterior]
     return lambda layer: family.noise(*address, docs.documents, layer, state.phi[layer].shape[1])
@@ -74,7 +74,7 @@ def _filled(docs: Batch) -> Batch:
     return Batch(docs.words, docs.counts, starts, np.append(docs.labels, spare - 1), np.append(docs.documents, spare))
 
 
-def infer(at: House, state: State, docs: Batch) -> Local:
+def infer(at: Setup, state: State, docs: Batch) -> Local:
     """Posterior means of theta of every layer, given the means above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
     above = [np.zeros(len(docs.documents)) for _ in state.phi[1:]]
@@ -89,10 +89,10 @@ def infer(at: House, state: State, docs: Batch) -> Local:
     return Local(tuple(theta), tuple(above))
 
 
-def swept(at: House, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+def swept(at: Setup, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
     """Posterior means of theta of every layer by Gibbs sweeps under the topics, as in DLDA, without the encoder."""
     n_layers = len(state.phi)
-    plan = placing(n_layers, sweeps, hybrid.first_rates(at, n_layers))
+    plan = inferred(n_layers, sweeps, hybrid.first_rates(at, n_layers))
     glob = at.sampler.globals_of(state.phi, state.r, np.unique(docs.words))
     return at.sampler.place(glob, Address(seed, streams.INFER, 0), docs, plan)
 
@@ -103,7 +103,7 @@ def _from_above(tape: Tape, layer: int) -> FloatArray:
     return np.asarray(added / (heads + added))
 
 
-def sample(at: House, state: State, address: Address, docs: Batch, *, smooth: bool = False) -> list[FloatArray]:
+def sample(at: Setup, state: State, address: Address, docs: Batch, *, smooth: bool = False) -> list[FloatArray]:
     """One draw of theta of every layer; ``smooth``: for layer 1 its mean given the draws above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
     family = POSTERIORS[at.config.shape.posterior]
@@ -117,7 +117,7 @@ def sample(at: House, state: State, address: Address, docs: Batch, *, smooth: bo
 
 
 def draws(
-    at: House, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
+    at: Setup, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
 ) -> Iterator[tuple[int, int, Batch, Iterator[tuple[list[FloatArray], FloatArray]]]]:
     """For every table of documents (first, last, the table filled up): draws of theta, and their sizes."""
     numbers = range(first_sample, first_sample + n_samples)
@@ -128,7 +128,7 @@ def draws(
 
 
 def _draws_of(
-    at: House, seed: int, state: State, table: Batch, prior: Prior, heads: Heads, numbers: range
+    at: Setup, seed: int, state: State, table: Batch, prior: Prior, heads: Heads, numbers: range
 ) -> Iterator[tuple[list[FloatArray], FloatArray]]:
     for number in numbers:
         noise = noise_of(at, state, Address(seed, streams.ASKED, number), table)
@@ -136,7 +136,7 @@ def _draws_of(
 
 
 def advance(
-    at: House, glob: Globals, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+    at: Setup, glob: Globals, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Chain, Rates]:
     """Sum the rates of scored cells over samples; a sample needs no sweep but those of ``refine``, for each layer.
 
@@ -160,7 +160,7 @@ def advance(
     return Chain(np.array(clock)), rates
 
 
-def locals_of(at: House, glob: Globals, state: State, address: Address, docs: Batch, theta: list[FloatArray]) -> Locals:
+def locals_of(at: Setup, glob: Globals, state: State, address: Address, docs: Batch, theta: list[FloatArray]) -> Locals:
     """Local variables of Gibbs sweeps that go on from the encoder's draw."""
     local = at.sampler.empty(glob, docs)
     if len(theta) > 1:

@@ -206,7 +206,7 @@ class Chain(NamedTuple):
     clock: Array
 
 
-class House(NamedTuple):
+class Setup(NamedTuple):
     """What the functions below share."""
 
     config: Any
@@ -214,10 +214,10 @@ class House(NamedTuple):
     sampler: Sampler
 
 
-def house(config: Any, facts: Facts, n_threads: int) -> House:
+def setup(config: Any, facts: Facts, n_threads: int) -> Setup:
     """Gather what a kernel is made of."""
     hyper = Hyper(0.01, 0.01, 1.0, 1.0)
-    return House(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
+    return Setup(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
 
 
 def work(layers: tuple[int, ...]) -> float:
@@ -230,7 +230,7 @@ def work(layers: tuple[int, ...]) -> float:
     return dense / 80.0 + 6.0 * sum(layers)
 
 
-def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
+def init(at: Setup, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
     """Nearly flat topics, r = 1/K_L (1 with the paper's prior), and a fresh encoder; ``extra`` weights follow it."""
     config, rule = at.config, rule_of(at.config)
     layers = config.layers[:1] if rule else config.layers
@@ -258,12 +258,12 @@ def init(at: House, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
     return _with_moments(at, state)
 
 
-def _unmet(at: House) -> FloatArray:
+def _unmet(at: Setup) -> FloatArray:
     """The ``spread`` of words before a document is met; none where inputs are not weighed."""
     return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
 
 
-def acquainted(at: House, state: State, docs: Batch) -> State:
+def acquainted(at: Setup, state: State, docs: Batch) -> State:
     """In how many documents each word occurs, counted over as many documents as the corpus has."""
     if not len(state.spread) or int(state.met) >= at.facts.n_documents:
         return state
@@ -271,7 +271,7 @@ def acquainted(at: House, state: State, docs: Batch) -> State:
     return state._replace(spread=state.spread + seen, met=np.array(state.met + len(docs.documents)))
 
 
-def first_rates(at: House, usual: int) -> int:
+def first_rates(at: Setup, usual: int) -> int:
     """The sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
     return NEVER if at.config.prior == "paper" else usual
 
@@ -281,7 +281,7 @@ def rule_of(config: Any) -> Rule | None:
     return widths.rule_of(config) if hasattr(config, "grow") else None
 
 
-def _with_moments(at: House, state: State) -> State:
+def _with_moments(at: Setup, state: State) -> State:
     """Adam begins anew: its moments at 0, and the steps that they have seen; so does the mean of the weights."""
     own = adam.start(state.weights)
     topic = adam.start((*state.phi, state.r) if at.config.inference == "wai" else ())
@@ -304,7 +304,7 @@ def keep(state: State) -> dict[str, Array]:
     return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
 
 
-def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
+def restore(at: Setup, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
     """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`.
 
     So do ``extra`` ones, all of them, when a single one has another shape there: half a classifier knows nothing.
@@ -335,7 +335,7 @@ def restore(at: House, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
         second=(),
         topic_first=(),
         topic_second=(),
-        since=_since(at, arrays, t, told=head is not extra),
+        since=_since(at, arrays, t, report=head is not extra),
     )
     return _with_moments(at, state)
 
@@ -349,20 +349,20 @@ def restored(
     return found if [mine.shape for mine in found] == [weight.shape for weight in weights] else weights
 
 
-def _since(at: House, arrays: dict[str, Array], t: int, *, told: bool) -> tuple[Array, ...]:
+def _since(at: Setup, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:
     """The ``since`` of a state that goes on from a snapshot at step ``t``.
 
     An encoder that begins here begins its schedules here, and waits for labels as in a new run.  One that is there
-    has learned without labels already: they count at once, and go on where they counted before (``told``).
+    has learned without labels already: they count at once, and go on where they counted before (``report``).
     """
     if "weights.0" not in arrays:
         return np.array(t), np.array(t + getattr(at.config, "label_start", 0))
     encoder = np.array(int(arrays.get("encoder_since", 0)))
-    before = int(arrays.get("labels_since", t)) if told else t
+    before = int(arrays.get("labels_since", t)) if report else t
     return encoder, np.array(min(before, t))
 
 
-def grown(at: House, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+def grown(at: Setup, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
     """The structure that the next step trains, where widths are learnt (Algorithm 2), encoder rows and all."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
     change = widths.grow(seed, int(state.t), structure, rule_of(at.config))

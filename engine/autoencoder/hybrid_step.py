@@ -11,7 +11,7 @@ from engine.autoencoder import adam, amortised, encoder, ensemble, hybrid
 from engine.autoencoder.adam import Moments, Rows
 from engine.autoencoder.classifier import Classifier, Lesson
 from engine.autoencoder.encoder import PER_LAYER, Prior, Tape
-from engine.autoencoder.hybrid import Chain, House, State
+from engine.autoencoder.hybrid import Chain, Setup, State
 from engine.contract import Batch, FloatArray, Info, Rates, Sweeps
 from engine.gibbs.gibbs import Address, Plan
 from engine.gibbs.local import Collected
@@ -38,7 +38,7 @@ class Learned(NamedTuple):
     shapes: FloatArray
 
 
-def step(at: House, seed: int, state: State, docs: Batch, head: Classifier | None = None) -> tuple[State, Info]:
+def step(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None = None) -> tuple[State, Info]:
     """One mini-batch: encode, draw, move the encoder, then Phi and r under the draw."""
     config = at.config
     t = int(state.t) + 1
@@ -66,7 +66,7 @@ def _slower(state: State) -> float:
     return 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
 
 
-def _climb_encoder(at: House, seed: int, state: State, docs: Batch, head: Classifier | None) -> tuple[State, Learned]:
+def _climb_encoder(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None) -> tuple[State, Learned]:
     """The encoder, and the classifier on top of it, one step up their gradient."""
     t, slower = int(state.t) + 1, _slower(state)
     learned = learn(at, seed, state, head.reads(docs, t) if head else docs, head)
@@ -86,7 +86,7 @@ def _climb_encoder(at: House, seed: int, state: State, docs: Batch, head: Classi
     return moved, learned
 
 
-def _climb_others(at: House, seed: int, state: State, moved: State, docs: Batch, head: Classifier) -> State:
+def _climb_others(at: Setup, seed: int, state: State, moved: State, docs: Batch, head: Classifier) -> State:
     """Further encoders one step up their own gradients, over the topics of before."""
     _, *others = ensemble.members(state)
     seeds = [ensemble.seed_of(seed, number) for number in range(1, 1 + len(others))]
@@ -104,7 +104,7 @@ def _steadied(
     return adam.averaged(steady, weights, newest) if newest else steady
 
 
-def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | None) -> Learned:
+def learn(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None) -> Learned:
     """Draw the activations of a mini-batch and differentiate its objective (eq. 15, 32)."""
     n, t = len(docs.documents), int(state.t) + 1
     weight = at.config.kl_weight * min(1.0, (state.encoder_age + 1) / max(1, at.config.kl_warm_up))
@@ -145,7 +145,7 @@ def learn(at: House, seed: int, state: State, docs: Batch, head: Classifier | No
     return Learned(theta, means, elbo / n, [each / n for each in d_topics], d_shapes / n)
 
 
-def bound(at: House, seed: int, state: State, docs: Batch) -> float:
+def bound(at: Setup, seed: int, state: State, docs: Batch) -> float:
     """The evidence lower bound of a document (eq. 15), from the first table of a mini-batch.
 
     Of whole documents and with all units of the encoder, also while labels are learned from less.
@@ -168,7 +168,7 @@ def _worth(likely: encoder.Likelihood, lost: list[FloatArray], docs: Batch) -> f
 
 
 def _differentiate(
-    at: House,
+    at: Setup,
     state: State,
     tape: Tape,
     prior: Prior,
@@ -201,7 +201,7 @@ def _add_topic_slopes(
         d_topics[layer] += priors[layer - 1].T @ tape.theta[layer]
 
 
-def _own_slopes(at: House) -> bool:
+def _own_slopes(at: Setup) -> bool:
     """Whether Phi and r follow the gradient of the encoder's own bound."""
     return at.config.inference == "wai" and at.config.counts == "encoder"
 
@@ -213,7 +213,7 @@ def slopes_of(state: State, got: Collected, n_documents: int) -> list[FloatArray
     return [each / n_documents for each in (*phi, r)]
 
 
-def _climb(at: House, state: State, slopes: list[FloatArray], rate: float) -> State:
+def _climb(at: Setup, state: State, slopes: list[FloatArray], rate: float) -> State:
     """Phi and r up their derivatives in logarithms, kept on the simplex by softmax (WAI).
 
     Their priors climb with them, a document's share of each: without it a word that a topic has not met for a while
@@ -241,7 +241,7 @@ def _softmax(logs: FloatArray) -> FloatArray:
     return np.asarray(raw / raw.sum(axis=0))
 
 
-def globals_of(at: House, state: State, *batches: Batch) -> Globals:
+def globals_of(at: Setup, state: State, *batches: Batch) -> Globals:
     """The topics packed for the kernels, with the prior mass of the words that occur where Gibbs sweeps need it."""
     if at.config.refine or at.config.counts != "encoder":
         words = np.unique(np.concatenate([docs.words for docs in batches]))
@@ -251,14 +251,14 @@ def globals_of(at: House, state: State, *batches: Batch) -> Globals:
 
 
 def advance(
-    at: House, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+    at: Setup, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Chain, Rates]:
     """Go on with documents under evaluation: :func:`engine.autoencoder.amortised.advance`, topics packed for them."""
     glob = globals_of(at, state, observed, scored)
     return amortised.advance(at, glob, seed, state, chain, observed, scored, sweeps)
 
 
-def _counts(at: House, seed: int, state: State, docs: Batch, theta: list[FloatArray], t: int) -> tuple[Collected, int]:
+def _counts(at: Setup, seed: int, state: State, docs: Batch, theta: list[FloatArray], t: int) -> tuple[Collected, int]:
     """Counts that move Phi and r, times rho, and how often each token was drawn for them.
 
     All words count, also where the encoder drew ``theta`` from a part of them: a word's topic is drawn by their
@@ -279,7 +279,7 @@ def _counts(at: House, seed: int, state: State, docs: Batch, theta: list[FloatAr
     return (parts[0] if len(parts) == 1 else _mixed(*parts)), draws
 
 
-def _plan(at: House, n_layers: int) -> Plan:
+def _plan(at: Setup, n_layers: int) -> Plan:
     """Sweeps of a mini-batch, from theta = 1/K."""
     burn_in = at.config.burn_in * n_layers
     first_rates = hybrid.first_rates(at, max(1, burn_in // 2))
@@ -292,7 +292,7 @@ def _mixed(one: Collected, other: Collected) -> Collected:
     return Collected(tables, 0.5 * (one.top + other.top), 0.5 * (one.q + other.q), one.counts)
 
 
-def _diffuse(at: House, seed: int, state: State, got: Collected, t: int) -> tuple[State, tuple[FloatArray, ...]]:
+def _diffuse(at: Setup, seed: int, state: State, got: Collected, t: int) -> tuple[State, tuple[FloatArray, ...]]:
     """Running averages M (eq. 13, 14), then TLASGR steps of Phi (eq. 11) and r (eq. 12); and the step sizes."""
     config = at.config
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)

@@ -38,7 +38,7 @@ def moved(docs: Batch, shape: tuple[int, int], down: Array | int, right: Array |
     return kept(docs._replace(words=words), np.where(inside, docs.counts, 0).astype(docs.counts.dtype))
 
 
-def strewn(docs: Batch, shape: tuple[int, int], most: int, seed: int, step: int) -> Batch:
+def moved_at_random(docs: Batch, shape: tuple[int, int], most: int, seed: int, step: int) -> Batch:
     """Every image moved another way, each of :func:`ways` as likely."""
     down, right = generator(seed, MOVES, step).integers(-most, most + 1, (2, len(docs.documents)))
     return moved(docs, shape, down, right)

@@ -67,10 +67,10 @@ class Collected(NamedTuple):
     counts: Array
 
 
-def placing(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> Plan:
+def inferred(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> Plan:
     """How documents met for the first time are placed: by so many sweeps, or by those of ``PLACING``."""
-    wanted = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
-    return Plan(fresh=True, **wanted._asdict(), first_rates=first_rates, wants=gibbs.THETA)
+    request = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
+    return Plan(fresh=True, **request._asdict(), first_rates=first_rates, wants=gibbs.THETA)
 
 
 class Sampler(NamedTuple):

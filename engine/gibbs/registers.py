@@ -103,9 +103,9 @@ class _Code:
     def transfer(self, code: Any, dealt: Any, to: Any, off: Any) -> Any:
         hands = self._hands(code, dealt)
         for chosen, change in ((to, code.fadd), (off, code.fsub)):
-            wanted = same(code, chosen, CARDS)
+            request = same(code, chosen, CARDS)
             for hand, part in enumerate(hands):
-                here = code.icmp_unsigned("==", self.numbered[hand], wanted)
+                here = code.icmp_unsigned("==", self.numbered[hand], request)
                 hands[hand] = code.select(here, change(part, _ONES), part)
         return self._together(code, hands)
 

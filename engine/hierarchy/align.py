@@ -151,7 +151,7 @@ def align(
         cost = np.asarray(sum(term.part * _distances(term) for term in terms), dtype=np.float32)
         decided, before = _of(layer, fixed, cost.shape), _of(layer, known, cost.shape)
         alone = min(threshold, max(ALIKE, _chance(cost)))
-        solved[layer] = _told(layer, cost, terms, _pairs(cost, decided, before, alone), decided, alone)
+        solved[layer] = _report(layer, cost, terms, _pairs(cost, decided, before, alone), decided, alone)
         costs.append(cost)
     for layer in range(common + 1, max(len(first.phi), len(second.phi)) + 1):
         solved[layer] = _alone(layer, _width(first, layer), _width(second, layer))
@@ -219,7 +219,7 @@ def _chance(cost: Costs) -> float:
     return float(np.median(cost)) if min(cost.shape) >= _ENOUGH else 1.0
 
 
-def _told(
+def _report(
     layer: int, cost: Costs, terms: list[_Term], pairs: dict[int, int], decided: list[Fixed], threshold: float
 ) -> list[Match]:
     """Say of every topic of a layer what was found, with score and margin."""

@@ -35,7 +35,7 @@ class Config(Settings):
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of DATM for a corpus; results do not depend on ``n_threads``."""
-    at = hybrid.house(config, facts, n_threads)
+    at = hybrid.setup(config, facts, n_threads)
     return Kernel(
         batch_size=config.batch_size,
         measure="perplexity",

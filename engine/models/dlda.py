@@ -17,7 +17,7 @@ from engine import schedule, streams, widths
 from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.gibbs import augment
 from engine.gibbs.gibbs import Address, Plan
-from engine.gibbs.local import LINKS, Collected, Locals, Sampler, placing
+from engine.gibbs.local import LINKS, Collected, Locals, Sampler, inferred
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
@@ -210,29 +210,29 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
     hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
     sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
-    house = _Build(config, facts, sampler, {})
+    setup = _Build(config, facts, sampler, {})
     batch = config.inference == "gibbs"
     return Kernel(
         batch_size=0 if batch else config.batch_size,
         measure="perplexity" if config.link == "poisson" else "log-likelihood",
-        init=lambda seed: _init(house, seed),
-        prepare=lambda seed, state, docs: _prepare(house, seed, state, docs) if batch else state,
-        step=lambda seed, state, docs: (_gibbs_step if batch else _gradient_step)(house, seed, state, docs),
-        infer=lambda seed, state, docs, sweeps=None: _infer(house, seed, state, docs, sweeps),
+        init=lambda seed: _init(setup, seed),
+        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs) if batch else state,
+        step=lambda seed, state, docs: (_gibbs_step if batch else _gradient_step)(setup, seed, state, docs),
+        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
         topics=lambda state: Topics(state.phi, state.r),
-        start_chain=lambda seed, state, docs: _start_chain(house, seed, state, docs),
-        advance_chain=lambda *arguments: _advance_chain(house, *arguments),
+        start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
+        advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=_keep,
-        restore=lambda seed, arrays: _restore(house, seed, arrays),
+        restore=lambda seed, arrays: _restore(setup, seed, arrays),
     )
 
 
-def _init(house: _Build, seed: int) -> State:
+def _init(setup: _Build, seed: int) -> State:
     """Nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L (as the authors start)."""
-    config = house.config
+    config = setup.config
     layers = widths.first_widths(config)
     rng = streams.generator(seed, streams.INIT)
-    phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((house.facts.n_words, *layers)))
+    phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((setup.facts.n_words, *layers)))
     none = np.zeros(0)
     return State(
         t=np.array(0, dtype=np.int64),
@@ -266,16 +266,16 @@ def _keep(state: State) -> dict[str, Array]:
     return kept | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
 
 
-def _restore(house: _Build, seed: int, arrays: dict[str, Array]) -> State:
+def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
     """The state that goes on from a snapshot of this model, or of another with the same layers."""
-    config = house.config
+    config = setup.config
     phi, r = topics.restored(arrays)
     scales = [f"scale.{layer}" for layer in range(len(phi))]
     ours = all(name in arrays for name in scales)
     t = int(arrays["t"]) if ours else 0
     scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales) if ours else ()
     names, born = widths.restored(arrays, phi, t, widths.rule_of(config))
-    return _init(house, seed)._replace(
+    return _init(setup, seed)._replace(
         t=np.array(t, dtype=np.int64),
         phi=phi,
         expanded=_expanded(config, phi),
@@ -287,14 +287,14 @@ def _restore(house: _Build, seed: int, arrays: dict[str, Array]) -> State:
     )
 
 
-def _grown(house: _Build, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+def _grown(setup: _Build, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
     """The structure that the next step trains, where widths are learnt (DATM, Algorithm 2).
 
     The averages M of the topics that stay go on; those of a new layer, and of the r that is now another one,
     begin with their first estimate.
     """
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
-    change = widths.grow(seed, int(state.t), structure, widths.rule_of(house.config))
+    change = widths.grow(seed, int(state.t), structure, widths.rule_of(setup.config))
     if change is None:
         return state, ()
     phi = change.structure.phi
@@ -303,15 +303,15 @@ def _grown(house: _Build, seed: int, state: State) -> tuple[State, tuple[Event, 
     top_scale = state.top_scale
     if change.added:
         scale = (*scale, np.zeros(phi[-1].shape[1]))
-        expanded = (*expanded, _expanded(house.config, phi)[-1]) if expanded else ()
+        expanded = (*expanded, _expanded(setup.config, phi)[-1]) if expanded else ()
         top_scale = np.array(0.0)
     state = state._replace(scale=scale, expanded=expanded, top_scale=top_scale, **change.structure._asdict())
     return state, change.events
 
 
-def _prepare(house: _Build, seed: int, state: State, docs: Batch) -> State:
+def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
     """Local variables of every training document, where batch Gibbs starts."""
-    local = house.sampler.fresh(house.globals_of(state), docs, Address(seed, streams.INIT, 0))
+    local = setup.sampler.fresh(setup.globals_of(state), docs, Address(seed, streams.INIT, 0))
     return _with_locals(state, local)
 
 
@@ -327,20 +327,20 @@ def _locals_of(holder: State | Chain) -> Locals:
     return Locals(*(values.copy() for values in kept))
 
 
-def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
+def _gibbs_step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
     """One sweep of every document, Phi and r from their conditionals, and theta under them (section 2).
 
     Phi^(l+1) and r are drawn with theta^(l) integrated out, so the theta of the sweep do not belong to them.
     """
-    config, pool = house.config, house.sampler.pool
+    config, pool = setup.config, setup.sampler.pool
     t = int(state.t) + 1
-    state, events = _grown(house, seed, state)
+    state, events = _grown(setup, seed, state)
     plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= config.settle else 2)
     local = _locals_of(state)
     if events:  # of other shapes than before: they begin anew, and come to rest before topics are drawn
-        local = house.sampler.empty(house.globals_of(state), docs)
-        plan = house.plan(state)._replace(collect=1)
-    got = house.sampler.collect(house.globals_of(state), Address(seed, streams.LOCAL, t), docs, local, plan, 1.0)
+        local = setup.sampler.empty(setup.globals_of(state), docs)
+        plan = setup.plan(state)._replace(collect=1)
+    got = setup.sampler.collect(setup.globals_of(state), Address(seed, streams.LOCAL, t), docs, local, plan, 1.0)
     phi = tuple(
         dirichlet.draw(table, eta, seed, t, layer, pool)
         for layer, (table, eta) in enumerate(zip(got.tables, config.etas(len(state.phi)), strict=True))
@@ -350,7 +350,7 @@ def _gibbs_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[St
         gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, state.r)
     r = simplex.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
     state = state._replace(t=np.array(t), phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
-    house.sampler.redraw(house.globals_of(state), Address(seed, streams.REDRAW, t), docs, local, got.counts)
+    setup.sampler.redraw(setup.globals_of(state), Address(seed, streams.REDRAW, t), docs, local, got.counts)
     tokens = len(local.topics) or int(docs.counts.sum())
     return _with_locals(state, local), Info((), float("nan"), tokens, tokens * (plan.burn_in + 1), events)
 
@@ -369,24 +369,24 @@ def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r:
     return draw / (0.01 + np.log1p(q / c0)), c0
 
 
-def _gradient_step(house: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
+def _gradient_step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
     """One mini-batch of SG-MCMC: local sweeps, the running averages M, then Phi and r (section 3)."""
-    config = house.config
-    state, events = _grown(house, seed, state)
-    glob = house.globals_of(state, np.unique(docs.words))
+    config = setup.config
+    state, events = _grown(setup, seed, state)
+    glob = setup.globals_of(state, np.unique(docs.words))
     t = int(state.t) + 1
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
-    rho = house.facts.n_documents / len(docs.documents)
-    plan = house.plan(state)
-    local = house.sampler.empty(glob, docs)
-    got = house.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho)
+    rho = setup.facts.n_documents / len(docs.documents)
+    plan = setup.plan(state)
+    local = setup.sampler.empty(glob, docs)
+    got = setup.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho)
     rate = config.scale_step * _scale_rate(config, t)
     scale = tuple(
         schedule.averaged(old, table.sum(axis=0), rate) for old, table in zip(state.scale, got.tables, strict=True)
     )
     top_scale = schedule.averaged(state.top_scale, np.array(got.q), rate)
     used = _used_scales(config, scale)
-    phi, expanded = _move(house, seed, state, got, used, eps, t)
+    phi, expanded = _move(setup, seed, state, got, used, eps, t)
     walk = diffusion.STEPS[config.simplex].shapes
     r = walk(state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
     tokens = int(docs.counts.sum())
@@ -415,10 +415,10 @@ def _used_scales(config: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatAr
 
 
 def _move(
-    house: _Build, seed: int, state: State, got: Collected, used: tuple[FloatArray, ...], eps: float, t: int
+    setup: _Build, seed: int, state: State, got: Collected, used: tuple[FloatArray, ...], eps: float, t: int
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
-    config, pool = house.config, house.sampler.pool
+    config, pool = setup.config, setup.sampler.pool
     layers = enumerate(zip(got.tables, config.etas(len(state.phi)), strict=True))
     if config.inference == "sgrld":
         expanded = tuple(
@@ -433,22 +433,22 @@ def _move(
     return phi, ()
 
 
-def _infer(house: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    plan = placing(len(state.phi), sweeps, house.plan(state).first_rates)
-    return house.sampler.place(house.globals_of(state), Address(seed, streams.INFER, 0), docs, plan)
+def _infer(setup: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    plan = inferred(len(state.phi), sweeps, setup.plan(state).first_rates)
+    return setup.sampler.place(setup.globals_of(state), Address(seed, streams.INFER, 0), docs, plan)
 
 
-def _start_chain(house: _Build, seed: int, state: State, docs: Batch) -> Chain:
-    local = house.sampler.fresh(house.globals_of(state), docs, Address(seed, streams.CHAIN, 0))
+def _start_chain(setup: _Build, seed: int, state: State, docs: Batch) -> Chain:
+    local = setup.sampler.fresh(setup.globals_of(state), docs, Address(seed, streams.CHAIN, 0))
     return Chain(np.array(0, dtype=np.int64), *local)
 
 
 def _advance_chain(
-    house: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+    setup: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Chain, Rates]:
     local = _locals_of(chain)
     clock = int(chain.clock) + 1
-    rates = house.sampler.rate(
-        house.globals_of(state), Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps
+    rates = setup.sampler.rate(
+        setup.globals_of(state), Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps
     )
     return Chain(np.array(clock), *local), rates

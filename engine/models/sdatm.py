@@ -13,7 +13,7 @@ from engine import streams
 from engine.autoencoder import amortised, encoder, ensemble, hybrid, hybrid_step, image_shifts
 from engine.autoencoder.classifier import Classifier, features
 from engine.autoencoder.encoder import PER_LAYER
-from engine.autoencoder.hybrid import Chain, House, Settings, State
+from engine.autoencoder.hybrid import Chain, Settings, Setup, State
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Sweeps, Topics
 from engine.settings import LABELS, PREDICTIONS, SWEEPS, SettingError, setting
 
@@ -151,7 +151,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """
     if config.moved and facts.image_shape is None:
         raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
-    at = hybrid.house(config, facts, n_threads)
+    at = hybrid.setup(config, facts, n_threads)
     return Kernel(
         batch_size=config.batch_size,
         measure="perplexity",
@@ -177,17 +177,17 @@ def _asking(config: Config) -> float:
     return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * again
 
 
-def _step(at: House, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
+def _step(at: Setup, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
     """One mini-batch; what images lose as they move counts among its tokens all the same."""
     config, shape = at.config, at.facts.image_shape
     if shape and config.moved:
-        read = image_shifts.strewn(docs, shape, config.moved, seed, int(state.t) + 1)
+        read = image_shifts.moved_at_random(docs, shape, config.moved, seed, int(state.t) + 1)
         state, info = hybrid_step.step(at, seed, state, read, _head(at, seed, state))
         return state, info._replace(tokens=int(docs.counts.sum()))
     return hybrid_step.step(at, seed, state, docs, _head(at, seed, state))
 
 
-def _head(at: House, seed: int, state: State | None = None) -> Classifier:
+def _head(at: Setup, seed: int, state: State | None = None) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
     labels = (config.label_weight, _labels_since(at, state), config.label_ramp, config.label_rate)
     learning = (config.shortcut, config.dropout, config.decay)
@@ -196,19 +196,19 @@ def _head(at: House, seed: int, state: State | None = None) -> Classifier:
     )
 
 
-def _labels_since(at: House, state: State | None) -> int:
+def _labels_since(at: Setup, state: State | None) -> int:
     """The mini-batch after which labels count: as set in a new run, that of the fork where an encoder was there."""
     return int(state.since[1]) if state is not None and state.since else at.config.label_start
 
 
-def _init(at: House, seed: int) -> State:
+def _init(at: Setup, seed: int) -> State:
     state = hybrid.init(at, seed, _head(at, seed).initial(seed, at.config.layers))
     return ensemble.begun(
         state, (_fresh(at, seed, number, at.config.layers) for number in range(1, at.config.encoders))
     )
 
 
-def _fresh(at: House, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
+def _fresh(at: Setup, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
     """Weights at which a further encoder begins, with its classifier."""
     own = ensemble.seed_of(seed, number)
     rng = streams.generator(own, streams.ENCODER)
@@ -221,13 +221,13 @@ def _settled(state: State) -> State:
     return state._replace(weights=state.steady or state.weights)
 
 
-def _keep(at: House, state: State) -> dict[str, Array]:
+def _keep(at: Setup, state: State) -> dict[str, Array]:
     """As DATM, with all encoders, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
     kept = hybrid.keep(_settled(state)) | {"labels_since": np.array(_labels_since(at, state))} | ensemble.keep(state)
     return kept | {f"class_weights.{layer}": table for layer, table in enumerate(_class_weights(at, state))}
 
 
-def _class_weights(at: House, state: State) -> list[FloatArray]:
+def _class_weights(at: Setup, state: State) -> list[FloatArray]:
     """How much every topic speaks for a class, (C, K_l) a layer: the mean of all encoders, as predictions are."""
     widths = tuple(phi.shape[1] for phi in state.phi)
     heads = (_settled(member).weights[PER_LAYER * len(widths) :] for member in ensemble.members(state))
@@ -235,14 +235,14 @@ def _class_weights(at: House, state: State) -> list[FloatArray]:
     return [np.asarray(sum(layers) / len(tables)) for layers in zip(*tables, strict=True)]
 
 
-def _restore(at: House, seed: int, arrays: dict[str, Array]) -> State:
+def _restore(at: Setup, seed: int, arrays: dict[str, Array]) -> State:
     n_layers = sum(name.startswith("phi.") for name in arrays)
     widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
     state = hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
     return ensemble.begun(state, (_further(at, seed, number, state, arrays) for number in range(1, at.config.encoders)))
 
 
-def _further(at: House, seed: int, number: int, state: State, arrays: dict[str, Array]) -> tuple[FloatArray, ...]:
+def _further(at: Setup, seed: int, number: int, state: State, arrays: dict[str, Array]) -> tuple[FloatArray, ...]:
     """Weights of a further encoder that goes on from a snapshot.
 
     One that the parent lacks goes on from the parent's own, with a classifier of its own start: labels count at once,
@@ -255,7 +255,7 @@ def _further(at: House, seed: int, number: int, state: State, arrays: dict[str, 
     return (*hybrid.restored(arrays, name, begin), *hybrid.restored(arrays, name, fresh[n:], n))
 
 
-def _infer(at: House, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+def _infer(at: Setup, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
     """Posterior means of theta of every layer.
 
     An encoder that learns labels comes to say of a document little but its class, so then sweeps place documents.
@@ -266,37 +266,37 @@ def _infer(at: House, seed: int, state: State, docs: Batch, sweeps: Sweeps | Non
     return amortised.infer(at, _settled(state), docs)
 
 
-def _reads(at: House, state: State, docs: Batch) -> list[FloatArray]:
+def _reads(at: Setup, state: State, docs: Batch) -> list[FloatArray]:
     """Features of documents as the encoder means them."""
     theta = amortised.infer(at, _settled(state), docs).theta
     return features(theta, amortised.prior_of(at, state, docs).sizes)
 
 
-def _predict(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+def _predict(at: Setup, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
     """Probability of every class, averaged over encoders and draws of activations and weights (eq. 36)."""
     encoders = list(ensemble.members(state))
     each = -(-n_samples // len(encoders))
-    told = [
-        _told_moved(at, ensemble.seed_of(seed, number), _settled(member), docs, each)
+    report = [
+        _report_moved(at, ensemble.seed_of(seed, number), _settled(member), docs, each)
         for number, member in enumerate(encoders)
     ]
-    return np.asarray(sum(told) / len(told))
+    return np.asarray(sum(report) / len(report))
 
 
-def _told_moved(at: House, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+def _report_moved(at: Setup, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
     """Probability of every class by one encoder, averaged over the ways that pictures move, the shortest first."""
     if not at.config.moved or at.facts.image_shape is None:
-        return _told(at, seed, state, docs, n_samples)
+        return _report(at, seed, state, docs, n_samples)
     ways = image_shifts.ways(at.config.moved)[:n_samples]
     each = -(-n_samples // len(ways))
-    told = [
-        _told(at, seed, state, image_shifts.moved(docs, at.facts.image_shape, *way), each, first)
+    report = [
+        _report(at, seed, state, image_shifts.moved(docs, at.facts.image_shape, *way), each, first)
         for first, way in zip(range(0, each * len(ways), each), ways, strict=True)
     ]
-    return np.asarray(sum(told) / len(told))
+    return np.asarray(sum(report) / len(report))
 
 
-def _told(at: House, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0) -> FloatArray:
+def _report(at: Setup, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0) -> FloatArray:
     """Probability of every class by one encoder, averaged over draws."""
     head = _head(at, seed)
     own = state.weights[PER_LAYER * len(state.phi) :]

@@ -69,16 +69,16 @@ def cells(page: Any) -> list[list[int]]:
 
 
 def test_the_numbers_on_the_page_are_those_of_the_command_and_beat_guessing(opened, grown, server):
-    told = grown.read("classify", 2)
+    report = grown.read("classify", 2)
     table = cells(opened)
-    assert table == told["confusion"]
+    assert table == report["confusion"]
     assert sum(map(sum, table)) == TEST_DOCUMENTS
     shown = opened.locator(".tp-kpi", has_text="Error").first.locator("b").inner_text()
-    assert shown == f"{told['error']:.2%}"
+    assert shown == f"{report['error']:.2%}"
     wrong = TEST_DOCUMENTS - sum(row[place] for place, row in enumerate(table))
-    assert told["error"] == pytest.approx(wrong / TEST_DOCUMENTS)
-    assert told["error"] < 0.5 * (1 - 1 / len(SUBJECTS))
-    assert told["error"] >= MISLABELLED / TEST_DOCUMENTS * 0.99
+    assert report["error"] == pytest.approx(wrong / TEST_DOCUMENTS)
+    assert report["error"] < 0.5 * (1 - 1 / len(SUBJECTS))
+    assert report["error"] >= MISLABELLED / TEST_DOCUMENTS * 0.99
     assert opened.get_by_role("region", name="Classes").locator("tbody tr").count() == len(SUBJECTS)
     assert server.complaints == []
 
@@ -101,9 +101,9 @@ def test_a_class_is_part_of_the_address_and_its_paths_lead_to_the_tinted_tree(op
 
 
 def test_what_misled_is_opened_with_the_words_of_its_path_marked(opened, grown, server):
-    told = grown.read("classify", 2)
-    assert len(told["misled"]) >= MISLABELLED - 1
-    assert opened.locator(".cl-misled li").count() == len(told["misled"])
+    report = grown.read("classify", 2)
+    assert len(report["misled"]) >= MISLABELLED - 1
+    assert opened.locator(".cl-misled li").count() == len(report["misled"])
     opened.locator(".cl-misled li button").first.click()
     opened.wait_for_url(re.compile(r"page=documents.*documents=\d+.*trail=L2:\d+,L1:\d+"))
     opened.locator(".dc-document").wait_for(timeout=SLOW)

@@ -112,8 +112,8 @@ def test_both_trees_zoom_and_move_together_and_partners_stay_in_the_same_place(o
     places = []
     for side, key in (("a", a), ("b", b)):
         box = node(opened, side, key).locator(".tp-box").bounding_box()
-        frame = opened.locator(f".cm-tree-{side}").bounding_box()
-        places.append((box["x"] - frame["x"], box["y"] - frame["y"], box["width"], box["height"]))
+        hierarchy = opened.locator(f".cm-tree-{side}").bounding_box()
+        places.append((box["x"] - hierarchy["x"], box["y"] - hierarchy["y"], box["width"], box["height"]))
     assert places[0] == pytest.approx(places[1], abs=1.0)
 
 
@@ -216,9 +216,9 @@ def test_the_comparison_is_saved_as_a_file(opened):
     with opened.expect_download() as download:
         opened.get_by_label("Save the comparison as").select_option("json")
     assert download.value.suggested_filename == "topiary-run-1-and-2.json"
-    told = json.loads(download.value.path().read_text(encoding="utf-8"))
-    assert (told["a"]["run"], told["b"]["run"]) == (1, 2)
-    assert told["topic_matches"]
+    report = json.loads(download.value.path().read_text(encoding="utf-8"))
+    assert (report["a"]["run"], report["b"]["run"]) == (1, 2)
+    assert report["topic_matches"]
 
 
 def test_both_trees_are_saved_as_one_picture_with_what_is_on_screen(opened, server):

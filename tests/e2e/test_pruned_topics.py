@@ -31,8 +31,8 @@ def test_a_ghost_is_shown_when_asked_for_reached_by_keys_chosen_and_found_again(
     topics = page.locator(".tp-node").count()
     assert page.locator(".tp-pruned").count() == 0
     page.get_by_role("button", name="1 pruned topic").click()
-    ghost = page.get_by_role("treeitem", name="Pruned topic L2:3 of layer 2, no longer in the tree")
-    ghost.wait_for()
+    pruned_box = page.get_by_role("treeitem", name="Pruned topic L2:3 of layer 2, no longer in the tree")
+    pruned_box.wait_for()
     assert page.locator(".tp-node").count() == topics + 1
     page.wait_for_url("**pruned=shown**")
 
@@ -42,22 +42,22 @@ def test_a_ghost_is_shown_when_asked_for_reached_by_keys_chosen_and_found_again(
     )
     assert walked > 0
     page.keyboard.press("ArrowRight")
-    assert ghost.evaluate("each => each.getRootNode().activeElement === each")
+    assert pruned_box.evaluate("each => each.getRootNode().activeElement === each")
     page.keyboard.press("Enter")
     page.locator(".ex-gone", has_text="Pruned at mini-batch 200").wait_for()
     page.get_by_role("heading", name="Its words are now in").wait_for()
-    page.wait_for_function("each => each.getAttribute('aria-selected') === 'true'", arg=ghost.element_handle())
+    page.wait_for_function("each => each.getAttribute('aria-selected') === 'true'", arg=pruned_box.element_handle())
     page.wait_for_url("**layer=2&topic=3**")
 
-    ghost.hover()
-    kin = (ghost.get_attribute("data-kin") or "").split()
+    pruned_box.hover()
+    kin = (pruned_box.get_attribute("data-kin") or "").split()
     assert kin
     lit = page.locator(".tp-node.tp-lit").evaluate_all("all => all.map(each => each.dataset.id)")
     assert sorted(lit) == sorted([*kin, "L2:3"])
     assert page.locator(".tp-wake.tp-lit").count() == len(kin)
 
     page.reload()
-    ghost.wait_for()
+    pruned_box.wait_for()
     page.locator(".ex-gone", has_text="Pruned at mini-batch 200").wait_for()
     page.get_by_role("button", name="1 pruned topic").click()
     page.locator(".tp-pruned").wait_for(state="detached")

@@ -225,11 +225,11 @@ def test_every_topic_has_the_same_numbers_in_the_page_the_command_and_the_files(
         assert [card[2] for card in cards] == [words_of_the_card(row) for row in rows]
         assert [row["rank"] for row in rows] == list(range(1, LAYERS[layer - 1] + 1))
         assert [row["share"] for row in rows] == sorted((row["share"] for row in rows), reverse=True)
-    told = {
+    report = {
         f"L{row['layer']}:{row['topic']}": (row["rank"], row["share"], row["title"], " ".join(row["words"]))
         for row in listed
     }
-    assert exported(grown, tmp_path) == told
+    assert exported(grown, tmp_path) == report
 
 
 def words_of_the_card(row: dict[str, Any]) -> list[str]:
@@ -254,8 +254,8 @@ def exported(grown: Grown, folder: Any) -> dict[str, tuple[int, float, str, str]
             )
             for name, about in graph.nodes(data=True):
                 assert name == f"L{about['layer']}:{about['topic']}"
-                told = (about["rank"], about["share"], about["title"], about["words"])
-                assert found.setdefault(name, told) == told
+                report = (about["rank"], about["share"], about["title"], about["words"])
+                assert found.setdefault(name, report) == report
     return found
 
 

@@ -152,8 +152,8 @@ def test_a_package_is_a_sentence_unless_it_finds_its_modules_by_name_or_loads_th
 def functions(source: Source) -> list[ast.FunctionDef]:
     """Every function and method but those of a Protocol, which have no body to write."""
     classes = [node for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef)]
-    doors = [node for node in classes if "Protocol" in map(ast.unparse, node.bases)]
-    promised = {id(inner) for door in doors for inner in ast.walk(door)}
+    callbacks = [node for node in classes if "Protocol" in map(ast.unparse, node.bases)]
+    promised = {id(inner) for door in callbacks for inner in ast.walk(door)}
     return [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef) and id(node) not in promised]
 
 

@@ -75,15 +75,15 @@ def test_the_wheel_brings_the_rooms_and_nothing_else_to_the_top(installed):
 
 
 def test_the_wheel_holds_every_module_and_every_asset(installed):
-    wanted = {path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
-    library = {path for path in wanted if path.is_relative_to("app/library")}
-    wanted = wanted - library | {"topiary" / path.relative_to("app/library") for path in library}
-    wanted.add(Path("topiary/py.typed"))
+    request = {path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    library = {path for path in request if path.is_relative_to("app/library")}
+    request = request - library | {"topiary" / path.relative_to("app/library") for path in library}
+    request.add(Path("topiary/py.typed"))
     assets = (ROOT / "assets").rglob("*")
-    wanted |= {
+    request |= {
         Path("app") / path.relative_to(ROOT) for path in assets if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {path for path in wanted if not (installed / path).is_file()} == set()
+    assert {path for path in request if not (installed / path).is_file()} == set()
 
 
 def test_an_installed_topiary_finds_its_assets_and_models(installed, tmp_path):

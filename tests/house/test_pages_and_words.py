@@ -97,14 +97,14 @@ def test_every_command_is_told_of_in_the_guide():
 
 def test_every_command_in_readme_and_guide_exists():
     (commands,) = (action for action in build_parser()._actions if action.dest == "command")
-    told = [
+    report = [
         (page.name, found)
         for page in (README, *PAGES)
         for line in code_lines(page)
         for found in re.findall(r"^topiary (\w+)", line)
     ]
-    assert told
-    assert [each for each in told if each[1] not in commands.choices] == []
+    assert report
+    assert [each for each in report if each[1] not in commands.choices] == []
 
 
 def test_every_example_line_of_the_readme_is_understood():
@@ -116,15 +116,15 @@ def test_every_example_line_of_the_readme_is_understood():
 
 @pytest.mark.parametrize("name", models.names())
 def test_every_setting_of_a_model_is_told_of_in_the_guide(name):
-    told = (GUIDE / "models.md").read_text(encoding="utf-8")
+    report = (GUIDE / "models.md").read_text(encoding="utf-8")
     described = settings.describe(models.load(name).Config)
-    assert [about.name for about in described if f"`{about.name}`" not in told] == []
+    assert [about.name for about in described if f"`{about.name}`" not in report] == []
 
 
 def test_the_guide_says_which_settings_of_datm_its_supervised_form_lacks():
-    (told,) = re.findall(r"^All others as in DATM.*", (GUIDE / "models.md").read_text(encoding="utf-8"), re.MULTILINE)
+    (report,) = re.findall(r"^All others as in DATM.*", (GUIDE / "models.md").read_text(encoding="utf-8"), re.MULTILINE)
     datm, sdatm = ({each.name for each in settings.describe(models.load(name).Config)} for name in ("datm", "sdatm"))
-    assert set(re.findall(r"`(\w+)`", told)) == datm - sdatm
+    assert set(re.findall(r"`(\w+)`", report)) == datm - sdatm
 
 
 def test_ci_runs_the_test_line_of_the_readme_to_the_letter():

@@ -40,10 +40,10 @@ DOORS = {
 def test_every_contract_of_import_linter_is_kept_and_no_cache_is_left_behind(monkeypatch):
     monkeypatch.chdir(ROOT)
     before = set(ROOT.iterdir())
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
+    report = io.StringIO()
+    with contextlib.redirect_stdout(report):
         broken = importlinter.cli.lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
-    assert broken == 0, told.getvalue()
+    assert broken == 0, report.getvalue()
     assert set(ROOT.iterdir()) - before == set()
 
 

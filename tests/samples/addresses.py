@@ -6,10 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 
 def says(**fields: object) -> Callable[[str], bool]:
     """Whether an address says these values; None is a field that has its default and so is not in it."""
-    wanted = {name: None if value is None else str(value) for name, value in fields.items()}
+    request = {name: None if value is None else str(value) for name, value in fields.items()}
 
     def check(url: str) -> bool:
         found = parse_qs(urlsplit(url).query, keep_blank_values=True)
-        return all(found.get(name, [None])[0] == value for name, value in wanted.items())
+        return all(found.get(name, [None])[0] == value for name, value in request.items())
 
     return check

@@ -94,7 +94,7 @@ def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
     module = SimpleNamespace(Config=Config, State=State, build=build)
     for user in (inference, classes):
         monkeypatch.setattr(user, "models", SimpleNamespace(load=lambda name: module))
-    monkeypatch.setattr(inference.compile_kernels, "missing", lambda wanted: [])
+    monkeypatch.setattr(inference.compile_kernels, "missing", lambda request: [])
 
 
 def arrays() -> dict[str, Any]:

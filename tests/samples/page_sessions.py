@@ -11,7 +11,7 @@ class PageSession:
     """What surrounds a page; a test makes the page from ``context``.
 
     ``tasks`` are what the page wants done elsewhere, ``in_turn`` how many of them one at a time, ``ticks`` whom it
-    wants told what is new, ``told`` the messages that it shows.
+    wants told what is new, ``report`` the messages that it shows.
     """
 
     def __init__(self, db: Database, page: str, /, **fields: Any) -> None:
@@ -21,7 +21,7 @@ class PageSession:
         self.tasks: list[Any] = []
         self.in_turn = 0
         self.ticks: list[Any] = []
-        self.told: list[str] = []
+        self.report: list[str] = []
         self.closers: list[Any] = []
         self.context = Context(
             view=self.view,
@@ -34,7 +34,7 @@ class PageSession:
             in_turn=self._in_turn,
             aside=self._later,
             soon=lambda work: work(),
-            tell=lambda message, kind: self.told.append(message),
+            notify=lambda message, kind: self.report.append(message),
         )
 
     def _later(self, work: Any, then: Any, failed: Any = None) -> None:

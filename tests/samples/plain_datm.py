@@ -23,7 +23,7 @@ PER_LAYER = 6
 class Case(NamedTuple):
     """A model, a state of it in the middle of training, and a mini-batch."""
 
-    at: hybrid.House
+    at: hybrid.Setup
     state: hybrid.State
     docs: Batch
 
@@ -66,7 +66,7 @@ def case(layers=(5, 4, 3), table=None, seed=SEED, **settings):
     if settings.get("inference") == "wai":
         usual |= {"counts": "encoder"}  # its topics too climb the bound
     config = datm.Config(layers=layers, **(usual | settings))
-    at = hybrid.house(config, Facts(V, 50), 1)
+    at = hybrid.setup(config, Facts(V, 50), 1)
     rng = np.random.default_rng(seed)
     state = hybrid.init(at, seed)
     phi = tuple(np.ascontiguousarray(rng.dirichlet(np.full(a, 0.5), b).T) for a, b in itertools.pairwise((V, *layers)))

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 from topic_frames import arrays, vocabulary
 
-from app.analysis.hierarchy import Frame, build_frame
-from app.analysis.pruned_topics import Pruned, Remains, remains_of
+from app.analysis.hierarchy import Hierarchy, build_frame
+from app.analysis.pruned_topics import LastSeen, Pruned, last_seen_of
 from engine.hierarchy.tree import Node
 
 LOST = (2, 5, 9)
@@ -14,14 +14,16 @@ NODES = tuple(Node(2, column) for column in LOST)
 WHEN = Pruned(7, 650, 0.01)
 
 
-def frame_at(made: dict[str, np.ndarray], minibatch: int, **more) -> Frame:
+def frame_at(made: dict[str, np.ndarray], minibatch: int, **more) -> Hierarchy:
     """A frame of run 7."""
     run = SimpleNamespace(number=more.pop("run", 7), seed=5, corpus_name="news", family=7)
     moment = SimpleNamespace(number=minibatch, minibatch=minibatch)
     return build_frame(made, vocabulary(len(made["phi.0"])), more.pop("labels", {}), run, moment, **more)
 
 
-def pruned(widths: tuple[int, int] = (24, 12), n_words: int = 60, **more) -> tuple[Frame, Frame, tuple[Remains, ...]]:
+def pruned(
+    widths: tuple[int, int] = (24, 12), n_words: int = 60, **more
+) -> tuple[Hierarchy, Hierarchy, tuple[LastSeen, ...]]:
     """The last frame with all topics, the first without three of them, and what is left of these."""
     before, rng = arrays(widths, n_words), np.random.default_rng(8)
     kept = np.setdiff1d(np.arange(widths[1]), LOST)
@@ -35,4 +37,4 @@ def pruned(widths: tuple[int, int] = (24, 12), n_words: int = 60, **more) -> tup
         "names.2": np.arange(6),
     }
     last, now = frame_at(before, 600, **more), frame_at(after, 700, **more)
-    return last, now, tuple(remains_of(last, node, WHEN) for node in NODES)
+    return last, now, tuple(last_seen_of(last, node, WHEN) for node in NODES)

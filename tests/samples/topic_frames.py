@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from app.analysis.hierarchy import Frame, build_frame
+from app.analysis.hierarchy import Hierarchy, build_frame
 
 NASTY = (
     "<script>alert('x')</script>",
@@ -48,7 +48,7 @@ def make_frame(
     seed: int = 1,
     labels: dict[tuple[int, int], str] | None = None,
     image_shape: tuple[int, int] | None = None,
-) -> Frame:
+) -> Hierarchy:
     """A frame of run 7, snapshot 3, mini-batch 700."""
     return build_frame(
         arrays(widths, n_words, seed),
@@ -63,7 +63,7 @@ def make_frame(
 CLASSES = ("space", "<b>sport</b>", "medicine & more")
 
 
-def frame_with_classes() -> Frame:
+def frame_with_classes() -> Hierarchy:
     """The usual frame, of a model whose topics speak for classes."""
     made = arrays()
     rng = np.random.default_rng(2)

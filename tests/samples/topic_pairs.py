@@ -6,14 +6,14 @@ import numpy as np
 from topic_frames import arrays, vocabulary
 
 from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Frame, build_frame
+from app.analysis.hierarchy import Hierarchy, build_frame
 
 WIDTHS = (24, 12, 6)
 
 
 def frame_of(
     made: dict[str, np.ndarray], run: int, words: tuple[str, ...] | None = None, snapshot: int = 3, **more
-) -> Frame:
+) -> Hierarchy:
     """A frame of a run at mini-batch 700."""
     words = words or vocabulary(len(made["phi.0"]))
     row = SimpleNamespace(number=run, seed=5 + run, corpus_name="news & <views>", family=more.get("family", run))
@@ -78,7 +78,7 @@ def reworded(words: tuple[str, ...] | None = None) -> Comparison:
     return compare(frame_of(made, 7, words), frame_of(there, 8, words))
 
 
-def narrow(heaviest: float = 2.3) -> Frame:
+def narrow(heaviest: float = 2.3) -> Hierarchy:
     """A frame of few topics, whose top topics have no child above ``heaviest`` times the average."""
     made = arrays((32, 16, 8))
     rng = np.random.default_rng(1)

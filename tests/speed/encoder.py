@@ -36,19 +36,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--warm-up", type=int, default=20, help="mini-batches before timing (default 20)")
     options.add_argument("--steps", type=int, default=3, help="mini-batches in a round (default 3)")
     options.add_argument("--rounds", type=int, default=5)
-    wanted = options.parse_args(argv)
-    corpus = small_corpus(wanted.documents, wanted.words, wanted.tokens)
-    layers = tuple(map(int, wanted.layers.split("-")))
-    say(f"{wanted.layers}, {wanted.words:,} words, documents of {wanted.tokens} words; {load()}")
+    arguments = options.parse_args(argv)
+    corpus = small_corpus(arguments.documents, arguments.words, arguments.tokens)
+    layers = tuple(map(int, arguments.layers.split("-")))
+    say(f"{arguments.layers}, {arguments.words:,} words, documents of {arguments.tokens} words; {load()}")
     with threadpool_limits(1):
-        datm, dlda = (_Trained(name, corpus, layers, wanted.warm_up) for name in ("datm", "dlda"))
-        placing(datm, dlda, corpus, wanted.swept, wanted.rounds)
-        short = _Trained("dlda", corpus, layers, wanted.warm_up, burn_in=5, collect=5)
-        training({"WHAI": datm, "TLASGR, 20 + 10": dlda, "TLASGR, 5 + 5": short}, wanted.steps, wanted.rounds)
+        datm, dlda = (_Trained(name, corpus, layers, arguments.warm_up) for name in ("datm", "dlda"))
+        inferred(datm, dlda, corpus, arguments.swept, arguments.rounds)
+        short = _Trained("dlda", corpus, layers, arguments.warm_up, burn_in=5, collect=5)
+        training({"WHAI": datm, "TLASGR, 20 + 10": dlda, "TLASGR, 5 + 5": short}, arguments.steps, arguments.rounds)
     return 0
 
 
-def placing(datm: "_Trained", dlda: "_Trained", corpus: Corpus, swept: int, rounds: int) -> None:
+def inferred(datm: "_Trained", dlda: "_Trained", corpus: Corpus, swept: int, rounds: int) -> None:
     """Documents a second, and how many times faster than sweeps."""
     documents = corpus.documents(TRAIN)
     everyone, some = corpus.batch(documents), corpus.batch(documents[:swept])

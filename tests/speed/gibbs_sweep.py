@@ -25,24 +25,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--sweeps", type=int, default=10, help="sweeps in a round (default 10)")
     options.add_argument("--rounds", type=int, default=7)
     options.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    wanted = options.parse_args(argv)
-    corpus = corpus_of(wanted)
+    arguments = options.parse_args(argv)
+    corpus = corpus_of(arguments)
     docs = corpus.batch(corpus.documents(TRAIN))
     tokens = int(docs.counts.sum())
-    say(f"batch Gibbs, K = {wanted.topics}, {len(docs.documents):,} documents, {tokens:,} tokens; {load()}")
-    for threads in wanted.threads:
-        contestants = {"topiary": ours(corpus, wanted.topics, threads, wanted.sweeps)}
-        rival = tomotopy_lda(docs, corpus.vocabulary, wanted.topics, threads)
+    say(f"batch Gibbs, K = {arguments.topics}, {len(docs.documents):,} documents, {tokens:,} tokens; {load()}")
+    for threads in arguments.threads:
+        contestants = {"topiary": ours(corpus, arguments.topics, threads, arguments.sweeps)}
+        rival = tomotopy_lda(docs, corpus.vocabulary, arguments.topics, threads)
         if rival is None:
             say("tomotopy is not installed (pip install tomotopy): nothing to compare with")
         else:
-            contestants["tomotopy"] = lambda train=rival: train(wanted.sweeps)
-        for _ in range(-(-wanted.burn_in // wanted.sweeps)):
+            contestants["tomotopy"] = lambda train=rival: train(arguments.sweeps)
+        for _ in range(-(-arguments.burn_in // arguments.sweeps)):
             for work in contestants.values():
                 work()
-        seconds = interleaved(contestants, wanted.rounds)
+        seconds = interleaved(contestants, arguments.rounds)
         for name, each in seconds.items():
-            clock, processor = (wanted.sweeps * tokens / median(times) / 1e6 for times in each)
+            clock, processor = (arguments.sweeps * tokens / median(times) / 1e6 for times in each)
             rates = f"{clock:8.2f} million tokens a second, {processor:.2f} a processor second"
             say(f"  {threads} threads  {name:<9}{rates}")
         if rival is not None:

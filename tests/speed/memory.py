@@ -37,26 +37,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--minibatches", type=int, default=200)
     options.add_argument("--threads", type=int, default=2)
     options.add_argument("--folder", type=Path, help="keep the store here, and use the one that is there")
-    wanted = options.parse_args(argv)
-    if wanted.folder is not None:
-        wanted.folder.mkdir(parents=True, exist_ok=True)
-        return measure(wanted, wanted.folder)
+    arguments = options.parse_args(argv)
+    if arguments.folder is not None:
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+        return measure(arguments, arguments.folder)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        return measure(wanted, Path(folder))
+        return measure(arguments, Path(folder))
 
 
-def measure(wanted: argparse.Namespace, folder: Path) -> int:
+def measure(arguments: argparse.Namespace, folder: Path) -> int:
     """Make the corpus, train a worker on it, compare."""
-    db = open_database(folder / f"memory-{wanted.scale:g}.db")
+    db = open_database(folder / f"memory-{arguments.scale:g}.db")
     try:
-        about = made(db, wanted.scale)
+        about = made(db, arguments.scale)
         run = new_run.place(
             db,
             NAME,
             model="dlda",
-            texts={"layers": wanted.layers},
-            minibatches=wanted.minibatches,
-            threads=wanted.threads,
+            texts={"layers": arguments.layers},
+            minibatches=arguments.minibatches,
+            threads=arguments.threads,
         )
         marks = {
             "sampling begins": lambda row: row.message.startswith("training"),
@@ -71,8 +71,8 @@ def measure(wanted: argparse.Namespace, folder: Path) -> int:
     say(f"  kernels {'compiled by this worker' if cold else 'compiled before'}")
     for name, seconds in life.seen.items():
         say(f"  {name:<32}{seconds:8.1f} s after the start of the worker")
-    say(f"  {wanted.minibatches} mini-batches done {life.seconds:24.1f} s")
-    rows, parameters = corpus_bytes(about), parameter_bytes(wanted.layers, about.words)
+    say(f"  {arguments.minibatches} mini-batches done {life.seconds:24.1f} s")
+    rows, parameters = corpus_bytes(about), parameter_bytes(arguments.layers, about.words)
     bound = rows + COPIES * parameters + ALLOWANCE
     say(f"  corpus {rows / MB:.0f} MB + {COPIES} x parameters {parameters / MB:.1f} MB + 300 MB = {bound / MB:.0f} MB")
     say(f"  peak of the worker {life.peak / MB:.0f} MB, ratio to the bound {life.peak / bound:.2f}; {load()}")

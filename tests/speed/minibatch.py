@@ -26,19 +26,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--steps", type=int, default=5, help="mini-batches in a round (default 5)")
     options.add_argument("--rounds", type=int, default=7)
     options.add_argument("--threads", type=int, nargs="+", default=[2, 1])
-    wanted = options.parse_args(argv)
-    corpus = corpus_of(wanted)
-    layers = tuple(map(int, wanted.layers.split("-")))
-    say(f"TLASGR {wanted.layers}, mini-batches of {SIZE} documents, {30 * len(layers)} sweeps; {load()}")
-    start = trained(corpus, layers, wanted.warm_up)
-    runners = {f"topiary, {n} threads": ours(corpus, layers, start, n) for n in wanted.threads}
+    arguments = options.parse_args(argv)
+    corpus = corpus_of(arguments)
+    layers = tuple(map(int, arguments.layers.split("-")))
+    say(f"TLASGR {arguments.layers}, mini-batches of {SIZE} documents, {30 * len(layers)} sweeps; {load()}")
+    start = trained(corpus, layers, arguments.warm_up)
+    runners = {f"topiary, {n} threads": ours(corpus, layers, start, n) for n in arguments.threads}
     runners["plain numba, 1 thread"] = plain(corpus, layers, start)
     for run in runners.values():  # compiles
         run(1)
-    contestants = {name: lambda run=run: run(wanted.steps) for name, run in runners.items()}
-    seconds = interleaved(contestants, wanted.rounds)
+    contestants = {name: lambda run=run: run(arguments.steps) for name, run in runners.items()}
+    seconds = interleaved(contestants, arguments.rounds)
     for name, each in seconds.items():
-        clock, processor = (1e3 * median(times) / wanted.steps for times in each)
+        clock, processor = (1e3 * median(times) / arguments.steps for times in each)
         say(f"  {name:<24}{clock:9.1f} ms a mini-batch, {processor:.1f} of processors")
     for name, each in seconds.items():
         if name.startswith("topiary"):

@@ -48,24 +48,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--minibatches", type=int, default=500, help="length of the run (default 500)")
     options.add_argument("--threads", type=int, default=2)
     options.add_argument("--starts", type=int, default=3, help="how often a second worker is started (default 3)")
-    wanted = options.parse_args(argv)
-    corpus = corpus_of(wanted)
+    arguments = options.parse_args(argv)
+    corpus = corpus_of(arguments)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         db = open_database(Path(folder) / "store.db")
         try:
             put(db, corpus)
-            say(f"{wanted.layers}, {wanted.minibatches} mini-batches, {wanted.threads} threads; {load()}")
-            share_of_watching(db, wanted)
-            second_worker(db, wanted, Path(folder))
+            say(f"{arguments.layers}, {arguments.minibatches} mini-batches, {arguments.threads} threads; {load()}")
+            share_of_watching(db, arguments)
+            second_worker(db, arguments, Path(folder))
         finally:
             db.close()
     return 0
 
 
-def share_of_watching(db: Database, wanted: argparse.Namespace) -> None:
+def share_of_watching(db: Database, arguments: argparse.Namespace) -> None:
     """Train one run here and print what its parts took."""
     watches = Watches()
-    run = ordered(db, wanted, wanted.minibatches)
+    run = ordered(db, arguments, arguments.minibatches)
     with watches.on(PARTS):
         worker.train(db, run)
     total = watches.ended - watches.first["mini-batches"]
@@ -80,22 +80,22 @@ def share_of_watching(db: Database, wanted: argparse.Namespace) -> None:
     say(f"  {n} points of the curve; point perplexity at the end {score:.1f}")
 
 
-def second_worker(db: Database, wanted: argparse.Namespace, folder: Path) -> None:
+def second_worker(db: Database, arguments: argparse.Namespace, folder: Path) -> None:
     """Start worker processes on compiled kernels and print when they sample."""
     marks = {
         "claimed": lambda row: row.attempt > 0,
         "sampling begins": lambda row: row.message.startswith("training"),
         "first mini-batch in the store": lambda row: row.minibatch > 0,
     }
-    lives = [watch(db, ordered(db, wanted, 20), folder, marks) for _ in range(wanted.starts + 1)][1:]
+    lives = [watch(db, ordered(db, arguments, 20), folder, marks) for _ in range(arguments.starts + 1)][1:]
     for name in marks:
         say(f"  second worker: {name:<30}{median([life.seen.get(name, life.seconds) for life in lives]):6.2f} s")
 
 
-def ordered(db: Database, wanted: argparse.Namespace, minibatches: int) -> int:
+def ordered(db: Database, arguments: argparse.Namespace, minibatches: int) -> int:
     """A queued run with default settings."""
-    texts = {"layers": wanted.layers}
-    return new_run.place(db, NAME, model="dlda", texts=texts, minibatches=minibatches, threads=wanted.threads).number
+    texts = {"layers": arguments.layers}
+    return new_run.place(db, NAME, model="dlda", texts=texts, minibatches=minibatches, threads=arguments.threads).number
 
 
 class Watches:

@@ -36,17 +36,17 @@ def parser(about: str, *, corpus: bool = True) -> argparse.ArgumentParser:
     return options
 
 
-def corpus_of(wanted: argparse.Namespace) -> Corpus:
+def corpus_of(arguments: argparse.Namespace) -> Corpus:
     """The corpus that the options name."""
     from app.benchmarks.reading import read_corpus
     from app.ingest.errors import IngestError
 
     from .synthetic import small_corpus
 
-    if wanted.documents:
-        return small_corpus(wanted.documents)
+    if arguments.documents:
+        return small_corpus(arguments.documents)
     try:
-        return read_corpus(wanted.data or shared_data() / DATA)
+        return read_corpus(arguments.data or shared_data() / DATA)
     except IngestError as error:
         raise SystemExit(f"{error}; name a file with --data, or use --documents 500") from None
 

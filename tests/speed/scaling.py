@@ -36,18 +36,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--above", default="", help="layers above the first, as in 64-32 (default: none)")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--warm-up", type=int, default=60, help="mini-batches before timing (default 60)")
-    wanted = options.parse_args(argv)
-    corpus = corpus_of(wanted)
-    above = tuple(int(width) for width in wanted.above.split("-") if width)
+    arguments = options.parse_args(argv)
+    corpus = corpus_of(arguments)
+    above = tuple(int(width) for width in arguments.above.split("-") if width)
     say(f"one thread, mini-batches of 200 documents; {load()}")
-    middle = wanted.topics[len(wanted.topics) // 2]
-    for label, sizes in (("V", [max(v, corpus.n_words) for v in wanted.vocabularies]), ("K", wanted.topics)):
+    middle = arguments.topics[len(arguments.topics) // 2]
+    for label, sizes in (("V", [max(v, corpus.n_words) for v in arguments.vocabularies]), ("K", arguments.topics)):
         costs = []
         say(f"{label:>8}{'ns a token draw':>18}{'ms once a mini-batch':>22}")
         for size in sizes:
             spread_out = widened(corpus, size) if label == "V" else corpus
             layers = (middle if label == "V" else size, *above)
-            costs.append(cost(spread_out, layers, wanted.rounds, wanted.warm_up))
+            costs.append(cost(spread_out, layers, arguments.rounds, arguments.warm_up))
             say(f"{size:>8}{costs[-1].draw:>18.1f}{costs[-1].once:>22.1f}")
         say(f"a token draw grows as {label}^{slope(sizes, [each.draw for each in costs]):.2f}; ratio of last to first "
             f"{costs[-1].draw / costs[0].draw:.2f} for {sizes[-1] / sizes[0]:.0f} times the {label}")  # fmt: skip

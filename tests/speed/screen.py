@@ -73,9 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser(__doc__ or "", corpus=False)
     options.add_argument("--visits", type=int, default=5)
     options.add_argument("--chromium", help="the browser's program (default: TOPIARY_CHROMIUM, or the one on the path)")
-    wanted = options.parse_args(argv)
+    arguments = options.parse_args(argv)
     program = (
-        wanted.chromium or os.environ.get("TOPIARY_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+        arguments.chromium or os.environ.get("TOPIARY_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     )
     if program is None:
         raise SystemExit("no Chromium: install it (Debian: apt-get install chromium) or name it with --chromium")
@@ -85,9 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             row = plant(db)
             with served(db.url, Path(folder)) as url, browser(program) as chromium:
                 say(f"{load()}")
-                first_paint(chromium, url, row, wanted.visits)
-                large_tree(chromium, url, row, wanted.visits)
-                new_snapshot(chromium, url, db, row, wanted.visits)
+                first_paint(chromium, url, row, arguments.visits)
+                large_tree(chromium, url, row, arguments.visits)
+                new_snapshot(chromium, url, db, row, arguments.visits)
         finally:
             db.close()
     return 0
@@ -106,8 +106,8 @@ def first_paint(chromium: Any, url: str, row: RunRow, visits: int) -> None:
                 painted.append(page.evaluate(PAINTED) / 1e3)
                 complete.append(at / 1e3)
             page.context.close()
-        tell(f"first paint, {page_name}", painted, PAINT_TARGET)
-        tell(f"content there, {page_name}", complete, PAINT_TARGET)
+        notify(f"first paint, {page_name}", painted, PAINT_TARGET)
+        notify(f"content there, {page_name}", complete, PAINT_TARGET)
 
 
 def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int) -> None:
@@ -122,7 +122,7 @@ def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int
         page.wait_for_function(NEWEST, arg=f"Live · {minibatch:,}", polling="raf")
         seconds.append(time.perf_counter() - began)
     page.context.close()
-    tell("new snapshot on screen", seconds, SNAPSHOT_TARGET)
+    notify("new snapshot on screen", seconds, SNAPSHOT_TARGET)
 
 
 def large_tree(chromium: Any, url: str, row: RunRow, visits: int) -> None:
@@ -138,10 +138,10 @@ def large_tree(chromium: Any, url: str, row: RunRow, visits: int) -> None:
         took, shown = page.evaluate(OPEN_ALL, NODES)
         seconds.append(took / 1e3)
         page.context.close()
-    tell(f"tree of {shown} topics", seconds, TREE_TARGET)
+    notify(f"tree of {shown} topics", seconds, TREE_TARGET)
 
 
-def tell(name: str, seconds: Sequence[float], target: float) -> None:
+def notify(name: str, seconds: Sequence[float], target: float) -> None:
     """Print a median, the worst, and the target."""
     middle = median(seconds)
     say(f"  {name:<26}{middle:7.2f} s (worst {max(seconds):.2f})   target {target} s, ratio {middle / target:.2f}")

@@ -100,7 +100,7 @@ def test_every_classifier_has_a_row_with_error_f1_seconds_and_the_published_figu
 
 
 def test_the_vocabulary_lacks_stop_words_and_words_under_five(news):
-    whole = labelled.read(news, labelled.Wanted())
+    whole = labelled.read(news, labelled.Request())
     assert (whole.name, whole.n_words) == ("20news", 12)
 
 
@@ -115,8 +115,8 @@ def test_a_validation_reads_no_file_of_the_test(news, tmp_path, capsys):
 
 
 def test_a_validation_leaves_the_test_documents_of_a_table_alone(reviews):
-    whole = labelled.read(reviews, labelled.Wanted())
-    held = labelled.read(reviews, labelled.Wanted(validation=True))
+    whole = labelled.read(reviews, labelled.Request())
+    held = labelled.read(reviews, labelled.Request(validation=True))
     assert (whole.learned.n_documents, whole.judged.n_documents) == (60, 30)
     assert (held.learned.n_documents, held.judged.n_documents) == (46, 14)
 
@@ -129,11 +129,11 @@ def test_a_validation_judges_the_last_quarter_of_each_class():
 
 
 def test_words_that_only_test_documents_have_are_not_in_the_vocabulary(reviews):
-    assert labelled.read(reviews, labelled.Wanted()).n_words == 8  # two times three, film, actors
+    assert labelled.read(reviews, labelled.Request()).n_words == 8  # two times three, film, actors
 
 
 def test_pictures_are_counts_of_sixteen_greys(digits, tmp_path):
-    found = labelled.read(digits, labelled.Wanted())
+    found = labelled.read(digits, labelled.Request())
     assert (found.name, found.n_words) == ("mnist", 16)
     assert set(found.learned.values.tolist()) == {2, 16}
     assert rows_of(digits, tmp_path / "table.json", "--models", "svm")[0]["error"] == 0.0
@@ -213,7 +213,7 @@ def test_another_vocabulary_of_counts_is_refused_in_one_sentence(request, capsys
 
 
 def test_the_vocabulary_of_texts_is_as_it_is_wanted(reviews):
-    assert labelled.read(reviews, labelled.Wanted(n_words=3)).n_words == 3
+    assert labelled.read(reviews, labelled.Request(n_words=3)).n_words == 3
 
 
 def test_an_option_that_is_none_is_refused_in_one_line(tmp_path, capsys):

@@ -99,9 +99,9 @@ def test_a_figure_is_printed_though_its_file_cannot_be_written_any_more(mat_file
 
     monkeypatch.setattr(measuring, "measure", filled)
     assert fidelity(mat_file, "--only", "gibbs:4", "--json", str(kept)) == 2
-    told = capsys.readouterr()
-    assert "GIBBS   4 " in told.out
-    assert "table.json cannot be written" in told.err
+    report = capsys.readouterr()
+    assert "GIBBS   4 " in report.out
+    assert "table.json cannot be written" in report.err
 
 
 @pytest.mark.usefixtures("narrow")

@@ -99,7 +99,7 @@ def test_search_finds_documents_that_have_every_word_page_by_page(db):
     assert corpora.search(db, number, "text 7") == (1, corpora.documents(db, number, [7]))
     assert corpora.search(db, number, "nothing") == (0, [])
     turns = iter([True, False])
-    some, page = corpora.search(db, number, "text", wanted=lambda: next(turns))
+    some, page = corpora.search(db, number, "text", request=lambda: next(turns))
     assert 0 < some == len(page) < corpora.search(db, number, "text")[0]
     assert corpora.search(db, number, " ", 10, 5) == (12, corpora.documents(db, number, [10, 11]))
 
@@ -224,9 +224,9 @@ def test_a_corpus_in_use_is_not_deleted_and_its_runs_are_named(db):
 def test_the_counts_of_some_documents_are_those_of_the_whole_corpus(db, kind):
     row = write_corpus(db, blocks=3, kind=kind)
     whole = corpora.load(db, row.number).counts
-    wanted = [7, 0, 4, 0]
-    some = corpora.counts(db, row.number, wanted)
-    for place, number in enumerate(wanted):
+    request = [7, 0, 4, 0]
+    some = corpora.counts(db, row.number, request)
+    for place, number in enumerate(request):
         cells, here = (slice(*starts[n : n + 2]) for starts, n in ((whole.starts, number), (some.starts, place)))
         assert some.words[here].tolist() == whole.words[cells].tolist()
         assert some.values[here].tolist() == whole.values[cells].tolist()

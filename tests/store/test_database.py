@@ -39,9 +39,9 @@ def test_a_transaction_that_fails_leaves_no_trace(db):
 
 def test_the_database_tells_the_time_within_a_minute_of_this_machine(db):
     with db.read() as connection:
-        told = connection.execute(select(now())).scalar_one()
-    assert abs(told - time.time()) < 60
-    assert told % 1 != 0
+        report = connection.execute(select(now())).scalar_one()
+    assert abs(report - time.time()) < 60
+    assert report % 1 != 0
 
 
 def test_a_read_only_store_sees_changes_but_makes_none(db):

@@ -145,8 +145,8 @@ def test_events_are_told_in_order_and_rewound_like_points(db):
     ]
     assert found[0].created <= found[1].created
     runs.claim(db, run, {}, force=True)
-    told = [(e.attempt, e.minibatch, e.kind) for e in events.since(db, run)[0]]
-    assert told == [(1, 0, "started"), (1, 0, "note"), (2, 10, "resumed")]
+    report = [(e.attempt, e.minibatch, e.kind) for e in events.since(db, run)[0]]
+    assert report == [(1, 0, "started"), (1, 0, "note"), (2, 10, "resumed")]
     assert [e.kind for e in events.since(db, run, cursor)[0]] == ["resumed"]
     assert events.since(db, run, 10**9) == ([], 10**9)
 
@@ -157,8 +157,8 @@ def test_claims_and_ends_are_events_by_themselves(db, state):
     runs.beat(db, run, 1, minibatch=7, seconds=1.0)
     snapshots.save_checkpoint(db, run, 1, 7, 1.0, {}, {})
     runs.finish(db, run, 1, state, "a reason")
-    told = [(e.attempt, e.minibatch, e.kind, e.text) for e in events.since(db, run)[0]]
-    assert told == [(1, 0, "started", "by process 1 on here"), (1, 7, state, "a reason")]
+    report = [(e.attempt, e.minibatch, e.kind, e.text) for e in events.since(db, run)[0]]
+    assert report == [(1, 0, "started", "by process 1 on here"), (1, 7, state, "a reason")]
 
 
 def test_the_ends_of_one_curve_are_told_of_all_runs_at_once(db):

@@ -20,7 +20,7 @@ def make(db):
     return partial(runs.create, db, corpus=corpus, plan={"minibatches": 9}, **order)
 
 
-def told(rows):
+def report(rows):
     """Rows without the ages of heartbeats, which no two looks have in common."""
     return [vars(row) | {"heartbeat_age": None} for row in rows]
 
@@ -49,7 +49,7 @@ def test_every_change_is_seen_and_nothing_else_is_read_again(db, make):
     for verb, act in VERBS.items():
         act(db, busy)
         rows = watch.look()
-        assert told(rows.values()) == told(runs.every(db)), verb
+        assert report(rows.values()) == report(runs.every(db)), verb
         assert rows[quiet] is still, verb
 
 
@@ -60,7 +60,7 @@ def test_a_verb_that_follows_another_before_the_next_look_is_seen_too(db, make):
         watch.look()
         for act in list(VERBS.values())[:length]:
             act(db, run)
-        assert told(watch.look().values()) == told(runs.every(db))
+        assert report(watch.look().values()) == report(runs.every(db))
 
 
 def test_runs_that_come_and_go_are_seen(db, make, monkeypatch):

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import Frame, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.predictions import ClassError, Classified
 from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
 from app.pages.explore.loading import threshold as read_threshold
 from app.pages.runs.page import fork_tab
 from app.pages.session import Context
-from app.views.classes.class_report import LACKS, Lack, Told, class_report, no_classes, waiting
+from app.views.classes.class_report import LACKS, Lack, Report, class_report, no_classes, waiting
 from app.views.classes.predicting import predicting
 from app.views.runs.no_run import run_not_here
 from app.views.tree.opening import threshold_of
@@ -31,7 +31,7 @@ class _Read(NamedTuple):
     run: int
     snapshot: int
     found: Classified | None = None
-    frame: Frame | None = None
+    hierarchy: Hierarchy | None = None
     titles: dict[int, str] = {}  # noqa: RUF012 - never changed
     sentence: str = ""
     lack: Lack = ""
@@ -49,7 +49,7 @@ class Classes:
         self._context = context
         self._read: _Read | None = None
         self._asked: tuple[int, int] | None = None
-        self.board = Board(heard=self._hear, sheets=["explore", "classes"])
+        self.board = Board(on_message=self._on_message, sheets=["explore", "classes"])
         context.view.param.watch(self._on_view, _SHOWN)
         context.on_tick(self._on_tick)
         self._fetch()
@@ -109,7 +109,7 @@ class Classes:
         numbers = [each.document for each in found.misled]
         documents = corpora.documents(self._context.db, row.corpus, numbers) if row is not None else []
         titles = {document.number: document.title for document in documents}
-        return _Read(run, snapshot, found, feed.frame(run, found.snapshot), titles)
+        return _Read(run, snapshot, found, feed.hierarchy(run, found.snapshot), titles)
 
     def _lacking(self, run: RunRow, snapshot: int) -> _Read | None:
         """What a run lacks to predict classes, before anything is compiled for it; None where it lacks nothing."""
@@ -144,25 +144,25 @@ class Classes:
 
     def _draw(self) -> None:
         read, view = self._read, self._context.view
-        if read is None or read.found is None or read.frame is None:
+        if read is None or read.found is None or read.hierarchy is None:
             bare = self._context.feed.latest(view.run) is None
             self.board.html = no_classes(read.sentence, read.lack, bare=bare) if read else waiting("", over=True)
             return
         latest = self._context.feed.latest(view.run)
-        frame = self._context.feed.as_named_now(read.frame)
+        hierarchy = self._context.feed.as_named_now(read.hierarchy)
         newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
         label = view.label if view.label <= len(read.found.names) else 0
-        told = Told(
+        report = Report(
             read.found,
-            frame,
+            hierarchy,
             read.titles,
             label,
-            threshold_of(view.threshold, frame),
+            threshold_of(view.threshold, hierarchy),
             latest.minibatch if latest and newer else 0,
         )
-        self.board.html = class_report(told)
+        self.board.html = class_report(report)
 
-    def _hear(self, message: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         view = self._context.view
         match message:
             case {"do": "label", "value": str(text)} if text.isdecimal():

@@ -24,7 +24,7 @@ class CompareCurves:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._head = Board(heard=self._hear)
+        self._head = Board(on_message=self._on_message)
         self._chart = curves.perplexity_chart(context.view.axis)
         self._runs: tuple[int, ...] = ()
         self._asked: set[int] = set()  # runs whose history is being fetched
@@ -99,7 +99,7 @@ class CompareCurves:
         known = self._context.feed.known_history(number)
         return ", no point yet" if known is not None and not known.length("point_perplexity") else ""
 
-    def _hear(self, message: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         match message:
             case {"do": "axis", "value": ("minibatches" | "documents" | "seconds") as name}:
                 self._context.view.axis = name

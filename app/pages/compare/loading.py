@@ -4,16 +4,16 @@ from functools import partial
 from typing import NamedTuple
 
 from app.analysis.comparison import Comparison
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.partners import as_far, decisions, other_seeds, same_but_seed, usual_partner
 from app.pages.session import Context
-from app.views.explore.controls import Moment
+from app.views.explore.controls import SnapshotOption
 from app.views.runs.no_run import run_not_here
 from store import snapshots
 from store.runs import RunRow
 
 
-class Wanted(NamedTuple):
+class Request(NamedTuple):
     """Two snapshots: of the run that is compared with (``a``) and of the run looked at (``b``); 0 is live."""
 
     run_a: int
@@ -25,11 +25,11 @@ class Wanted(NamedTuple):
 class Fetched(NamedTuple):
     """A comparison, None with a sentence when there is none, and the moments one may choose on either side."""
 
-    wanted: Wanted
+    request: Request
     comparison: Comparison | None
     sentence: str
-    moments_a: tuple[Moment, ...]
-    moments_b: tuple[Moment, ...]
+    moments_a: tuple[SnapshotOption, ...]
+    moments_b: tuple[SnapshotOption, ...]
 
 
 class Baseline(NamedTuple):
@@ -39,7 +39,7 @@ class Baseline(NamedTuple):
     sentence: str
 
 
-def wanted(context: Context) -> Wanted:
+def request(context: Context) -> Request:
     """What the view asks for; run 0 where there is nothing to compare with."""
     view = context.view
     row = context.feed.run(view.run)
@@ -47,13 +47,13 @@ def wanted(context: Context) -> Wanted:
     if not partner and row is not None:
         usual = usual_partner(row, context.feed.runs())
         partner = usual.number if usual else 0
-    return Wanted(partner, view.partner_snapshot, view.run, view.snapshot)
+    return Request(partner, view.partner_snapshot, view.run, view.snapshot)
 
 
-def fetch(context: Context, asked: Wanted) -> Fetched:
+def fetch(context: Context, asked: Request) -> Fetched:
     """Fetch both frames and match them; waits for the store, and for the matching."""
-    a = context.feed.frame(asked.run_a, asked.snapshot_a or None)
-    b = context.feed.frame(asked.run_b, asked.snapshot_b or None)
+    a = context.feed.hierarchy(asked.run_a, asked.snapshot_a or None)
+    b = context.feed.hierarchy(asked.run_b, asked.snapshot_b or None)
     found = partial(Fetched, moments_a=_moments(context, asked.run_a), moments_b=_moments(context, asked.run_b))
     if a is None or b is None:
         return found(asked, None, f"Run {asked.run_a if a is None else asked.run_b} has no such snapshot.")
@@ -63,7 +63,7 @@ def fetch(context: Context, asked: Wanted) -> Fetched:
         return found(asked, None, str(error))
 
 
-def compared(context: Context, a: Frame, b: Frame) -> Comparison:
+def compared(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
     """Match two frames, people's decisions honoured; from memory when it was done before."""
     return context.feed.comparisons.get(a, b, decisions(context.db, a.run, b.run))
 
@@ -76,13 +76,13 @@ def baseline(context: Context, shown: Comparison) -> Baseline:
         return Baseline(None, "")
     if same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch):
         return Baseline(None, "These two runs differ in their seed only: what you see is the baseline itself.")
-    for own, frame in ((two, shown.b), (one, shown.a)):
+    for own, hierarchy in ((two, shown.b), (one, shown.a)):
         for twin in other_seeds(own, rows.values()):
-            there = _nearest(context, twin, frame.minibatch)
+            there = _nearest(context, twin, hierarchy.minibatch)
             if there is not None:
                 said = f"Baseline: run {own.number} against run {twin.number}, the same but for the seed"
-                mark = f"mini-batches {frame.minibatch:,} and {there.minibatch:,}"
-                return Baseline(compared(context, frame, there), f"{said} ({mark}).")
+                mark = f"mini-batches {hierarchy.minibatch:,} and {there.minibatch:,}"
+                return Baseline(compared(context, hierarchy, there), f"{said} ({mark}).")
     return Baseline(
         None,
         f"For a baseline, train run {two.number} once more with another seed: the same settings, corpus and "
@@ -90,21 +90,21 @@ def baseline(context: Context, shown: Comparison) -> Baseline:
     )
 
 
-def _nearest(context: Context, run: RunRow, minibatch: int) -> Frame | None:
+def _nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
     """The frame of the snapshot nearest to a mini-batch, None where none is near."""
     found = snapshots.every(context.db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     if row is None or not as_far(row.minibatch, minibatch):
         return None
-    return context.feed.frame(run.number, row.number)
+    return context.feed.hierarchy(run.number, row.number)
 
 
-def _moments(context: Context, run: int) -> tuple[Moment, ...]:
+def _moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
     rows = snapshots.every(context.db, run)
-    return tuple(Moment(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
+    return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
 
 
-def waiting_for(context: Context, asked: Wanted) -> str:
+def waiting_for(context: Context, asked: Request) -> str:
     """Say what is awaited, or why there is nothing to compare."""
     row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
     if row is None:
@@ -123,5 +123,5 @@ def waiting_for(context: Context, asked: Wanted) -> str:
                 return f"Run {run.number} is {state} and has no snapshot to compare."
             return f"Run {run.number} has no snapshot yet; the comparison appears with its first one."
     size = "{:,} topics of run {}"
-    told = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
-    return f"Reading two snapshots and matching {told} …"
+    report = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
+    return f"Reading two snapshots and matching {report} …"

@@ -9,12 +9,12 @@ from panel.viewable import Viewable
 
 from app.analysis.changes import Agreement, EdgeChange, agreement, edge_changes
 from app.analysis.comparison import Comparison, Pair, Side
-from app.analysis.hierarchy import Frame, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
-from app.pages.compare import loading as reading
+from app.pages.compare import loading
 from app.pages.compare.curves import CompareCurves
-from app.pages.compare.requests import SIDES, Doors, Wishes
+from app.pages.compare.requests import SIDES, Callbacks, Requests
 from app.pages.components.board import Board, Message
 from app.pages.components.latest import Latest
 from app.pages.components.tree_view import TreeView, aspect_of
@@ -54,15 +54,15 @@ class Compare:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._view = context.view
-        self._latest: Latest[reading.Wanted] = Latest()  # what is being fetched
-        self._fetched: reading.Fetched | None = None
-        self._baseline: tuple[Comparison, reading.Baseline] | None = None
+        self._latest: Latest[loading.Request] = Latest()  # what is being fetched
+        self._fetched: loading.Fetched | None = None
+        self._baseline: tuple[Comparison, loading.Baseline] | None = None
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
         self._order: dict[int, tuple[Node, ...]] | None = None
         self._drawn: frozenset[Pair] = frozenset()
         self._aspect = WIDE / 2
         sheets = ["explore", "compare"]
-        board = partial(Board, heard=self._hear, sheets=sheets)
+        board = partial(Board, on_message=self._on_message, sheets=sheets)
         self._head = board(css_classes=["cm-top"])
         self._numbers = board(css_classes=["cm-numbers"])
         self._table = board(css_classes=["cm-list"])
@@ -70,15 +70,17 @@ class Compare:
         self._legend = board(css_classes=["cm-key"])
         self._trees: dict[Side, TreeView] = {
             side: TreeView(
-                heard=partial(self._hear_tree, side),
+                on_message=partial(self._on_tree_message, side),
                 group="compare",
                 css_classes=["ex-tree", f"cm-tree-{side}"],
                 sheets=sheets,
             )
             for side in ("a", "b")
         }
-        doors = Doors(lambda: self._comparison, self._fetch, self._resize, self._cut, self._picture, self._trees["b"])
-        self._wishes = Wishes(context, doors)
+        callbacks = Callbacks(
+            lambda: self._comparison, self._fetch, self._resize, self._cut, self._picture, self._trees["b"]
+        )
+        self._requests = Requests(context, callbacks)
         self._offer = board(css_classes=["ex-offer"])
         self._edges = board(css_classes=["cm-foot"])
         self._settings = board(css_classes=["cm-set"])
@@ -115,10 +117,10 @@ class Compare:
     def _on_tick(self, tick: Tick) -> None:
         if self._view.page != "compare":
             return
-        wanted = reading.wanted(self._context)
-        both = {wanted.run_a, wanted.run_b}
-        live = {wanted.run_a} if not wanted.snapshot_a else set()
-        live |= {wanted.run_b} if not wanted.snapshot_b else set()
+        request = loading.request(self._context)
+        both = {request.run_a, request.run_b}
+        live = {request.run_a} if not request.snapshot_a else set()
+        live |= {request.run_b} if not request.snapshot_b else set()
         if self._comparison is None or live & tick.snapshots or both & tick.labels:
             self._fetch()
         if both & tick.points:
@@ -130,34 +132,34 @@ class Compare:
             self._draw_settings()
 
     def _fetch(self) -> None:
-        wanted = reading.wanted(self._context)
+        request = loading.request(self._context)
         feed = self._context.feed
-        if not wanted.run_a or feed.latest(wanted.run_a) is None or feed.latest(wanted.run_b) is None:
+        if not request.run_a or feed.latest(request.run_a) is None or feed.latest(request.run_b) is None:
             return  # nothing to wait for in a thread: the next tick tells
-        if self._latest.begin(wanted):
-            self._context.later(partial(self._read, wanted), self._arrived, partial(self._failed, wanted))
+        if self._latest.begin(request):
+            self._context.later(partial(self._read, request), self._arrived, partial(self._failed, request))
 
-    def _failed(self, wanted: reading.Wanted) -> None:
+    def _failed(self, request: loading.Request) -> None:
         """Ask again for what could not be read."""
-        if self._latest.end(wanted) and self._view.page == "compare":
+        if self._latest.end(request) and self._view.page == "compare":
             self._fetch()
 
-    def _read(self, wanted: reading.Wanted) -> reading.Fetched:
-        self._context.feed.read_sparks((wanted.run_a, wanted.run_b))
-        return reading.fetch(self._context, wanted)
+    def _read(self, request: loading.Request) -> loading.Fetched:
+        self._context.feed.read_sparks((request.run_a, request.run_b))
+        return loading.fetch(self._context, request)
 
-    def _arrived(self, fetched: reading.Fetched) -> None:
-        if self._latest.end(fetched.wanted) and self._latest.repeated:
+    def _arrived(self, fetched: loading.Fetched) -> None:
+        if self._latest.end(fetched.request) and self._latest.repeated:
             self._fetch()
-        if fetched.wanted != reading.wanted(self._context):
+        if fetched.request != loading.request(self._context):
             return
         before, self._fetched = self._comparison, fetched
         now = fetched.comparison
         if now is not None and (before is None or (before.a, before.b) != (now.a, now.b)):
-            self._context.later(partial(reading.baseline, self._context, now), partial(self._based, now))
+            self._context.later(partial(loading.baseline, self._context, now), partial(self._based, now))
         self._draw()
 
-    def _based(self, shown: Comparison, found: reading.Baseline) -> None:
+    def _based(self, shown: Comparison, found: loading.Baseline) -> None:
         self._baseline = (shown, found)
         self._draw_numbers()
 
@@ -166,9 +168,9 @@ class Compare:
     @property
     def _comparison(self) -> Comparison | None:
         """The comparison of the two runs that are chosen, of an older snapshot while the next is worked out."""
-        wanted = reading.wanted(self._context)
-        known, both = self._fetched, (wanted.run_a, wanted.run_b)
-        if known is None or (known.wanted.run_a, known.wanted.run_b) != both:
+        request = loading.request(self._context)
+        known, both = self._fetched, (request.run_a, request.run_b)
+        if known is None or (known.request.run_a, known.request.run_b) != both:
             return None
         return None if any(self._context.feed.run(run) is None for run in both) else known.comparison
 
@@ -227,32 +229,32 @@ class Compare:
 
     def _draw_curves(self) -> None:
         if self._curves is not None:
-            wanted = reading.wanted(self._context)
-            self._curves.choose(wanted.run_a, wanted.run_b)
+            request = loading.request(self._context)
+            self._curves.choose(request.run_a, request.run_b)
 
     def _draw_head(self) -> None:
         feed = self._context.feed
-        wanted = reading.wanted(self._context)
+        request = loading.request(self._context)
         fetched = self._fetched
         here = fetched if fetched is not None and self._comparison is not None else None
-        latest = [feed.latest(number) for number in (wanted.run_a, wanted.run_b)]
+        latest = [feed.latest(number) for number in (request.run_a, request.run_b)]
         ends = [
             End(feed.run(run), moments, pinned, newest.minibatch if newest else None)
             for run, pinned, moments, newest in (
-                (wanted.run_a, wanted.snapshot_a, here.moments_a if here else (), latest[0]),
-                (wanted.run_b, wanted.snapshot_b, here.moments_b if here else (), latest[1]),
+                (request.run_a, request.snapshot_a, here.moments_a if here else (), latest[0]),
+                (request.run_b, request.snapshot_b, here.moments_b if here else (), latest[1]),
             )
         ]
         self._head.html = compare_head(
             ends[0], ends[1], feed.runs(), self._threshold(self._comparison), ready=here is not None
-        ) + self._status(wanted)
+        ) + self._status(request)
 
-    def _status(self, wanted: reading.Wanted) -> str:
+    def _status(self, request: loading.Request) -> str:
         known = self._fetched
-        told = known is not None and known.wanted == wanted and (known.sentence or self._comparison is not None)
+        report = known is not None and known.request == request and (known.sentence or self._comparison is not None)
         busy = self._latest.pending is not None
-        if known is None or busy or not told:
-            return status(reading.waiting_for(self._context, wanted), busy=busy)
+        if known is None or busy or not report:
+            return status(loading.waiting_for(self._context, request), busy=busy)
         return status(known.sentence, busy=False)
 
     def _draw_numbers(self) -> None:
@@ -290,10 +292,10 @@ class Compare:
         )
 
     def _draw_trees(self, comparison: Comparison, selected: Pair | None) -> None:
-        changes, wanted = self._edge_changes(comparison), self._cut(comparison)
-        drawn = draw_trees(comparison, changes, wanted, aspect=self._aspect, previous=self._order, selected=selected)
+        changes, request = self._edge_changes(comparison), self._cut(comparison)
+        drawn = draw_trees(comparison, changes, request, aspect=self._aspect, previous=self._order, selected=selected)
         self._order, self._drawn = drawn.order, drawn.pairs
-        self._offer.html = more_offer(None if drawn.changes else _more(comparison, wanted))
+        self._offer.html = more_offer(None if drawn.changes else _more(comparison, request))
         pictures: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
         for side, svg in pictures.items():
             node = selected.on(side) if selected else None
@@ -310,8 +312,8 @@ class Compare:
         self._edges.html = edges.edge_lists(comparison, changes)
 
     def _draw_settings(self) -> None:
-        wanted = reading.wanted(self._context)
-        one, two = self._context.feed.run(wanted.run_a), self._context.feed.run(wanted.run_b)
+        request = loading.request(self._context)
+        one, two = self._context.feed.run(request.run_a), self._context.feed.run(request.run_b)
         self._settings.visible = one is not None and two is not None  # an empty card is a thin line
         if one is None or two is None:
             self._settings.html = ""
@@ -328,11 +330,11 @@ class Compare:
 
     # ---------------------------------------------------------- the window
 
-    def _hear_tree(self, side: Side, message: Message) -> None:
-        self._hear(message | {"side": side})
+    def _on_tree_message(self, side: Side, message: Message) -> None:
+        self._on_message(message | {"side": side})
 
-    def _hear(self, message: Message) -> None:
-        self._wishes.hear(message)
+    def _on_message(self, message: Message) -> None:
+        self._requests.handle(message)
 
     def _resize(self, message: Message) -> None:
         aspect = aspect_of(message, self._aspect)
@@ -355,13 +357,13 @@ class Compare:
             board.html += " "
 
 
-def _more(comparison: Comparison, wanted: Cut) -> float | None:
+def _more(comparison: Comparison, request: Cut) -> float | None:
     """The highest threshold at which lines of either side are seen."""
-    sides = (comparison.a, wanted.roots_a), (comparison.b, wanted.roots_b)
-    found = [more_at(frame, roots, wanted.threshold) for frame, roots in sides]
+    sides = (comparison.a, request.roots_a), (comparison.b, request.roots_b)
+    found = [more_at(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
     return max((each for each in found if each is not None), default=None)
 
 
-def _known(frame: Frame, identities: tuple[str, ...]) -> tuple[Node, ...]:
+def _known(hierarchy: Hierarchy, identities: tuple[str, ...]) -> tuple[Node, ...]:
     nodes = (parse_identity(text) for text in identities)
-    return tuple(node for node in nodes if node is not None and frame.has(node))
+    return tuple(node for node in nodes if node is not None and hierarchy.has(node))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from app.analysis.comparison import Comparison, Side, other
 from app.analysis.hierarchy import identity, parse_identity
 from app.export import comparison as files
-from app.pages.compare.loading import wanted
+from app.pages.compare.loading import request
 from app.pages.components.board import Message
 from app.pages.components.tree_view import TreeView
 from app.pages.explore.loading import threshold as read_threshold
@@ -24,7 +24,7 @@ SIDES: dict[str, Side] = {"run": "b", "partner": "a"}
 NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
 
 
-class Doors(NamedTuple):
+class Callbacks(NamedTuple):
     """What the page lends.
 
     Attributes
@@ -51,29 +51,29 @@ class Doors(NamedTuple):
     window: TreeView
 
 
-class Wishes:
+class Requests:
     """Turns messages of the browser into changes of the view and of the store.
 
     Parameters
     ----------
     context : Context
-    doors : Doors
+    callbacks : Callbacks
     """
 
-    def __init__(self, context: Context, doors: Doors) -> None:
+    def __init__(self, context: Context, callbacks: Callbacks) -> None:
         self._context = context
         self._view = context.view
-        self._doors = doors
+        self._callbacks = callbacks
 
-    def hear(self, message: Message) -> None:
+    def handle(self, message: Message) -> None:
         """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
         wish, value = message["do"], str(message.get("value", ""))
-        comparison, side = self._doors.comparison(), message.get("side")
+        comparison, side = self._callbacks.comparison(), message.get("side")
         if wish in self._on_topic:
             node = parse_identity(str(message.get("id", "")))
             if comparison is None or side not in ("a", "b"):
                 return
-            if node is not None and comparison.frame(side).has(node):
+            if node is not None and comparison.hierarchy(side).has(node):
                 self._on_topic[wish](comparison, side, node, value)
             elif wish == "select":
                 self._view.topic = 0
@@ -105,7 +105,7 @@ class Wishes:
             "popular": lambda *_: self._put(roots=(), partner_roots=()),
             "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
             "more": lambda *_: self._put(most=2 * self._view.most),
-            "size": lambda message, _: self._doors.resize(message),
+            "size": lambda message, _: self._callbacks.resize(message),
             "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() and len(value) < 6 else None,
             "save": lambda _, value: self._save(value),
         }
@@ -122,9 +122,9 @@ class Wishes:
         self._put(**roots, threshold=threshold, side=NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
-        cut = self._doors.cut(comparison)
+        cut = self._callbacks.cut(comparison)
         before = roots_of(comparison, cut)[side]
-        shown = reveal(comparison.frame(side), Choice(before, cut.threshold, cap=cut.cap, light=True), node)
+        shown = reveal(comparison.hierarchy(side), Choice(before, cut.threshold, cap=cut.cap, light=True), node)
         roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
         roots[side] += shown.roots[len(before) :]
         names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
@@ -136,12 +136,12 @@ class Wishes:
         if partner:
             self._put(partner=int(value), partner_snapshot=0, partner_roots=())
         else:  # what it is compared with stays, also when it was the usual one
-            asked = wanted(self._context)
+            asked = request(self._context)
             stays = asked.run_a if asked.run_a != int(value) else 0
             self._put(run=int(value), partner=stays, **ANOTHER_RUN)
 
     def _swap(self) -> None:
-        view, asked = self._view, wanted(self._context)
+        view, asked = self._view, request(self._context)
         if not asked.run_a:
             return
         self._put(
@@ -155,7 +155,7 @@ class Wishes:
             self._put(threshold=threshold)
 
     def _match(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
-        there = comparison.frame(other(side))
+        there = comparison.hierarchy(other(side))
         partner = None if value == "none" else parse_identity(value)
         if value != "none" and (partner is None or partner.layer != node.layer or not there.has(partner)):
             return
@@ -169,10 +169,12 @@ class Wishes:
         decision = Decision(node.layer, own, theirs) if side == "a" else Decision(node.layer, theirs, own)
         act = getattr(self._context.actions, verb)
         self._select(side, node)
-        self._context.later(partial(act, comparison.a.run, comparison.b.run, decision), lambda _: self._doors.refetch())
+        self._context.later(
+            partial(act, comparison.a.run, comparison.b.run, decision), lambda _: self._callbacks.refetch()
+        )
 
     def _save(self, form: str) -> None:
-        comparison = self._doors.comparison()
+        comparison = self._callbacks.comparison()
         if comparison is None:
             return
         threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)
@@ -183,9 +185,9 @@ class Wishes:
         }
         name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
         if form in texts:
-            self._doors.window.hand_over(f"{name}{'.' if form == 'json' else '-'}{form}", texts[form]())
-        elif form in ("svg", "png") and (picture := self._doors.picture()) is not None:
+            self._callbacks.window.hand_over(f"{name}{'.' if form == 'json' else '-'}{form}", texts[form]())
+        elif form in ("svg", "png") and (picture := self._callbacks.picture()) is not None:
             if form == "svg":
-                self._doors.window.hand_over(f"{name}.svg", picture.svg)
+                self._callbacks.window.hand_over(f"{name}.svg", picture.svg)
             else:
-                self._doors.window.hand_over_picture(f"{name}.png", *picture)
+                self._callbacks.window.hand_over_picture(f"{name}.png", *picture)

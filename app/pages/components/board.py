@@ -22,7 +22,7 @@ class Board(Component):
     ----------
     html : str
         What to show.  Words of users must have gone through :func:`html.escape`.
-    heard : (message) -> None
+    on_message : (message) -> None
         Called with ``{"do": name, ...}`` when a visitor clicks, changes or submits something.
     """
 
@@ -30,8 +30,8 @@ class Board(Component):
 
     _bundle = asset("js/board.js")
 
-    def __init__(self, html: str = "", heard: Callable[[Message], None] | None = None, **params: Any) -> None:
-        super().__init__(heard, html=html, **({"sizing_mode": "stretch_width", "margin": 0} | params))
+    def __init__(self, html: str = "", on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+        super().__init__(on_message, html=html, **({"sizing_mode": "stretch_width", "margin": 0} | params))
 
     def _handle_msg(self, data: Any) -> None:
         if isinstance(data, dict) and isinstance(data.get("do"), str):

@@ -25,7 +25,7 @@ class Component(JSComponent):
 
     Parameters
     ----------
-    heard : (message) -> None
+    on_message : (message) -> None
         Called with what the browser code sends, once the page is open.
     sheets : list of str
         Style sheets of ``assets/css`` in the page's head that the component's shadow root adopts.
@@ -33,18 +33,18 @@ class Component(JSComponent):
 
     sheets = param.List(default=[], item_type=str)
 
-    def __init__(self, heard: Callable[[Message], None] | None = None, **params: Any) -> None:
+    def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
         super().__init__(**params)
-        self._heard = heard
+        self._handler = on_message
 
-    def listen(self, heard: Callable[[Message], None]) -> None:
-        """Call ``heard`` from now on."""
-        self._heard = heard
+    def listen(self, on_message: Callable[[Message], None]) -> None:
+        """Call ``on_message`` from now on."""
+        self._handler = on_message
 
     def _handle_msg(self, data: Any) -> None:
         """Hear a message, as soon as the page is open: what is changed on the server before that gets lost."""
-        if self._heard is not None and isinstance(data, dict):
-            pn.state.onload(partial(self._heard, data))
+        if self._handler is not None and isinstance(data, dict):
+            pn.state.onload(partial(self._handler, data))
 
     @classmethod
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001

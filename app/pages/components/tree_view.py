@@ -27,7 +27,7 @@ class TreeView(Component):
         Trees of one page with the same group move, zoom and light up together; "" is alone.
     note : str
         The sentence shown instead of an empty picture.
-    heard : (message) -> None
+    on_message : (message) -> None
         Called with ``{"do": "select" | "toggle" | "root" | "hide", "id": "L3:17"}``, with ``{"do":
         "more", "layer": 2}``, ``{"do": "size", "width": .., "height": ..}`` or ``{"do": "search"}``.
     """
@@ -39,8 +39,8 @@ class TreeView(Component):
 
     _bundle = asset("js/tree.js")
 
-    def __init__(self, heard: Callable[[Message], None] | None = None, **params: Any) -> None:
-        super().__init__(heard, **({"margin": 0} | params))
+    def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+        super().__init__(on_message, **({"margin": 0} | params))
 
     def hand_over(self, name: str, text: str) -> None:
         """Hand a text to the visitor as a file."""

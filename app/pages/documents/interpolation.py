@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 
-from app.analysis.hierarchy import Frame
-from app.analysis.inference import Placed
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.inference import DocumentTopics
 from app.analysis.interpolation import mix
 from app.analysis.topic_images import has_pictures, picture_uri
 from app.pages.components.board import Board, Message
-from app.pages.documents import loading as reading
-from app.pages.documents.search import Seeker
+from app.pages.documents import loading
+from app.pages.documents.search import DocumentSearch
 from app.pages.session import Context
 from app.views.documents import documents_form as form
 from app.views.documents.interpolation import line
@@ -21,7 +21,7 @@ from app.views.text import escape
 WORDS = 10  # of a step
 
 
-class Between:
+class Interpolation:
     """The two ends, the search for others, and the steps from the one to the other.
 
     Parameters
@@ -35,10 +35,10 @@ class Between:
         self._context = context
         self._view = context.view
         self._changed = changed
-        self._seeker = Seeker(context, self._draw)
-        self._ends: reading.Ends | None = None
+        self._search = DocumentSearch(context, self._draw)
+        self._ends: loading.Ends | None = None
         self._asked: tuple[int, int, int, int] | None = None
-        self._form = Board(heard=self._hear, sheets=["explore", "documents"])
+        self._form = Board(on_message=self._on_message, sheets=["explore", "documents"])
         self._steps = Board(sheets=["explore", "documents"])
 
     @property
@@ -47,9 +47,9 @@ class Between:
         return self._form, self._steps
 
     @property
-    def frame(self) -> Frame | None:
+    def hierarchy(self) -> Hierarchy | None:
         """The topics that the line is decoded with."""
-        return self._ends.frame if self._ends is not None else None
+        return self._ends.hierarchy if self._ends is not None else None
 
     def forget(self) -> None:
         """Place the ends anew at the next look."""
@@ -57,23 +57,23 @@ class Between:
 
     def choose(self) -> None:
         """Show the line of the view, placing its ends when that has not been done."""
-        self._seeker.follow()
+        self._search.follow()
         view = self._view
-        wanted = (view.run, view.snapshot, *view.documents)
-        if len(wanted) < 4:
+        request = (view.run, view.snapshot, *view.documents)
+        if len(request) < 4:
             self._ends = self._asked = None
             self._steps.html = ""
-        elif wanted != self._asked:
-            self._asked = wanted
+        elif request != self._asked:
+            self._asked = request
             self._steps.html = '<p class="dc-read" role="status">Placing the two documents …</p>'
-            work = partial(reading.tried, reading.ends, self._context, wanted)
-            self._context.later(work, partial(self._placed, wanted))
+            work = partial(loading.tried, loading.ends, self._context, request)
+            self._context.later(work, partial(self._placed, request))
         self._draw()
 
-    def _placed(self, wanted: tuple[int, ...], ends: reading.Ends | reading.Failed) -> None:
-        if wanted != self._asked:
+    def _placed(self, request: tuple[int, ...], ends: loading.Ends | loading.Failed) -> None:
+        if request != self._asked:
             return
-        if isinstance(ends, reading.Failed):
+        if isinstance(ends, loading.Failed):
             self._steps.html = f'<p class="dc-read" role="status">{escape(ends.sentence)}</p>'
             return
         self._ends = ends
@@ -81,29 +81,31 @@ class Between:
         self._draw()
 
     def _draw(self) -> None:
-        ends = self._ends if self._ends is not None and self._ends.wanted == self._asked else None
+        ends = self._ends if self._ends is not None and self._ends.request == self._asked else None
         mixed = self._mixed(ends) if ends is not None else None
-        self._form.html = form.ends(self._chosen(ends), self._seeker.search, self._view.steps, mixed)
+        self._form.html = form.ends(self._chosen(ends), self._search.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
-            steps = mix(ends.placer.topics.phi, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
-            self._steps.html = line(self._context.feed.as_named_now(ends.frame), steps)
+            steps = mix(
+                ends.document_inference.topics.phi, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS
+            )
+            self._steps.html = line(self._context.feed.as_named_now(ends.hierarchy), steps)
 
-    def _mixed(self, ends: reading.Ends) -> form.Mixed:
+    def _mixed(self, ends: loading.Ends) -> form.Mixed:
         """The layer that is mixed: the chosen one, else the highest that tells the two apart."""
-        layers = ends.frame.n_layers
+        layers = ends.hierarchy.n_layers
         return form.Mixed(layers, min(self._view.mixed, layers), ends.telling)
 
-    def _chosen(self, ends: reading.Ends | None) -> list[form.End]:
+    def _chosen(self, ends: loading.Ends | None) -> list[form.End]:
         if ends is None:
             return [form.End(number, f"document {number}", "", "") for number in self._view.documents]
-        pictures = [_picture(ends.frame, placed) for placed in ends.placed]
+        pictures = [_picture(ends.hierarchy, placed) for placed in ends.placed]
         return [
             form.End(document.number, document.title, document.label or "", picture, excerpt(document.text, 160))
             for document, picture in zip(ends.documents, pictures, strict=True)
         ]
 
-    def _hear(self, message: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         """Do what a click asks; nothing in a message is trusted."""
         match message:
             case {"do": "end", "number": str(number), "side": str(side)} if number.isdecimal():
@@ -111,7 +113,7 @@ class Between:
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._view.param.update(documents=(int(number),), tab="", trail=())
             case {"do": "any-two"}:
-                work = partial(reading.any_two, self._context, self._view.run)
+                work = partial(loading.any_two, self._context, self._view.run)
                 self._context.later(work, self._take_any)
             case {"do": "turn"}:
                 self._view.documents = self._view.documents[::-1]
@@ -120,7 +122,7 @@ class Between:
             case {"do": "mixed", "value": str(text)} if text.isdecimal() and int(text) <= 999:
                 self._view.mixed = int(text)
             case {"do": "find", "value": str(text)}:
-                self._seeker.find(text)
+                self._search.find(text)
 
     def _take_any(self, numbers: tuple[int, ...]) -> None:
         self._view.documents = numbers
@@ -131,9 +133,9 @@ class Between:
         self._view.documents = tuple(chosen[:2])
 
 
-def _picture(frame: Frame, placed: Placed) -> str:
-    if not has_pictures(frame):
+def _picture(hierarchy: Hierarchy, placed: DocumentTopics) -> str:
+    if not has_pictures(hierarchy):
         return ""
-    pixels = np.zeros(len(frame.vocabulary))
+    pixels = np.zeros(len(hierarchy.vocabulary))
     pixels[placed.words] = placed.counts
-    return picture_uri(frame.image_shape or (1, 1), pixels)
+    return picture_uri(hierarchy.image_shape or (1, 1), pixels)

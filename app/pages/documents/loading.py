@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import Frame
-from app.analysis.inference import Placed, Placer, find_snapshot, must_compile
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
 from app.analysis.interpolation import telling_layer
 from app.analysis.neighbours import Neighbourhood
 from app.analysis.topic_images import has_pictures, picture_uri
@@ -58,7 +58,7 @@ def _text_of(raw: bytes, path: PurePath) -> str:
         return contents(path, raw, "latin-1")[1]
 
 
-class Wanted(NamedTuple):
+class Request(NamedTuple):
     """What is to be placed: a document of the corpus (its number), or else a text."""
 
     run: int
@@ -68,12 +68,12 @@ class Wanted(NamedTuple):
     title: str
 
 
-class Placing(NamedTuple):
+class Inferred(NamedTuple):
     """A placed document, and what it was placed with."""
 
-    wanted: Wanted
-    frame: Frame
-    placer: Placer
+    request: Request
+    hierarchy: Hierarchy
+    document_inference: DocumentInference
     answer: Answer
 
 
@@ -86,10 +86,10 @@ class Failed(NamedTuple):
 class Ends(NamedTuple):
     """Two placed documents of the corpus, for the line between them."""
 
-    wanted: tuple[int, int, int, int]  # run, snapshot, and the two documents
-    frame: Frame
-    placer: Placer
-    placed: tuple[Placed, Placed]
+    request: tuple[int, int, int, int]  # run, snapshot, and the two documents
+    hierarchy: Hierarchy
+    document_inference: DocumentInference
+    placed: tuple[DocumentTopics, DocumentTopics]
     documents: tuple[Document, Document]
     telling: int  # the highest layer that tells them apart
 
@@ -131,42 +131,44 @@ def kind(context: Context, run: int) -> Kind:
     return Kind(corpus.image_shape is not None, some)
 
 
-def place(context: Context, wanted: Wanted) -> Placing:
+def place(context: Context, request: Request) -> Inferred:
     """Place a document; waits for kernels that nobody has compiled yet."""
-    frame, placer = _open(context, wanted.run, wanted.snapshot)
-    if wanted.document >= 0:
-        answer = _of_corpus(context, frame, placer, wanted.document)
+    hierarchy, document_inference = _open(context, request.run, request.snapshot)
+    if request.document >= 0:
+        answer = _of_corpus(context, hierarchy, document_inference, request.document)
     else:
-        answer = _of_text(frame, placer, wanted)
-    return Placing(wanted, frame, placer, answer)
+        answer = _of_text(hierarchy, document_inference, request)
+    return Inferred(request, hierarchy, document_inference, answer)
 
 
-def ends(context: Context, wanted: tuple[int, int, int, int]) -> Ends:
+def ends(context: Context, request: tuple[int, int, int, int]) -> Ends:
     """Place the two ends of a line."""
-    run, snapshot, *numbers = wanted
-    frame, placer = _open(context, run, snapshot)
-    one, other = placer.documents(corpora.counts(context.db, placer.corpus.number, numbers), numbers)
-    first, last = corpora.documents(context.db, placer.corpus.number, numbers)
-    telling = telling_layer(placer.topics.phi, (one.theta, other.theta))
-    return Ends(wanted, frame, placer, (one, other), (first, last), telling)
+    run, snapshot, *numbers = request
+    hierarchy, document_inference = _open(context, run, snapshot)
+    one, other = document_inference.documents(
+        corpora.counts(context.db, document_inference.corpus.number, numbers), numbers
+    )
+    first, last = corpora.documents(context.db, document_inference.corpus.number, numbers)
+    telling = telling_layer(document_inference.topics.phi, (one.theta, other.theta))
+    return Ends(request, hierarchy, document_inference, (one, other), (first, last), telling)
 
 
-def around(context: Context, placing: Placing) -> Around:
+def around(context: Context, inferred: Inferred) -> Around:
     """Place the next block of the corpus; with the last one, find the nearest documents."""
-    near = context.feed.places.neighbourhood(placing.frame.run, placing.frame.snapshot)
+    near = context.feed.places.neighbourhood(inferred.hierarchy.run, inferred.hierarchy.snapshot)
     if not near.ready:
         near.advance()
-    found = _nearest(context, placing, near) if near.ready else None
+    found = _nearest(context, inferred, near) if near.ready else None
     return Around(near.done, len(near.numbers), found)
 
 
-def search(context: Context, run: int, text: str, wanted: Callable[[], bool]) -> tuple[int, list[Nearby]]:
+def search(context: Context, run: int, text: str, request: Callable[[], bool]) -> tuple[int, list[Nearby]]:
     """Find documents of the corpus of a run by their words; how many there are, and the first of them.
 
-    The search ends where it is no longer ``wanted``.
+    The search ends where it is no longer ``request``.
     """
     row = runs.get(context.db, run)
-    total, found = corpora.search(context.db, row.corpus, text, 0, FOUND, wanted)
+    total, found = corpora.search(context.db, row.corpus, text, 0, FOUND, request)
     return total, _listed(context, row.corpus, found)
 
 
@@ -188,40 +190,49 @@ def any_two(context: Context, run: int) -> tuple[int, ...]:
     return next(different, drawn[:2])
 
 
-def _open(context: Context, run: int, snapshot: int) -> tuple[Frame, Placer]:
+def _open(context: Context, run: int, snapshot: int) -> tuple[Hierarchy, DocumentInference]:
     chosen = find_snapshot(context.db, run, snapshot)
-    placer = context.feed.places.placer(run, chosen.number)
-    frame = context.feed.frame(run, chosen.number)
-    if frame is None:
+    document_inference = context.feed.places.document_inference(run, chosen.number)
+    hierarchy = context.feed.hierarchy(run, chosen.number)
+    if hierarchy is None:
         raise LookupError(f"snapshot {chosen.number} of run {run} is no longer there; choose another moment")
-    return frame, placer
+    return hierarchy, document_inference
 
 
-def _of_text(frame: Frame, placer: Placer, wanted: Wanted) -> Answer:
-    given = from_text(wanted.text, placer.rules, wanted.title)
-    (placed,) = placer.texts([given.counted])
+def _of_text(hierarchy: Hierarchy, document_inference: DocumentInference, request: Request) -> Answer:
+    given = from_text(request.text, document_inference.rules, request.title)
+    (placed,) = document_inference.texts([given.counted])
     counted = given.counted
-    reading = Reading(counted.tokens, counted.known, counted.stopped, counted.unknown, placer.rules.own)
+    reading = Reading(counted.tokens, counted.known, counted.stopped, counted.unknown, document_inference.rules.own)
     spots = [Spot(*span) for span in counted.spans]
-    found = _answer(frame, placer, placed, given.title, given.text, spots)
+    found = _answer(hierarchy, document_inference, placed, given.title, given.text, spots)
     return found._replace(reading=reading)
 
 
-def _of_corpus(context: Context, frame: Frame, placer: Placer, number: int) -> Answer:
-    corpus = placer.corpus.number
+def _of_corpus(context: Context, hierarchy: Hierarchy, document_inference: DocumentInference, number: int) -> Answer:
+    corpus = document_inference.corpus.number
     (document,) = corpora.documents(context.db, corpus, [number])
-    (placed,) = placer.documents(corpora.counts(context.db, corpus, [number]), [number])
-    spots = [Spot(*span) for span in placer.rules.count(document.text).spans]
-    found = _answer(frame, placer, placed, document.title, document.text, spots)
+    (placed,) = document_inference.documents(corpora.counts(context.db, corpus, [number]), [number])
+    spots = [Spot(*span) for span in document_inference.rules.count(document.text).spans]
+    found = _answer(hierarchy, document_inference, placed, document.title, document.text, spots)
     return found._replace(document=number, label=document.label or "")
 
 
-def _answer(frame: Frame, placer: Placer, placed: Placed, title: str, text: str, spots: list[Spot]) -> Answer:
-    phi = placer.topics.phi
+def _answer(
+    hierarchy: Hierarchy,
+    document_inference: DocumentInference,
+    placed: DocumentTopics,
+    title: str,
+    text: str,
+    spots: list[Spot],
+) -> Answer:
+    phi = document_inference.topics.phi
     classes = None
     if placed.probabilities is not None:
         order = np.argsort(-placed.probabilities, kind="stable").tolist()
-        classes = [(placer.corpus.label_names[place], float(placed.probabilities[place])) for place in order]
+        classes = [
+            (document_inference.corpus.label_names[place], float(placed.probabilities[place])) for place in order
+        ]
     return Answer(
         title=title,
         text=text,
@@ -232,9 +243,9 @@ def _answer(frame: Frame, placer: Placer, placed: Placed, title: str, text: str,
         counts=placed.counts.astype(np.float64),
         spots=spots,
         theta=placed.theta,
-        rates=phi[0] @ placed.theta[0] if has_pictures(frame) else None,
+        rates=phi[0] @ placed.theta[0] if has_pictures(hierarchy) else None,
         paths=[
-            paths.Path(tuple(frame.node(*column) for column in path.nodes), path.share)
+            paths.Path(tuple(hierarchy.node(*column) for column in path.nodes), path.share)
             for path in paths.best_paths(phi, placed.theta, PATHS)
         ],
         classes=classes,
@@ -242,9 +253,9 @@ def _answer(frame: Frame, placer: Placer, placed: Placed, title: str, text: str,
     )
 
 
-def _nearest(context: Context, placing: Placing, near: Neighbourhood) -> list[Nearby]:
-    found = near.nearest(placing.answer.theta[0], NEAREST, without=placing.answer.document)
-    corpus = placing.placer.corpus.number
+def _nearest(context: Context, inferred: Inferred, near: Neighbourhood) -> list[Nearby]:
+    found = near.nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
+    corpus = inferred.document_inference.corpus.number
     documents = corpora.documents(context.db, corpus, [each.document for each in found])
     listed = _listed(context, corpus, documents)
     return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]

@@ -11,9 +11,9 @@ from app.analysis.hierarchy import parse_identity
 from app.analysis.neighbours import MOST
 from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
-from app.pages.documents import loading as reading
-from app.pages.documents.interpolation import Between
-from app.pages.documents.search import Seeker
+from app.pages.documents import loading
+from app.pages.documents.interpolation import Interpolation
+from app.pages.documents.search import DocumentSearch
 from app.pages.session import Context
 from app.views.documents import documents_form as form
 from app.views.documents.nearby import Act, neighbours
@@ -50,15 +50,15 @@ class Documents:
         self._view = context.view
         self._text = self._draft = self._title = ""
         self._refused = ""  # why the file that was chosen last is not shown
-        self._kind = reading.Kind()
+        self._kind = loading.Kind()
         self._kind_of = 0  # the run of which that is known
-        self._placing: reading.Placing | None = None
-        self._asked: reading.Wanted | None = None
-        self._around: reading.Around | None = None
-        self._looking: reading.Placing | None = None  # whose neighbours are being looked for
-        self._head, self._ask, self._answer = (Board(heard=self._hear, sheets=SHEETS) for _ in range(3))
-        self._between = Between(context, self._draw_head)
-        self._seeker = Seeker(context, self._draw_ask)
+        self._inferred: loading.Inferred | None = None
+        self._asked: loading.Request | None = None
+        self._around: loading.Around | None = None
+        self._looking: loading.Inferred | None = None  # whose neighbours are being looked for
+        self._head, self._ask, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
+        self._between = Interpolation(context, self._draw_head)
+        self._search = DocumentSearch(context, self._draw_ask)
         self.page = pn.Column(
             self._head,
             css_classes=["tp-page"], stylesheets=[PAGE], sizing_mode="stretch_width", margin=0,
@@ -96,14 +96,14 @@ class Documents:
             self._between.choose()
             return
         self._look_at_kind()
-        self._seeker.follow()
+        self._search.follow()
         self._draw_ask()
-        wanted = self._wanted()
-        if wanted is None:
-            self._placing = self._asked = None
+        request = self._requested()
+        if request is None:
+            self._inferred = self._asked = None
             self._answer.html = self._nothing()
-        elif wanted != self._asked:
-            self._place(wanted)
+        elif request != self._asked:
+            self._place(request)
         else:
             self._draw_answer()
             self._look_around()
@@ -113,21 +113,21 @@ class Documents:
         run = self._view.run
         if self._context.feed.run(run) is not None and run != self._kind_of:
             self._kind_of, self._kind = run, self._kind._replace(some=())
-            self._context.later(partial(reading.kind, self._context, run), partial(self._take_kind, run))
+            self._context.later(partial(loading.kind, self._context, run), partial(self._take_kind, run))
 
-    def _take_kind(self, run: int, kind: reading.Kind) -> None:
+    def _take_kind(self, run: int, kind: loading.Kind) -> None:
         if run == self._kind_of:
             self._kind = kind
             self._draw_ask()
 
-    def _wanted(self) -> reading.Wanted | None:
+    def _requested(self) -> loading.Request | None:
         view = self._view
         if self._context.feed.run(view.run) is None or (not view.snapshot and not self._has_snapshot()):
             return None
         if view.documents:
-            return reading.Wanted(view.run, view.snapshot, view.documents[0], "", "")
+            return loading.Request(view.run, view.snapshot, view.documents[0], "", "")
         if self._text.strip():
-            return reading.Wanted(view.run, view.snapshot, -1, self._text, self._title)
+            return loading.Request(view.run, view.snapshot, -1, self._text, self._title)
         return None
 
     def _has_snapshot(self) -> bool:
@@ -135,50 +135,50 @@ class Documents:
 
     # --------------------------------------------------------------- placing
 
-    def _place(self, wanted: reading.Wanted) -> None:
-        self._asked = wanted
+    def _place(self, request: loading.Request) -> None:
+        self._asked = request
         self._say("Placing the document …")
         self._context.later(
-            partial(reading.tried, reading.waits_for_kernels, self._context, wanted.run), partial(self._begin, wanted)
+            partial(loading.tried, loading.waits_for_kernels, self._context, request.run), partial(self._begin, request)
         )
 
-    def _begin(self, wanted: reading.Wanted, waits: bool | reading.Failed) -> None:  # noqa: FBT001 - as computed
-        if wanted != self._asked:
+    def _begin(self, request: loading.Request, waits: bool | loading.Failed) -> None:  # noqa: FBT001 - as computed
+        if request != self._asked:
             return
         if waits is True:
             self._say(COMPILING)
         elif not self._context.feed.places.opened:
             self._say(LOADING)
         start = self._context.in_turn if waits is True else self._context.later  # whoever waits holds no other thread
-        start(partial(reading.tried, reading.place, self._context, wanted), partial(self._placed, wanted))
+        start(partial(loading.tried, loading.place, self._context, request), partial(self._placed, request))
 
-    def _placed(self, wanted: reading.Wanted, placing: reading.Placing | reading.Failed) -> None:
-        if wanted != self._asked:
+    def _placed(self, request: loading.Request, inferred: loading.Inferred | loading.Failed) -> None:
+        if request != self._asked:
             return
-        if isinstance(placing, reading.Failed):
-            self._say(escape(placing.sentence))
+        if isinstance(inferred, loading.Failed):
+            self._say(escape(inferred.sentence))
             return
-        self._placing, self._around = placing, None
+        self._inferred, self._around = inferred, None
         self._draw_head()
         self._draw_answer()
         self._look_around()
 
     def _look_around(self) -> None:
         """Place the documents to compare with, a block at a time, as long as somebody looks."""
-        placing = self._placing
+        inferred = self._inferred
         known = self._around is not None and self._around.nearest is not None
-        if placing is None or placing.answer.blank or known or self._looking is not None:
+        if inferred is None or inferred.answer.blank or known or self._looking is not None:
             return
-        self._looking = placing
+        self._looking = inferred
         self._context.later(
-            partial(reading.tried, reading.around, self._context, placing), partial(self._looked, placing)
+            partial(loading.tried, loading.around, self._context, inferred), partial(self._looked, inferred)
         )
 
-    def _looked(self, placing: reading.Placing, around: reading.Around | reading.Failed) -> None:
+    def _looked(self, inferred: loading.Inferred, around: loading.Around | loading.Failed) -> None:
         self._looking = None
-        if isinstance(around, reading.Failed):
+        if isinstance(around, loading.Failed):
             return
-        if placing is not self._placing:
+        if inferred is not self._inferred:
             self._look_around()
             return
         self._around = around
@@ -203,53 +203,53 @@ class Documents:
     def _draw_head(self) -> None:
         view, feed = self._view, self._context.feed
         between = view.tab == BETWEEN
-        frame = self._between.frame if between else self._placing.frame if self._placing else None
+        hierarchy = self._between.hierarchy if between else self._inferred.hierarchy if self._inferred else None
         note = newer = ""
-        if frame is not None and frame.run == view.run:
-            note = f"in the topics of run {frame.run}, mini-batch {frame.minibatch:,}"
+        if hierarchy is not None and hierarchy.run == view.run:
+            note = f"in the topics of run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
             latest = feed.latest(view.run)
-            if not view.snapshot and latest is not None and latest.number != frame.snapshot:
+            if not view.snapshot and latest is not None and latest.number != hierarchy.snapshot:
                 newer = f"Newer topics, of mini-batch {latest.minibatch:,}: place again"
         self._head.html = form.head(BETWEEN if between else "", note, newer=newer)
 
     def _draw_ask(self) -> None:
-        some = self._kind.some if self._wanted() is None else ()
-        self._ask.html = form.ask(self._draft, self._seeker.search, images=self._kind.images, some=some)
+        some = self._kind.some if self._requested() is None else ()
+        self._ask.html = form.ask(self._draft, self._search.search, images=self._kind.images, some=some)
 
     def _draw_answer(self) -> None:
-        placing = self._placing
-        if placing is None or placing.wanted != self._asked:
+        inferred = self._inferred
+        if inferred is None or inferred.request != self._asked:
             return
-        found = placing.answer
-        trail = self._trail(placing)
-        columns = [Node(node.layer, placing.frame.place(node)) for node in trail]
-        part = paths.responsibilities(placing.placer.topics.phi, found.theta, found.words, columns)
+        found = inferred.answer
+        trail = self._trail(inferred)
+        columns = [Node(node.layer, inferred.hierarchy.place(node)) for node in trail]
+        part = paths.responsibilities(inferred.document_inference.topics.phi, found.theta, found.words, columns)
         parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
         self._answer.html = answer(
-            self._context.feed.as_named_now(placing.frame), found, trail, parts, self._near(placing)
+            self._context.feed.as_named_now(inferred.hierarchy), found, trail, parts, self._near(inferred)
         )
 
-    def _trail(self, placing: reading.Placing) -> tuple[Node, ...]:
+    def _trail(self, inferred: loading.Inferred) -> tuple[Node, ...]:
         """The topic or path whose words are marked: the visitor's choice, else the strongest path."""
         chosen = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
-        known = tuple(node for node in chosen if placing.frame.has(node))
-        return known or (placing.answer.paths[0].nodes if placing.answer.paths else ())
+        known = tuple(node for node in chosen if inferred.hierarchy.has(node))
+        return known or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
 
-    def _near(self, placing: reading.Placing) -> str:
-        around = self._around or reading.Around(0, min(placing.placer.corpus.documents, MOST), None)
+    def _near(self, inferred: loading.Inferred) -> str:
+        around = self._around or loading.Around(0, min(inferred.document_inference.corpus.documents, MOST), None)
         acts = [Act("document", "Place")]
-        if placing.answer.document >= 0:
+        if inferred.answer.document >= 0:
             acts.append(Act("line", "Go between"))
         return neighbours(around.nearest, around.done, around.total, acts)
 
     # ---------------------------------------------------------------- wishes
 
-    def _hear(self, message: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         """Do what a click asks; nothing in a message is trusted."""
-        self._hear_giving(message)
-        self._hear_choosing(message)
+        self._on_input(message)
+        self._on_choice(message)
 
-    def _hear_giving(self, message: Message) -> None:
+    def _on_input(self, message: Message) -> None:
         match message:
             case {"do": "typed", "value": str(text)}:
                 self._draft = text
@@ -260,12 +260,12 @@ class Documents:
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._show(int(number))
             case {"do": "any"}:
-                work = partial(reading.any_documents, self._context, self._view.run, 1)
+                work = partial(loading.any_documents, self._context, self._view.run, 1)
                 self._context.later(work, lambda numbers: self._show(numbers[0]))
             case {"do": "find", "value": str(text)}:
-                self._seeker.find(text)
+                self._search.find(text)
 
-    def _hear_choosing(self, message: Message) -> None:
+    def _on_choice(self, message: Message) -> None:
         match message:
             case {"do": "tab", "value": str(tab)}:
                 self._view.tab = BETWEEN if tab == BETWEEN else ""
@@ -285,7 +285,7 @@ class Documents:
 
     def _take(self, text: str, title: str) -> None:
         if not text.strip():
-            self._context.tell("Paste a text first, or choose a file or a document of the corpus.", "info")
+            self._context.notify("Paste a text first, or choose a file or a document of the corpus.", "info")
             return
         self._draft = text
         self._put(text, title)
@@ -302,11 +302,11 @@ class Documents:
         if not packed and isinstance(size, int) and size > 0:
             self._refuse(f"{excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.")
             return
-        work = partial(reading.tried, reading.text_of, packed, name)
+        work = partial(loading.tried, loading.text_of, packed, name)
         self._context.later(work, partial(self._take_read, name))
 
-    def _take_read(self, name: str, text: str | reading.Failed) -> None:
-        if isinstance(text, reading.Failed):
+    def _take_read(self, name: str, text: str | loading.Failed) -> None:
+        if isinstance(text, loading.Failed):
             self._refuse(text.sentence)
         else:
             self._take(text, name)
@@ -314,7 +314,7 @@ class Documents:
     def _refuse(self, sentence: str) -> None:
         """Say why a file is not placed, and show nothing of another document meanwhile."""
         self._put("", "", escape(sentence))
-        self._context.tell(sentence, "warning")
+        self._context.notify(sentence, "warning")
 
 
 def _card(sentence: str) -> str:

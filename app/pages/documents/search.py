@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from app.pages.documents import loading as reading
+from app.pages.documents import loading
 from app.pages.session import Context
 from app.views.documents.documents_form import Search
 from app.views.documents.nearby import Nearby
@@ -11,7 +11,7 @@ from app.views.documents.nearby import Nearby
 _LONGEST = 200  # characters that are searched for
 
 
-class Seeker:
+class DocumentSearch:
     """What one field searches for in the corpus of the run looked at.
 
     Parameters
@@ -39,7 +39,7 @@ class Seeker:
         self.search = Search(text)
         self._changed()
         if text.strip():
-            work = partial(reading.search, self._context, *asked, lambda: asked == self._asked)
+            work = partial(loading.search, self._context, *asked, lambda: asked == self._asked)
             self._context.aside(work, partial(self._found, asked))
 
     def follow(self) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.analysis.hierarchy import Frame
-from app.analysis.pruned_topics import Remains
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.pruned_topics import LastSeen
 from app.export import trees
 from app.pages.components.tree_view import TreeView
 from app.views.palette import LIGHT
@@ -13,13 +13,13 @@ from engine.hierarchy.tree import Node
 
 def hand_over(
     window: TreeView,
-    frame: Frame,
+    hierarchy: Hierarchy,
     choice: Choice,
     form: str,
     *,
     aspect: float,
     previous: Mapping[int, Sequence[Node]] | None,
-    remains: Sequence[Remains] = (),
+    last_seen: Sequence[LastSeen] = (),
 ) -> None:
     """Hand the chosen part of a frame over; nothing happens for a format that there is not.
 
@@ -27,7 +27,7 @@ def hand_over(
     ----------
     window : TreeView
         Through which files go to the browser.
-    frame : Frame
+    hierarchy : Hierarchy
     choice : Choice
     form : str
         "png", or one of the formats of :mod:`app.export.trees`.
@@ -35,15 +35,15 @@ def hand_over(
         Width / height of the window.
     previous : mapping, optional
         ``Layout.order`` of the picture on screen, which the file keeps.
-    remains : sequence of Remains
+    last_seen : sequence of LastSeen
         Pruned topics that are on screen.
     """
-    name = f"topiary-run-{frame.run}-minibatch-{frame.minibatch}.{form}"
+    name = f"topiary-run-{hierarchy.run}-minibatch-{hierarchy.minibatch}.{form}"
     if form in ("png", "svg"):  # the picture on screen, in the colours of paper
-        picture = draw(frame, choice, theme=LIGHT, aspect=aspect, previous=previous, remains=remains)
+        picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous, last_seen=last_seen)
         if form == "svg":
             window.hand_over(name, picture.svg)
         else:
             window.hand_over_picture(name, picture.svg, *picture.size)
     elif form in trees.formats():
-        window.hand_over(name, trees.render(frame, choice, form, remains))
+        window.hand_over(name, trees.render(hierarchy, choice, form, last_seen))

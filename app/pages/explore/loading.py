@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.pruned_topics import Pruned
 from app.analysis.read_pruned import pruned_topics
 from app.pages.explore.pruned import reader
 from app.pages.session import Context
 from app.views import words
 from app.views.explore.cards import Finding, Found
-from app.views.explore.controls import Moment
+from app.views.explore.controls import SnapshotOption
 from app.views.explore.detail import Reading, excerpt
 from app.views.runs.no_run import run_not_here
 from app.views.tree.opening import USUAL
@@ -30,25 +30,25 @@ class Fetched(NamedTuple):
 
     run: int
     snapshot: int
-    frame: Frame | None
-    moments: tuple[Moment, ...]
+    hierarchy: Hierarchy | None
+    moments: tuple[SnapshotOption, ...]
     pruned: Mapping[Node, Pruned] = {}
 
 
 def frame_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
     """Fetch a frame and the list of snapshots; waits for the store."""
     rows = snapshots.every(context.db, run)
-    moments = tuple(Moment(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
-    frame = context.feed.frame(run, snapshot or None)
-    return Fetched(run, snapshot, frame, moments, pruned_topics(reader(context), run))
+    moments = tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
+    hierarchy = context.feed.hierarchy(run, snapshot or None)
+    return Fetched(run, snapshot, hierarchy, moments, pruned_topics(reader(context), run))
 
 
-def search(context: Context, run: int, text: str, wanted: Callable[[], bool]) -> Finding:
-    """Search the documents of a run's corpus as long as that is ``wanted``; waits for the store."""
+def search(context: Context, run: int, text: str, request: Callable[[], bool]) -> Finding:
+    """Search the documents of a run's corpus as long as that is ``request``; waits for the store."""
     row = context.feed.run(run)
     if row is None:
         return Finding(text, total=0)
-    total, found = corpora.search(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, wanted)
+    total, found = corpora.search(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
     documents = [
         Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found
     ]
@@ -68,22 +68,22 @@ class Documents:
         self._known: dict[tuple[int, int, Node], list[Reading]] = {}
         self._asked: set[tuple[int, int, Node]] = set()
 
-    def of(self, frame: Frame, node: Node, then: Callable[[], None]) -> list[Reading] | None:
+    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[Reading] | None:
         """Give the documents of a topic, or None and call ``then`` when they are here."""
-        key = (frame.run, frame.snapshot, node)
-        if not frame.documents:
+        key = (hierarchy.run, hierarchy.snapshot, node)
+        if not hierarchy.documents:
             return []
         known = self._known.get(key)
         if known is None and key not in self._asked:
             self._asked.add(key)
             self._context.later(
-                partial(self._read, frame, node), partial(self._keep, key, then), partial(self._failed, key, then)
+                partial(self._read, hierarchy, node), partial(self._keep, key, then), partial(self._failed, key, then)
             )
         return known
 
-    def _read(self, frame: Frame, node: Node) -> list[Reading]:
-        row = self._context.feed.run(frame.run)
-        uses = frame.uses(node, _SHOWN_DOCUMENTS)
+    def _read(self, hierarchy: Hierarchy, node: Node) -> list[Reading]:
+        row = self._context.feed.run(hierarchy.run)
+        uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
         if row is None or not uses:
             return []
         found = corpora.documents(self._context.db, row.corpus, [use.document for use in uses])
@@ -125,13 +125,13 @@ def waiting_for(context: Context) -> str:
     return f"{said}The first topics appear here with the first snapshot."
 
 
-def lonely(frame: Frame, choice: Choice) -> str:
+def lonely(hierarchy: Hierarchy, choice: Choice) -> str:
     """Say why only the roots are seen."""
     if choice.part == "shared":
         return "These roots share no topic at this threshold."
     if choice.direction == "up" or all(root.layer == 1 for root in choice.roots):
         return "Nothing lies beyond these roots in this direction at this threshold."
-    if frame.minibatch < 50:
+    if hierarchy.minibatch < 50:
         return "Training has just begun: no edge is above the threshold yet. Lower τ, or wait a little."
     return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
 

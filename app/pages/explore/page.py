@@ -7,29 +7,29 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import Frame, identity, parse_identity
-from app.analysis.pruned_topics import Pruned, Remains, gone
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.pruned_topics import LastSeen, Pruned, gone
 from app.export import trees
 from app.pages.components.board import Board, Message
 from app.pages.components.latest import Latest
 from app.pages.components.tree_view import TreeView, aspect_of
-from app.pages.explore import loading as reading
+from app.pages.explore import loading
 from app.pages.explore.files import hand_over
-from app.pages.explore.pruned import Ghosts
-from app.pages.explore.requests import ONLY_TREE, OWN_LAYER, Doors, Wishes, words_of
+from app.pages.explore.pruned import PrunedTopics
+from app.pages.explore.requests import ONLY_TREE, OWN_LAYER, Callbacks, Requests, words_of
 from app.pages.session import Context
 from app.views.explore.cards import Finding, Marks, topic_list
-from app.views.explore.controls import Controls, Moment, control_row
+from app.views.explore.controls import Controls, SnapshotOption, control_row
 from app.views.explore.detail import topic_detail
 from app.views.explore.find import find_topics
 from app.views.explore.foot import tree_foot
-from app.views.explore.pruned import WAITING, ghost_detail
+from app.views.explore.pruned import WAITING, pruned_detail
 from app.views.theme import style
 from app.views.tree.layout import WIDE
 from app.views.tree.offer import more_offer
 from app.views.tree.opening import first_roots, joined, more_at, threshold_of
 from app.views.tree.picture import Choice, Drawing, draw
-from app.views.tree.pruned_layout import ghost_sentence
+from app.views.tree.pruned_layout import pruned_sentence
 from engine.hierarchy.tree import Node
 
 _SHOWN = (
@@ -54,29 +54,29 @@ class Explorer:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._view = context.view
-        self._frame: Frame | None = None
-        self._before: Frame | None = None  # the snapshot shown until the newest came
+        self._hierarchy: Hierarchy | None = None
+        self._before: Hierarchy | None = None  # the snapshot shown until the newest came
         self._drawing: Drawing | None = None
         self._latest: Latest[tuple[int, int]] = Latest()  # (run, snapshot) being fetched
-        self._moments: tuple[Moment, ...] = ()
+        self._moments: tuple[SnapshotOption, ...] = ()
         self._auto: tuple[Node, ...] = ()
         self._aspect = WIDE
         self._finding = Finding("")
-        self._documents = reading.Documents(context)
-        self._ghosts = Ghosts(context)
+        self._documents = loading.Documents(context)
+        self._pruned_topics = PrunedTopics(context)
         self._pruned: Mapping[Node, Pruned] = {}
-        doors = Doors(
-            lambda: self._frame, lambda: self.choice, lambda: self._pruned,
+        callbacks = Callbacks(
+            lambda: self._hierarchy, lambda: self.choice, lambda: self._pruned,
             self._fetch, self._resize, self._search, self._save,
         )  # fmt: skip
-        self._wishes = Wishes(context, doors)
+        self._requests = Requests(context, callbacks)
         sheets = ["explore"]
-        self._controls = Board(heard=self._hear, css_classes=["ex-top"], sheets=sheets)
-        self._list = Board(heard=self._hear, css_classes=["ex-list"], sheets=sheets)
-        self._tree = TreeView(heard=self._hear, css_classes=["ex-tree"], sheets=sheets)
-        self._offer = Board(heard=self._hear, css_classes=["ex-offer"], sheets=sheets)
-        self._detail = Board(heard=self._hear, css_classes=["ex-side"], sheets=sheets)
-        self._foot = Board(heard=self._hear, css_classes=["ex-foot"], sheets=sheets)
+        self._controls = Board(on_message=self._on_message, css_classes=["ex-top"], sheets=sheets)
+        self._list = Board(on_message=self._on_message, css_classes=["ex-list"], sheets=sheets)
+        self._tree = TreeView(on_message=self._on_message, css_classes=["ex-tree"], sheets=sheets)
+        self._offer = Board(on_message=self._on_message, css_classes=["ex-offer"], sheets=sheets)
+        self._detail = Board(on_message=self._on_message, css_classes=["ex-side"], sheets=sheets)
+        self._foot = Board(on_message=self._on_message, css_classes=["ex-foot"], sheets=sheets)
         self.page = pn.Row(
             self._controls, self._list, self._tree, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], stylesheets=[style("explore")], sizing_mode="stretch_width", margin=0,
@@ -84,7 +84,7 @@ class Explorer:
         self._view.param.watch(self._on_view, list(_SHOWN))
         context.on_tick(self._on_tick)
         self._fetch()
-        if self._frame is None:
+        if self._hierarchy is None:
             self._draw_nothing()
 
     # --------------------------------------------------------- what is shown
@@ -106,28 +106,28 @@ class Explorer:
         )
 
     def _threshold(self) -> float:
-        return threshold_of(self._view.threshold, *([self._frame] if self._frame else []))
+        return threshold_of(self._view.threshold, *([self._hierarchy] if self._hierarchy else []))
 
     def _roots(self) -> tuple[Node, ...]:
-        if self._frame is None:
+        if self._hierarchy is None:
             return ()
-        wanted = tuple(node for node in _ordered(self._view.roots) if self._frame.has(node))
-        return wanted or self._auto
+        request = tuple(node for node in _ordered(self._view.roots) if self._hierarchy.has(node))
+        return request or self._auto
 
     def _selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
-        return node if self._view.topic and self._frame is not None and self._frame.has(node) else None
+        return node if self._view.topic and self._hierarchy is not None and self._hierarchy.has(node) else None
 
-    def _missing(self, frame: Frame) -> Node | None:
+    def _missing(self, hierarchy: Hierarchy) -> Node | None:
         """The chosen topic, or a root of the link, that this snapshot lacks."""
-        wanted = (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else _ordered(self._view.roots)
-        return next((node for node in wanted if not frame.has(node)), None)
+        request = (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else _ordered(self._view.roots)
+        return next((node for node in request if not hierarchy.has(node)), None)
 
-    def _layer(self, frame: Frame) -> int:
+    def _layer(self, hierarchy: Hierarchy) -> int:
         """Choose the layer to list: the view's, but that of the highest root as long as nobody chose."""
         if self._view.topic == 0 and OWN_LAYER not in words_of(self._view.tab) and self._view.layer == 1:
-            return max((root.layer for root in self._roots()), default=frame.n_layers)
-        return min(self._view.layer, frame.n_layers)
+            return max((root.layer for root in self._roots()), default=hierarchy.n_layers)
+        return min(self._view.layer, hierarchy.n_layers)
 
     # ------------------------------------------------------------ what's new
 
@@ -136,31 +136,31 @@ class Explorer:
         if self._view.page != "explore" or run not in tick.snapshots | tick.rows | tick.labels:
             return
         if run in tick.labels:
-            self._ghosts.forget()
-        if self._frame is None or run in tick.labels or (run in tick.snapshots and not self._view.snapshot):
+            self._pruned_topics.forget()
+        if self._hierarchy is None or run in tick.labels or (run in tick.snapshots and not self._view.snapshot):
             self._fetch()
-        if self._frame is None:
+        if self._hierarchy is None:
             self._draw_all()
 
     def _on_view(self, *events: Any) -> None:
         if self._view.page != "explore":
             return
         changed = {event.name for event in events}
-        if self._frame is not None and self._frame.run != self._view.run:
+        if self._hierarchy is not None and self._hierarchy.run != self._view.run:
             self._forget()
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
-        if "threshold" in changed and self._frame is not None:
-            self._auto = first_roots(self._frame, self._threshold())
+        if "threshold" in changed and self._hierarchy is not None:
+            self._auto = first_roots(self._hierarchy, self._threshold())
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
 
     def _fetch(self) -> None:
         run, snapshot = self._view.run, self._view.snapshot
-        known = self._context.feed.known_frame(run, snapshot or None)
+        known = self._context.feed.known_hierarchy(run, snapshot or None)
         if known is not None:
             self._take((run, snapshot), known)
         if run and self._latest.begin((run, snapshot)):
-            work = partial(reading.frame_and_moments, self._context, run, snapshot)
+            work = partial(loading.frame_and_moments, self._context, run, snapshot)
             self._context.later(work, self._fetched, partial(self._failed, run, snapshot))
 
     def _failed(self, run: int, snapshot: int) -> None:
@@ -168,7 +168,7 @@ class Explorer:
         if self._latest.end((run, snapshot)) and self._view.page == "explore":
             self._fetch()
 
-    def _fetched(self, answer: reading.Fetched) -> None:
+    def _fetched(self, answer: loading.Fetched) -> None:
         key = (answer.run, answer.snapshot)
         if self._latest.end(key) and self._latest.repeated:
             self._fetch()
@@ -176,10 +176,10 @@ class Explorer:
             return
         self._moments = answer.moments
         known, self._pruned = self._pruned, answer.pruned
-        if answer.frame is not None and answer.frame is not self._frame:
-            self._take((answer.run, answer.snapshot), answer.frame)
-        elif self._frame is not None:
-            self._draw_controls(self._frame)
+        if answer.hierarchy is not None and answer.hierarchy is not self._hierarchy:
+            self._take((answer.run, answer.snapshot), answer.hierarchy)
+        elif self._hierarchy is not None:
+            self._draw_controls(self._hierarchy)
             if known != self._pruned:
                 self._draw_all(tree=self._view.pruned == "shown")
         else:
@@ -187,63 +187,65 @@ class Explorer:
 
     def _forget(self) -> None:
         """Begin anew with another run."""
-        self._frame, self._before, self._drawing, self._auto = None, None, None, ()
+        self._hierarchy, self._before, self._drawing, self._auto = None, None, None, ()
         self._moments, self._finding, self._pruned = (), Finding(""), {}
 
-    def _take(self, key: tuple[int, int], frame: Frame) -> None:
-        if key != (self._view.run, self._view.snapshot) or frame is self._frame:
+    def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
+        if key != (self._view.run, self._view.snapshot) or hierarchy is self._hierarchy:
             return
-        live = not self._view.snapshot and self._frame is not None and self._frame.minibatch < frame.minibatch
-        self._before = self._frame if live else None
-        self._frame = frame
-        fresh = first_roots(frame, self._threshold())
+        live = (
+            not self._view.snapshot and self._hierarchy is not None and self._hierarchy.minibatch < hierarchy.minibatch
+        )
+        self._before = self._hierarchy if live else None
+        self._hierarchy = hierarchy
+        fresh = first_roots(hierarchy, self._threshold())
         # the same few topics stay in sight while their ranks change a little
-        if not self._auto or not {*self._auto} <= {*joined(frame, self._threshold())[: 2 * len(fresh)]}:
+        if not self._auto or not {*self._auto} <= {*joined(hierarchy, self._threshold())[: 2 * len(fresh)]}:
             self._auto = fresh
         self._draw_all()
 
     # ------------------------------------------------------------- drawing
 
     def _draw_all(self, *, tree: bool = True) -> None:
-        frame = self._frame
-        if frame is None:
+        hierarchy = self._hierarchy
+        if hierarchy is None:
             self._draw_nothing()
             return
         if tree:
-            self._draw_tree(frame)
+            self._draw_tree(hierarchy)
         selected = self._selected()
-        chosen = selected or self._missing(frame)
+        chosen = selected or self._missing(hierarchy)
         self._tree.selected = identity(chosen) if chosen else ""
-        self._draw_controls(frame)
-        self._draw_list(frame)
-        self._draw_detail(frame)
+        self._draw_controls(hierarchy)
+        self._draw_list(hierarchy)
+        self._draw_detail(hierarchy)
 
     def _draw_nothing(self) -> None:
-        sentence = reading.waiting_for(self._context)
+        sentence = loading.waiting_for(self._context)
         self._tree.param.update(svg="", note=sentence, selected="")
         self.page.css_classes = ["ex-page", "ex-only"]
         for board in (self._controls, self._list, self._offer, self._detail, self._foot):
             board.html = ""
 
-    def _draw_tree(self, frame: Frame) -> None:
+    def _draw_tree(self, hierarchy: Hierarchy) -> None:
         choice = self.choice
         previous = self._drawing.layout.order() if self._drawing else None
         selected, before = self._selected(), self._before
         drawing = draw(
-            frame, choice, aspect=self._aspect, previous=previous, selected=selected, before=before,
-            remains=self._remains(),
+            hierarchy, choice, aspect=self._aspect, previous=previous, selected=selected, before=before,
+            last_seen=self._last_seen(),
         )  # fmt: skip
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
         alone = len(drawing.part.nodes) == len(drawing.part.roots)
-        least = more_at(frame, drawing.part.roots, choice.threshold, choice.direction) if alone else None
+        least = more_at(hierarchy, drawing.part.roots, choice.threshold, choice.direction) if alone else None
         self._offer.html = more_offer(least) if choice.part == "union" else ""
-        hints = [reading.lonely(frame, choice) if alone else "", reading.opened(self._view.threshold, choice)]
-        if self._view.pruned == "shown" and gone(self._pruned, frame):
-            hints.append(ghost_sentence(drawing.haunting))
-        self._foot.html = tree_foot(frame, choice, drawing, before, hints)
+        hints = [loading.lonely(hierarchy, choice) if alone else "", loading.opened(self._view.threshold, choice)]
+        if self._view.pruned == "shown" and gone(self._pruned, hierarchy):
+            hints.append(pruned_sentence(drawing.pruned_layout))
+        self._foot.html = tree_foot(hierarchy, choice, drawing, before, hints)
 
-    def _draw_controls(self, frame: Frame) -> None:
+    def _draw_controls(self, hierarchy: Hierarchy) -> None:
         state = Controls(
             chosen=bool(self._view.roots),
             hidden=len(self._view.hidden),
@@ -251,55 +253,55 @@ class Explorer:
             pinned=self._view.snapshot,
             wide=ONLY_TREE in words_of(self._view.tab),
             formats=("svg", *(name for name in trees.formats() if name != "svg")),
-            pruned=len(gone(self._pruned, frame)),
-            ghosts=self._view.pruned == "shown",
+            pruned=len(gone(self._pruned, hierarchy)),
+            pruned_boxes=self._view.pruned == "shown",
         )
-        self._controls.html = control_row(frame, self.choice, state)
+        self._controls.html = control_row(hierarchy, self.choice, state)
         classes = ["ex-page", "ex-only"] if state.wide else ["ex-page"]
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
-    def _draw_list(self, frame: Frame, *, focus: bool = False) -> None:
+    def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
         pruned = {node: when.minibatch for node, when in self._pruned.items()}
         marks = Marks(self._selected(), frozenset(self._roots()), pruned, light=self._view.light == "shown")
-        finding = self._finding._replace(topics=find_topics(frame, self._finding.text))
-        self._list.html = topic_list(frame, self._layer(frame), marks, finding, focus=focus)
+        finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
+        self._list.html = topic_list(hierarchy, self._layer(hierarchy), marks, finding, focus=focus)
 
-    def _draw_detail(self, frame: Frame) -> None:
-        missing = self._missing(frame)
+    def _draw_detail(self, hierarchy: Hierarchy) -> None:
+        missing = self._missing(hierarchy)
         if missing is not None:
-            ghost = self._ghosts.of(frame.run, missing, self._pruned, self._draw_again)
-            self._detail.html = WAITING if ghost is None else ghost_detail(frame, *ghost)
+            pruned_box = self._pruned_topics.of(hierarchy.run, missing, self._pruned, self._draw_again)
+            self._detail.html = WAITING if pruned_box is None else pruned_detail(hierarchy, *pruned_box)
             return
         node = self._selected() or next(iter(self._roots()), None)
         if node is None:
             self._detail.html = ""
             return
-        documents = self._documents.of(frame, node, self._draw_again)
+        documents = self._documents.of(hierarchy, node, self._draw_again)
         roots, drawing = self._roots(), self._drawing
         self._detail.html = topic_detail(
-            frame, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
+            hierarchy, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
         )  # fmt: skip
 
-    def _remains(self) -> tuple[Remains, ...]:
+    def _last_seen(self) -> tuple[LastSeen, ...]:
         """What is left of the pruned topics, where they are wanted in the tree."""
-        if self._frame is None or self._view.pruned != "shown" or not self._pruned:
+        if self._hierarchy is None or self._view.pruned != "shown" or not self._pruned:
             return ()
-        return self._ghosts.remains(self._frame.run, self._pruned, self._draw_ghosts)
+        return self._pruned_topics.last_seen(self._hierarchy.run, self._pruned, self._draw_pruned)
 
-    def _draw_ghosts(self) -> None:
-        if self._frame is not None and self._view.pruned == "shown":
-            self._draw_tree(self._frame)
+    def _draw_pruned(self) -> None:
+        if self._hierarchy is not None and self._view.pruned == "shown":
+            self._draw_tree(self._hierarchy)
 
     def _draw_again(self) -> None:
-        if self._frame is not None:
-            self._draw_detail(self._frame)
+        if self._hierarchy is not None:
+            self._draw_detail(self._hierarchy)
 
     # ---------------------------------------------------------- the window
 
-    def _hear(self, message: Message) -> None:
-        self._wishes.hear(message)
+    def _on_message(self, message: Message) -> None:
+        self._requests.handle(message)
 
     def _resize(self, message: Message) -> None:
         aspect = aspect_of(message, self._aspect)
@@ -309,8 +311,8 @@ class Explorer:
             self._send_again()
         if aspect != self._aspect:
             self._aspect = aspect
-            if self._frame is not None:
-                self._draw_tree(self._frame)
+            if self._hierarchy is not None:
+                self._draw_tree(self._hierarchy)
 
     def _send_again(self) -> None:
         """Send everything once more, changed by a blank so that it counts as new."""
@@ -323,25 +325,31 @@ class Explorer:
         if text is not None:
             self._finding = Finding(text[:200])
         elif ONLY_TREE in words_of(self._view.tab):
-            self._hear({"do": "wide"})
-        if self._frame is not None:
-            self._draw_list(self._frame, focus=text is None)
+            self._on_message({"do": "wide"})
+        if self._hierarchy is not None:
+            self._draw_list(self._hierarchy, focus=text is None)
             if text and self._finding.text.strip():
                 text = self._finding.text
-                work = partial(reading.search, self._context, self._view.run, text, lambda: text == self._finding.text)
+                work = partial(loading.search, self._context, self._view.run, text, lambda: text == self._finding.text)
                 self._context.aside(work, self._searched)
 
     def _searched(self, finding: Finding) -> None:
-        if finding.text == self._finding.text and self._frame is not None:
+        if finding.text == self._finding.text and self._hierarchy is not None:
             self._finding = finding
-            self._draw_list(self._frame)
+            self._draw_list(self._hierarchy)
 
     def _save(self, form: str) -> None:
-        if self._frame is not None:
+        if self._hierarchy is not None:
             previous = self._drawing.layout.order() if self._drawing else None
-            remains = self._remains()
+            last_seen = self._last_seen()
             hand_over(
-                self._tree, self._frame, self.choice, form, aspect=self._aspect, previous=previous, remains=remains
+                self._tree,
+                self._hierarchy,
+                self.choice,
+                form,
+                aspect=self._aspect,
+                previous=previous,
+                last_seen=last_seen,
             )
 
 

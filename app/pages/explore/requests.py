@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from app.analysis.hierarchy import Frame, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.pruned_topics import Pruned
 from app.pages.components.board import Message
-from app.pages.explore import loading as reading
+from app.pages.explore import loading
 from app.pages.session import DEFAULTS, DIRECTIONS, PARTS, Context
 from app.views.explore.detail import ONLY_ROOT
 from app.views.tree.picture import Choice, reveal
@@ -17,12 +17,12 @@ ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is sh
 _RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
 
 
-class Doors(NamedTuple):
+class Callbacks(NamedTuple):
     """What the page lends.
 
     Attributes
     ----------
-    frame : () -> Frame or None
+    hierarchy : () -> Hierarchy or None
         The one on screen.
     choice : () -> Choice
         What of it the tree shows.
@@ -38,7 +38,7 @@ class Doors(NamedTuple):
         Hand the tree over as a file.
     """
 
-    frame: Callable[[], Frame | None]
+    hierarchy: Callable[[], Hierarchy | None]
     choice: Callable[[], Choice]
     pruned: Callable[[], Mapping[Node, Pruned]]
     refetch: Callable[[], None]
@@ -47,28 +47,28 @@ class Doors(NamedTuple):
     save: Callable[[str], None]
 
 
-class Wishes:
+class Requests:
     """Turns messages of the browser into changes of the view and of the store.
 
     Parameters
     ----------
     context : Context
-    doors : Doors
+    callbacks : Callbacks
     """
 
-    def __init__(self, context: Context, doors: Doors) -> None:
+    def __init__(self, context: Context, callbacks: Callbacks) -> None:
         self._context = context
         self._view = context.view
-        self._doors = doors
+        self._callbacks = callbacks
 
-    def hear(self, message: Message) -> None:
+    def handle(self, message: Message) -> None:
         """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
         wish, value = message["do"], str(message.get("value", ""))
-        node, frame = parse_identity(str(message.get("id", ""))), self._doors.frame()
+        node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
         if wish in self._on_topic:
-            if node is not None and frame is not None and frame.has(node):
+            if node is not None and hierarchy is not None and hierarchy.has(node):
                 self._on_topic[wish](node)
-            elif wish == "select" and node is not None and node in self._doors.pruned():
+            elif wish == "select" and node is not None and node in self._callbacks.pruned():
                 self._put(layer=node.layer, topic=node.column + 1)
             elif wish == "select" and self._view.topic:  # nothing; the list stays on its layer
                 self._put(topic=0, tab=self._on_own_layer())
@@ -95,18 +95,18 @@ class Wishes:
             "wide": lambda *_: self._put(tab="-".join(_flip(words_of(self._view.tab), ONLY_TREE))),
             "direction": lambda _, value: self._shape(direction=value) if value in DIRECTIONS else None,
             "part": lambda _, value: self._shape(part=value) if value in PARTS else None,
-            "threshold": lambda _, value: self._set_threshold(reading.threshold(value)),
+            "threshold": lambda _, value: self._set_threshold(loading.threshold(value)),
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
-            "ghosts": lambda *_: self._put(pruned="hidden" if self._view.pruned == "shown" else "shown"),
+            "pruned": lambda *_: self._put(pruned="hidden" if self._view.pruned == "shown" else "shown"),
             "light": lambda *_: self._put(light="hidden" if self._view.light == "shown" else "shown"),
             "unhide": lambda *_: self._put(hidden=()),
             "more": lambda *_: self._shape(most=2 * self._view.most),
-            "size": lambda message, _: self._doors.resize(message),
-            "search": lambda message, value: self._doors.search(value if "value" in message else None),
+            "size": lambda message, _: self._callbacks.resize(message),
+            "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
             "rename": self._rename,
-            "save": lambda _, value: self._doors.save(value),
+            "save": lambda _, value: self._callbacks.save(value),
             "place": lambda message, _: self._place(str(message.get("number", ""))),
         }
 
@@ -114,11 +114,11 @@ class Wishes:
         if any(fields.get(name, was) != was for name, was in self._view.param.values().items() if name in _RECUT):
             fields = {"most": DEFAULTS["most"]} | fields
         if fields.get("roots"):  # of the visitor's choice, and so is the threshold that they are seen at
-            fields = {"threshold": self._doors.choice().threshold} | fields
+            fields = {"threshold": self._callbacks.choice().threshold} | fields
         self._view.param.update(**fields)
 
     def _roots(self) -> tuple[str, ...]:
-        return tuple(identity(root) for root in self._doors.choice().roots)
+        return tuple(identity(root) for root in self._callbacks.choice().roots)
 
     def _shape(self, **fields: Any) -> None:
         """Change the tree on screen: its roots become the visitor's choice, and so part of the link."""
@@ -135,7 +135,7 @@ class Wishes:
         node = parse_identity(str(message.get("id", "")))
         if node is not None:
             act = partial(self._context.actions.rename_topic, self._view.run, node.layer, node.column + 1, value[:120])
-            self._context.later(act, lambda _: self._doors.refetch())
+            self._context.later(act, lambda _: self._callbacks.refetch())
 
     def _hide(self, node: Node) -> None:
         roots, one = self._roots(), identity(node)
@@ -144,13 +144,13 @@ class Wishes:
         elif len(roots) > 1:
             self._put(roots=_flip(roots, one))
         else:
-            self._context.tell(f"{ONLY_ROOT}.", "info")
+            self._context.notify(f"{ONLY_ROOT}.", "info")
 
     def _show(self, node: Node) -> None:
-        frame = self._doors.frame()
-        if frame is None:
+        hierarchy = self._callbacks.hierarchy()
+        if hierarchy is None:
             return
-        shown, view = reveal(frame, self._doors.choice(), node), self._view
+        shown, view = reveal(hierarchy, self._callbacks.choice(), node), self._view
         self._put(
             roots=tuple(identity(root) for root in shown.roots),
             closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
@@ -160,8 +160,8 @@ class Wishes:
         )
 
     def _list_layer(self, text: str) -> None:
-        frame = self._doors.frame()
-        if frame is not None and text.isdecimal() and 1 <= int(text) <= frame.n_layers:
+        hierarchy = self._callbacks.hierarchy()
+        if hierarchy is not None and text.isdecimal() and 1 <= int(text) <= hierarchy.n_layers:
             self._view.param.update(layer=int(text), topic=0, tab=self._on_own_layer())
 
     def _on_own_layer(self) -> str:

@@ -155,13 +155,13 @@ class NewCorpusForm:
     # -------------------------------------------------------------- making
 
     def _make(self) -> None:
-        wanted, errors = self._options()
-        if wanted is None or errors or not self._sending.sent or self._sending.busy or not self._token:
+        request, errors = self._options()
+        if request is None or errors or not self._sending.sent or self._sending.busy or not self._token:
             self._draw()
             return
         token, self._token = self._token, ""  # a second click finds none
         self._draw()
-        self._context.later(partial(self._context.actions.add_corpus, token, wanted), self._begun)
+        self._context.later(partial(self._context.actions.add_corpus, token, request), self._begun)
 
     def _begun(self, begun: Import) -> None:
         self._import = begun
@@ -217,7 +217,7 @@ class NewCorpusForm:
             return
         _, errors = self._options()
         fields = [self._field(name, errors.get(name, "")) for name in _LABELS]
-        wanted = corpus_form(
+        request = corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
             [field for field in fields if field.name in FIRST],
@@ -225,7 +225,7 @@ class NewCorpusForm:
             errors.get("", ""),
             ready=bool(self._token and self._sending.sent and not self._sending.busy and not errors),
         )
-        self.board.html = page(wanted, corpus_list(self._there))
+        self.board.html = page(request, corpus_list(self._there))
 
     def _field(self, name: str, error: str) -> Field:
         usual = getattr(ImportOptions(), name)

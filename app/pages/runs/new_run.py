@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from app.jobs.forks import LEARNS_LABELS, Origin, default_text, growing, inherited, origin, wrong_layers
-from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, OrderError, usual_length
+from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, NewRunError, usual_length
 from app.jobs.new_run_checks import objections
 from app.live.feed import TROUBLE
 from app.pages.components.board import Board, Message
@@ -21,7 +21,7 @@ OWN = {"minibatches": "Mini-batches", "seed": "Seed"}  # fields that every model
 MOST_STEPS = 10**9
 
 
-class Wanted(Protocol):
+class Request(Protocol):
     """A run to continue, the number of its snapshot (0 = the latest), and whether it is to learn labels."""
 
     @property
@@ -55,29 +55,29 @@ class NewRunForm:
         self._known: _Known | None = None
         self._typed: dict[str, str] = {}
         self._sending = False
-        self._wanted: Wanted | None = None
+        self._requested: Request | None = None
 
-    def refresh(self, wanted: Wanted | None = None) -> None:
+    def refresh(self, request: Request | None = None) -> None:
         """Read the corpora again and draw: the form of a new run, or of one that continues another."""
         self._sending = False
-        if wanted != self._wanted:
-            self._wanted, self._known, self._typed = wanted, None, {}
+        if request != self._requested:
+            self._requested, self._known, self._typed = request, None, {}
             self.board.html = _WAIT
-        self._context.later(partial(self._tried, wanted), partial(self._take, wanted))
+        self._context.later(partial(self._tried, request), partial(self._take, request))
 
-    def _tried(self, wanted: Wanted | None) -> _Known | str:
+    def _tried(self, request: Request | None) -> _Known | str:
         """What the form offers, or the sentence to show in its place."""
         try:
-            return self._read(wanted)
+            return self._read(request)
         except TROUBLE as error:
-            if wanted is not None and isinstance(error, NotFound):
-                return _nothing_to_continue(self._context.db, wanted)
+            if request is not None and isinstance(error, NotFound):
+                return _nothing_to_continue(self._context.db, request)
             return f"The store cannot be read at the moment: {str(error).splitlines()[0]}"
 
-    def _read(self, wanted: Wanted | None) -> _Known:
+    def _read(self, request: Request | None) -> _Known:
         begin = None
-        if wanted is not None:
-            begin = origin(self._context.db, wanted.run, snapshot=wanted.snapshot or None)
+        if request is not None:
+            begin = origin(self._context.db, request.run, snapshot=request.snapshot or None)
         loaded = {name: models.load(name) for name in models.names()}
         return _Known(
             corpora.every(self._context.db),
@@ -86,11 +86,14 @@ class NewRunForm:
             begin,
         )
 
-    def _take(self, wanted: Wanted | None, known: _Known | str) -> None:
-        if wanted != self._wanted:
+    def _take(self, request: Request | None, known: _Known | str) -> None:
+        if request != self._requested:
             return
         if isinstance(known, str):
-            self._known, self.board.html = None, _no_form(f"Continue run {wanted.run}" if wanted else "New run", known)
+            self._known, self.board.html = (
+                None,
+                _no_form(f"Continue run {request.run}" if request else "New run", known),
+            )
             return
         self._known = known
         if self._typed.get("corpus") not in {str(row.number) for row in known.corpora}:
@@ -120,26 +123,26 @@ class NewRunForm:
         """Order the run, once for each visit of the form, however often the button is pressed."""
         if self._sending:
             return
-        _, wanted = self._check()
-        self._sending = wanted is not None
+        _, request = self._check()
+        self._sending = request is not None
         self._draw()
-        if wanted is not None:
-            self._context.later(partial(self._send, wanted), self._started)
+        if request is not None:
+            self._context.later(partial(self._send, request), self._started)
 
-    def _send(self, wanted: NewRun) -> RunRow | str:
+    def _send(self, request: NewRun) -> RunRow | str:
         try:
-            return self._context.actions.create(wanted)
-        except (OrderError, *TROUBLE) as error:
+            return self._context.actions.create(request)
+        except (NewRunError, *TROUBLE) as error:
             return str(error)
 
     def _started(self, run: RunRow | str) -> None:
         if isinstance(run, str):
             self._sending = False
             self._draw()
-            self._context.tell(by_label(run, self._labels()), "error")
+            self._context.notify(by_label(run, self._labels()), "error")
             return
         self._typed = {}
-        self._context.tell(f"Run {run.number} is on its way.", "success")
+        self._context.notify(f"Run {run.number} is on its way.", "success")
         self._context.view.param.update(page="watch", run=run.number, tab="", **ANOTHER_RUN)
 
     def _check(self) -> tuple[dict[str, str], NewRun | None]:
@@ -158,11 +161,11 @@ class NewRunForm:
         errors |= self._check_own()
         if not errors and known.begin and (said := wrong_layers(known.begin, settings.parse(config, texts))):
             errors["layers"] = said
-        wanted = None if errors else self._order(known, model, texts)
-        if wanted is not None:
-            errors = objections(next(row for row in known.corpora if row.number == wanted.corpus), wanted)
+        request = None if errors else self._order(known, model, texts)
+        if request is not None:
+            errors = objections(next(row for row in known.corpora if row.number == request.corpus), request)
         labels = self._labels()
-        return {name: by_label(said, labels) for name, said in errors.items()}, None if errors else wanted
+        return {name: by_label(said, labels) for name, said in errors.items()}, None if errors else request
 
     def _order(self, known: _Known, model: str, texts: dict[str, str]) -> NewRun:
         """What is ordered by fields that can all be read."""
@@ -265,8 +268,8 @@ class NewRunForm:
 
     def _model(self, known: _Known) -> str:
         usual = known.begin.run.model if known.begin else "dlda"
-        wanted = self._typed.get("model", LEARNS_LABELS if self._wanted and self._wanted.labels else usual)
-        return wanted if wanted in known.titles else next(iter(known.titles))
+        request = self._typed.get("model", LEARNS_LABELS if self._requested and self._requested.labels else usual)
+        return request if request in known.titles else next(iter(known.titles))
 
     # ------------------------------------------------------------- drawing
 
@@ -361,15 +364,15 @@ def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:
     return ""
 
 
-def _nothing_to_continue(db: Database, wanted: Wanted) -> str:
+def _nothing_to_continue(db: Database, request: Request) -> str:
     """Why a link does not lead to topics that a run could begin with."""
     try:
-        runs.get(db, wanted.run)
+        runs.get(db, request.run)
     except NotFound:
-        return f"There is no run {wanted.run} in this store (any more), so there is nothing to continue."
-    if wanted.snapshot:
-        return f"Run {wanted.run} has no such snapshot (any more); continue it from another one."
-    return f"Run {wanted.run} has no topics yet; it can be continued after its first snapshot."
+        return f"There is no run {request.run} in this store (any more), so there is nothing to continue."
+    if request.snapshot:
+        return f"Run {request.run} has no such snapshot (any more); continue it from another one."
+    return f"Run {request.run} has no topics yet; it can be continued after its first snapshot."
 
 
 def _no_form(heading: str, sentence: str) -> str:

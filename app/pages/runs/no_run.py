@@ -10,8 +10,8 @@ from app.views.runs.no_run import no_run
 def no_run_page(context: Context) -> Viewable:
     """One sentence, and a button that leads to where runs are started."""
 
-    def heard(message: Message) -> None:
+    def on_message(message: Message) -> None:
         if message["do"] == "runs":
             context.view.param.update(page="runs", tab="")
 
-    return Board(no_run(), heard)
+    return Board(no_run(), on_message)

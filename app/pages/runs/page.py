@@ -60,7 +60,7 @@ class Runs:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._board = Board(heard=self._hear, sheets=["explore"])
+        self._board = Board(on_message=self._on_message, sheets=["explore"])
         self._form = NewRunForm(context)
         self._add = NewCorpusForm(context)
         self._corpora: list[corpora.CorpusRow] = []
@@ -78,13 +78,13 @@ class Runs:
         if self._context.view.page != "runs":
             return
         tab = self._context.view.tab
-        wanted = self._add.board if tab == ADD else self._form.board if _is_form(tab) else self._board
-        if list(self._holder) != [wanted]:
-            self._holder[:] = [wanted]
-        if wanted is self._board:
+        request = self._add.board if tab == ADD else self._form.board if _is_form(tab) else self._board
+        if list(self._holder) != [request]:
+            self._holder[:] = [request]
+        if request is self._board:
             self._draw()
             self._context.later(partial(corpora.every, self._context.db), self._take_corpora)
-        elif wanted is self._form.board:
+        elif request is self._form.board:
             self._form.refresh(forked(tab))
         else:
             self._add.refresh()
@@ -141,7 +141,7 @@ class Runs:
         labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
         return {row.number for row in rows if row.corpus in labelled and row.model != LEARNS_LABELS}
 
-    def _hear(self, message: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         match message:
             case {"do": ("add-again" | "dismiss") as do, "import": str(text)} if text.isdecimal():
                 notices.forget_import(int(text))
@@ -193,11 +193,11 @@ class Runs:
         if run is None:
             return
         if typed != run_title(run):
-            self._context.tell(f"Run {number} stays: the name typed was not its name.", "warning")
+            self._context.notify(f"Run {number} stays: the name typed was not its name.", "warning")
             return
         self._context.later(
             partial(self._context.actions.delete, number),
-            lambda _: self._context.tell(f"Run {number} is deleted.", "success"),
+            lambda _: self._context.notify(f"Run {number} is deleted.", "success"),
         )
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
 from app.pages.components.latest import Latest
@@ -31,8 +31,8 @@ class TopicPreview:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.board = Board(heard=self._on_board, sheets=["explore"])  # it has the colours of layers
-        self._shown: Frame | None = None
+        self.board = Board(on_message=self._on_board, sheets=["explore"])  # it has the colours of layers
+        self._shown: Hierarchy | None = None
         self._latest: Latest[tuple[int, int]] = Latest()  # (run, snapshot) being fetched
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
         context.on_tick(self._on_tick)
@@ -57,16 +57,16 @@ class TopicPreview:
     def _draw(self) -> None:
         """Show the newest frame in memory; what is shown stays until the next one is there."""
         view, feed = self._context.view, self._context.feed
-        frame = feed.known_frame(view.run, view.snapshot)
-        if frame is not None:
-            self._show(frame)
+        hierarchy = feed.known_hierarchy(view.run, view.snapshot)
+        if hierarchy is not None:
+            self._show(hierarchy)
             return
         if self._shown is None or self._shown.run != view.run or view.snapshot:
             self._shown = None
             self.board.html = self._waiting()
         if feed.run(view.run) is not None and self._latest.begin((view.run, view.snapshot)):
             self._context.later(
-                partial(feed.frame, view.run, view.snapshot),
+                partial(feed.hierarchy, view.run, view.snapshot),
                 partial(self._arrived, view.run, view.snapshot),
                 partial(self._failed, view.run, view.snapshot),
             )
@@ -87,25 +87,25 @@ class TopicPreview:
         if self._latest.end((run, snapshot)):
             self._on_view()
 
-    def _arrived(self, run: int, snapshot: int, frame: Frame | None) -> None:
+    def _arrived(self, run: int, snapshot: int, hierarchy: Hierarchy | None) -> None:
         view = self._context.view
         if self._latest.end((run, snapshot)) and self._latest.repeated:
             self._on_view()
-        if frame is None or (run, snapshot) != (view.run, view.snapshot):
+        if hierarchy is None or (run, snapshot) != (view.run, view.snapshot):
             return
-        if snapshot or self._shown is None or self._shown.run != run or frame.snapshot >= self._shown.snapshot:
-            self._show(frame)
+        if snapshot or self._shown is None or self._shown.run != run or hierarchy.snapshot >= self._shown.snapshot:
+            self._show(hierarchy)
 
-    def _show(self, frame: Frame) -> None:
+    def _show(self, hierarchy: Hierarchy) -> None:
         view = self._context.view
-        self._shown = frame
-        layer = min(view.layer, frame.n_layers)
+        self._shown = hierarchy
+        layer = min(view.layer, hierarchy.n_layers)
         entries = [
-            (str(place), f"Layer {place} · {words.number(width)}") for place, width in enumerate(frame.widths, 1)
+            (str(place), f"Layer {place} · {words.number(width)}") for place, width in enumerate(hierarchy.widths, 1)
         ]
         self.board.html = (
-            f'{_HEAD}<span class="tp-dim">{caption(frame, bool(view.snapshot))}</span>'
-            f"{kpis.choices('layer', entries, str(layer), 'Layer')}</div>{preview(frame, layer)}"
+            f'{_HEAD}<span class="tp-dim">{caption(hierarchy, bool(view.snapshot))}</span>'
+            f"{kpis.choices('layer', entries, str(layer), 'Layer')}</div>{preview(hierarchy, layer)}"
         )
 
 

@@ -34,7 +34,7 @@ class WatchCurves:
     def __init__(self, context: Context, arrived: Callable[[], None]) -> None:
         self._context = context
         self._arrived = arrived
-        self._head = Board(heard=self._on_head)
+        self._head = Board(on_message=self._on_head)
         self._step_head = Board()
         axis = context.view.axis
         self._perplexity = curves.perplexity_chart(axis)
@@ -68,8 +68,8 @@ class WatchCurves:
             chart.use_axis(view.axis)
         if self._runs[:1] != (view.run,):
             self._changes = ()
-        wanted = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
-        self._runs = tuple(number for number in wanted if feed.run(number) is not None)
+        request = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
+        self._runs = tuple(number for number in request if feed.run(number) is not None)
         self.draw_head()
         self.stream()
 
@@ -113,22 +113,22 @@ class WatchCurves:
 
     def _show_rare(self, name: str, history: History | None) -> None:
         """Have a card for a measure as soon as there is a run that has it, and hide it for runs without."""
-        wanted = history is not None and history.length(name, 0) > 0
-        if wanted and name not in self._rare:
+        request = history is not None and history.length(name, 0) > 0
+        if request and name not in self._rare:
             chart = curves.rare_chart(name, self._context.view.axis, self._steps.figure.x_range)
             self._rare[name] = _Card(_title(curves.RARE[name].title), chart)
             self.page.append(self._rare[name].page)
         if name in self._rare:
             card = self._rare[name]
-            card.page.visible = wanted
+            card.page.visible = request
             self._bring((name,), card.chart.sources[0], history, name, 0)
 
-    def tell_heldout(self, documents: int) -> None:
+    def report_heldout(self, documents: int) -> None:
         """How many held-out documents the corpus has, for the label until the run has said it itself."""
         self._heldout = documents
         self._label(self._own_history())
 
-    def tell_changes(self, happened: Iterable[Event]) -> None:
+    def report_changes(self, happened: Iterable[Event]) -> None:
         """What changed the structure of the run: drawn as vertical lines on the curves over time."""
         self._changes = tuple(kpis.changes(happened))
         self._mark()
@@ -214,7 +214,7 @@ class WatchCurves:
                 view.axis = name
             case {"do": "overlay", "value": str(text)} if text.isdecimal():
                 if len(view.overlay) >= curves.SLOTS - 1:
-                    self._context.tell(f"At most {curves.SLOTS - 1} other runs fit into the picture.", "info")
+                    self._context.notify(f"At most {curves.SLOTS - 1} other runs fit into the picture.", "info")
                 elif int(text) not in view.overlay:
                     view.overlay = (*view.overlay, int(text))
             case {"do": "overlay", "run": str(text)} if text.isdecimal():

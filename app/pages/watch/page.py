@@ -104,8 +104,8 @@ class Watch:
         lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in happened[-40:]]
         self._about.html = kpis.details(run, lines[::-1])
         if self._curves is not None:
-            self._curves.tell_heldout(heldout)
-            self._curves.tell_changes(happened)
+            self._curves.report_heldout(heldout)
+            self._curves.report_changes(happened)
 
 
 def watch_page(context: Context) -> Viewable:

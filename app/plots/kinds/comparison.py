@@ -7,11 +7,11 @@ import holoviews as hv
 import numpy as np
 
 from app.analysis.comparison import Comparison, Pair
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.plots.read import Source, compared, short_title
+from app.plots.request import COLUMN, Request
 from app.plots.sheet import Sheet, cut, text_width, wrap
 from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
-from app.plots.wanted import COLUMN, Wanted
 from engine.hierarchy.tree import Node
 
 OPTIONS = ("layer", "node", "minibatch", "most")
@@ -75,19 +75,19 @@ def draw(
     return sheet.element(bottom + _EDGE)
 
 
-def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
+def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Compare a layer: topics of the second run, the most popular or those of the wanted ranks, and their partners."""
-    found = compared(sources[0], sources[1], wanted.minibatch)
-    layer = wanted.layer or min(found.a.n_layers, found.b.n_layers)
+    found = compared(sources[0], sources[1], request.minibatch)
+    layer = request.layer or min(found.a.n_layers, found.b.n_layers)
     for frame in (found.a, found.b):
         frame.at_rank(layer, 1)
-    chosen = [found.b.at_rank(layer, rank) for rank in wanted.node] or found.b.nodes(layer)[: wanted.most or _USUAL]
+    chosen = [found.b.at_rank(layer, rank) for rank in request.node] or found.b.nodes(layer)[: request.most or _USUAL]
     pairs = [pair for node in chosen if (pair := found.pair("b", node)) is not None]
     before = _before(found, pairs)
     places = {node: place for place, node in enumerate(before)}
     matches = [Match(places[pair.a], place, pair.score) for place, pair in enumerate(pairs) if pair.a is not None]
     sides = [_entry(found.a, node) for node in before], [_entry(found.b, node) for node in chosen]
-    return draw((short_title(sources[0]), short_title(sources[1])), sides, matches, width=wanted.width)
+    return draw((short_title(sources[0]), short_title(sources[1])), sides, matches, width=request.width)
 
 
 def _before(found: Comparison, pairs: Sequence[Pair]) -> list[Node]:
@@ -95,7 +95,7 @@ def _before(found: Comparison, pairs: Sequence[Pair]) -> list[Node]:
     return sorted((pair.a for pair in pairs if pair.a is not None), key=found.a.rank)
 
 
-def _entry(frame: Frame, node: Node) -> Entry:
+def _entry(frame: Hierarchy, node: Node) -> Entry:
     return Entry(frame.rank(node), tuple(word.text for word in frame.top_words(node, _WORDS)))
 
 

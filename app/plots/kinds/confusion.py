@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from app.analysis.predictions import ClassError
 from app.plots.read import Source
+from app.plots.request import COLUMN, FigureError, Request
 from app.plots.sheet import cut, text_width
 from app.plots.style import INK, POINTS, SMALL, TEXT, dressed, sized
-from app.plots.wanted import COLUMN, FigureError, Wanted
 
 OPTIONS = ("minibatch",)
 RUNS = (1, 1)
@@ -66,16 +66,16 @@ def draw(names: Sequence[str], counts: NDArray[Any], *, width: float = COLUMN) -
     return dressed(overlay, {"hooks": [ticks], "show_frame": True, "fig_bounds": bounds}, {})
 
 
-def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
+def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Draw the confusion of a run's predictions of the test documents."""
     try:
-        found = sources[0].predictions(wanted.minibatch)
+        found = sources[0].predictions(request.minibatch)
     except ClassError as error:
         raise FigureError(str(error)) from error
     if len(found.names) > _MOST_CLASSES:
         many = f"{len(found.names)} classes are too many to draw"
         raise FigureError(f"{many}; topiary classify --json has the count of every cell")
-    return draw(found.names, found.scores.confusion, width=wanted.width)
+    return draw(found.names, found.scores.confusion, width=request.width)
 
 
 def _numbers(parts: NDArray[Any], size: float) -> list[Any]:

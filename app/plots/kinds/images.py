@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from app.analysis.topic_images import atom, has_pictures
 from app.plots.read import Source
+from app.plots.request import COLUMN, FigureError, Request
 from app.plots.style import dressed, sized
-from app.plots.wanted import COLUMN, FigureError, Wanted
 
 OPTIONS = ("layer", "node", "minibatch", "most")
 RUNS = (1, 1)
@@ -42,12 +42,12 @@ def draw(images: NDArray[Any], *, width: float = COLUMN) -> hv.Image:
     return dressed(picture, {"interpolation": "none", "fig_bounds": (0, 0, 1, 1)}, {"border": 0})
 
 
-def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Image:
+def figure(sources: Sequence[Source], request: Request) -> hv.Image:
     """Lay out topics of a layer: those of the wanted ranks, or the most popular ones."""
-    frame = sources[0].frame(wanted.minibatch)
+    frame = sources[0].frame(request.minibatch)
     if not has_pictures(frame):
         raise FigureError(f"the corpus of run {frame.run} is not one of images; use the figure topics for words")
-    layer = wanted.layer or 1
+    layer = request.layer or 1
     frame.at_rank(layer, 1)
-    nodes = [frame.at_rank(layer, rank) for rank in wanted.node] or frame.nodes(layer)[: wanted.most or _USUAL]
-    return draw(np.stack([atom(frame, node) for node in nodes]), width=wanted.width)
+    nodes = [frame.at_rank(layer, rank) for rank in request.node] or frame.nodes(layer)[: request.most or _USUAL]
+    return draw(np.stack([atom(frame, node) for node in nodes]), width=request.width)

@@ -8,8 +8,8 @@ import numpy as np
 from app.live.history import Columns
 from app.plots.curves import charted, coordinates, legend_label
 from app.plots.read import Source, title
+from app.plots.request import COLUMN, Axis, FigureError, Request
 from app.plots.style import dressed, line
-from app.plots.wanted import COLUMN, Axis, FigureError, Wanted
 
 OPTIONS = ("x",)
 RUNS = (1, 6)
@@ -46,7 +46,7 @@ def draw(
     return charted(parts, x, measure, width, legend=len(parts) > 1)
 
 
-def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
+def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Draw the live curves of runs."""
     known = {name: [source.curve(name) for source in sources] for name in _MEASURES}
     measure = next((name for name, curves in known.items() if any(len(each.value) for each in curves)), "")
@@ -56,7 +56,7 @@ def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
         other = " of this measure (another one has perplexities)" if measure == "point_perplexity" and lacking else ""
         raise FigureError(f"run {number} has no point{other} yet, so there is no curve to draw")
     curves = dict(zip(_named(sources), known[measure], strict=True))
-    return draw(curves, wanted.x or "documents", measure=_MEASURES[measure], width=wanted.width)
+    return draw(curves, request.x or "documents", measure=_MEASURES[measure], width=request.width)
 
 
 def _named(sources: Sequence[Source]) -> list[str]:

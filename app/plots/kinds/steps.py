@@ -8,8 +8,8 @@ import numpy as np
 from app.live.history import Columns
 from app.plots.curves import charted, coordinates
 from app.plots.read import Source
+from app.plots.request import COLUMN, Axis, FigureError, Request
 from app.plots.style import dressed, line
-from app.plots.wanted import COLUMN, Axis, FigureError, Wanted
 
 OPTIONS = ("x",)
 RUNS = (1, 1)
@@ -34,7 +34,7 @@ def draw(layers: Mapping[str, Columns], x: Axis = "minibatches", *, width: float
     return charted(parts, x, "mean step size (no unit)", width, legend=True, logy=True)
 
 
-def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
+def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Draw the step sizes of a run."""
     (source,) = sources
     layers = source.history.layers("step_size_mean")
@@ -44,4 +44,4 @@ def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
     top = max(len(source.row.layers), len(source.row.settings.get("layers", ())))  # some layers may yet come
     names = [f"layer {layer}" if layer <= top else "weights r" for layer in layers]
     curves = [source.curve("step_size_mean", layer) for layer in layers]
-    return draw(dict(zip(names, curves, strict=True)), wanted.x or "minibatches", width=wanted.width)
+    return draw(dict(zip(names, curves, strict=True)), request.x or "minibatches", width=request.width)

@@ -7,9 +7,9 @@ import holoviews as hv
 import numpy as np
 
 from app.plots.read import Source
+from app.plots.request import COLUMN, Request
 from app.plots.sheet import Sheet, text_width, wrap
 from app.plots.style import MUTED, POINTS, RULE
-from app.plots.wanted import COLUMN, Wanted
 from app.views.text import percent
 
 OPTIONS = ("layer", "node", "minibatch", "most")
@@ -56,12 +56,12 @@ def draw(topics: Sequence[Topic], *, width: float = COLUMN) -> hv.Overlay:
     return sheet.element(y + _EDGE)
 
 
-def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
+def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Write topics of a layer: those of the wanted ranks, or the most popular ones."""
-    frame = sources[0].frame(wanted.minibatch)
-    layer = wanted.layer or 1
+    frame = sources[0].frame(request.minibatch)
+    layer = request.layer or 1
     frame.at_rank(layer, 1)
-    nodes = [frame.at_rank(layer, rank) for rank in wanted.node] or frame.nodes(layer)[: wanted.most or _USUAL]
+    nodes = [frame.at_rank(layer, rank) for rank in request.node] or frame.nodes(layer)[: request.most or _USUAL]
     found = [
         Topic(
             frame.rank(node),
@@ -71,4 +71,4 @@ def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
         )
         for node in nodes
     ]
-    return draw(found, width=wanted.width)
+    return draw(found, width=request.width)

@@ -8,11 +8,11 @@ import holoviews as hv
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.plots.read import Source
+from app.plots.request import COLUMN, FigureError, Request
 from app.plots.sheet import Sheet, text_width, wrap
 from app.plots.style import MUTED, POINTS, SMALL
-from app.plots.wanted import COLUMN, FigureError, Wanted
 from app.views.palette import LIGHT, layer_colour
 from app.views.tree.opening import joined, threshold_of
 from app.views.tree.ordering import order_layers
@@ -83,18 +83,18 @@ def draw(
     return sheet.element(height)
 
 
-def figure(sources: Sequence[Source], wanted: Wanted) -> hv.Overlay:
+def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Draw what hangs under topics: those of the wanted ranks, or the most popular one with children."""
-    frame = sources[0].frame(wanted.minibatch)
-    threshold = threshold_of(wanted.threshold, frame)
-    layer = wanted.layer or frame.n_layers
+    frame = sources[0].frame(request.minibatch)
+    threshold = threshold_of(request.threshold, frame)
+    layer = request.layer or frame.n_layers
     frame.at_rank(layer, 1)
-    roots = [frame.at_rank(layer, rank) for rank in wanted.node] or _first(frame, layer, threshold)
-    part, more = cut(frame, Choice(tuple(roots), threshold, cap=wanted.most or _USUAL))
-    return draw({node: _content(frame, node) for node in part.nodes}, part.edges, more=more, width=wanted.width)
+    roots = [frame.at_rank(layer, rank) for rank in request.node] or _first(frame, layer, threshold)
+    part, more = cut(frame, Choice(tuple(roots), threshold, cap=request.most or _USUAL))
+    return draw({node: _content(frame, node) for node in part.nodes}, part.edges, more=more, width=request.width)
 
 
-def _first(frame: Frame, layer: int, threshold: float) -> list[Node]:
+def _first(frame: Hierarchy, layer: int, threshold: float) -> list[Node]:
     if layer == frame.n_layers:
         return joined(frame, threshold)[:1]
     parents = {edge.above for edge in frame.edges(threshold)}
@@ -102,7 +102,7 @@ def _first(frame: Frame, layer: int, threshold: float) -> list[Node]:
     return [node for node in nodes if node in parents][:1] or nodes[:1]
 
 
-def _content(frame: Frame, node: Node) -> Box:
+def _content(frame: Hierarchy, node: Node) -> Box:
     name = (frame.name(node),) if frame.name(node) else ()
     return Box(frame.rank(node), (*name, *(word.text for word in frame.top_words(node, _WORDS))))
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.predictions import Classified, Misled
 from app.views.classes.heat_table import heat_table
 from app.views.classes.reliability import reliability_chart, reliability_table
@@ -25,13 +25,13 @@ _FEW = 8  # classes whose heat-map has room beside the calibration
 _CONFUSED, _TELLING, _DOCUMENTS = 12, 8, 8
 
 
-class Told(NamedTuple):
+class Report(NamedTuple):
     """What the page is made from.
 
     Attributes
     ----------
     found : Classified
-    frame : Frame
+    hierarchy : Hierarchy
         Of the same snapshot.
     titles : mapping of document to str
         Of the documents that were misled.
@@ -44,35 +44,35 @@ class Told(NamedTuple):
     """
 
     found: Classified
-    frame: Frame
+    hierarchy: Hierarchy
     titles: Mapping[int, str]
     label: int
     threshold: float
     newest: int
 
 
-def class_report(told: Told) -> str:
+def class_report(report: Report) -> str:
     """Write the page."""
-    found = told.found
-    body = _few(told) if len(found.names) <= _FEW else _many(told)
-    pieces = (_head(told), _numbers(found), *body, _misled(told))
+    found = report.found
+    body = _few(report) if len(found.names) <= _FEW else _many(report)
+    pieces = (_head(report), _numbers(found), *body, _misled(report))
     return f'<div class="tp-page-in cl-page">{"".join(pieces)}</div>'
 
 
-def _few(told: Told) -> list[str]:
+def _few(report: Report) -> list[str]:
     """Everything that is wide and low in one column, the calibration beside it."""
-    found = told.found
-    left = f"{_classes(told)}{_heat(found)}{_carried(found)}{_telling(told)}"
+    found = report.found
+    left = f"{_classes(report)}{_heat(found)}{_carried(found)}{_telling(report)}"
     return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_calibration(found)}</div></div>']
 
 
-def _many(told: Told) -> list[str]:
+def _many(report: Report) -> list[str]:
     """The table of all pairs across the page, or the most frequent mistakes where it would be too large."""
-    found = told.found
+    found = report.found
     return [
-        f'<div class="cl-two">{_classes(told)}{_calibration(found)}</div>',
+        f'<div class="cl-two">{_classes(report)}{_calibration(found)}</div>',
         _heat(found) if len(found.names) <= MOST_CELLS else _pairs(found),
-        f'<div class="cl-two">{_carried(found)}{_telling(told)}</div>',
+        f'<div class="cl-two">{_carried(found)}{_telling(report)}</div>',
     ]
 
 
@@ -115,10 +115,10 @@ def no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
     return f'<div class="tp-page-in cl-none-yet">{"".join(pieces)}</div>'
 
 
-def _head(told: Told) -> str:
-    found = told.found
+def _head(report: Report) -> str:
+    found = report.found
     options = "".join(
-        f'<option value="{place}"{" selected" if place == told.label else ""}>{escape(shorten(name, 40))}</option>'
+        f'<option value="{place}"{" selected" if place == report.label else ""}>{escape(shorten(name, 40))}</option>'
         for place, name in enumerate(("All classes", *found.names))
     )
     picker = (
@@ -127,8 +127,8 @@ def _head(told: Told) -> str:
     )
     newer = (
         f'<button class="tp-button" data-do="update" title="Predict again with the newest topics">'
-        f"Live is {told.newest:,}: update</button>"
-        if told.newest
+        f"Live is {report.newest:,}: update</button>"
+        if report.newest
         else ""
     )
     note = f"{found.scores.documents:,} labelled test documents, predicted at mini-batch {found.minibatch:,}"
@@ -162,12 +162,12 @@ def _numbers(found: Classified) -> str:
     return f'<div class="tp-kpis">{inside}</div>'
 
 
-def _classes(told: Told) -> str:
-    found = told.found
+def _classes(report: Report) -> str:
+    found = report.found
     most = max(1, *(int(count) for count in found.train_counts))
     rows = []
     for place, name in enumerate(found.names):
-        chosen = ' aria-current="true"' if place + 1 == told.label else ""
+        chosen = ' aria-current="true"' if place + 1 == report.label else ""
         bar = f'<i class="cl-bar" style="--part:{100 * int(found.train_counts[place]) / most:.1f}%"></i>'
         rows.append(
             f'<tr{chosen}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
@@ -246,25 +246,27 @@ def _carried(found: Classified) -> str:
     return _card("Which layer carries the prediction", f'<p class="tp-dim">{note}</p><ol class="cl-layers">{rows}</ol>')
 
 
-def _telling(told: Told) -> str:
+def _telling(report: Report) -> str:
     title = "Paths that speak for a class"
-    frame, label = told.frame, told.label or _commonest(told.found)
-    if not 1 <= label <= len(frame.classes):
+    hierarchy, label = report.hierarchy, report.label or _commonest(report.found)
+    if not 1 <= label <= len(hierarchy.classes):
         return ""
-    paths = telling_paths(frame.edges(told.threshold), _said(frame, label - 1), _TELLING)
-    rows = "".join(f"<li>{_path(frame, nodes)}<b>{signed(value)}</b></li>" for nodes, value in paths if value > 0)
-    name = escape(frame.classes[label - 1])
-    which = name if told.label else f"{name}, the commonest in training (choose another above)"
-    note = f"For {which}: sums of the weights of their topics, over edges above τ = {told.threshold:g}."
+    paths = telling_paths(hierarchy.edges(report.threshold), _said(hierarchy, label - 1), _TELLING)
+    rows = "".join(f"<li>{_path(hierarchy, nodes)}<b>{signed(value)}</b></li>" for nodes, value in paths if value > 0)
+    name = escape(hierarchy.classes[label - 1])
+    which = name if report.label else f"{name}, the commonest in training (choose another above)"
+    note = f"For {which}: sums of the weights of their topics, over edges above τ = {report.threshold:g}."
     show = f'<button class="tp-button" data-do="tree" data-value="{label}">Show on the tree</button>'
     if rows:
         return _card(title, f'<p class="tp-dim">{note}</p><ol class="cl-paths">{rows}</ol>{show}')
     if paths:
-        none = f"No path over edges above τ = {told.threshold:g} speaks for {which}: none has weights above 0 together."
+        none = (
+            f"No path over edges above τ = {report.threshold:g} speaks for {which}: none has weights above 0 together."
+        )
         return _card(title, f'<p class="tp-dim">{none}</p>{show}')
-    none = f'<p class="tp-dim">No path from the top to layer 1 is above τ = {told.threshold:g}.</p>'
-    opening = opening_threshold(frame)
-    return _card(title, f"{none}{more_offer(opening if opening < told.threshold else None)}")
+    none = f'<p class="tp-dim">No path from the top to layer 1 is above τ = {report.threshold:g}.</p>'
+    opening = opening_threshold(hierarchy)
+    return _card(title, f"{none}{more_offer(opening if opening < report.threshold else None)}")
 
 
 def _commonest(found: Classified) -> int:
@@ -272,19 +274,19 @@ def _commonest(found: Classified) -> int:
     return 0 if found.commonest is None else found.commonest + 1
 
 
-def _said(frame: Frame, label: int) -> list[np.ndarray]:
+def _said(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:
     """What topics say of a class, by their numbers."""
     said = []
-    for layer, weights in enumerate(frame.class_weights):
-        names = frame.names[layer] if frame.names else np.arange(weights.shape[1])
+    for layer, weights in enumerate(hierarchy.class_weights):
+        names = hierarchy.names[layer] if hierarchy.names else np.arange(weights.shape[1])
         row = np.zeros(int(names.max()) + 1)
         row[names] = weights[label]
         said.append(row)
     return said
 
 
-def _misled(told: Told) -> str:
-    found, label = told.found, told.label
+def _misled(report: Report) -> str:
+    found, label = report.found, report.label
     chosen = [each for each in found.misled if not label or label - 1 in (each.label, each.predicted)]
     wrong = round(found.scores.error * found.scores.documents)
     note = f"{wrong:,} documents were predicted wrongly; the surest {len(found.misled):,} of them are explained."
@@ -293,25 +295,25 @@ def _misled(told: Told) -> str:
     chosen.sort(key=lambda each: each.path)
     groups = [(path, list(group)) for path, group in groupby(chosen, key=lambda each: each.path)]
     groups.sort(key=lambda pair: -len(pair[1]))
-    inside = "".join(_group(told, path, group) for path, group in groups)
+    inside = "".join(_group(report, path, group) for path, group in groups)
     return _card("Misled", f'<p class="tp-dim">{note} Each is listed under the path that misled it.</p>{inside}')
 
 
-def _group(told: Told, path: tuple[Node, ...], group: Sequence[Misled]) -> str:
+def _group(report: Report, path: tuple[Node, ...], group: Sequence[Misled]) -> str:
     ranked = sorted(group, key=lambda each: -each.probability)
-    rows = [_document(told, each) for each in ranked]
+    rows = [_document(report, each) for each in ranked]
     more = ""
     if len(rows) > _DOCUMENTS:
         rest = "".join(rows[_DOCUMENTS:])
         more = f"<details><summary>{len(rows) - _DOCUMENTS} more</summary><ul>{rest}</ul></details>"
     count = f"{len(rows):,} document{'s' if len(rows) > 1 else ''}"
-    head = f'<h3>{_path(told.frame, path)}<small class="tp-dim">{count}</small></h3>'
+    head = f'<h3>{_path(report.hierarchy, path)}<small class="tp-dim">{count}</small></h3>'
     return f'<section class="cl-misled">{head}<ul>{"".join(rows[:_DOCUMENTS])}</ul>{more}</section>'
 
 
-def _document(told: Told, each: Misled) -> str:
-    names = told.found.names
-    title = escape(shorten(told.titles.get(each.document, ""), 90) or f"document {each.document}")
+def _document(report: Report, each: Misled) -> str:
+    names = report.found.names
+    title = escape(shorten(report.titles.get(each.document, ""), 90) or f"document {each.document}")
     path = ",".join(identity(node) for node in each.path)
     hint = "Read it, the words of this path marked"
     read = f'<button data-do="document" data-number="{each.document}" data-ids="{path}" title="{hint}">{title}</button>'
@@ -322,14 +324,14 @@ def _document(told: Told, each: Misled) -> str:
     )
 
 
-def _path(frame: Frame, nodes: Sequence[Node]) -> str:
-    return f'<span class="cl-path">{"".join(_step(frame, node) for node in nodes if frame.has(node))}</span>'
+def _path(hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
+    return f'<span class="cl-path">{"".join(_step(hierarchy, node) for node in nodes if hierarchy.has(node))}</span>'
 
 
-def _step(frame: Frame, node: Node) -> str:
-    title = frame.title(node)
+def _step(hierarchy: Hierarchy, node: Node) -> str:
+    title = hierarchy.title(node)
     about = f'data-id="{identity(node)}" style="{hue(node.layer)}" title="{escape(title)}"'
-    return f'<button data-do="topic" {about}><b>{frame.rank(node)}</b> {escape(shorten(title, 30))}</button>'
+    return f'<button data-do="topic" {about}><b>{hierarchy.rank(node)}</b> {escape(shorten(title, 30))}</button>'
 
 
 def _card(title: str, inside: str) -> str:

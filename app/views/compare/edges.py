@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from app.analysis.changes import KINDS, EdgeChange, Kind, counted
 from app.analysis.comparison import Comparison, Side
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.views.compare.table import topic_title
 from app.views.compare.trees import dashes, edge_colour
 from app.views.palette import LIVE
@@ -82,16 +82,16 @@ def _row(comparison: Comparison, change: EdgeChange) -> str:
     edge = change.a if side == "a" else change.b
     if edge is None:
         return ""
-    frame = comparison.frame(side)
+    hierarchy = comparison.hierarchy(side)
     weights = " → ".join(number(each.weight) if each else "none" for each in (change.a, change.b))
-    upper, lower = _end(frame, edge, above=True), _end(frame, edge, above=False)
+    upper, lower = _end(hierarchy, edge, above=True), _end(hierarchy, edge, above=False)
     choose = f'data-do="select" data-side="{side}" data-id="{identity(edge.below)}"'
     return f"<li><button {choose}>{upper} › {lower}</button> <small>{weights}</small></li>"
 
 
-def _end(frame: Frame, edge: Edge, *, above: bool) -> str:
+def _end(hierarchy: Hierarchy, edge: Edge, *, above: bool) -> str:
     node = edge.above if above else edge.below
-    return f"{node.layer}·{frame.rank(node)} {escape(topic_title(frame, node))}"
+    return f"{node.layer}·{hierarchy.rank(node)} {escape(topic_title(hierarchy, node))}"
 
 
 def _stroke(kind: Kind) -> str:

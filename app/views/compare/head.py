@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.comparison import Side
-from app.views.explore.controls import Moment, threshold_slider
+from app.views.explore.controls import SnapshotOption, threshold_slider
 from app.views.icons import icon
 from app.views.markup import element, run_title
 from app.views.run_facts import RunFacts
@@ -23,7 +23,7 @@ class End(NamedTuple):
     """One side: its run (None while there is none), its snapshots, oldest first, and the one chosen (0 = live)."""
 
     run: RunFacts | None
-    moments: Sequence[Moment]
+    moments: Sequence[SnapshotOption]
     pinned: int
     live: int | None
 

@@ -32,8 +32,8 @@ def agreement_strip(now: Agreement, base: Agreement | None, sentence: str, short
     """
     cells = [_layer(now, base, place) for place in range(len(now.scores) - 1, -1, -1)]
     cells.append(_cell("Lines kept", _ratio(now.edges), _beside(now.edges, base and base.edges), _TIPS["edges"]))
-    told = _beside(now.correlation, base and base.correlation)
-    cells.append(_cell("Line weights", _ratio(now.correlation), told, _TIPS["correlation"]))
+    report = _beside(now.correlation, base and base.correlation)
+    cells.append(_cell("Line weights", _ratio(now.correlation), report, _TIPS["correlation"]))
     said = escape(sentence) or "Looking for another seed of these runs, to compare with …"
     return f'{short}<div class="tp-kpis cm-kpis">{"".join(cells)}</div><p class="cm-base">{said}</p>'
 

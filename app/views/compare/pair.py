@@ -1,7 +1,7 @@
 """All about one pair: words of both, where they stand, what they hang under, and choosing another partner."""
 
 from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, other
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.compare.table import margin, signed, topic_title
 from app.views.markup import element
@@ -47,10 +47,12 @@ def _head(comparison: Comparison, pair: Pair) -> str:
     if pair.paired:
         doubt = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
         hand = " · matched by hand" if pair.fixed else ""
-        told = f"score {pair.score:.2f} · margin {margin(pair)}{hand}{doubt}"
+        report = f"score {pair.score:.2f} · margin {margin(pair)}{hand}{doubt}"
     else:
-        told = f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
-    return f'<p class="ex-over">Layer {pair.layer} · {told}</p>'
+        report = (
+            f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
+        )
+    return f'<p class="ex-over">Layer {pair.layer} · {report}</p>'
 
 
 def _show(pair: Pair) -> str:
@@ -62,35 +64,35 @@ def _show(pair: Pair) -> str:
 
 
 def _side(comparison: Comparison, pair: Pair, side: Side) -> str:
-    node, frame = pair.on(side), comparison.frame(side)
+    node, hierarchy = pair.on(side), comparison.hierarchy(side)
     tag = f'<b class="cm-tag cm-{side}">{side.upper()}</b>'
     if node is None:
-        return f'<section><h3>{tag}</h3><p class="ex-none">{_missing(comparison, pair, frame)}</p></section>'
+        return f'<section><h3>{tag}</h3><p class="ex-none">{_missing(comparison, pair, hierarchy)}</p></section>'
     head = (
-        f'<h3>{tag} <span title="{identity(node)} of run {frame.run}">topic {frame.rank(node)}</span>'
-        f"<small>{percent(frame.share(node))}</small></h3>"
+        f'<h3>{tag} <span title="{identity(node)} of run {hierarchy.run}">topic {hierarchy.rank(node)}</span>'
+        f"<small>{percent(hierarchy.share(node))}</small></h3>"
     )
-    named = not has_pictures(frame) or frame.name(node)
-    name = f"<p><strong>{escape(topic_title(frame, node))}</strong></p>" if named else ""
-    if has_pictures(frame):
-        alt = f"picture of topic {frame.rank(node)} of {side.upper()}"
-        return f'<section>{head}{name}<img class="ex-picture" src="{atom_uri(frame, node)}" alt="{alt}"></section>'
+    named = not has_pictures(hierarchy) or hierarchy.name(node)
+    name = f"<p><strong>{escape(topic_title(hierarchy, node))}</strong></p>" if named else ""
+    if has_pictures(hierarchy):
+        alt = f"picture of topic {hierarchy.rank(node)} of {side.upper()}"
+        return f'<section>{head}{name}<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{alt}"></section>'
     return f"<section>{head}{name}{_words(comparison, pair, side)}</section>"
 
 
-def _missing(comparison: Comparison, pair: Pair, frame: Frame) -> str:
-    there = comparison.a if frame is comparison.b else comparison.b
+def _missing(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -> str:
+    there = comparison.a if hierarchy is comparison.b else comparison.b
     return {
-        "": f"No topic of run {frame.run} is the same.",
-        "pruned": f"Pruned after mini-batch {there.minibatch:,}, before or at {frame.minibatch:,}. "
+        "": f"No topic of run {hierarchy.run} is the same.",
+        "pruned": f"Pruned after mini-batch {there.minibatch:,}, before or at {hierarchy.minibatch:,}. "
         "Beside it are its last words known here.",
-        "new": f"Not there yet at mini-batch {frame.minibatch:,}: its layer was added later.",
+        "new": f"Not there yet at mini-batch {hierarchy.minibatch:,}: its layer was added later.",
     }[comparison.absence(pair)]
 
 
 def _words(comparison: Comparison, pair: Pair, side: Side) -> str:
     node = pair.on(side)
-    words = comparison.frame(side).top_words(node, SHOWN_WORDS) if node else []
+    words = comparison.hierarchy(side).top_words(node, SHOWN_WORDS) if node else []
     most = words[0].weight if words and words[0].weight > 0 else 1.0
     change = comparison.words(pair)
     marked, mark, word = (
@@ -122,19 +124,19 @@ def _facts(comparison: Comparison, pair: Pair) -> str:
 
 
 def _parents(comparison: Comparison, a: Node, b: Node) -> str:
-    told = []
-    for frame, node in ((comparison.a, a), (comparison.b, b)):
-        found = frame.parents(node, 1)
-        told.append((found[0].node if found else None, _named(frame, found[0].node) if found else ""))
-    (before, one), (now, two) = told
+    report = []
+    for hierarchy, node in ((comparison.a, a), (comparison.b, b)):
+        found = hierarchy.parents(node, 1)
+        report.append((found[0].node if found else None, _named(hierarchy, found[0].node) if found else ""))
+    (before, one), (now, two) = report
     if before is None and now is None:
         return ""
     same = before is not None and comparison.partner("a", before) == now
     return f"{two} (the same)" if same else f"{one or 'none'} → {two or 'none'}"
 
 
-def _named(frame: Frame, node: Node) -> str:
-    return f"{frame.rank(node)} {escape(topic_title(frame, node))}"
+def _named(hierarchy: Hierarchy, node: Node) -> str:
+    return f"{hierarchy.rank(node)} {escape(topic_title(hierarchy, node))}"
 
 
 def _choosing(comparison: Comparison, pair: Pair) -> str:
@@ -143,7 +145,7 @@ def _choosing(comparison: Comparison, pair: Pair) -> str:
     node = pair.on(side)
     if node is None:
         return ""
-    there = comparison.frame(other(side))
+    there = comparison.hierarchy(other(side))
     offered = comparison.candidates(side, node)
     partner = pair.on(other(side))
     options = [element("option", "No partner", value="none", selected=partner is None)]

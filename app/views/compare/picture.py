@@ -40,7 +40,7 @@ def first_cut(comparison: Comparison, threshold: float, cap: int) -> Cut:
 def compare_picture(
     comparison: Comparison,
     changes: Sequence[EdgeChange],
-    wanted: Cut,
+    request: Cut,
     *,
     aspect: float = WIDE / 2,
     previous: Mapping[int, Sequence[Node]] | None = None,
@@ -52,27 +52,27 @@ def compare_picture(
     ----------
     comparison : Comparison
     changes : sequence of EdgeChange
-        `edge_changes` at the threshold of ``wanted``.
-    wanted : Cut
+        `edge_changes` at the threshold of ``request``.
+    request : Cut
     aspect : float
         Width / height of one tree.
     previous : mapping, optional
         ``order`` of the picture on the page, which this one keeps.
     theme : Theme
     """
-    trees = draw_trees(comparison, changes, wanted, aspect=aspect, previous=previous, theme=theme)
-    captions: dict[Side, str] = {side: _caption(comparison, side, wanted) for side in _SIDES}
+    trees = draw_trees(comparison, changes, request, aspect=aspect, previous=previous, theme=theme)
+    captions: dict[Side, str] = {side: _caption(comparison, side, request) for side in _SIDES}
     half = math.ceil(max(trees.size[0], *(text_width(text) * _SMALL + 2 * MARGIN for text in captions.values())))
     bottom = _HEAD + trees.size[1] + CAPTION
     legend, right = _legend(trees.changes, theme, bottom + 32, words=not has_pictures(comparison.b))
-    tints, far = _tints(comparison, wanted, theme, (right, bottom + 32))
+    tints, far = _tints(comparison, request, theme, (right, bottom + 32))
     right = max(right, far)
     width, height = max(2 * half, right), bottom + _FOOT
     pieces = [_head(comparison, width, height, theme)]
     sides: tuple[tuple[Side, float, str], ...] = (("a", 0.0, trees.a), ("b", half, trees.b))
     for side, left, tree in sides:
-        frame = comparison.frame(side)
-        title = f"{side.upper()} · run {frame.run}, mini-batch {frame.minibatch:,}"
+        hierarchy = comparison.hierarchy(side)
+        title = f"{side.upper()} · run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
         pieces.append(svg_text(left + MARGIN, 27, _TITLE, theme.ink, title, ' font-weight="700"'))
         pieces.append(f'<g transform="translate({left:.1f} {_HEAD})">{tree}</g>')
         pieces.append(svg_text(left + MARGIN, bottom - 6, _SMALL, theme.muted, captions[side]))
@@ -88,11 +88,12 @@ def _head(comparison: Comparison, width: float, height: float, theme: Theme) -> 
     )
 
 
-def _caption(comparison: Comparison, side: Side, wanted: Cut) -> str:
-    roots = wanted.roots_a if side == "a" else wanted.roots_b
-    opinion = overlay_of(comparison, side, wanted.label)
+def _caption(comparison: Comparison, side: Side, request: Cut) -> str:
+    roots = request.roots_a if side == "a" else request.roots_b
+    opinion = overlay_of(comparison, side, request.label)
     return caption(
-        comparison.frame(side), Choice(roots, wanted.threshold, label=opinion.label + 1 if opinion is not None else 0)
+        comparison.hierarchy(side),
+        Choice(roots, request.threshold, label=opinion.label + 1 if opinion is not None else 0),
     )
 
 
@@ -112,9 +113,9 @@ def _legend(drawn: Sequence[EdgeChange], theme: Theme, y: float, *, words: bool)
     return f"<g>{''.join(pieces)}</g>", x
 
 
-def _tints(comparison: Comparison, wanted: Cut, theme: Theme, at: tuple[float, float]) -> tuple[str, float]:
+def _tints(comparison: Comparison, request: Cut, theme: Theme, at: tuple[float, float]) -> tuple[str, float]:
     """Write what the tints of the boxes mean, from ``at`` on; and where that ends.  Empty without a class."""
-    shown = [each for side in _SIDES if (each := overlay_of(comparison, side, wanted.label)) is not None]
+    shown = [each for side in _SIDES if (each := overlay_of(comparison, side, request.label)) is not None]
     if not shown:
         return "", at[0]
     (x, y), pieces, name = at, [], shorten(shown[-1].name, 40)

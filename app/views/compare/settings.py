@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from app.views.markup import element
 from app.views.run_facts import CURVE, RunFacts, curve_end, last_evaluation
-from app.views.runs.setting_names import Told, told, value_words
+from app.views.runs.setting_names import Report, report, value_words
 from app.views.words import model, perplexity, span
 
 Curves: TypeAlias = tuple[Sequence[float], Sequence[float]]
@@ -25,7 +25,7 @@ class Setting(NamedTuple):
     name: str
     a: str
     b: str
-    told: Told
+    report: Report
 
     @property
     def same(self) -> bool:
@@ -37,7 +37,7 @@ def settings_of(a: RunFacts, b: RunFacts, curves: Curves) -> list[Setting]:
     """List every setting of either run, what they are first."""
     one, two = (_facts(run, curve) for run, curve in zip((a, b), curves, strict=True))
     return [
-        Setting(name, one.get(name, "–"), two.get(name, "–"), _told(a if name in a.settings else b, name))
+        Setting(name, one.get(name, "–"), two.get(name, "–"), _report(a if name in a.settings else b, name))
         for name in dict.fromkeys((*one, *two))
     ]
 
@@ -79,7 +79,7 @@ def settings_table(a: RunFacts, b: RunFacts, curves: Curves, *, identical: bool)
 
 def _row(each: Setting) -> str:
     kind = "" if each.same else " class=cm-differs"
-    name = element("th", escape(each.told.label), scope="row", title=each.told.tip or None)
+    name = element("th", escape(each.report.label), scope="row", title=each.report.tip or None)
     return f"<tr{kind}>{name}{_value(each.a)}{_value(each.b)}</tr>"
 
 
@@ -89,8 +89,8 @@ def _value(text: str) -> str:
     return element("td", escape(text), class_="cm-long" if long else None)
 
 
-def _told(run: RunFacts, name: str) -> Told:
-    return told(run.model, name) if name in run.settings else Told(name.capitalize(), _TIPS.get(name, ""))
+def _report(run: RunFacts, name: str) -> Report:
+    return report(run.model, name) if name in run.settings else Report(name.capitalize(), _TIPS.get(name, ""))
 
 
 def _facts(run: RunFacts, curve: Sequence[float]) -> dict[str, str]:
@@ -106,5 +106,5 @@ def _facts(run: RunFacts, curve: Sequence[float]) -> dict[str, str]:
         _LAST: perplexity(last_evaluation(run)),
         "averaged perplexity": perplexity(run.averaged_perplexity),
     }
-    told = {name: value_words(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
-    return found | told
+    report = {name: value_words(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
+    return found | report

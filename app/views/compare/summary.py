@@ -77,9 +77,9 @@ def _words(comparison: Comparison) -> str:
     order = sorted(moved, key=moved.__getitem__)
     entered = [word for word in order[: -_WORDS - 1 : -1] if moved[word] > 0]
     left = [word for word in order[:_WORDS] if moved[word] < 0]
-    told = [
+    report = [
         f"{name}: <{tag}>{' '.join(escape(shorten(word, 18)) for word in words)}</{tag}>"
         for name, tag, words in (("entered", "ins", entered), ("left", "del", left))
         if words
     ]
-    return f"Words of layer 1 that {'; '.join(told)}." if told else ""
+    return f"Words of layer 1 that {'; '.join(report)}." if report else ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.comparison import Comparison, Pair, Side
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.compare.trees import ABSENT
 from app.views.markup import element
@@ -45,7 +45,7 @@ def sorted_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair
     """
 
     def popular(pair: Pair) -> float:
-        return max(comparison.frame(side).share(node) for side in _SIDES if (node := pair.on(side)) is not None)
+        return max(comparison.hierarchy(side).share(node) for side in _SIDES if (node := pair.on(side)) is not None)
 
     def key(pair: Pair) -> tuple[float, float]:
         if sort == "share":
@@ -103,10 +103,10 @@ def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str
     order = element("select", options, class_="ex-select", data_change="sort", aria_label="Order of the topics")
     paired = sum(pair.paired for pair in pairs)
     alone = Counter(_alone(comparison, pair) for pair in pairs if not pair.paired)
-    told = ", ".join(f"{count:,} {word}" for word, count in sorted(alone.items())) or "none without a partner"
+    report = ", ".join(f"{count:,} {word}" for word, count in sorted(alone.items())) or "none without a partner"
     return (
         f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2><span class="tp-dim">{paired:,} matched, '
-        f"{told}</span>"
+        f"{report}</span>"
         f"{choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
     )
 
@@ -135,29 +135,29 @@ def _row(comparison: Comparison, pair: Pair, *, chosen: bool) -> str:
 
 
 def _topic(comparison: Comparison, pair: Pair, side: Side) -> str:
-    frame, node = comparison.frame(side), pair.on(side)
+    hierarchy, node = comparison.hierarchy(side), pair.on(side)
     if node is None:
         return f'<td class="cm-none">{ABSENT[comparison.absence(pair)].format(side=side.upper())}</td>'
-    key, title = identity(node), escape(topic_title(frame, node))
-    label = f"{side.upper()}: topic {frame.rank(node)} of layer {node.layer}, {title}"
-    picture = f'<img src="{atom_uri(frame, node)}" alt="">' if has_pictures(frame) else ""
-    inside = f"<b>{frame.rank(node)}</b>{picture}<span>{title}{_further(frame, node)}</span>"
+    key, title = identity(node), escape(topic_title(hierarchy, node))
+    label = f"{side.upper()}: topic {hierarchy.rank(node)} of layer {node.layer}, {title}"
+    picture = f'<img src="{atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
+    inside = f"<b>{hierarchy.rank(node)}</b>{picture}<span>{title}{_further(hierarchy, node)}</span>"
     choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{key}: {title}"'
     return f"<td><button {choose}>{inside}</button></td>"
 
 
-def topic_title(frame: Frame, node: Node) -> str:
+def topic_title(hierarchy: Hierarchy, node: Node) -> str:
     """Give the title of a topic, long words cut."""
-    if frame.image_shape is not None or frame.name(node):
-        return frame.title(node)
-    return _short(frame.title_words(node))
+    if hierarchy.image_shape is not None or hierarchy.name(node):
+        return hierarchy.title(node)
+    return _short(hierarchy.title_words(node))
 
 
-def _further(frame: Frame, node: Node) -> str:
+def _further(hierarchy: Hierarchy, node: Node) -> str:
     """The heaviest words that are not in the title."""
-    if frame.image_shape is not None or frame.name(node):
+    if hierarchy.image_shape is not None or hierarchy.name(node):
         return ""
-    return f" <small>{escape(_short(frame.other_words(node, _FURTHER)))}</small>"
+    return f" <small>{escape(_short(hierarchy.other_words(node, _FURTHER)))}</small>"
 
 
 def _short(words: Sequence[str]) -> str:
@@ -194,5 +194,9 @@ def signed(share: float) -> str:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    told = escape(_short(words[:_LISTED]))
-    return f'{told} <span title="{escape(" ".join(words))}">+{len(words) - _LISTED}</span>' if words[_LISTED:] else told
+    report = escape(_short(words[:_LISTED]))
+    return (
+        f'{report} <span title="{escape(" ".join(words))}">+{len(words) - _LISTED}</span>'
+        if words[_LISTED:]
+        else report
+    )

@@ -77,7 +77,7 @@ class _Seats(NamedTuple):
 def draw_trees(
     comparison: Comparison,
     changes: Sequence[EdgeChange],
-    wanted: Cut,
+    request: Cut,
     *,
     aspect: float = WIDE,
     previous: Mapping[int, Sequence[Node]] | None = None,
@@ -90,8 +90,8 @@ def draw_trees(
     ----------
     comparison : Comparison
     changes : sequence of EdgeChange
-        `edge_changes` at the threshold of ``wanted``.
-    wanted : Cut
+        `edge_changes` at the threshold of ``request``.
+    request : Cut
     aspect : float
         Width / height of the window of one tree.
     previous : mapping, optional
@@ -100,7 +100,7 @@ def draw_trees(
     theme : Theme
         `LIVE` for the page, `LIGHT` or `DARK` for a file.
     """
-    seats, more = _seated(comparison, wanted)
+    seats, more = _seated(comparison, request)
     drawn = [change for change in changes if _ends(seats, change) is not None]
     contents: dict[Side, dict[Node, Box]] = {
         "a": boxes(comparison.a, seats.of["a"]),
@@ -115,8 +115,8 @@ def draw_trees(
         look = Look(
             theme,
             selected=selected.on(side) if selected else None,
-            beneath=_ghosts(comparison, side, seats, (joint, layout), theme),
-            opinion=overlay_of(comparison, side, wanted.label),
+            beneath=_pruned_topics(comparison, side, seats, (joint, layout), theme),
+            opinion=overlay_of(comparison, side, request.label),
             marks=_marks(comparison, side, seats, theme),
         )
         halves.append(_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
@@ -137,9 +137,9 @@ def classes_of(comparison: Comparison) -> tuple[str, ...]:
 
 def overlay_of(comparison: Comparison, side: Side, label: int) -> ClassOverlay | None:
     """Lay class ``label`` of `classes_of` over one side, which knows it by its name; None where it does not."""
-    names, frame = classes_of(comparison), comparison.frame(side)
+    names, hierarchy = classes_of(comparison), comparison.hierarchy(side)
     name = names[label - 1] if 1 <= label <= len(names) else None
-    return class_overlay(frame, frame.classes.index(name) + 1) if name in frame.classes else None
+    return class_overlay(hierarchy, hierarchy.classes.index(name) + 1) if name in hierarchy.classes else None
 
 
 _SIDES: tuple[Side, ...] = ("a", "b")
@@ -151,13 +151,15 @@ _REASONS: Mapping[Absence, str] = {
 }
 
 
-def _seated(comparison: Comparison, wanted: Cut) -> tuple[_Seats, dict[int, int]]:
+def _seated(comparison: Comparison, request: Cut) -> tuple[_Seats, dict[int, int]]:
     """Choose the pairs of which either topic is reached from the roots, with their partners."""
-    roots = roots_of(comparison, wanted)
+    roots = roots_of(comparison, request)
     shown: set[Pair] = set()
     more: dict[int, int] = {}
     for side in _SIDES:
-        part, left = cut(comparison.frame(side), Choice(roots[side], wanted.threshold, cap=wanted.cap, light=True))
+        part, left = cut(
+            comparison.hierarchy(side), Choice(roots[side], request.threshold, cap=request.cap, light=True)
+        )
         shown |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
         more = {layer: max(more.get(layer, 0), left.get(layer, 0)) for layer in more.keys() | left.keys()}
     found: dict[Node, Pair] = {}
@@ -173,14 +175,14 @@ def _seated(comparison: Comparison, wanted: Cut) -> tuple[_Seats, dict[int, int]
     return _Seats(found, of), more
 
 
-def roots_of(comparison: Comparison, wanted: Cut) -> dict[Side, tuple[Node, ...]]:
+def roots_of(comparison: Comparison, request: Cut) -> dict[Side, tuple[Node, ...]]:
     """Give each side its own roots and the partners of the other's."""
-    own: dict[Side, tuple[Node, ...]] = {"a": wanted.roots_a, "b": wanted.roots_b}
+    own: dict[Side, tuple[Node, ...]] = {"a": request.roots_a, "b": request.roots_b}
     found: dict[Side, tuple[Node, ...]] = {}
     for side in _SIDES:
         partners = (comparison.partner(other(side), node) for node in own[other(side)])
         every = (*own[side], *(node for node in partners if node is not None))
-        found[side] = tuple(dict.fromkeys(node for node in every if comparison.frame(side).has(node)))
+        found[side] = tuple(dict.fromkeys(node for node in every if comparison.hierarchy(side).has(node)))
     return found
 
 
@@ -221,7 +223,7 @@ def _half(
     look: Look,
 ) -> str:
     own, joint, layout = picture
-    frame, own_seats = comparison.frame(side), seats.of[side]
+    hierarchy, own_seats = comparison.hierarchy(side), seats.of[side]
     sized = {node: _sized(own[node], joint[seat]) for node, seat in own_seats.items()}
     paths = {(curve.edge.above, curve.edge.below): curve.path for curve in layout.curves}
     curves, strokes = [], {}
@@ -238,11 +240,11 @@ def _half(
     bands = tuple(
         band._replace(shown=sum(node.layer == band.layer for node in own_seats))
         for band in layout.bands
-        if band.layer <= frame.n_layers
+        if band.layer <= hierarchy.n_layers
     )
     part = Subnetwork((), tuple(own_seats), tuple(curve.edge for curve in curves), {})
     twins = {node: identity(partner) for node in own_seats if (partner := comparison.partner(side, node)) is not None}
-    scene = Scene(frame, part, sized, layout._replace(places=places, curves=tuple(curves), bands=bands))
+    scene = Scene(hierarchy, part, sized, layout._replace(places=places, curves=tuple(curves), bands=bands))
     return tree_svg(scene, look._replace(strokes=strokes, twins=twins))
 
 
@@ -275,7 +277,7 @@ def _marks(comparison: Comparison, side: Side, seats: _Seats, theme: Theme) -> d
     return found
 
 
-def _ghosts(
+def _pruned_topics(
     comparison: Comparison, side: Side, seats: _Seats, places: tuple[Mapping[Node, Box], Layout], theme: Theme
 ) -> str:
     """Dashed empty places where the other side has a topic that this one has not, with the reason."""
@@ -285,8 +287,10 @@ def _ghosts(
         there = pair.on(other(side))
         if pair.on(side) is None and there is not None:
             place, box = layout.places[seat], joint[seat]
-            frame, why = comparison.frame(other(side)), comparison.absence(pair)
-            title = escape(f"topic {frame.rank(there)} of layer {there.layer} of {other(side).upper()} {_REASONS[why]}")
+            hierarchy, why = comparison.hierarchy(other(side)), comparison.absence(pair)
+            title = escape(
+                f"topic {hierarchy.rank(there)} of layer {there.layer} of {other(side).upper()} {_REASONS[why]}"
+            )
             middle = f'x="{place.x + box.width / 2:.1f}" y="{place.y + box.height / 2 + 4:.1f}" text-anchor="middle"'
             pieces.append(
                 f'<g class="cm-ghost" fill="none"><title>{title}</title><rect x="{place.x:.1f}" y="{place.y:.1f}" '

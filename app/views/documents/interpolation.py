@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.interpolation import ALIKE, apart, percent_of_way
 from app.analysis.topic_images import has_pictures, picture_uri
 from app.views.text import escape, percent, shorten
@@ -32,11 +32,11 @@ _LEGEND = (
 )
 
 
-def line(frame: Frame, steps: Sequence[StepFacts]) -> str:
+def line(hierarchy: Hierarchy, steps: Sequence[StepFacts]) -> str:
     """Write all steps, from the one document to the other."""
     everywhere = set.intersection(*(set(step.words) for step in steps))
-    cards = "".join(_step(frame, step, everywhere) for step in steps)
-    pictures = " dc-line-pictures" if has_pictures(frame) else ""
+    cards = "".join(_step(hierarchy, step, everywhere) for step in steps)
+    pictures = " dc-line-pictures" if has_pictures(hierarchy) else ""
     hint = "" if pictures else f'<p class="dc-legend">{_LEGEND}</p>'
     body = f'<ol class="dc-steps{pictures}" tabindex="0">{cards}</ol>{_alike(steps)}{hint}'
     return f'<section class="dc-card">{body}</section>'
@@ -54,13 +54,13 @@ def _alike(steps: Sequence[StepFacts]) -> str:
     )
 
 
-def _step(frame: Frame, step: StepFacts, everywhere: Set[int]) -> str:
+def _step(hierarchy: Hierarchy, step: StepFacts, everywhere: Set[int]) -> str:
     name = f"{percent_of_way(step.weight)}%"
-    if has_pictures(frame):
-        image = picture_uri(frame.image_shape or (1, 1), step.rates)
+    if has_pictures(hierarchy):
+        image = picture_uri(hierarchy.image_shape or (1, 1), step.rates)
         return f'<li><img src="{image}" alt="{name} of the way"><small>{name}</small></li>'
     words = "".join(
-        _word(frame.vocabulary[word], share, "dc-new" if new else "dc-stay" if word in everywhere else "")
+        _word(hierarchy.vocabulary[word], share, "dc-new" if new else "dc-stay" if word in everywhere else "")
         for word, share, new in zip(step.words, step.shares, step.new, strict=True)
     )
     return f'<li><small>{name}</small><ol aria-label="Words {name} of the way">{words}</ol></li>'

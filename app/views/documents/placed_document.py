@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures, picture_uri
-from app.ingest.new_documents import are_known, untold
+from app.ingest.new_documents import are_known, unreported
 from app.ingest.recount import MARKED
 from app.views.palette import hue
 from app.views.text import broken, escape, percent, shorten
@@ -84,12 +84,14 @@ class Answer(NamedTuple):
         return not self.counts.any()
 
 
-def answer(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = "") -> str:
+def answer(
+    hierarchy: Hierarchy, found: Answer, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = ""
+) -> str:
     """Write the whole answer, or why there is none.
 
     Parameters
     ----------
-    frame : Frame
+    hierarchy : Hierarchy
     found : Answer
     trail : sequence of Node
         The topic or path whose words are marked.
@@ -99,9 +101,9 @@ def answer(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[in
         HTML that stands below the document.
     """
     if found.blank:
-        return f'<div class="dc-answer"><div class="dc-side">{_blank(frame, found)}</div></div>'
-    side = f"{_classes(found)}{_paths(frame, found, trail)}{_layers(frame, found, trail)}"
-    main = f"{_document(frame, found, trail, parts)}{beneath}"
+        return f'<div class="dc-answer"><div class="dc-side">{_blank(hierarchy, found)}</div></div>'
+    side = f"{_classes(found)}{_paths(hierarchy, found, trail)}{_layers(hierarchy, found, trail)}"
+    main = f"{_document(hierarchy, found, trail, parts)}{beneath}"
     return f'<div class="dc-answer"><div class="dc-side">{main}</div><div class="dc-side">{side}</div></div>'
 
 
@@ -124,23 +126,23 @@ def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:
 def _mark(word: str, part: float, more: str = "") -> str:
     if part < _FAINT:
         return f'<span class="dc-known">{escape(word)}{more}</span>'
-    told = f"{percent(part)} of this word comes from here"
-    return f'<mark style="--part:{part:.2f}" title="{told}">{escape(word)}{more}</mark>'
+    report = f"{percent(part)} of this word comes from here"
+    return f'<mark style="--part:{part:.2f}" title="{report}">{escape(word)}{more}</mark>'
 
 
-def _blank(frame: Frame, found: Answer) -> str:
+def _blank(hierarchy: Hierarchy, found: Answer) -> str:
     unknown = found.reading.unknown if found.reading is not None else ()
-    sentence = escape(untold([shorten(word, 24) for word in unknown]))
+    sentence = escape(unreported([shorten(word, 24) for word in unknown]))
     return (
         f'<article class="dc-card dc-document">{_title(found)}<p class="dc-read" role="status">{sentence}</p>'
-        f"{_body(frame, found, (), {})}</article>"
+        f"{_body(hierarchy, found, (), {})}</article>"
     )
 
 
-def _document(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+def _document(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
     return (
-        f'<article class="dc-card dc-document">{_title(found)}{_read(found)}{_body(frame, found, trail, parts)}'
-        f"{_legend(frame, trail)}</article>"
+        f'<article class="dc-card dc-document">{_title(found)}{_read(found)}{_body(hierarchy, found, trail, parts)}'
+        f"{_legend(hierarchy, trail)}</article>"
     )
 
 
@@ -149,13 +151,13 @@ def _title(found: Answer) -> str:
     return f"<h3>{escape(shorten(found.title, 120) or 'untitled')}{label}</h3>"
 
 
-def _body(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+def _body(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
     """The document itself: a picture, its text, or its words."""
-    if has_pictures(frame):
-        return _pictures(frame, found, trail, parts)
+    if has_pictures(hierarchy):
+        return _pictures(hierarchy, found, trail, parts)
     if found.text.strip():
         return f'<div class="dc-text" tabindex="0" role="document">{marked(found.text, found.spots, parts)}</div>'
-    return f'<div class="dc-text dc-bag">{_bag(frame, found, parts)}</div>'
+    return f'<div class="dc-text dc-bag">{_bag(hierarchy, found, parts)}</div>'
 
 
 def _read(found: Answer) -> str:
@@ -170,19 +172,19 @@ def _read(found: Answer) -> str:
     return f'<p class="dc-read">{known}{rules}{unknown}.</p>'
 
 
-def _bag(frame: Frame, found: Answer, parts: Mapping[int, float]) -> str:
+def _bag(hierarchy: Hierarchy, found: Answer, parts: Mapping[int, float]) -> str:
     order = np.argsort(-found.counts, kind="stable")[:400].tolist()
     words = found.words[order].tolist()
     counted = zip(words, found.counts[order].tolist(), strict=True)
     times = (
-        _mark(frame.vocabulary[word], parts.get(word, 0.0), f"<small> × {count:g}</small>" if count != 1 else "")
+        _mark(hierarchy.vocabulary[word], parts.get(word, 0.0), f"<small> × {count:g}</small>" if count != 1 else "")
         for word, count in counted
     )
     return " ".join(times) or '<span class="tp-dim">This document has no words.</span>'
 
 
-def _pictures(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
-    pixels = np.zeros(len(frame.vocabulary))
+def _pictures(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+    pixels = np.zeros(len(hierarchy.vocabulary))
     pixels[found.words] = found.counts
     explained = np.zeros_like(pixels)
     explained[found.words] = found.counts * [parts.get(word, 0.0) for word in found.words.tolist()]
@@ -191,7 +193,7 @@ def _pictures(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping
         shown.append(("what its topics make of it", found.rates, 0.0))
     if trail:
         shown.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
-    shape = frame.image_shape or (1, 1)
+    shape = hierarchy.image_shape or (1, 1)
     figures = (
         f'<figure><img src="{picture_uri(shape, values, most)}" alt="{word}"><figcaption>{word}</figcaption></figure>'
         for word, values, most in shown
@@ -199,9 +201,9 @@ def _pictures(frame: Frame, found: Answer, trail: Sequence[Node], parts: Mapping
     return f'<div class="dc-pictures">{"".join(figures)}</div>'
 
 
-def _legend(frame: Frame, trail: Sequence[Node]) -> str:
-    names = " › ".join(_chip(frame, node) for node in trail)
-    word = "Brightest" if has_pictures(frame) else "Marked"
+def _legend(hierarchy: Hierarchy, trail: Sequence[Node]) -> str:
+    names = " › ".join(_chip(hierarchy, node) for node in trail)
+    word = "Brightest" if has_pictures(hierarchy) else "Marked"
     hint = "The stronger, the larger the part of a word that comes this way; choose another path or topic at the side"
     return f'<p class="dc-legend" title="{hint}"><span class="dc-swatch" aria-hidden="true"></span>{word}: {names}</p>'
 
@@ -217,9 +219,9 @@ def _classes(found: Answer) -> str:
     return f'<section class="dc-card"><h3 title="{hint}">Predicted label</h3><ol class="dc-bars">{rows}</ol></section>'
 
 
-def _paths(frame: Frame, found: Answer, trail: Sequence[Node]) -> str:
+def _paths(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node]) -> str:
     most = found.paths[0].share if found.paths else 1.0
-    rows = "".join(_path(frame, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
+    rows = "".join(_path(hierarchy, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
     total = percent(sum(path.share for path in found.paths))
     hint = "Ways from the top layer down to layer 1; all paths of the document together are 100 %"
     return (
@@ -228,28 +230,28 @@ def _paths(frame: Frame, found: Answer, trail: Sequence[Node]) -> str:
     )
 
 
-def _path(frame: Frame, path: Path, most: float, *, chosen: bool) -> str:
-    names = "<i>›</i>".join(_chip(frame, node) for node in path.nodes)
+def _path(hierarchy: Hierarchy, path: Path, most: float, *, chosen: bool) -> str:
+    names = "<i>›</i>".join(_chip(hierarchy, node) for node in path.nodes)
     return (
         f'<li>{_choice(path.nodes, chosen=chosen)}<span class="dc-line">{_bar(path.share, most)}</span>'
         f'<span class="dc-chips">{names}</span></button></li>'
     )
 
 
-def _layers(frame: Frame, found: Answer, trail: Sequence[Node]) -> str:
-    tables = "".join(_layer(frame, layer, found, trail) for layer in range(len(found.theta), 0, -1))
+def _layers(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node]) -> str:
+    tables = "".join(_layer(hierarchy, layer, found, trail) for layer in range(len(found.theta), 0, -1))
     hint = "Share of the document's activations (theta) in each layer; the number is the topic's rank in the run"
     return f'<section class="dc-card"><h3 title="{hint}">Topics</h3>{tables}</section>'
 
 
-def _layer(frame: Frame, layer: int, found: Answer, trail: Sequence[Node]) -> str:
+def _layer(hierarchy: Hierarchy, layer: int, found: Answer, trail: Sequence[Node]) -> str:
     part = shares(found.theta[layer - 1])
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
     most = float(part[heavy[0]])
     rows = "".join(
-        _topic(frame, node, float(part[column]), most, chosen=tuple(trail) == (node,))
+        _topic(hierarchy, node, float(part[column]), most, chosen=tuple(trail) == (node,))
         for column in heavy
-        if part[column] > 0 and (node := frame.node(layer, column))
+        if part[column] > 0 and (node := hierarchy.node(layer, column))
     )
     return f'<h4 style="{hue(layer)}">Layer {layer}{_above(found, layer)}</h4><ol class="dc-topics">{rows}</ol>'
 
@@ -265,10 +267,10 @@ def _above(found: Answer, layer: int) -> str:
     return f' <small class="tp-dim" title="{hint}">{percent(found.above[layer - 1])} from above</small>'
 
 
-def _topic(frame: Frame, node: Node, share: float, most: float, *, chosen: bool) -> str:
+def _topic(hierarchy: Hierarchy, node: Node, share: float, most: float, *, chosen: bool) -> str:
     key = identity(node)
     return (
-        f'<li style="{hue(node.layer)}">{_choice((node,), chosen=chosen)}<b>{frame.rank(node)}</b>{_face(frame, node)}'
+        f'<li style="{hue(node.layer)}">{_choice((node,), chosen=chosen)}<b>{hierarchy.rank(node)}</b>{_face(hierarchy, node)}'
         f"{_bar(share, most)}</button>"
         f'<button class="dc-go" data-do="explore" data-id="{key}" title="Explore this topic" '
         f'aria-label="Explore topic {key}">→</button></li>'
@@ -281,17 +283,17 @@ def _choice(nodes: Sequence[Node], *, chosen: bool) -> str:
     return f'<button class="dc-choice" data-do="trail" data-ids="{ids}" {state} title="Mark its words">'
 
 
-def _chip(frame: Frame, node: Node) -> str:
+def _chip(hierarchy: Hierarchy, node: Node) -> str:
     return (
         f'<span class="dc-chip" style="{hue(node.layer)}" title="{escape(identity(node))}, layer {node.layer}">'
-        f"<b>{frame.rank(node)}</b>{_face(frame, node)}</span>"
+        f"<b>{hierarchy.rank(node)}</b>{_face(hierarchy, node)}</span>"
     )
 
 
-def _face(frame: Frame, node: Node) -> str:
-    if has_pictures(frame):
-        return f'<img src="{atom_uri(frame, node)}" alt="topic {frame.rank(node)}">'
-    return f'<span class="dc-name">{escape(shorten(frame.title(node), 60))}</span>'
+def _face(hierarchy: Hierarchy, node: Node) -> str:
+    if has_pictures(hierarchy):
+        return f'<img src="{atom_uri(hierarchy, node)}" alt="topic {hierarchy.rank(node)}">'
+    return f'<span class="dc-name">{escape(shorten(hierarchy.title(node), 60))}</span>'
 
 
 def _bar(share: float, most: float) -> str:

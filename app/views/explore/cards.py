@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import has_pictures, mosaic_uri
 from app.views.explore.detail import place_button
 from app.views.explore.find import Match
@@ -45,12 +45,12 @@ class Marks(NamedTuple):
     light: bool = False
 
 
-def topic_list(frame: Frame, layer: int, marks: Marks, finding: Finding, *, focus: bool = False) -> str:
+def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding, *, focus: bool = False) -> str:
     """Write search box, layer chooser and cards.
 
     Parameters
     ----------
-    frame : Frame
+    hierarchy : Hierarchy
     layer : int
         Whose topics are listed while nothing is searched for.
     marks : Marks
@@ -64,40 +64,42 @@ def topic_list(frame: Frame, layer: int, marks: Marks, finding: Finding, *, focu
         ' placeholder="Search" aria-label="Search words, topic names and documents">'
         "<kbd>/</kbd></div>"
     )
-    body = _found(frame, marks, finding) if finding.text.strip() else _layer(frame, layer, marks)
-    gone = "" if finding.text.strip() else pruned_list(frame, layer, marks.pruned)
-    return f'<div class="ex-head">{box}{_tabs(frame, layer)}</div>{body}{gone}'
+    body = _found(hierarchy, marks, finding) if finding.text.strip() else _layer(hierarchy, layer, marks)
+    gone = "" if finding.text.strip() else pruned_list(hierarchy, layer, marks.pruned)
+    return f'<div class="ex-head">{box}{_tabs(hierarchy, layer)}</div>{body}{gone}'
 
 
-def _tabs(frame: Frame, layer: int) -> str:
-    tabs = "".join(_tab(frame, number, chosen=number == layer) for number in range(frame.n_layers, 0, -1))
-    count = f"<small>{frame.widths[layer - 1]} topics</small>"
+def _tabs(hierarchy: Hierarchy, layer: int) -> str:
+    tabs = "".join(_tab(hierarchy, number, chosen=number == layer) for number in range(hierarchy.n_layers, 0, -1))
+    count = f"<small>{hierarchy.widths[layer - 1]} topics</small>"
     return f'<div class="ex-tabs" role="tablist" aria-label="Layer"><span>Layer</span>{tabs}{count}</div>'
 
 
-def _tab(frame: Frame, layer: int, *, chosen: bool) -> str:
-    label = f'aria-label="Layer {layer}" title="Layer {layer}: {frame.widths[layer - 1]} topics" style="{hue(layer)}"'
+def _tab(hierarchy: Hierarchy, layer: int, *, chosen: bool) -> str:
+    label = (
+        f'aria-label="Layer {layer}" title="Layer {layer}: {hierarchy.widths[layer - 1]} topics" style="{hue(layer)}"'
+    )
     state = f'aria-selected="{"true" if chosen else "false"}"'
     return f'<button role="tab" data-do="layer" data-layer="{layer}" {state} {label}>{layer}</button>'
 
 
-def _layer(frame: Frame, layer: int, marks: Marks) -> str:
-    switch = _light_switch(frame, layer, shown=marks.light)
-    if has_pictures(frame):
-        return _pictures(frame, layer, marks) + switch
-    cards = "".join(card(frame, node, marks) for node in _listed(frame, layer, marks))
+def _layer(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
+    switch = _light_switch(hierarchy, layer, shown=marks.light)
+    if has_pictures(hierarchy):
+        return _pictures(hierarchy, layer, marks) + switch
+    cards = "".join(card(hierarchy, node, marks) for node in _listed(hierarchy, layer, marks))
     label = f'role="tabpanel" aria-label="Topics of layer {layer}, most popular first"'
     return f'<ol class="ex-cards" {label}>{cards}</ol>{switch}'
 
 
-def _listed(frame: Frame, layer: int, marks: Marks) -> list[Node]:
+def _listed(hierarchy: Hierarchy, layer: int, marks: Marks) -> list[Node]:
     """The topics of a layer but those of few tokens, unless these are asked for or chosen."""
     chosen = {marks.selected, *marks.roots}
-    return [node for node in frame.nodes(layer) if marks.light or node in chosen or node not in frame.light]
+    return [node for node in hierarchy.nodes(layer) if marks.light or node in chosen or node not in hierarchy.light]
 
 
-def _light_switch(frame: Frame, layer: int, *, shown: bool) -> str:
-    number = sum(node.layer == layer for node in frame.light)
+def _light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
+    number = sum(node.layer == layer for node in hierarchy.light)
     if not number:
         return ""
     noun = "topic" if number == 1 else "topics"
@@ -109,15 +111,15 @@ def _light_switch(frame: Frame, layer: int, *, shown: bool) -> str:
     )
 
 
-def card(frame: Frame, node: Node, marks: Marks, note: str = "") -> str:
+def card(hierarchy: Hierarchy, node: Node, marks: Marks, note: str = "") -> str:
     """Write one topic: rank, share as number and bar, name or the words of its title, more words."""
     key = identity(node)
-    lead, rest = _words(frame, node)
+    lead, rest = _words(hierarchy, node)
     chosen = ' aria-current="true"' if node == marks.selected else ""
     line = (
-        f'<span class="ex-line"><b class="ex-rank">{frame.rank(node)}</b><span class="ex-bar">'
-        f'<i style="width:{_relative(frame, node):.1f}%"></i></span>'
-        f'<span class="ex-share">{percent(frame.share(node))}</span></span>'
+        f'<span class="ex-line"><b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
+        f'<i style="width:{_relative(hierarchy, node):.1f}%"></i></span>'
+        f'<span class="ex-share">{percent(hierarchy.share(node))}</span></span>'
     )
     return (
         f'<li class="ex-card" data-key="{key}" style="{hue(node.layer)}"{chosen}>'
@@ -127,21 +129,21 @@ def card(frame: Frame, node: Node, marks: Marks, note: str = "") -> str:
     )
 
 
-def _words(frame: Frame, node: Node) -> tuple[str, str]:
+def _words(hierarchy: Hierarchy, node: Node) -> tuple[str, str]:
     """The name of a topic and its heaviest words; or else its title, and the heaviest words that are not in it."""
-    if frame.name(node):
-        return frame.name(node), _short(word.text for word in frame.top_words(node, _WORDS))
-    title = frame.title_words(node)
-    return _short(title), _short(frame.other_words(node, _WORDS - len(title)))
+    if hierarchy.name(node):
+        return hierarchy.name(node), _short(word.text for word in hierarchy.top_words(node, _WORDS))
+    title = hierarchy.title_words(node)
+    return _short(title), _short(hierarchy.other_words(node, _WORDS - len(title)))
 
 
 def _short(words: Iterable[str]) -> str:
     return " ".join(shorten(word, 26) for word in words)
 
 
-def _relative(frame: Frame, node: Node) -> float:
-    most = float(frame.shares[node.layer - 1].max())
-    return 100 * frame.share(node) / most if most > 0 else 0.0
+def _relative(hierarchy: Hierarchy, node: Node) -> float:
+    most = float(hierarchy.shares[node.layer - 1].max())
+    return 100 * hierarchy.share(node) / most if most > 0 else 0.0
 
 
 def _pin(key: str, *, chosen: bool) -> str:
@@ -151,32 +153,34 @@ def _pin(key: str, *, chosen: bool) -> str:
     return f'<button class="ex-pin" data-do="pin" data-id="{key}" {state} {label}>{mark}</button>'
 
 
-def _pictures(frame: Frame, layer: int, marks: Marks) -> str:
-    nodes, listed = frame.nodes(layer), {*_listed(frame, layer, marks)}
+def _pictures(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
+    nodes, listed = hierarchy.nodes(layer), {*_listed(hierarchy, layer, marks)}
     rows = -(-len(nodes) // _MOSAIC)
     tiles = "".join(
-        _tile(frame, node, divmod(place, _MOSAIC), rows, marks) for place, node in enumerate(nodes) if node in listed
+        _tile(hierarchy, node, divmod(place, _MOSAIC), rows, marks)
+        for place, node in enumerate(nodes)
+        if node in listed
     )
-    shape = frame.image_shape or (1, 1)
+    shape = hierarchy.image_shape or (1, 1)
     size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
-    look = f'style="--sheet:url({mosaic_uri(frame, layer, _MOSAIC)});{size}"'
+    look = f'style="--sheet:url({mosaic_uri(hierarchy, layer, _MOSAIC)});{size}"'
     return f'<div class="ex-atoms" role="tabpanel" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
 
 
-def _tile(frame: Frame, node: Node, seat: tuple[int, int], rows: int, marks: Marks) -> str:
+def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, marks: Marks) -> str:
     x, y = 100 * seat[1] / (_MOSAIC - 1), 100 * seat[0] / max(rows - 1, 1)
     key, chosen = identity(node), ' aria-current="true"' if node == marks.selected else ""
-    name = f" {frame.name(node)}" if frame.name(node) else ""
-    label = escape(f"topic {frame.rank(node)} of layer {node.layer}, {percent(frame.share(node))}{name}")
+    name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
+    label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {percent(hierarchy.share(node))}{name}")
     return (
         f'<button class="ex-atom" data-key="{key}" data-do="select" data-id="{key}"{chosen} aria-label="{label}"'
         f' title="{label}"><i style="background-position:{x:.3f}% {y:.3f}%"></i>'
-        f"<small>{frame.rank(node)}</small></button>"
+        f"<small>{hierarchy.rank(node)}</small></button>"
     )
 
 
-def _found(frame: Frame, marks: Marks, finding: Finding) -> str:
-    cards = "".join(card(frame, match.node, marks, _because(frame, match)) for match in finding.topics)
+def _found(hierarchy: Hierarchy, marks: Marks, finding: Finding) -> str:
+    cards = "".join(card(hierarchy, match.node, marks, _because(hierarchy, match)) for match in finding.topics)
     none = f"No topic has “{escape(finding.text)}” among its 30 heaviest words."
     topics = f'<ol class="ex-cards">{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
     total = "searching …" if finding.total is None else f"{finding.total:,}"
@@ -194,8 +198,8 @@ def _document(found: Found) -> str:
     return f"<li><div>{head}</div><span>{escape(found.excerpt)}</span></li>"
 
 
-def _because(frame: Frame, match: Match) -> str:
+def _because(hierarchy: Hierarchy, match: Match) -> str:
     why = f"“{escape(shorten(match.word, 26))}” has {percent(match.weight)}"
-    if match.word == frame.title(match.node):
-        why = "by its name" if frame.name(match.node) else "by its title"
+    if match.word == hierarchy.title(match.node):
+        why = "by its name" if hierarchy.name(match.node) else "by its title"
     return f'<small class="ex-note">Layer {match.node.layer} · {why}</small>'

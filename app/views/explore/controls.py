@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.icons import icon
 from app.views.palette import hue
@@ -15,7 +15,7 @@ from engine.hierarchy.tree import Node
 SLIDER = (STEP, 30.0, STEP)  # lowest (at 0 all is joined to all) and highest threshold under the hand, and its step
 
 
-class Moment(NamedTuple):
+class SnapshotOption(NamedTuple):
     """A snapshot that can be looked at."""
 
     number: int
@@ -31,7 +31,7 @@ class Controls(NamedTuple):
         False while the roots are the most popular topics and nobody's choice.
     hidden : int
         How many topics were hidden by hand.
-    moments : sequence of Moment
+    moments : sequence of SnapshotOption
         Snapshots, oldest first.
     pinned : int
         The snapshot looked at, 0 = live.
@@ -41,35 +41,35 @@ class Controls(NamedTuple):
         What the tree can be saved as.
     pruned : int
         How many topics were pruned until this snapshot.
-    ghosts : bool
+    pruned_boxes : bool
         Whether the tree shows them.
     """
 
     chosen: bool
     hidden: int
-    moments: Sequence[Moment]
+    moments: Sequence[SnapshotOption]
     pinned: int
     wide: bool
     formats: Sequence[str]
     pruned: int = 0
-    ghosts: bool = False
+    pruned_boxes: bool = False
 
 
-def control_row(frame: Frame, choice: Choice, state: Controls) -> str:
+def control_row(hierarchy: Hierarchy, choice: Choice, state: Controls) -> str:
     """Write the row."""
     tools = [
         _segments("direction", choice.direction, _DIRECTIONS),
         _segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
         threshold_slider(choice.threshold),
-        class_chooser(frame.classes, choice.label) if frame.classes else "",
+        class_chooser(hierarchy.classes, choice.label) if hierarchy.classes else "",
         _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
-        _ghosts(state) if state.pruned else "",
-        _moments(frame, state),
+        _pruned_topics(state) if state.pruned else "",
+        _moments(hierarchy, state),
         _saving(state.formats),
         _wide(wide=state.wide),
     ]
-    roots = _roots(frame, choice, chosen=state.chosen)
+    roots = _roots(hierarchy, choice, chosen=state.chosen)
     return f'<div class="ex-controls">{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
 
 
@@ -81,8 +81,8 @@ _PARTS = (
 )
 
 
-def _roots(frame: Frame, choice: Choice, *, chosen: bool) -> str:
-    chips = "".join(_chip(frame, root) for root in choice.roots)
+def _roots(hierarchy: Hierarchy, choice: Choice, *, chosen: bool) -> str:
+    chips = "".join(_chip(hierarchy, root) for root in choice.roots)
     word = "Roots" if chosen else "Most popular"
     back = _button("popular", "Reset", "Back to the most popular topics") if chosen else ""
     room = f'style="--chips:{len(choice.roots)}"'  # of which the row is as long as it must be
@@ -90,19 +90,19 @@ def _roots(frame: Frame, choice: Choice, *, chosen: bool) -> str:
     return f'<div class="ex-roots" {label}><span>{word}</span>{chips}{back}</div>'
 
 
-def _chip(frame: Frame, root: Node) -> str:
-    key, rank, title = identity(root), frame.rank(root), escape(shorten(frame.title(root), 30))
+def _chip(hierarchy: Hierarchy, root: Node) -> str:
+    key, rank, title = identity(root), hierarchy.rank(root), escape(shorten(hierarchy.title(root), 30))
     label = f"Remove topic {rank} of layer {root.layer} from the roots"
     return (
         f'<span class="ex-chip" data-key="{key}" style="{hue(root.layer)}">'
-        f'<button data-do="select" data-id="{key}" title="{title}"><b>{rank}</b> {_face(frame, root, title)}</button>'
+        f'<button data-do="select" data-id="{key}" title="{title}"><b>{rank}</b> {_face(hierarchy, root, title)}</button>'
         f'<button data-do="unpin" data-id="{key}" title="{label}" aria-label="{label}">×</button></span>'
     )
 
 
-def _face(frame: Frame, root: Node, title: str) -> str:
-    if has_pictures(frame) and not frame.name(root):
-        return f'<img src="{atom_uri(frame, root)}" alt="{title}">'
+def _face(hierarchy: Hierarchy, root: Node, title: str) -> str:
+    if has_pictures(hierarchy) and not hierarchy.name(root):
+        return f'<img src="{atom_uri(hierarchy, root)}" alt="{title}">'
     return f"<span>{title}</span>"
 
 
@@ -119,12 +119,12 @@ def _button(do: str, word: str, hint: str) -> str:
     return f'<button class="ex-soft" data-do="{do}" title="{hint}">{word}</button>'
 
 
-def _ghosts(state: Controls) -> str:
+def _pruned_topics(state: Controls) -> str:
     noun = "topic" if state.pruned == 1 else "topics"
     hint = f"Show in the tree where the {noun} hung that this run has pruned, and who has their words now"
-    pressed = "true" if state.ghosts else "false"
+    pressed = "true" if state.pruned_boxes else "false"
     return (
-        f'<button class="ex-soft" data-do="ghosts" aria-pressed="{pressed}" title="{hint}">'
+        f'<button class="ex-soft" data-do="pruned" aria-pressed="{pressed}" title="{hint}">'
         f"{state.pruned} pruned {noun}</button>"
     )
 
@@ -140,8 +140,8 @@ def threshold_slider(threshold: float) -> str:
     )
 
 
-def _moments(frame: Frame, state: Controls) -> str:
-    newest = f"Live · {frame.minibatch:,}" if not state.pinned else "Live"
+def _moments(hierarchy: Hierarchy, state: Controls) -> str:
+    newest = f"Live · {hierarchy.minibatch:,}" if not state.pinned else "Live"
     older = ((moment.number, f"Mini-batch {moment.minibatch:,}") for moment in reversed(state.moments))
     options = "".join(
         f'<option value="{number}"{" selected" if number == state.pinned else ""}>{word}</option>'
@@ -169,8 +169,8 @@ def _saving(formats: Sequence[str]) -> str:
 
 
 def _select(change: str, label: str, hint: str, options: str, more: str = "") -> str:
-    told = f'data-change="{change}"{more} aria-label="{label}" title="{hint}"'
-    return f'<select class="ex-select" {told}>{options}</select>'
+    report = f'data-change="{change}"{more} aria-label="{label}" title="{hint}"'
+    return f'<select class="ex-select" {report}>{options}</select>'
 
 
 def _wide(*, wide: bool) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Frame, Relative, identity
+from app.analysis.hierarchy import Hierarchy, Relative, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.markup import element
 from app.views.palette import hue
@@ -33,7 +33,7 @@ def excerpt(text: str, most: int = _EXCERPT) -> str:
 
 
 def topic_detail(
-    frame: Frame,
+    hierarchy: Hierarchy,
     node: Node,
     threshold: float,
     documents: Sequence[Reading] | None,
@@ -46,7 +46,7 @@ def topic_detail(
 
     Parameters
     ----------
-    frame : Frame
+    hierarchy : Hierarchy
     node : Node
     threshold : float
         Relatives on lighter edges are listed paler.
@@ -57,17 +57,19 @@ def topic_detail(
     drawn : bool
         Whether the tree shows it.
     """
-    parts = [_head(frame, node, _acts(identity(node), root=root, alone=alone, drawn=drawn))]
-    if has_pictures(frame):
-        label = f"picture of topic {frame.rank(node)} of layer {node.layer}"
-        parts.append(f'<img class="ex-picture" src="{atom_uri(frame, node)}" alt="{label}">')
+    parts = [_head(hierarchy, node, _acts(identity(node), root=root, alone=alone, drawn=drawn))]
+    if has_pictures(hierarchy):
+        label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
+        parts.append(f'<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{label}">')
     else:
-        parts.append(_words(frame, node))
-    parts.append(relatives(frame, "Parents", frame.parents(node, 8), threshold / frame.widths[node.layer - 1]))
+        parts.append(_words(hierarchy, node))
+    parts.append(
+        relatives(hierarchy, "Parents", hierarchy.parents(node, 8), threshold / hierarchy.widths[node.layer - 1])
+    )
     if node.layer > 1:
-        below = threshold / frame.widths[node.layer - 2]
-        parts.append(relatives(frame, "Children", frame.children(node, 12), below))
-    parts.append(_classes(frame, node))
+        below = threshold / hierarchy.widths[node.layer - 2]
+        parts.append(relatives(hierarchy, "Children", hierarchy.children(node, 12), below))
+    parts.append(_classes(hierarchy, node))
     parts.append(_documents(documents))
     return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
 
@@ -85,25 +87,27 @@ def _acts(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
     )
 
 
-def _head(frame: Frame, node: Node, buttons: str) -> str:
-    key, width = identity(node), frame.widths[node.layer - 1]
-    of = f"Layer {node.layer} · rank {frame.rank(node)} of {width} · {percent(frame.share(node))}"
+def _head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
+    key, width = identity(node), hierarchy.widths[node.layer - 1]
+    of = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {percent(hierarchy.share(node))}"
     step = (
-        f" · step size {number(float(frame.step_sizes[node.layer - 1][frame.place(node)]))}" if frame.step_sizes else ""
+        f" · step size {number(float(hierarchy.step_sizes[node.layer - 1][hierarchy.place(node)]))}"
+        if hierarchy.step_sizes
+        else ""
     )
-    alive = bool(frame.alive[node.layer - 1][frame.place(node)])
+    alive = bool(hierarchy.alive[node.layer - 1][hierarchy.place(node)])
     dead = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
     edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
     return (
         f'<header style="{hue(node.layer)}"><p class="ex-over">{of}</p>'
-        f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(frame.title(node))}</h2>'
+        f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
         f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}</p>'
         f'{dead}<div class="ex-acts">{buttons}</div></header>'
     )
 
 
-def _words(frame: Frame, node: Node) -> str:
-    words = frame.top_words(node, 30)
+def _words(hierarchy: Hierarchy, node: Node) -> str:
+    words = hierarchy.top_words(node, 30)
     most = words[0].weight if words and words[0].weight > 0 else 1.0
     rows = [f"<li><span>{escape(word.text)}</span>{_bar(word.weight, most)}</li>" for word in words]
     mass = percent(sum(word.weight for word in words))
@@ -115,36 +119,36 @@ def _words(frame: Frame, node: Node) -> str:
     return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
 
 
-def relatives(frame: Frame, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES) -> str:
+def relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES) -> str:
     """List other topics with their weights under a title, those not above ``least`` paler; empty without any."""
     if not others:
         return ""
-    rows = "".join(_relative(frame, relative, others[0].weight, least) for relative in others)
+    rows = "".join(_relative(hierarchy, relative, others[0].weight, least) for relative in others)
     title = _title(word, f"layer {others[0].node.layer}", hint)
     return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
 
 
-def _relative(frame: Frame, relative: Relative, most: float, least: float) -> str:
+def _relative(hierarchy: Hierarchy, relative: Relative, most: float, least: float) -> str:
     node = relative.node
     weak = "" if relative.weight > least else ' class="ex-weak"'
-    title = escape(shorten(frame.title(node), 44))
-    if has_pictures(frame):
-        title = f'<img src="{atom_uri(frame, node)}" alt=""> {title}'
+    title = escape(shorten(hierarchy.title(node), 44))
+    if has_pictures(hierarchy):
+        title = f'<img src="{atom_uri(hierarchy, node)}" alt=""> {title}'
     return (
         f'<li{weak}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
-        f"<b>{frame.rank(node)}</b><span>{title}</span></button>{_bar(relative.weight, most)}</li>"
+        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{_bar(relative.weight, most)}</li>"
     )
 
 
-def _classes(frame: Frame, node: Node) -> str:
+def _classes(hierarchy: Hierarchy, node: Node) -> str:
     """What the topic says of the classes about which it says most."""
-    if not frame.classes:
+    if not hierarchy.classes:
         return ""
-    weights = frame.class_weights[node.layer - 1][:, frame.place(node)]
+    weights = hierarchy.class_weights[node.layer - 1][:, hierarchy.place(node)]
     most = max(float(abs(weights).max()), 1e-12)
     order = abs(weights).argsort(kind="stable")[::-1][:_CLASSES].tolist()
     shown = sorted(order, key=lambda place: -weights[place])
-    rows = "".join(_opinion(frame.classes[place], place + 1, float(weights[place]), most) for place in shown)
+    rows = "".join(_opinion(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in shown)
     title = _title("Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it")
     return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from app.analysis.hierarchy import Frame, Relative, identity
-from app.analysis.pruned_topics import Pruned, heirs, remains_of
+from app.analysis.hierarchy import Hierarchy, Relative, identity
+from app.analysis.pruned_topics import Pruned, last_seen_of, successors
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.explore.detail import relatives
 from app.views.palette import hue
@@ -17,17 +17,17 @@ _MADE = "Weights of these topics in it, in the last snapshot that had it"
 WAITING = '<p class="ex-none">Looking for this topic in older snapshots …</p>'
 
 
-def ghost_detail(now: Frame, node: Node, when: Pruned | None, last: Frame | None) -> str:
+def pruned_detail(now: Hierarchy, node: Node, when: Pruned | None, last: Hierarchy | None) -> str:
     """Write what a missing topic was, why it went, and where its words are.
 
     Parameters
     ----------
-    now : Frame
+    now : Hierarchy
         The snapshot on screen.
     node : Node
     when : Pruned or None
         When it was pruned; None when it never was.
-    last : Frame or None
+    last : Hierarchy or None
         The last snapshot that had it, where one is kept.
     """
     key = identity(node)
@@ -40,7 +40,7 @@ def ghost_detail(now: Frame, node: Node, when: Pruned | None, last: Frame | None
     )
 
 
-def _why(now: Frame, node: Node, when: Pruned | None) -> str:
+def _why(now: Hierarchy, node: Node, when: Pruned | None) -> str:
     if when is not None:
         there = f" of run {when.run}" if when.run != now.run else ""
         why = f": its weight r was below {when.below:g}, so hardly any document used it" if when.below else ""
@@ -50,9 +50,9 @@ def _why(now: Frame, node: Node, when: Pruned | None) -> str:
     return f"Run {now.run} has no topic {identity(node)} here."
 
 
-def _last(now: Frame, node: Node, last: Frame) -> str:
+def _last(now: Hierarchy, node: Node, last: Hierarchy) -> str:
     share = percent(last.share(node))
-    told = f"rank {last.rank(node)} of {last.widths[node.layer - 1]}, {share} of its layer"
+    report = f"rank {last.rank(node)} of {last.widths[node.layer - 1]}, {share} of its layer"
     if has_pictures(last):
         shown = f'<img class="ex-picture" src="{atom_uri(last, node)}" alt="last picture of topic {identity(node)}">'
     else:
@@ -65,30 +65,30 @@ def _last(now: Frame, node: Node, last: Frame) -> str:
         else ""
     )
     hint = f"In the last snapshot that had it, of mini-batch {last.minibatch:,}"
-    return f'<section><h3>Last words <small title="{hint}">{told}</small></h3>{shown}{there}</section>'
+    return f'<section><h3>Last words <small title="{hint}">{report}</small></h3>{shown}{there}</section>'
 
 
-def _kin(now: Frame, node: Node, when: Pruned, last: Frame) -> str:
+def _kin(now: Hierarchy, node: Node, when: Pruned, last: Hierarchy) -> str:
     """List the topics that have its words now, and those it was made of."""
-    left = remains_of(last, node, when)
-    taken = heirs(left.numbers, left.weights, node.layer, now)[:_HEIRS] if node.layer <= now.n_layers else []
+    left = last_seen_of(last, node, when)
+    taken = successors(left.numbers, left.weights, node.layer, now)[:_HEIRS] if node.layer <= now.n_layers else []
     children = [child for child in left.children if now.has(child.node)]
-    return relatives(now, "Its words are now in", [Relative(*heir) for heir in taken], 0.0, _TAKEN) + relatives(
-        now, "It was made of", children, 0.0, _MADE
-    )
+    return relatives(
+        now, "Its words are now in", [Relative(*successor) for successor in taken], 0.0, _TAKEN
+    ) + relatives(now, "It was made of", children, 0.0, _MADE)
 
 
-def pruned_list(frame: Frame, layer: int, pruned: Mapping[Node, int]) -> str:
+def pruned_list(hierarchy: Hierarchy, layer: int, pruned: Mapping[Node, int]) -> str:
     """List the topics of a layer that are gone at this snapshot, by number."""
-    gone = sorted(node for node in pruned if node.layer == layer and not frame.has(node))
-    if layer > frame.n_layers or not gone:
+    gone = sorted(node for node in pruned if node.layer == layer and not hierarchy.has(node))
+    if layer > hierarchy.n_layers or not gone:
         return ""
     return (
         f'<details class="ex-fold ex-gone-list"><summary>{len(gone)} pruned</summary>{_buttons(gone, pruned)}</details>'
     )
 
 
-def pruned_since(before: Frame | None, now: Frame) -> str:
+def pruned_since(before: Hierarchy | None, now: Hierarchy) -> str:
     """Say which topics the newest snapshot has lost since the one before; empty when it lost none."""
     if before is None or before.run != now.run:
         return ""

@@ -71,16 +71,16 @@ def corpus_form(
 def making(made: Made) -> str:
     """The import on its way, and what came of it."""
     notes = "".join(f"<li>Note: {escape(note)}.</li>" for note in made.notes)
-    told = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
+    report = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
     again = '<button class="tp-button" data-do="again">Add other documents</button>'
     if made.error:
-        inside = f"<h3>Nothing was stored</h3>{trouble(made.error)}{told}"
+        inside = f"<h3>Nothing was stored</h3>{trouble(made.error)}{report}"
         acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
     elif made.corpus:
-        inside = f"<h3>{escape(made.corpus)}</h3>{told or '<p>Ready to be read by a model.</p>'}"
+        inside = f"<h3>{escape(made.corpus)}</h3>{report or '<p>Ready to be read by a model.</p>'}"
         acts = f'{again}<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run on it</button>'
     else:
-        inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{meter(made.share)}{told}'
+        inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{meter(made.share)}{report}'
         inside += '<p class="tp-dim">It goes on when this page is closed; the Runs page says how far it is.</p>'
         acts = ""
     back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'

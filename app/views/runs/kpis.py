@@ -8,7 +8,7 @@ from app.views import words
 from app.views.icons import icon
 from app.views.markup import attributes, element, run_title
 from app.views.run_facts import RunFacts
-from app.views.runs.setting_names import told, value_words
+from app.views.runs.setting_names import report, value_words
 
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
 
@@ -168,7 +168,7 @@ def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     if run.parent is not None:
         rows.append(("Begins with", "", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
     rows += [("Seed", _SEED, str(run.seed)), ("Attempt", _ATTEMPT, str(run.attempt))]
-    rows += [(*told(run.model, name), value_words(value)) for name, value in run.settings.items() if name != "layers"]
+    rows += [(*report(run.model, name), value_words(value)) for name, value in run.settings.items() if name != "layers"]
     table = "".join(
         f"<div><dt{attributes(title=tip or None)}>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
         for name, tip, value in rows
@@ -240,7 +240,7 @@ def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
         return ("Heartbeat", words.ago(run.heartbeat_age), escape(said), "When the worker last wrote to the store.")
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else words.state(state).capitalize()
-    told = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
+    report = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
     if run.point_perplexity is not None:  # which has a card of its own
-        told = told.replace(f"point perplexity {run.point_perplexity:,.1f}", "last evaluation")
-    return (name, f"{when.astimezone():%d %b %H:%M}", escape(told), f"{said}. By the clock of the database.")
+        report = report.replace(f"point perplexity {run.point_perplexity:,.1f}", "last evaluation")
+    return (name, f"{when.astimezone():%d %b %H:%M}", escape(report), f"{said}. By the clock of the database.")

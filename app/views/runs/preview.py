@@ -2,7 +2,7 @@
 
 from html import escape
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views import words
 from app.views.markup import element
@@ -14,21 +14,21 @@ CARDS = 8
 WORDS = 10
 
 
-def preview(frame: Frame, layer: int) -> str:
+def preview(hierarchy: Hierarchy, layer: int) -> str:
     """Cards of the ``CARDS`` most popular topics of ``layer``, each opening the topic in the explorer."""
-    nodes = frame.nodes(layer)[:CARDS]
-    most = max((frame.share(node) for node in nodes), default=0.0) or 1.0
+    nodes = hierarchy.nodes(layer)[:CARDS]
+    most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
     for node in nodes:
-        name = frame.name(node)
-        share = frame.share(node)
+        name = hierarchy.name(node)
+        share = hierarchy.share(node)
         head = f'<b class="tp-topic-name">{escape(name)}</b>' if name else ""
         cards.append(
             element(
                 "button",
-                f'<span class="tp-topic-head"><i class="tp-rank">{frame.rank(node)}</i><span class="tp-topic-bar">'
+                f'<span class="tp-topic-head"><i class="tp-rank">{hierarchy.rank(node)}</i><span class="tp-topic-bar">'
                 f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{percent(share)}</em></span>{head}'
-                f"{_inside(frame, node)}",
+                f"{_inside(hierarchy, node)}",
                 class_="tp-topic",
                 data_do="topic",
                 data_layer=layer,
@@ -39,22 +39,22 @@ def preview(frame: Frame, layer: int) -> str:
     return f'<div class="tp-topics" style="{hue(layer)}">{"".join(cards)}</div>'
 
 
-def _inside(frame: Frame, node: Node) -> str:
+def _inside(hierarchy: Hierarchy, node: Node) -> str:
     """The picture of a topic of images, the words of any other."""
-    if has_pictures(frame):
-        alt = f"picture of topic {frame.rank(node)} of layer {node.layer}"
-        return f'<img class="tp-topic-picture" src="{atom_uri(frame, node)}" alt="{alt}">'
-    top = [word.text for word in frame.top_words(node, WORDS)]
+    if has_pictures(hierarchy):
+        alt = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
+        return f'<img class="tp-topic-picture" src="{atom_uri(hierarchy, node)}" alt="{alt}">'
+    top = [word.text for word in hierarchy.top_words(node, WORDS)]
     lead, rest = top[:3], top[3:]
-    if not frame.name(node):
-        lead = frame.title_words(node)
-        rest = frame.other_words(node, WORDS - len(lead))
+    if not hierarchy.name(node):
+        lead = hierarchy.title_words(node)
+        rest = hierarchy.other_words(node, WORDS - len(lead))
     return f'<span class="tp-topic-words"><strong>{escape(" ".join(lead))}</strong> {escape(" ".join(rest))}</span>'
 
 
-def caption(frame: Frame, pinned: bool) -> str:  # noqa: FBT001 - one fact
+def caption(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fact
     """Which snapshot this is."""
-    return f"{'pinned at' if pinned else 'live ·'} mini-batch {words.number(frame.minibatch)}"
+    return f"{'pinned at' if pinned else 'live ·'} mini-batch {words.number(hierarchy.minibatch)}"
 
 
 def waiting(sentence: str, *, coming: bool = True) -> str:

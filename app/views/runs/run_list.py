@@ -93,8 +93,8 @@ def finder(text: str) -> str:
 
 def is_found(run: RunFacts, state: str, text: str) -> bool:
     """Whether a run has all words of ``text``, in any case, somewhere in what the list tells of it."""
-    told = f"{run.number} {run_title(run)} {_about(run)} {words.state(state)}".casefold()
-    return all(word in told for word in text.casefold().split())
+    report = f"{run.number} {run_title(run)} {_about(run)} {words.state(state)}".casefold()
+    return all(word in report for word in text.casefold().split())
 
 
 def rest(shown: int, fitting: int, more: int, text: str) -> str:

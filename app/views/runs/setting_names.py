@@ -8,17 +8,17 @@ from engine import models
 from engine.settings import Setting, describe
 
 
-class Told(NamedTuple):
+class Report(NamedTuple):
     """How a setting is called, and what it means; the name itself and nothing where no model knows it."""
 
     label: str
     tip: str
 
 
-def told(model: str, name: str) -> Told:
+def report(model: str, name: str) -> Report:
     """Look a setting of a model up."""
     about = _settings(model).get(name)
-    return Told(name, "") if about is None else Told(about.label, f"{name}: {about.help}")
+    return Report(name, "") if about is None else Report(about.label, f"{name}: {about.help}")
 
 
 def value_words(value: Any) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.text import BOLD, percent, shorten, text_width, wrap
 from engine.hierarchy.tree import Node
@@ -51,37 +51,37 @@ class Box(NamedTuple):
     height: float
 
 
-def font_size(frame: Frame, node: Node) -> float:
+def font_size(hierarchy: Hierarchy, node: Node) -> float:
     """Font of a node: falls with the tenth root of its popularity, as in the authors' figures."""
-    most = float(frame.popularity[node.layer - 1].max())
-    relative = frame.weight(node) / most if most > 0 else 1.0
+    most = float(hierarchy.popularity[node.layer - 1].max())
+    relative = hierarchy.weight(node) / most if most > 0 else 1.0
     return float(max(SMALLEST, LARGEST * relative**0.1))
 
 
-def boxes(frame: Frame, nodes: Iterable[Node], n_words: int = 12) -> dict[Node, Box]:
+def boxes(hierarchy: Hierarchy, nodes: Iterable[Node], n_words: int = 12) -> dict[Node, Box]:
     """Fill and measure the box of every node."""
-    return {node: _box(frame, node, n_words) for node in nodes}
+    return {node: _box(hierarchy, node, n_words) for node in nodes}
 
 
-def _box(frame: Frame, node: Node, n_words: int) -> Box:
-    font = font_size(frame, node)
-    most = float(frame.shares[node.layer - 1].max())
-    rank, share, name = str(frame.rank(node)), percent(frame.share(node)), shorten(frame.name(node), 40)
-    pictured = has_pictures(frame)
-    lines = [] if pictured else _wrapped([shorten(word.text, LONGEST) for word in frame.top_words(node, n_words)])
+def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
+    font = font_size(hierarchy, node)
+    most = float(hierarchy.shares[node.layer - 1].max())
+    rank, share, name = str(hierarchy.rank(node)), percent(hierarchy.share(node)), shorten(hierarchy.name(node), 40)
+    pictured = has_pictures(hierarchy)
+    lines = [] if pictured else _wrapped([shorten(word.text, LONGEST) for word in hierarchy.top_words(node, n_words)])
     header = BOLD * text_width(rank) * HEADER + text_width(share) * 0.85 + 1.4
     ems = max([header, BOLD * text_width(name), _PICTURE * pictured, *(text_width(line) for line in lines)])
     width = ems * font + 2 * PADDING
     height = HEAD * font + LEADING * font * (len(lines) + bool(name)) + 2 * PADDING - 3
-    picture = _picture(frame, node, width - 2 * PADDING, height) if pictured else None
+    picture = _picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
     if picture is not None:
         height += picture.height + 2
-    gist, size = ((), 1.0) if pictured else _gist(frame, node, width, height)
+    gist, size = ((), 1.0) if pictured else _gist(hierarchy, node, width, height)
     return Box(
         node=node,
         rank=rank,
         share=share,
-        bar=frame.share(node) / most if most > 0 else 0.0,
+        bar=hierarchy.share(node) / most if most > 0 else 0.0,
         name=name,
         lines=tuple(lines),
         font=font,
@@ -98,15 +98,15 @@ def _wrapped(words: list[str]) -> list[str]:
     return wrap(words, max([math.sqrt(area * SHAPE), *(text_width(word) for word in words)]))
 
 
-def _gist(frame: Frame, node: Node, width: float, height: float) -> tuple[tuple[str, ...], float]:
+def _gist(hierarchy: Hierarchy, node: Node, width: float, height: float) -> tuple[tuple[str, ...], float]:
     """Choose the few lines for looking from afar, and the largest font in which they fit."""
-    name = frame.name(node)
-    lines = wrap(name.split(), 7.0)[:3] if name else frame.title_words(node)
+    name = hierarchy.name(node)
+    lines = wrap(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
     lines = [shorten(line, GIST) for line in lines]
     across = (width - 12) / max(BOLD * text_width(line) for line in lines)
     return tuple(lines), min(across, (height - 26) / (1.15 * len(lines)))
 
 
-def _picture(frame: Frame, node: Node, width: float, top: float) -> Picture:
-    rows, columns = frame.image_shape or (1, 1)
-    return Picture(atom_uri(frame, node), top - PADDING, width, width * rows / columns)
+def _picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> Picture:
+    rows, columns = hierarchy.image_shape or (1, 1)
+    return Picture(atom_uri(hierarchy, node), top - PADDING, width, width * rows / columns)

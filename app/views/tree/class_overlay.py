@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from engine.hierarchy.tree import Node
 
 
@@ -17,14 +17,14 @@ class ClassOverlay(NamedTuple):
         The largest weight, of either sign, of any topic for any class.
     """
 
-    frame: Frame
+    hierarchy: Hierarchy
     label: int
     name: str
     most: float
 
     def weight(self, node: Node) -> float:
         """How much a topic speaks for the class, less the mean over classes."""
-        return self.frame.opinion(node, self.label)
+        return self.hierarchy.opinion(node, self.label)
 
     def part(self, node: Node) -> float:
         """The same beside the largest, -1 to 1."""
@@ -37,12 +37,12 @@ class ClassOverlay(NamedTuple):
         return f"{verb} {self.name} ({signed(weight)})"
 
 
-def class_overlay(frame: Frame, label: int) -> ClassOverlay | None:
+def class_overlay(hierarchy: Hierarchy, label: int) -> ClassOverlay | None:
     """The overlay of class ``label``, counted from 1; None without such a class."""
-    if not 1 <= label <= len(frame.classes):
+    if not 1 <= label <= len(hierarchy.classes):
         return None
-    most = max(float(abs(layer).max()) for layer in frame.class_weights)
-    return ClassOverlay(frame, label - 1, frame.classes[label - 1], most)
+    most = max(float(abs(layer).max()) for layer in hierarchy.class_weights)
+    return ClassOverlay(hierarchy, label - 1, hierarchy.classes[label - 1], most)
 
 
 def class_number(classes: Sequence[str], name: str) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.views.text import escape, percent
 from app.views.tree.boxes import Box
 from app.views.tree.layout import Layout
@@ -34,12 +34,12 @@ class EdgeNews(NamedTuple):
         return f"Lines since mini-batch {self.since:,}: {' and '.join(pieces)}." if pieces else ""
 
 
-def edge_news(before: Frame | None, now: Frame, part: Subnetwork, threshold: float) -> EdgeNews | None:
+def edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, threshold: float) -> EdgeNews | None:
     """Compare two snapshots of a run; None where there is nothing to compare with.
 
     Parameters
     ----------
-    before, now : Frame
+    before, now : Hierarchy
     part : Subnetwork
         What is drawn of ``now``.
     threshold : float

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.views.tree.boxes import Box
-from app.views.tree.ordering import Order, order_layers
+from app.views.tree.ordering import RunOptions, order_layers
 from app.views.tree.positions import Gaps, Row, Sizes, fold, spread
 from engine.hierarchy.tree import Edge, Node, Subnetwork
 
@@ -189,11 +189,11 @@ def _links(layers: list[list[Node]], edges: Sequence[Edge]) -> list[NDArray[np.f
     return links
 
 
-def _start(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | None) -> Order | None:
+def _start(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | None) -> RunOptions | None:
     """Take the old order of the nodes that are still there, new ones at the end."""
     if not previous:
         return None
-    order: Order = []
+    order: RunOptions = []
     for nodes in layers:
         old = {node: place for place, node in enumerate(previous.get(nodes[0].layer, ()))}
         order.append(np.argsort([old.get(node, len(old)) for node in nodes], kind="stable"))

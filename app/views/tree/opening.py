@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from engine.hierarchy.tree import Direction, Node, subnetwork
 
 USUAL = 5.0  # the paper's tau in Figure 7
@@ -15,49 +15,51 @@ LOWEST = 1.0  # under which even an average topic is a child
 _ENOUGH, _MOST_ROOTS, _FEW = 24, 6, 3
 
 
-def threshold_of(chosen: float | None, *frames: Frame) -> float:
+def threshold_of(chosen: float | None, *frames: Hierarchy) -> float:
     """The threshold that somebody chose, or the highest one at which all frames open with a tree."""
     return min(map(opening_threshold, frames), default=USUAL) if chosen is None else chosen
 
 
-def opening_threshold(frame: Frame) -> float:
+def opening_threshold(hierarchy: Hierarchy) -> float:
     """The highest step, from `USUAL` down to `LOWEST`, at which there is a tree to read.
 
     With few topics in a layer weights cannot be many times the average: at tau = 5 a topic over 16 others must have
     almost a third of its weight in one of them to have a child at all.
     """
-    return next((threshold for threshold in _steps(USUAL, LOWEST) if _readable(frame, threshold)), USUAL)
+    return next((threshold for threshold in _steps(USUAL, LOWEST) if _readable(hierarchy, threshold)), USUAL)
 
 
-def first_roots(frame: Frame, threshold: float) -> tuple[Node, ...]:
+def first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ...]:
     """Choose the roots of the first view: of `joined`, the most popular ones until there is enough to see."""
-    nodes, graph = joined(frame, threshold), frame.edges(threshold)
+    nodes, graph = joined(hierarchy, threshold), hierarchy.edges(threshold)
     for count in range(1, min(_MOST_ROOTS, len(nodes)) + 1):
         if len(subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
             return tuple(nodes[:count])
     return tuple(nodes[:_FEW])
 
 
-def joined(frame: Frame, threshold: float) -> list[Node]:
+def joined(hierarchy: Hierarchy, threshold: float) -> list[Node]:
     """Topics of the top layer that have children, most popular first; all of them where none has."""
-    nodes = frame.nodes(frame.n_layers)
-    parents = {edge.above for edge in frame.edges(threshold)}
+    nodes = hierarchy.nodes(hierarchy.n_layers)
+    parents = {edge.above for edge in hierarchy.edges(threshold)}
     return [node for node in nodes if node in parents] or nodes
 
 
-def more_at(frame: Frame, roots: tuple[Node, ...], threshold: float, direction: Direction = "down") -> float | None:
+def more_at(
+    hierarchy: Hierarchy, roots: tuple[Node, ...], threshold: float, direction: Direction = "down"
+) -> float | None:
     """The highest step below a threshold at which every other root, or more, is joined to something; None without."""
-    heaviest = sorted((_heaviest(frame, root, direction) for root in roots), reverse=True)
+    heaviest = sorted((_heaviest(hierarchy, root, direction) for root in roots), reverse=True)
     least = min(heaviest[len(heaviest) // 2], threshold) if heaviest else 0.0
     return STEP * (math.ceil(least / STEP) - 1) if least > 0 else None
 
 
-def _readable(frame: Frame, threshold: float) -> bool:
+def _readable(hierarchy: Hierarchy, threshold: float) -> bool:
     """Whether the most popular topic and two of the next five have children, and some way leads to layer 1."""
-    if frame.n_layers == 1:
+    if hierarchy.n_layers == 1:
         return False
-    tables: list[NDArray[np.bool_]] = [layer > threshold / len(layer) for layer in frame.phi[:0:-1]]
-    roots = tables[0][:, frame.order[-1][:_MOST_ROOTS]]
+    tables: list[NDArray[np.bool_]] = [layer > threshold / len(layer) for layer in hierarchy.phi[:0:-1]]
+    roots = tables[0][:, hierarchy.order[-1][:_MOST_ROOTS]]
     reached = roots.any(axis=1)
     for table in tables[1:]:
         reached = table[:, reached].any(axis=1)
@@ -65,11 +67,11 @@ def _readable(frame: Frame, threshold: float) -> bool:
     return bool(parents[0] and parents.sum() >= min(_FEW, len(parents)) and reached.any())
 
 
-def _heaviest(frame: Frame, root: Node, direction: Direction) -> float:
+def _heaviest(hierarchy: Hierarchy, root: Node, direction: Direction) -> float:
     """How many times the average the heaviest edge of a topic is, in that direction."""
-    found = frame.children(root, 1) if direction == "down" else frame.parents(root, 1)
+    found = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
     lower = root.layer - 1 if direction == "down" else root.layer
-    return found[0].weight * frame.widths[lower - 1] if found else 0.0
+    return found[0].weight * hierarchy.widths[lower - 1] if found else 0.0
 
 
 def _steps(high: float, low: float) -> Iterator[float]:

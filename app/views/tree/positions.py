@@ -56,12 +56,12 @@ def isotonic(values: Floats, weights: Floats) -> Floats:
     return np.repeat(means, lengths)
 
 
-def settle(wanted: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
-    """Centres nearest to ``wanted`` so that neighbours keep their order and ``gap`` between them."""
-    if len(wanted) == 0:
+def settle(request: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
+    """Centres nearest to ``request`` so that neighbours keep their order and ``gap`` between them."""
+    if len(request) == 0:
         return np.zeros(0)
     distance = np.concatenate([[0.0], ((widths[:-1] + widths[1:]) / 2 + gap).cumsum()])
-    settled: Floats = isotonic(wanted - distance, weights) + distance
+    settled: Floats = isotonic(request - distance, weights) + distance
     return settled
 
 
@@ -111,12 +111,12 @@ def spread(rows: Sequence[Row], links: Sequence[NDArray[np.float64]], sizes: Seq
     for sweep in range(_SWEEPS):
         downwards = sweep % 2 == 0
         for row in rows if downwards else rows[::-1]:
-            wanted, pull = _wanted(links, centres, row.layer, downwards=downwards)
-            centres[row.layer][row.members] = settle(wanted[row.members], pull[row.members], row.widths, gap)
+            request, pull = _requested(links, centres, row.layer, downwards=downwards)
+            centres[row.layer][row.members] = settle(request[row.members], pull[row.members], row.widths, gap)
     return centres
 
 
-def _wanted(
+def _requested(
     links: Sequence[NDArray[np.float64]], centres: list[Floats], layer: int, *, downwards: bool
 ) -> tuple[Floats, Floats]:
     if downwards and layer > 0:

@@ -5,33 +5,35 @@ Nothing of them has the colour of a layer, a rank or a share, so none is taken f
 
 from collections.abc import Mapping
 
-from app.analysis.hierarchy import Frame, identity
-from app.analysis.pruned_topics import Heir
+from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.pruned_topics import Successor
 from app.views.palette import LIVE, Theme
 from app.views.text import escape, percent
 from app.views.tree.boxes import LEADING, PADDING, Box
 from app.views.tree.layout import Layout
 from app.views.tree.node_svg import svg_text
-from app.views.tree.pruned_layout import HEAD, Hanging, Haunting, told
+from app.views.tree.pruned_layout import HEAD, Hanging, PrunedLayout, report
 from engine.hierarchy.tree import Node
 
 _TO_HEIR, _TO_CHILD = "6 4", "0.1 4.5"
 
 
-def ghost_nodes(haunting: Haunting, now: Frame, boxes: Mapping[Node, Box], layout: Layout, theme: Theme) -> str:
+def pruned_nodes(
+    pruned_layout: PrunedLayout, now: Hierarchy, boxes: Mapping[Node, Box], layout: Layout, theme: Theme
+) -> str:
     """Draw the boxes."""
-    return "".join(_ghost(each, now, boxes[each.node], layout, theme) for each in haunting.shown)
+    return "".join(_pruned_box(each, now, boxes[each.node], layout, theme) for each in pruned_layout.shown)
 
 
-def ghost_lines(haunting: Haunting, boxes: Mapping[Node, Box], layout: Layout, theme: Theme) -> str:
+def pruned_lines(pruned_layout: PrunedLayout, boxes: Mapping[Node, Box], layout: Layout, theme: Theme) -> str:
     """Draw the lines, to be put beneath everything else."""
     paths = {(curve.edge.above, curve.edge.below): curve.path for curve in layout.ways}
     pieces = []
-    for each in haunting.shown:
+    for each in pruned_layout.shown:
         key = identity(each.node)
-        for heir in each.heirs:
-            title = f"{percent(heir.part)} of the heaviest words of {key} belong to {identity(heir.node)} now"
-            pieces.append(_line(key, _arc(each.node, heir, boxes, layout), _TO_HEIR, title))
+        for successor in each.successors:
+            title = f"{percent(successor.part)} of the heaviest words of {key} belong to {identity(successor.node)} now"
+            pieces.append(_line(key, _arc(each.node, successor, boxes, layout), _TO_HEIR, title))
         for child in each.children:
             title = f"{percent(child.weight)} of {key} was {identity(child.node)}"
             pieces.append(_line(key, paths[each.node, child.node], _TO_CHILD, title))
@@ -46,10 +48,10 @@ def _line(key: str, path: str, dash: str, title: str) -> str:
     )
 
 
-def _arc(ghost: Node, heir: Heir, boxes: Mapping[Node, Box], layout: Layout) -> str:
+def _arc(pruned_box: Node, successor: Successor, boxes: Mapping[Node, Box], layout: Layout) -> str:
     """Lead from a ghost to a topic of its layer: over the boxes of a row, or from one row to the other."""
-    here, there = layout.places[ghost], layout.places[heir.node]
-    own, other = boxes[ghost], boxes[heir.node]
+    here, there = layout.places[pruned_box], layout.places[successor.node]
+    own, other = boxes[pruned_box], boxes[successor.node]
     x, to_x = here.x + own.width / 2, there.x + other.width * (0.32 if here.x < there.x else 0.68)
     if here.row == there.row:
         lift = min(here.y, there.y) - 22
@@ -60,7 +62,7 @@ def _arc(ghost: Node, heir: Heir, boxes: Mapping[Node, Box], layout: Layout) -> 
     return f"M{x:.1f} {y:.1f}C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}"
 
 
-def _ghost(each: Hanging, now: Frame, box: Box, layout: Layout, theme: Theme) -> str:
+def _pruned_box(each: Hanging, now: Hierarchy, box: Box, layout: Layout, theme: Theme) -> str:
     place, live = layout.places[each.node], theme is LIVE
     head = f'<g transform="translate({place.x:.1f} {place.y:.1f})"{_roles(each, now, layout) if live else ""}>'
     size = f'width="{box.width:.1f}" height="{box.height:.1f}"'
@@ -97,15 +99,15 @@ def _gist(box: Box, theme: Theme) -> str:
     return f'<g class="tp-gist tp-faint">{rows}</g>' if box.gist else ""
 
 
-def _roles(each: Hanging, now: Frame, layout: Layout) -> str:
+def _roles(each: Hanging, now: Hierarchy, layout: Layout) -> str:
     """Say to screen readers, to the style sheet and to the tooltip that this is no topic of the tree."""
-    key, words = identity(each.node), ", ".join(each.remains.words[:12])
+    key, words = identity(each.node), ", ".join(each.last_seen.words[:12])
     level = 1 + max(band.layer for band in layout.bands) - each.node.layer
-    others = [*(heir.node for heir in each.heirs), *(child.node for child in each.children)]
+    others = [*(successor.node for successor in each.successors), *(child.node for child in each.children)]
     kin = " ".join(identity(node) for node in others)
-    said = told(each, now)
+    said = report(each, now)
     label = f"Pruned topic {key} of layer {each.node.layer}, no longer in the tree: {said}. Its last words: {words}"
-    tip = "&#10;".join(escape(line) for line in (each.remains.title, said[:1].upper() + said[1:], words))
+    tip = "&#10;".join(escape(line) for line in (each.last_seen.title, said[:1].upper() + said[1:], words))
     return (
         f' class="tp-node tp-pruned" data-id="{key}" data-kin="{kin}" role="treeitem"'
         f' aria-roledescription="pruned topic" tabindex="-1" aria-level="{level}" aria-selected="false"'

@@ -6,7 +6,7 @@ Everything that comes from a corpus goes through `escape`.
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.views.palette import LIVE, Theme, layer_colour
 from app.views.text import escape, number, percent, text_width
 from app.views.tree import node_svg
@@ -75,7 +75,7 @@ class Look(NamedTuple):
 class Scene(NamedTuple):
     """What is drawn: a frame, the part of it, its boxes, and where they stand."""
 
-    frame: Frame
+    hierarchy: Hierarchy
     part: Subnetwork
     boxes: Mapping[Node, Box]
     layout: Layout
@@ -113,7 +113,7 @@ def _bands(scene: Scene, look: Look) -> list[str]:
     pieces = []
     halo = f' class="tp-band" stroke="{look.theme.box}" stroke-width="5" stroke-linejoin="round" paint-order="stroke"'
     for band in scene.layout.bands:
-        title = f"Layer {band.layer} · {band.shown} of {scene.frame.widths[band.layer - 1]} topics"
+        title = f"Layer {band.layer} · {band.shown} of {scene.hierarchy.widths[band.layer - 1]} topics"
         pieces.append(node_svg.svg_text(MARGIN, band.y, 11, look.theme.muted, title, halo))
         if band.more:
             pieces.append(_chip(band, look))
@@ -142,12 +142,12 @@ def _edges(scene: Scene, look: Look) -> list[str]:
         colour = layer_colour(look.theme, layer)
         pieces.append(f'<g class="tp-edges" fill="none" stroke="{colour}" stroke-opacity=".42" stroke-linecap="round">')
         # light ones last, so that a heavy edge does not hide them
-        pieces.extend(_edge(scene.frame, curve, look) for curve in sorted(curves, key=lambda curve: -curve.width))
+        pieces.extend(_edge(scene.hierarchy, curve, look) for curve in sorted(curves, key=lambda curve: -curve.width))
         pieces.append("</g>")
     return pieces
 
 
-def _edge(frame: Frame, curve: Curve, look: Look) -> str:
+def _edge(hierarchy: Hierarchy, curve: Curve, look: Look) -> str:
     path = f'<path d="{curve.path}" stroke-width="{curve.width:.2f}"'
     stroke = look.strokes.get((curve.edge.above, curve.edge.below))
     if stroke is not None:
@@ -156,10 +156,10 @@ def _edge(frame: Frame, curve: Curve, look: Look) -> str:
     if not look.live:
         return f"{path}/>"
     edge = curve.edge
-    flat = edge.weight * frame.widths[edge.layer - 2]
+    flat = edge.weight * hierarchy.widths[edge.layer - 2]
     tip = (
-        f"{percent(edge.weight)} of topic {frame.rank(edge.above)} (layer {edge.layer}) is topic "
-        f"{frame.rank(edge.below)} (layer {edge.layer - 1})\n"
+        f"{percent(edge.weight)} of topic {hierarchy.rank(edge.above)} (layer {edge.layer}) is topic "
+        f"{hierarchy.rank(edge.below)} (layer {edge.layer - 1})\n"
         f"weight {number(edge.weight)} = {flat:.1f} / topics of layer {edge.layer - 1}"
     )
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
@@ -189,8 +189,8 @@ def _node(scene: Scene, node: Node, look: Look) -> str:
 
 def _roles(scene: Scene, box: Box, look: Look) -> str:
     """Say to screen readers, to the style sheet and to the tooltip what a node is."""
-    node, frame = box.node, scene.frame
-    words = ", ".join(word.text for word in frame.top_words(node))
+    node, hierarchy = box.node, scene.hierarchy
+    words = ", ".join(word.text for word in hierarchy.top_words(node))
     head = f"topic {box.rank} of layer {node.layer}, {box.share} of the layer"
     if look.opinion is not None:
         head = f"{head}; {look.opinion.words(node)}"
@@ -204,5 +204,5 @@ def _roles(scene: Scene, box: Box, look: Look) -> str:
     return (
         f' class="tp-node{kind}" data-id="{identity(node)}" role="treeitem" tabindex="-1" aria-level="{level}"{opened}'
         f' aria-selected="{chosen}"{twin} aria-label="{escape(label)}"'
-        f' data-tip="{escape(frame.title(node))}&#10;{escape(head)}&#10;{escape(words)}"'
+        f' data-tip="{escape(hierarchy.title(node))}&#10;{escape(head)}&#10;{escape(words)}"'
     )

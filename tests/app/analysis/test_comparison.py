@@ -15,7 +15,7 @@ from topic_pairs import WIDTHS, changed, frame_of, permuted, reworded, same
 
 from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
 from app.analysis.comparison import compare
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.export.comparison import topic_rows
 from app.live.comparisons import Comparisons
 from app.live.hierarchies import Frames
@@ -50,7 +50,7 @@ def test_a_permuted_run_has_the_same_topics_words_and_edges() -> None:
 
 def test_rounding_makes_no_layer_match_by_more_than_all_of_it() -> None:
     plain = (frame_of(arrays(WIDTHS, seed=2), number) for number in (7, 8))
-    a, b = (replace(frame, shares=tuple(share * (1 + 1e-9) for share in frame.shares)) for frame in plain)
+    a, b = (replace(hierarchy, shares=tuple(share * (1 + 1e-9) for share in hierarchy.shares)) for hierarchy in plain)
     pairs = compare(a, b)
     assert sum(a.share(pair.a) for pair in pairs.pairs if pair.layer == 1 and pair.a) > 1
     assert max(agreement(pairs, edge_changes(pairs, 1.5)).matched) == 1
@@ -70,8 +70,8 @@ def test_every_edge_of_either_side_is_told_once_with_what_became_of_it() -> None
 
 
 def check(comparison, change: EdgeChange, threshold: float) -> None:
-    def times_flat(frame: Frame, edge: Edge | None) -> float:
-        return edge.weight * frame.widths[edge.layer - 2] if edge else 0.0
+    def times_flat(hierarchy: Hierarchy, edge: Edge | None) -> float:
+        return edge.weight * hierarchy.widths[edge.layer - 2] if edge else 0.0
 
     before, now = times_flat(comparison.a, change.a), times_flat(comparison.b, change.b)
     if change.a and change.b:
@@ -84,8 +84,8 @@ def check(comparison, change: EdgeChange, threshold: float) -> None:
         assert before > threshold >= now
     else:
         assert min(before, now) > threshold
-        wanted = "stronger" if now / before >= 1.5 else "weaker" if now / before <= 1 / 1.5 else "same"
-        assert change.kind == wanted
+        request = "stronger" if now / before >= 1.5 else "weaker" if now / before <= 1 / 1.5 else "same"
+        assert change.kind == request
 
 
 def test_an_edge_of_a_topic_without_partner_is_lost_or_gained_with_it() -> None:
@@ -216,21 +216,21 @@ def test_a_topic_that_one_of_two_snapshots_of_a_run_lacks_was_pruned_or_came_lat
 def test_the_change_in_short_names_words_and_counts_that_the_tables_have() -> None:
     comparison = changed()
     changes = edge_changes(comparison, 1.0)
-    told, counts = in_short(comparison, changes), counted(changes)
+    report, counts = in_short(comparison, changes), counted(changes)
     paired = sum(pair.paired for pair in comparison.pairs)
-    assert f"<b>{paired} of 42 topics of A</b>" in told
-    assert f"{42 - paired} only in A, {42 - paired} only in B" in told
+    assert f"<b>{paired} of 42 topics of A</b>" in report
+    assert f"{42 - paired} only in A, {42 - paired} only in B" in report
     kept = counts["stronger"] + counts["weaker"] + counts["same"]
-    assert f"<b>{kept} of {kept + counts['lost']} lines of A stay</b>" in told
-    assert f"{counts['gained']} are new" in told
+    assert f"<b>{kept} of {kept + counts['lost']} lines of A stay</b>" in report
+    assert f"{counts['gained']} are new" in report
     assert "<ins>" not in in_short(same()[0], edge_changes(same()[0], 1.0))
 
 
 def test_a_word_in_short_is_named_where_it_moved_the_more_weight_and_never_twice() -> None:
     comparison = reworded()
-    told = html.unescape(in_short(comparison, edge_changes(comparison, 1.0)))
+    report = html.unescape(in_short(comparison, edge_changes(comparison, 1.0)))
     changes = [comparison.words(pair) for pair in comparison.pairs if pair.layer == 1]
-    named = {tag: re.findall(f"<{tag}>(.*)</{tag}>", told)[0].split() for tag in ("ins", "del")}
+    named = {tag: re.findall(f"<{tag}>(.*)</{tag}>", report)[0].split() for tag in ("ins", "del")}
     assert set(named["ins"]) <= {word for change in changes for word in change.entered}
     assert set(named["del"]) <= {word for change in changes for word in change.left}
     assert not set(named["ins"]) & set(named["del"])
@@ -258,9 +258,9 @@ def test_hierarchies_of_one_layer_have_no_edges_to_agree_on() -> None:
 def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def counting(*wanted):
-        asked.append(wanted)
-        return compare(*wanted)
+    def counting(*request):
+        asked.append(request)
+        return compare(*request)
 
     monkeypatch.setattr("app.live.comparisons.compare", counting)
     a, b = frame_of(arrays(WIDTHS), 7), frame_of(arrays(WIDTHS, seed=2), 8)
@@ -280,7 +280,7 @@ def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytes
 
 def test_the_cache_of_comparisons_keeps_no_frame_alive() -> None:
     frames = [frame_of(arrays(WIDTHS, seed=seed), 7 + seed) for seed in (1, 2)]
-    known, alive = Comparisons(), [weakref.ref(frame) for frame in frames]
+    known, alive = Comparisons(), [weakref.ref(hierarchy) for hierarchy in frames]
     known.get(*frames)
     frames.clear()
     gc.collect()
@@ -288,12 +288,12 @@ def test_the_cache_of_comparisons_keeps_no_frame_alive() -> None:
 
 
 def test_the_cache_of_frames_counts_what_they_take() -> None:
-    frame = make_frame((24, 12))
-    one = sum(array.nbytes for array in (frame.phi[0], frame.phi[1], frame.projections[1]))
+    hierarchy = make_frame((24, 12))
+    one = sum(array.nbytes for array in (hierarchy.phi[0], hierarchy.phi[1], hierarchy.projections[1]))
     for most, kept in ((4 * one, 4), (4 * one - 1, 3)):
         frames = Frames(most_bytes=most)
         for snapshot in range(4):
-            frames.fetch(7, snapshot, partial(replace, frame, snapshot=snapshot))
+            frames.fetch(7, snapshot, partial(replace, hierarchy, snapshot=snapshot))
         assert sum(frames.get(7, snapshot) is not None for snapshot in range(4)) == kept
 
 
@@ -304,8 +304,8 @@ def test_a_fork_keeps_the_numbers_of_topics_that_are_nearly_the_same() -> None:
     swapped = near | {"phi.0": near["phi.0"][:, [1, 0, *range(2, 8)]]}
     parent = frame_of(near, 7)
 
-    def partners(frame: Frame) -> dict[int, int]:
-        return compare(parent, frame).alignment.partners(1)
+    def partners(hierarchy: Hierarchy) -> dict[int, int]:
+        return compare(parent, hierarchy).alignment.partners(1)
 
     assert partners(frame_of(swapped, 8))[0] == 1
     assert partners(frame_of(swapped, 8, family=7)) == {column: column for column in range(8)}

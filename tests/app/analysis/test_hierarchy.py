@@ -13,20 +13,22 @@ from engine.hierarchy.tree import Node
 
 
 def test_shares_sum_to_one_and_ranks_count_them_down_in_every_layer() -> None:
-    frame = make_frame()
-    for layer in range(1, frame.n_layers + 1):
-        nodes = frame.nodes(layer)
-        assert [frame.rank(node) for node in nodes] == list(range(1, len(nodes) + 1))
-        assert sum(frame.share(node) for node in nodes) == pytest.approx(1.0)
-        assert [frame.share(node) for node in nodes] == sorted((frame.share(node) for node in nodes), reverse=True)
+    hierarchy = make_frame()
+    for layer in range(1, hierarchy.n_layers + 1):
+        nodes = hierarchy.nodes(layer)
+        assert [hierarchy.rank(node) for node in nodes] == list(range(1, len(nodes) + 1))
+        assert sum(hierarchy.share(node) for node in nodes) == pytest.approx(1.0)
+        assert [hierarchy.share(node) for node in nodes] == sorted(
+            (hierarchy.share(node) for node in nodes), reverse=True
+        )
 
 
 def test_rank_and_identity_find_the_same_topic() -> None:
-    frame = make_frame()
+    hierarchy = make_frame()
     for layer in (1, 2, 3):
-        for rank in range(1, frame.widths[layer - 1] + 1):
-            node = frame.at_rank(layer, rank)
-            assert frame.rank(node) == rank
+        for rank in range(1, hierarchy.widths[layer - 1] + 1):
+            node = hierarchy.at_rank(layer, rank)
+            assert hierarchy.rank(node) == rank
             assert parse_identity(identity(node)) == node
 
 
@@ -46,64 +48,64 @@ def test_identity_is_the_column_counted_from_one() -> None:
 
 
 def test_top_words_carry_their_weight_in_the_projection() -> None:
-    frame = make_frame()
-    node = frame.at_rank(2, 1)
-    for word in frame.top_words(node, 12):
-        number = frame.vocabulary.index(word.text)
-        assert word.weight == frame.projections[1][number, node.column]
+    hierarchy = make_frame()
+    node = hierarchy.at_rank(2, 1)
+    for word in hierarchy.top_words(node, 12):
+        number = hierarchy.vocabulary.index(word.text)
+        assert word.weight == hierarchy.projections[1][number, node.column]
 
 
 def test_parents_and_children_are_the_two_ends_of_one_edge() -> None:
-    frame = make_frame()
-    node = frame.at_rank(2, 1)
-    for child, weight in frame.children(node, 30):
-        assert (node, weight) in frame.parents(child, 30)
-    assert frame.children(frame.at_rank(1, 1)) == []
-    assert frame.parents(frame.at_rank(3, 1)) == []
+    hierarchy = make_frame()
+    node = hierarchy.at_rank(2, 1)
+    for child, weight in hierarchy.children(node, 30):
+        assert (node, weight) in hierarchy.parents(child, 30)
+    assert hierarchy.children(hierarchy.at_rank(1, 1)) == []
+    assert hierarchy.parents(hierarchy.at_rank(3, 1)) == []
 
 
 def test_names_given_by_people_go_to_the_topic_of_their_identity_number() -> None:
-    frame = make_frame(labels={(3, 2): "Belief", (1, 1): ""})
-    assert frame.name(Node(3, 1)) == "Belief"
-    assert frame.title(Node(3, 1)) == "Belief"
-    assert frame.name(Node(1, 0)) == ""
-    assert frame.title(Node(1, 0)).count(" ") >= 2
+    hierarchy = make_frame(labels={(3, 2): "Belief", (1, 1): ""})
+    assert hierarchy.name(Node(3, 1)) == "Belief"
+    assert hierarchy.title(Node(3, 1)) == "Belief"
+    assert hierarchy.name(Node(1, 0)) == ""
+    assert hierarchy.title(Node(1, 0)).count(" ") >= 2
 
 
 def test_a_title_is_the_three_most_relevant_of_the_twelve_heaviest_words() -> None:
-    frame = make_frame(n_words=300)
+    hierarchy = make_frame(n_words=300)
     differ = 0
     for layer in (1, 2, 3):
         taken: set[frozenset[str]] = set()
-        for node in frame.nodes(layer):  # the most popular one chooses first
-            told = {}
-            for word in frame.top_words(node, 12):
-                row = frame.projections[layer - 1][frame.vocabulary.index(word.text)].astype(np.float64)
-                lift = row[node.column] / (row @ frame.shares[layer - 1])
-                told[word.text] = 0.3 * np.log(row[node.column]) + 0.7 * np.log(lift)
-            best, title = sorted(told, key=lambda text: -told[text]), frame.title_words(node)
+        for node in hierarchy.nodes(layer):  # the most popular one chooses first
+            report = {}
+            for word in hierarchy.top_words(node, 12):
+                row = hierarchy.projections[layer - 1][hierarchy.vocabulary.index(word.text)].astype(np.float64)
+                lift = row[node.column] / (row @ hierarchy.shares[layer - 1])
+                report[word.text] = 0.3 * np.log(row[node.column]) + 0.7 * np.log(lift)
+            best, title = sorted(report, key=lambda text: -report[text]), hierarchy.title_words(node)
             assert title == best[:3] or frozenset(best[:3]) in taken
-            assert frame.title(node) == " ".join(title)
+            assert hierarchy.title(node) == " ".join(title)
             taken.add(frozenset(title))
-            differ += title != [word.text for word in frame.top_words(node, 3)]
-        assert len(taken) == frame.widths[layer - 1]
+            differ += title != [word.text for word in hierarchy.top_words(node, 3)]
+        assert len(taken) == hierarchy.widths[layer - 1]
     assert differ > 20
 
 
 def test_the_words_after_a_title_are_the_heaviest_that_are_not_in_it() -> None:
-    frame = make_frame(n_words=300)
-    for node in frame.nodes(2):
-        title, rest = frame.title_words(node), frame.other_words(node, 7)
+    hierarchy = make_frame(n_words=300)
+    for node in hierarchy.nodes(2):
+        title, rest = hierarchy.title_words(node), hierarchy.other_words(node, 7)
         assert len(rest) == 7
-        assert rest == [word.text for word in frame.top_words(node, 30) if word.text not in title][:7]
+        assert rest == [word.text for word in hierarchy.top_words(node, 30) if word.text not in title][:7]
 
 
 @pytest.mark.parametrize("n_words", [1, 2])
 def test_a_corpus_of_one_or_two_words_has_titles_and_nothing_after_them(n_words: int) -> None:
-    frame = make_frame((3, 1), n_words=n_words)
-    for node in (*frame.nodes(1), *frame.nodes(2)):
-        assert sorted(frame.title_words(node)) == sorted(frame.vocabulary)
-        assert frame.other_words(node, 7) == []
+    hierarchy = make_frame((3, 1), n_words=n_words)
+    for node in (*hierarchy.nodes(1), *hierarchy.nodes(2)):
+        assert sorted(hierarchy.title_words(node)) == sorted(hierarchy.vocabulary)
+        assert hierarchy.other_words(node, 7) == []
 
 
 def test_a_topic_keeps_its_title_when_the_columns_are_in_another_order() -> None:
@@ -128,19 +130,19 @@ def test_topics_that_nothing_uses_have_a_title_too() -> None:
         SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
         SimpleNamespace(number=1, minibatch=0),
     )
-    frame = build_frame(made, vocabulary(60), {}, run, snapshot)
-    assert all(len(set(frame.title_words(node))) == 3 for layer in (1, 2, 3) for node in frame.nodes(layer))
+    hierarchy = build_frame(made, vocabulary(60), {}, run, snapshot)
+    assert all(len(set(hierarchy.title_words(node))) == 3 for layer in (1, 2, 3) for node in hierarchy.nodes(layer))
 
 
 def test_topics_of_images_go_by_their_rank_and_named_ones_by_their_name() -> None:
-    frame = make_frame((9, 3), n_words=20, image_shape=(4, 5), labels={(1, 2): "strokes"})
-    assert frame.title(Node(1, 1)) == "strokes"
-    assert frame.title(frame.at_rank(2, 1)) == "topic 1"
+    hierarchy = make_frame((9, 3), n_words=20, image_shape=(4, 5), labels={(1, 2): "strokes"})
+    assert hierarchy.title(Node(1, 1)) == "strokes"
+    assert hierarchy.title(hierarchy.at_rank(2, 1)) == "topic 1"
 
 
 def test_padding_of_the_top_documents_is_left_out() -> None:
-    frame = make_frame()
-    uses = frame.uses(frame.at_rank(1, 1))
+    hierarchy = make_frame()
+    uses = hierarchy.uses(hierarchy.at_rank(1, 1))
     assert 0 < len(uses) < 21
     assert all(use.document >= 0 for use in uses)
 
@@ -151,39 +153,39 @@ def test_a_snapshot_of_bare_topics_is_enough_for_a_frame() -> None:
         SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
         SimpleNamespace(number=1, minibatch=0),
     )
-    frame = build_frame(bare, vocabulary(60), {}, run, snapshot)
-    assert frame.uses(frame.at_rank(1, 1)) == []
-    assert frame.step_sizes == ()
-    assert all(layer.all() for layer in frame.alive)
+    hierarchy = build_frame(bare, vocabulary(60), {}, run, snapshot)
+    assert hierarchy.uses(hierarchy.at_rank(1, 1)) == []
+    assert hierarchy.step_sizes == ()
+    assert all(layer.all() for layer in hierarchy.alive)
 
 
 def test_the_graph_carries_the_numbers_of_the_frame() -> None:
-    frame = make_frame(labels={(3, 1): "Belief"})
-    graph = build_graph(frame, 2.0, [frame.at_rank(3, 1)])
+    hierarchy = make_frame(labels={(3, 1): "Belief"})
+    graph = build_graph(hierarchy, 2.0, [hierarchy.at_rank(3, 1)])
     assert isinstance(graph, nx.DiGraph)
     for key, data in graph.nodes(data=True):
         node = parse_identity(key)
         assert node is not None
-        assert (data["layer"], data["topic"], data["rank"]) == (node.layer, node.column + 1, frame.rank(node))
-        assert data["share"] == frame.share(node)
-        assert data["label"] == frame.name(node)
+        assert (data["layer"], data["topic"], data["rank"]) == (node.layer, node.column + 1, hierarchy.rank(node))
+        assert data["share"] == hierarchy.share(node)
+        assert data["label"] == hierarchy.name(node)
     for above, below, weight in graph.edges(data="weight"):
         parent, child = parse_identity(above), parse_identity(below)
         assert parent is not None
         assert child is not None
-        assert weight == float(frame.phi[parent.layer - 1][child.column, parent.column])
-        assert weight > 2.0 / frame.widths[child.layer - 1]
+        assert weight == float(hierarchy.phi[parent.layer - 1][child.column, parent.column])
+        assert weight > 2.0 / hierarchy.widths[child.layer - 1]
 
 
 def test_the_whole_graph_has_every_topic() -> None:
-    frame = make_frame()
-    assert len(build_graph(frame, 5.0)) == sum(frame.widths)
+    hierarchy = make_frame()
+    assert len(build_graph(hierarchy, 5.0)) == sum(hierarchy.widths)
 
 
 def test_edges_of_a_threshold_are_found_once() -> None:
-    frame = make_frame()
-    assert frame.edges(2.0) is frame.edges(2.0)
-    assert len(frame.edges(1.0)) > len(frame.edges(3.0))
+    hierarchy = make_frame()
+    assert hierarchy.edges(2.0) is hierarchy.edges(2.0)
+    assert len(hierarchy.edges(1.0)) > len(hierarchy.edges(3.0))
     for threshold in np.linspace(0, 9, 30):
-        frame.edges(float(threshold))
-    assert len(frame.edges(1.0)) > len(frame.edges(3.0))
+        hierarchy.edges(float(threshold))
+    assert len(hierarchy.edges(1.0)) > len(hierarchy.edges(3.0))

@@ -72,16 +72,16 @@ def test_the_layers_that_carry_the_predictions_are_parts_of_a_whole(found):
 
 
 def test_a_layer_of_which_the_classifier_reads_nothing_carries_nothing(db, monkeypatch):
-    opened = classes.open_placer
+    opened = classes.open_inference
 
     def deaf(*arguments):
-        placer = opened(*arguments)
-        reads = placer.kernel.reads
-        kernel = placer.kernel._replace(reads=lambda *asked: [0.0 * reads(*asked)[0], *reads(*asked)[1:]])
-        object.__setattr__(placer, "kernel", kernel)
-        return placer
+        document_inference = opened(*arguments)
+        reads = document_inference.kernel.reads
+        kernel = document_inference.kernel._replace(reads=lambda *asked: [0.0 * reads(*asked)[0], *reads(*asked)[1:]])
+        object.__setattr__(document_inference, "kernel", kernel)
+        return document_inference
 
-    monkeypatch.setattr(classes, "open_placer", deaf)
+    monkeypatch.setattr(classes, "open_inference", deaf)
     assert classify_run(db, plant(db)).carried == pytest.approx((0.0, 1.0))
 
 
@@ -94,20 +94,20 @@ def test_weights_that_are_not_linear_leave_the_layers_unsaid(db):
 def test_the_kernel_does_not_see_the_labels(db, monkeypatch):
     run = plant(db)
     seen = []
-    opened = classes.open_placer
+    opened = classes.open_inference
 
     def spying(*arguments):
-        placer = opened(*arguments)
-        inner = placer.kernel.predict
+        document_inference = opened(*arguments)
+        inner = document_inference.kernel.predict
 
         def predict(seed, state, batch):
             seen.append(batch.labels.tolist())
             return inner(seed, state, batch)
 
-        object.__setattr__(placer, "kernel", placer.kernel._replace(predict=predict))
-        return placer
+        object.__setattr__(document_inference, "kernel", document_inference.kernel._replace(predict=predict))
+        return document_inference
 
-    monkeypatch.setattr(classes, "open_placer", spying)
+    monkeypatch.setattr(classes, "open_inference", spying)
     classify_run(db, run)
     assert seen == [[-1] * 5]
 
@@ -155,17 +155,17 @@ def test_the_command_prints_the_scores_and_its_json_has_all_of_them(db, tmp_path
     plant(db)
     store = str(tmp_path / "store.db")
     assert main.main(["classify", "last", "--store", store, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["error"] == pytest.approx(0.6)
-    assert [row["class"] for row in told["classes"]] == list(NAMES)
-    assert sum(map(sum, told["confusion"])) == told["documents"] == 5
-    assert told["misled"][0]["path"][0]["topic"].startswith("L2:")
+    report = json.loads(capsys.readouterr().out)
+    assert report["error"] == pytest.approx(0.6)
+    assert [row["class"] for row in report["classes"]] == list(NAMES)
+    assert sum(map(sum, report["confusion"])) == report["documents"] == 5
+    assert report["misled"][0]["path"][0]["topic"].startswith("L2:")
     assert main.main(["classify", "1", "--store", store]) == 0
     said = capsys.readouterr().out
     assert "error              60.00 %" in said
     assert "taken for" in said
-    assert f"(always {told['commonest_class']}, commonest in training: " in said
-    assert told["macro_f1_classes"] == len(NAMES)
+    assert f"(always {report['commonest_class']}, commonest in training: " in said
+    assert report["macro_f1_classes"] == len(NAMES)
     assert "no test documents" not in said
 
 

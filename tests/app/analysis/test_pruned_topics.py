@@ -8,15 +8,15 @@ import numpy as np
 from pruned_samples import NODES, pruned
 
 from app.analysis.hierarchy import identity
-from app.analysis.pruned_topics import Pruned, heirs, remains_of
+from app.analysis.pruned_topics import Pruned, last_seen_of, successors
 from app.analysis.read_pruned import pruned_topics
 from app.jobs import records
 from app.live.ticks import Tick
 from app.pages.explore import loading
-from app.pages.explore import pruned as ghosts
+from app.pages.explore import pruned as pruned_boxes
 from app.pages.explore.page import Explorer
 from app.pages.session import Context, View, from_query, to_query
-from app.views.explore.pruned import ghost_detail
+from app.views.explore.pruned import pruned_detail
 from engine.contract import Event
 from engine.hierarchy.tree import Node
 from store import events, labels, runs, snapshots
@@ -42,9 +42,9 @@ def grown(db):
     write = lambda minibatch, made: snapshots.append(db, row.number, row.attempt, minibatch, 1.0, made)  # noqa: E731
     write(5, full(1))
     write(15, full(2))
-    told = records.told(Event("pruned", 1, (2,), 4, 3))
-    events.append(db, row.number, row.attempt, 20, "pruned", told)
-    events.append(db, row.number, row.attempt, 30, "pruned", records.told(Event("pruned", 2, (), 2, 2)))
+    report = records.report(Event("pruned", 1, (2,), 4, 3))
+    events.append(db, row.number, row.attempt, 20, "pruned", report)
+    events.append(db, row.number, row.attempt, 30, "pruned", records.report(Event("pruned", 2, (), 2, 2)))
     write(20, without(2))
     write(40, without(3))
     return row
@@ -67,7 +67,7 @@ class Session:
             in_turn=lambda work, then, _=None: then(work()),
             aside=lambda work, then, _=None: then(work()),
             soon=lambda work: work(),
-            tell=lambda *_: None,
+            notify=lambda *_: None,
         )
         feed.look_now()
         self.page = Explorer(self.context)
@@ -80,11 +80,11 @@ class Session:
     def tree(self):
         return self.page._tree.svg
 
-    def ghosts(self):
+    def pruned_boxes(self):
         return re.findall(r'class="tp-node tp-pruned" data-id="([^"]+)"', self.tree)
 
-    def hear(self, do, **more):
-        self.page._hear({"do": do, **more})
+    def handle(self, do, **more):
+        self.page._on_message({"do": do, **more})
 
     def moment(self, minibatch):
         return next(each.number for each in self.page._moments if each.minibatch == minibatch)
@@ -93,7 +93,7 @@ class Session:
 def test_pruned_topics_are_known_with_the_mini_batch_at_which_they_went(db, feed):
     row = grown(db)
     feed.look_now()
-    reader = ghosts.reader(SimpleNamespace(feed=feed, db=db))
+    reader = pruned_boxes.reader(SimpleNamespace(feed=feed, db=db))
     assert pruned_topics(reader, row.number) == {GONE: Pruned(row.number, 20)}
     assert pruned_topics(reader, 99) == {}
 
@@ -101,14 +101,14 @@ def test_pruned_topics_are_known_with_the_mini_batch_at_which_they_went(db, feed
 def test_a_link_to_a_pruned_topic_says_when_it_went_and_shows_the_words_of_the_last_snapshot_that_had_it(db, feed):
     row = grown(db)
     session = Session(db, feed, run=row.number, layer=1, topic=3)
-    last = feed.frame(row.number, session.moment(15))
+    last = feed.hierarchy(row.number, session.moment(15))
     assert "Pruned at mini-batch 20." in session.detail
     assert "mini-batch 15" in session.detail
     for word in last.top_words(GONE):
         assert f"<span>{word.text}</span>" in session.detail
     assert "L1:3" in session.detail
     assert "L1:3" not in session.page._tree.svg
-    session.page._hear({"do": "snapshot", "value": str(session.moment(15))})
+    session.page._on_message({"do": "snapshot", "value": str(session.moment(15))})
     assert 'data-id="L1:3"' in session.page._tree.svg + session.page._list.html
     assert "Pruned" not in session.detail
     assert 'class="ex-detail" data-key="L1:3"' in session.detail
@@ -126,12 +126,12 @@ def test_the_list_of_a_layer_names_the_topics_that_are_gone_and_they_can_be_chos
     session = Session(db, feed, run=row.number, layer=1, tab="layer")
     assert "<summary>1 pruned</summary>" in session.page._list.html
     assert 'data-id="L1:3"' in session.page._list.html
-    session.page._hear({"do": "select", "id": "L1:3"})
+    session.page._on_message({"do": "select", "id": "L1:3"})
     assert (session.view.layer, session.view.topic) == (1, 3)
     assert "Pruned at mini-batch 20." in session.detail
-    session.page._hear({"do": "select", "id": "L1:9"})
+    session.page._on_message({"do": "select", "id": "L1:9"})
     assert session.view.topic == 0
-    session.page._hear({"do": "snapshot", "value": str(session.moment(5))})
+    session.page._on_message({"do": "snapshot", "value": str(session.moment(5))})
     assert "pruned</summary>" not in session.page._list.html
 
 
@@ -146,8 +146,8 @@ def test_a_view_that_stands_on_a_topic_while_it_is_pruned_keeps_its_last_words(d
     snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, layer=1, topic=3)
     assert 'data-key="L1:3"' in session.detail
-    words = [word.text for word in session.page._frame.top_words(GONE)]
-    events.append(db, row.number, row.attempt, 20, "pruned", records.told(Event("pruned", 1, (2,), 4, 3)))
+    words = [word.text for word in session.page._hierarchy.top_words(GONE)]
+    events.append(db, row.number, row.attempt, 20, "pruned", records.report(Event("pruned", 1, (2,), 4, 3)))
     snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
     feed.look_now()
     session.ticks[0](Tick(snapshots=frozenset({row.number})))
@@ -160,7 +160,7 @@ def test_a_view_that_stands_on_a_topic_while_it_is_pruned_keeps_its_last_words(d
 def test_a_fork_knows_what_was_pruned_in_its_parent_before_it_began(db, feed):
     parent = grown(db)
     begun = next(row for row in snapshots.every(db, parent.number) if row.minibatch == 20)
-    events.append(db, parent.number, parent.attempt, 50, "pruned", records.told(Event("pruned", 1, (3,), 3, 2)))
+    events.append(db, parent.number, parent.attempt, 50, "pruned", records.report(Event("pruned", 1, (3,), 3, 2)))
     fork = runs.create(
         db, corpus=parent.corpus, model="dlda", inference="tlasgr", layers=(3, 2), settings={},
         plan={"minibatches": 50}, seed=1, fork=begun.number,
@@ -175,18 +175,18 @@ def test_a_fork_knows_what_was_pruned_in_its_parent_before_it_began(db, feed):
 def test_pruned_topics_are_in_the_tree_when_they_are_asked_for_and_in_the_address(db, feed):
     row = grown(db)
     session = Session(db, feed, run=row.number, threshold=0.0)
-    assert session.ghosts() == []
+    assert session.pruned_boxes() == []
     assert 'data-do="ghosts" aria-pressed="false"' in session.page._controls.html
     assert "1 pruned topic</button>" in session.page._controls.html
-    session.hear("ghosts")
-    assert session.ghosts() == ["L1:3"]
+    session.handle("pruned")
+    assert session.pruned_boxes() == ["L1:3"]
     assert 'data-do="ghosts" aria-pressed="true"' in session.page._controls.html
     assert "1 pruned topic in grey dashes" in session.page._foot.html
     assert "Pruned topic L1:3 of layer 1" in session.page._foot.html
     assert from_query(to_query(session.view))["pruned"] == "shown"
-    assert Session(db, feed, **from_query(to_query(session.view))).ghosts() == ["L1:3"]
-    session.hear("ghosts")
-    assert session.ghosts() == []
+    assert Session(db, feed, **from_query(to_query(session.view))).pruned_boxes() == ["L1:3"]
+    session.handle("pruned")
+    assert session.pruned_boxes() == []
     assert "grey dashes" not in session.page._foot.html
 
 
@@ -195,56 +195,56 @@ def test_a_run_that_pruned_nothing_offers_no_ghosts(db, feed):
     snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
     assert 'data-do="ghosts"' not in session.page._controls.html
-    assert session.ghosts() == []
+    assert session.pruned_boxes() == []
     assert "pruned" not in session.page._foot.html
 
 
 def test_a_ghost_that_is_chosen_shows_its_last_words_when_and_why_it_went_and_who_has_its_words(db, feed):
     row = grown(db)
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
-    session.hear("select", id="L1:3")
+    session.handle("select", id="L1:3")
     assert session.page._tree.selected == "L1:3"
-    assert session.ghosts() == ["L1:3"]
+    assert session.pruned_boxes() == ["L1:3"]
     assert "Pruned at mini-batch 20." in session.detail
-    last, now = feed.frame(row.number, session.moment(15)), feed.frame(row.number)
-    left = remains_of(last, GONE, Pruned(row.number, 20))
-    taken = heirs(left.numbers, left.weights, 1, now)
+    last, now = feed.hierarchy(row.number, session.moment(15)), feed.hierarchy(row.number)
+    left = last_seen_of(last, GONE, Pruned(row.number, 20))
+    taken = successors(left.numbers, left.weights, 1, now)
     said = session.detail.partition("Its words are now in")[2]
-    assert re.findall(r'data-id="(L\d+:\d+)"', said)[: len(taken)] == [identity(heir.node) for heir in taken]
+    assert re.findall(r'data-id="(L\d+:\d+)"', said)[: len(taken)] == [identity(successor.node) for successor in taken]
     for wish in ("toggle", "root", "hide", "pin"):
         before = dict(session.view.param.values())
-        session.hear(wish, id="L1:3")
+        session.handle(wish, id="L1:3")
         assert session.view.param.values() == before
 
 
 def test_the_reason_of_a_pruning_names_the_limit_of_that_run():
     when = Pruned(7, 650, 0.01)
     last, now, _ = pruned()
-    told = ghost_detail(now, NODES[0], when, last)
-    assert "Pruned at mini-batch 650: its weight r was below 0.01, so hardly any document used it." in told
-    assert "It was made of" in told
+    report = pruned_detail(now, NODES[0], when, last)
+    assert "Pruned at mini-batch 650: its weight r was below 0.01, so hardly any document used it." in report
+    assert "It was made of" in report
 
 
 def test_a_snapshot_in_which_the_topic_still_stands_has_no_ghost_of_it(db, feed):
     row = grown(db)
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
     for minibatch in (5, 15):
-        session.hear("snapshot", value=str(session.moment(minibatch)))
-        assert session.ghosts() == []
+        session.handle("snapshot", value=str(session.moment(minibatch)))
+        assert session.pruned_boxes() == []
         assert 'data-do="ghosts"' not in session.page._controls.html
-    session.hear("snapshot", value=str(session.moment(20)))
-    assert session.ghosts() == ["L1:3"]
+    session.handle("snapshot", value=str(session.moment(20)))
+    assert session.pruned_boxes() == ["L1:3"]
 
 
 def test_a_topic_that_is_pruned_while_one_looks_becomes_a_ghost(db, feed):
     row = feed_samples.run(db)
     snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
-    events.append(db, row.number, row.attempt, 20, "pruned", records.told(Event("pruned", 1, (2,), 4, 3)))
+    events.append(db, row.number, row.attempt, 20, "pruned", records.report(Event("pruned", 1, (2,), 4, 3)))
     snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
     feed.look_now()
     session.ticks[0](Tick(snapshots=frozenset({row.number})))
-    assert session.ghosts() == ["L1:3"]
+    assert session.pruned_boxes() == ["L1:3"]
 
 
 def test_a_name_given_later_is_the_name_of_the_ghost(db, feed):
@@ -254,7 +254,7 @@ def test_a_name_given_later_is_the_name_of_the_ghost(db, feed):
     labels.set(db, row.number, 1, 3, "Old favourite")
     feed.relabel(row.number)
     session.ticks[0](Tick(labels=frozenset({row.number})))
-    assert session.ghosts() == ["L1:3"]
+    assert session.pruned_boxes() == ["L1:3"]
     assert "Old favourite" in session.tree
 
 
@@ -263,11 +263,11 @@ def test_the_saved_picture_has_the_ghosts_that_are_on_screen(db, feed, monkeypat
     session = Session(db, feed, run=row.number, threshold=0.0)
     files = []
     monkeypatch.setattr(session.page._tree, "_send_msg", files.append)
-    for wish in ("", "ghosts"):
+    for wish in ("", "pruned"):
         if wish:
-            session.hear(wish)
-        session.hear("save", value="svg")
-        session.hear("save", value="png")
+            session.handle(wish)
+        session.handle("save", value="svg")
+        session.handle("save", value="png")
     hidden, shown = files[:2], files[2:]
     assert all("grey dashes: 1 pruned topic" in file["text"] and ">L1:3</text>" in file["text"] for file in shown)
     assert all("pruned" not in file["text"] for file in hidden)
@@ -281,5 +281,5 @@ def test_a_fork_shows_the_ghosts_of_its_parent_and_whose_they_are(db, feed):
         plan={"minibatches": 50}, seed=1, fork=begun.number,
     )  # fmt: skip
     session = Session(db, feed, run=fork.number, pruned="shown", threshold=0.0)
-    assert session.ghosts() == ["L1:3"]
+    assert session.pruned_boxes() == ["L1:3"]
     assert f"pruned at mini-batch 20 of run {parent.number}" in session.tree

@@ -19,7 +19,7 @@ from sqlalchemy import func, select, update
 from app.analysis import predict, stored_predictions
 from app.analysis.predict import classify_run
 from app.analysis.predictions import ClassError, Doing, Misled
-from app.analysis.read_hierarchy import read_frame
+from app.analysis.read_hierarchy import read_hierarchy
 from app.cli import main
 from app.cli.classify import class_facts
 from app.live import predictions
@@ -49,13 +49,13 @@ class Program:
 
     def __init__(self, db, *, keeps=True):
         self.worked: list[int] = []
-        self.heard: list[Doing | None] = []
+        self.on_message: list[Doing | None] = []
         keep = partial(stored_predictions.keep, db) if keeps else None
-        self.cache = ClassCache(db, self._work, keep=keep, told=lambda: self.heard.append(self.cache.doing))
+        self.cache = ClassCache(db, self._work, keep=keep, report=lambda: self.on_message.append(self.cache.doing))
 
-    def _work(self, db, run, snapshot, told):
+    def _work(self, db, run, snapshot, report):
         self.worked.append(snapshot)
-        return classify_run(db, run, snapshot, told)
+        return classify_run(db, run, snapshot, report)
 
 
 @pytest.fixture
@@ -92,10 +92,10 @@ def test_another_program_reads_what_the_first_has_computed_to_the_last_bit(db):
     assert (first.worked, second.worked) == ([made.snapshot], [])
     assert read is not made
     assert written(read) == written(made)
-    frame = read_frame(db, run, snapshots.latest(db, run.number))
-    assert json.dumps(class_facts(read, frame)) == json.dumps(class_facts(made, frame))
+    hierarchy = read_hierarchy(db, run, snapshots.latest(db, run.number))
+    assert json.dumps(class_facts(read, hierarchy)) == json.dumps(class_facts(made, hierarchy))
     assert read.misled
-    assert second.heard == []
+    assert second.on_message == []
 
 
 def test_paths_of_pruned_topics_and_answers_without_weights_come_back_too(db):
@@ -128,15 +128,15 @@ def test_the_surest_mistakes_come_back_surest_first_each_with_its_own_path(db):
     probabilities, labels = rng.dirichlet(np.ones(4), n), rng.integers(0, 4, n)
     documents, guesses = 1000 + np.arange(n), probabilities.argmax(axis=1).tolist()
     wrong = sorted((-probabilities[j].max(), j) for j in range(n) if guesses[j] != labels[j])
-    told = tuple(
+    report = tuple(
         Misled(1000 + j, int(labels[j]), guesses[j], -float(sure), (Node(2, j % 2), Node(1, j % 4)), 1 / (1 + j))
         for sure, j in wrong[: stored_predictions.MOST_MISLED]
     )
     answer = classify_run(db, run)
-    answer = dataclasses.replace(answer, probabilities=probabilities, labels=labels, documents=documents, misled=told)
+    answer = dataclasses.replace(answer, probabilities=probabilities, labels=labels, documents=documents, misled=report)
     answer = dataclasses.replace(answer, scores=stored_predictions.scores(probabilities, labels))
     stored_predictions.keep(db, answer)
-    assert len(wrong) > len(told)
+    assert len(wrong) > len(report)
     assert written(stored_predictions.recall(db, run, answer.snapshot)) == written(answer)
 
 
@@ -324,17 +324,17 @@ def test_it_is_told_how_many_documents_are_done(db, monkeypatch):
     program = Program(db)
     snapshot = program.cache.fetch(run.number, 0).snapshot
     counted = [(0, 0), (0, 5), (2, 5), (4, 5), (5, 5)]
-    assert program.heard == [*(Doing(run.number, snapshot, *each) for each in counted), None]
+    assert program.on_message == [*(Doing(run.number, snapshot, *each) for each in counted), None]
 
 
 def test_sessions_hear_of_every_step(db):
     run = plant(db)
     feed = Feed(db)
-    heard = []
-    feed.subscribe(lambda call: call(), lambda tick: heard.append(feed.classes.doing))
+    on_message = []
+    feed.subscribe(lambda call: call(), lambda tick: on_message.append(feed.classes.doing))
     feed.classes.fetch(run.number, 0)
     feed.stop()
-    assert [doing and doing[2:] for doing in heard] == [(0, 0), (0, 5), (5, 5), None]
+    assert [doing and doing[2:] for doing in on_message] == [(0, 0), (0, 5), (5, 5), None]
 
 
 def test_what_is_remembered_does_not_wait_for_what_is_being_computed(db):
@@ -368,7 +368,7 @@ def test_remembered_predictions_come_without_the_compiler(db):
         "print(found.scores.documents, 'numba' in sys.modules)"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    told = subprocess.run(
+    report = subprocess.run(
         [sys.executable, "-c", script, db.place], env=environment, capture_output=True, text=True, check=True
     )
-    assert told.stdout.split() == ["5", "False"]
+    assert report.stdout.split() == ["5", "False"]

@@ -8,7 +8,7 @@ from topic_frames import make_frame
 
 from app.analysis.changes import edge_changes
 from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Frame, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.views.compare.edges import edge_legend
 from app.views.compare.picture import compare_picture, first_cut
 from app.views.compare.summary import in_short
@@ -20,27 +20,27 @@ from app.views.tree.picture import Choice
 
 
 @pytest.fixture
-def frame() -> Frame:
+def hierarchy() -> Hierarchy:
     return make_frame((9, 3), n_words=20, image_shape=(4, 5))
 
 
 @pytest.fixture
-def comparison(frame: Frame) -> Comparison:
-    return compare(frame, replace(make_frame((9, 3), n_words=20, seed=2, image_shape=(4, 5)), run=8))
+def comparison(hierarchy: Hierarchy) -> Comparison:
+    return compare(hierarchy, replace(make_frame((9, 3), n_words=20, seed=2, image_shape=(4, 5)), run=8))
 
 
-def test_cards_of_popular_topics_are_pictures_and_not_pixels_by_name(frame: Frame) -> None:
-    html = preview(frame, 1)
+def test_cards_of_popular_topics_are_pictures_and_not_pixels_by_name(hierarchy: Hierarchy) -> None:
+    html = preview(hierarchy, 1)
     assert html.count('<img class="tp-topic-picture" src="data:image/png') == CARDS
-    assert not any(word in html for word in frame.vocabulary[10:])
+    assert not any(word in html for word in hierarchy.vocabulary[10:])
     assert "<img" not in preview(make_frame((9, 3), n_words=20), 1)
 
 
-def test_roots_are_small_pictures_until_they_have_a_name(frame: Frame) -> None:
-    root = frame.nodes(2)[0]
+def test_roots_are_small_pictures_until_they_have_a_name(hierarchy: Hierarchy) -> None:
+    root = hierarchy.nodes(2)[0]
     state = Controls(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    assert control_row(frame, Choice((root,)), state).count("<img") == 1
-    named = replace(frame, labels={root: "the round ones"})
+    assert control_row(hierarchy, Choice((root,)), state).count("<img") == 1
+    named = replace(hierarchy, labels={root: "the round ones"})
     html = control_row(named, Choice((root,)), state)
     assert "<img" not in html
     assert "<span>the round ones</span>" in html
@@ -62,9 +62,9 @@ def test_a_comparison_of_images_speaks_of_no_words(comparison: Comparison) -> No
     assert table.count("<img") == sum(side is not None for pair in comparison.pairs for side in (pair.a, pair.b))
 
 
-def test_the_pictures_of_a_topic_and_its_partner_have_one_size(frame: Frame) -> None:
-    turned = tuple(weights[::-1] for weights in frame.popularity)  # popular here is rare there: other sizes
-    comparison = compare(frame, replace(frame, run=8, popularity=turned))
+def test_the_pictures_of_a_topic_and_its_partner_have_one_size(hierarchy: Hierarchy) -> None:
+    turned = tuple(weights[::-1] for weights in hierarchy.popularity)  # popular here is rare there: other sizes
+    comparison = compare(hierarchy, replace(hierarchy, run=8, popularity=turned))
     cut = first_cut(comparison, 0.1, 40)
     trees = draw_trees(comparison, edge_changes(comparison, 0.1), cut)
     sizes: list[dict[str, tuple[str, ...]]] = []

@@ -10,9 +10,9 @@ import pytest
 from inference_samples import NAMES, plain_model, plant
 from office_samples import docx
 
-from app.analysis.inference import find_snapshot, open_placer
+from app.analysis.inference import find_snapshot, open_inference
 from app.cli import main
-from app.ingest.new_documents import from_path, untold
+from app.ingest.new_documents import from_path, unreported
 from app.ingest.options import ImportOptions
 from app.ingest.recount import rules_of
 from store import runs
@@ -36,7 +36,7 @@ def typed(raw):
     return io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8")
 
 
-def told(capsys, *words):
+def report(capsys, *words):
     """What a command with --json prints, read."""
     assert main.main([*words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
@@ -44,7 +44,7 @@ def told(capsys, *words):
 
 def test_a_text_is_placed_by_its_words(store, tmp_path, capsys):
     (tmp_path / "letter.txt").write_text("A rose by the hedge,\nthe rose and the rocket; qwertz", encoding="utf-8")
-    (fact,) = told(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--store", store)["documents"]
+    (fact,) = report(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--store", store)["documents"]
     assert fact["title"] == "letter.txt"
     assert (fact["tokens"], fact["known"], fact["unknown"]) == (5, 4, ["qwertz"])
     assert fact["theta"][0] == [3.0, 1.0, 0.0, 0.0]
@@ -57,7 +57,7 @@ def test_a_text_is_placed_by_its_words(store, tmp_path, capsys):
 
 def test_a_text_with_a_byte_order_mark_is_read_by_it(store, tmp_path, capsys):
     (tmp_path / "letter.txt").write_text("rose hedge qwertz", encoding="utf-16")
-    (fact,) = told(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--store", store)["documents"]
+    (fact,) = report(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--store", store)["documents"]
     assert (fact["tokens"], fact["known"], fact["unknown"]) == (3, 2, ["qwertz"])
 
 
@@ -66,7 +66,7 @@ def test_a_page_and_an_office_file_are_one_document_each(store, tmp_path, capsys
     (tmp_path / "a.html").write_text("<p>rose rocket</p><script>rose</script>", encoding="utf-8")
     (tmp_path / "a.docx").write_bytes(docx([["rose rocket"]]))
     for name in ("a.html", "a.docx"):
-        (fact,) = told(capsys, "infer", "1", str(tmp_path / name), "--store", store)["documents"]
+        (fact,) = report(capsys, "infer", "1", str(tmp_path / name), "--store", store)["documents"]
         assert (fact["title"], fact["tokens"], fact["known"]) == (name, 2, 2)
     (tmp_path / "b.docx").write_text("no zip", encoding="utf-8")
     assert main.main(["infer", "1", str(tmp_path / "b.docx"), "--store", store]) == 2
@@ -75,10 +75,10 @@ def test_a_page_and_an_office_file_are_one_document_each(store, tmp_path, capsys
 
 def test_a_placed_text_names_its_topics_by_their_titles(store, tmp_path, capsys):
     (tmp_path / "letter.txt").write_text("rose hedge", encoding="utf-8")
-    (fact,) = told(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--store", store)["documents"]
+    (fact,) = report(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--store", store)["documents"]
     assert main.main(["infer", "1", str(tmp_path / "letter.txt"), "--store", store]) == 0
     said = capsys.readouterr().out
-    titles = {row["topic"]: row["title"] for row in told(capsys, "topics", "1", "--layer", "1", "--store", store)}
+    titles = {row["topic"]: row["title"] for row in report(capsys, "topics", "1", "--layer", "1", "--store", store)}
     topic = fact["topics"][0][0]
     assert topic["title"] == titles[topic["topic"]]
     assert re.search(rf"%  {topic['title']}  +{' '.join(topic['words'])}\n", said)
@@ -88,14 +88,16 @@ def test_a_placed_text_names_its_topics_by_their_titles(store, tmp_path, capsys)
 def test_every_path_of_a_text_together_is_the_whole_of_it(store, tmp_path, capsys):
     (tmp_path / "letter.txt").write_text("rose rocket goal doctor doctor", encoding="utf-8")
     words = ("infer", "last", str(tmp_path / "letter.txt"), "--paths", "99", "--nearest", "0", "--store", store)
-    (fact,) = told(capsys, *words)["documents"]
+    (fact,) = report(capsys, *words)["documents"]
     assert sum(path["share"] for path in fact["paths"]) == pytest.approx(1.0)
     assert "nearest" not in fact
 
 
 def test_the_nearest_documents_are_about_the_same_subject(store, tmp_path, capsys):
     (tmp_path / "letter.txt").write_text("rocket launch to the moon", encoding="utf-8")
-    (fact,) = told(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--nearest", "3", "--store", store)["documents"]
+    (fact,) = report(capsys, "infer", "1", str(tmp_path / "letter.txt"), "--nearest", "3", "--store", store)[
+        "documents"
+    ]
     assert [near["label"] for near in fact["nearest"]] == ["space"] * 3
     assert [near["document"] % 4 for near in fact["nearest"]] == [1, 1, 1]
     assert fact["nearest"][0]["distance"] == pytest.approx(0.0, abs=1e-3)
@@ -103,7 +105,7 @@ def test_the_nearest_documents_are_about_the_same_subject(store, tmp_path, capsy
 
 def test_standard_input_is_one_document(store, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", typed(b"goal\nand another goal"))
-    (fact,) = told(capsys, "infer", "1", "-", "--store", store)["documents"]
+    (fact,) = report(capsys, "infer", "1", "-", "--store", store)["documents"]
     assert (fact["title"], fact["known"]) == ("standard input", 2)
 
 
@@ -115,13 +117,13 @@ def test_a_column_of_a_single_text_is_refused(store, tmp_path, capsys):
 
 def test_standard_input_may_be_of_another_encoding(store, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", typed("goal café".encode("latin-1")))
-    (fact,) = told(capsys, "infer", "1", "-", "--encoding", "latin-1", "--store", store)["documents"]
+    (fact,) = report(capsys, "infer", "1", "-", "--encoding", "latin-1", "--store", store)["documents"]
     assert (fact["known"], fact["unknown"]) == (1, ["café"])
 
 
 def test_the_rows_of_a_table_are_documents_with_their_titles(store, tmp_path, capsys):
     (tmp_path / "mail.csv").write_text("title,text\nrose,a hedge\nnews,goal goal\n", encoding="utf-8")
-    first, second = told(capsys, "infer", "1", str(tmp_path / "mail.csv"), "--store", store)["documents"]
+    first, second = report(capsys, "infer", "1", str(tmp_path / "mail.csv"), "--store", store)["documents"]
     assert (first["title"], first["theta"][0]) == ("rose", [2.0, 0.0, 0.0, 0.0])
     assert second["theta"][0] == [0.0, 0.0, 2.0, 0.0]
 
@@ -139,7 +141,7 @@ def test_counts_over_another_vocabulary_are_matched_by_word(store, tmp_path, cap
     (tmp_path / "docword.mail.txt").write_text("1\n3\n3\n1 1 2\n1 2 1\n1 3 4\n", encoding="utf-8")
     (tmp_path / "vocab.mail.txt").write_text("zebra\nrose\ngoal\n", encoding="utf-8")
     words = ("infer", "1", str(tmp_path / "docword.mail.txt"), "--format", "uci", "--store", store)
-    (fact,) = told(capsys, *words)["documents"]
+    (fact,) = report(capsys, *words)["documents"]
     assert fact["theta"][0] == [1.0, 0.0, 4.0, 0.0]
     assert (fact["tokens"], fact["known"], fact["unknown"]) == (7, 5, ["zebra"])
 
@@ -160,19 +162,19 @@ def test_a_picture_has_the_values_that_it_would_have_in_the_corpus(tmp_path, kin
 def test_of_a_text_without_a_known_word_nothing_is_told_but_why(store, tmp_path, capsys, text, unknown):
     (tmp_path / "strange.txt").write_text(text, encoding="utf-8")
     words = ("infer", "1", str(tmp_path / "strange.txt"), "--store", store)
-    (fact,) = told(capsys, *words)["documents"]
+    (fact,) = report(capsys, *words)["documents"]
     tokens = len(unknown)
     assert fact == {"title": "strange.txt", "tokens": tokens, "known": 0, "unknown": unknown, "placed": False}
     assert main.main(list(words)) == 0
     said = capsys.readouterr().out
-    assert untold(unknown) in said
+    assert unreported(unknown) in said
     assert all(word in said for word in unknown)
     assert not re.search(r"path|near |label|%", said)
 
 
 def test_a_table_tells_which_of_its_rows_could_be_placed(store, tmp_path, capsys):
     (tmp_path / "mail.csv").write_text("title,text\nrose,a hedge\nnews,zzz\n", encoding="utf-8")
-    found = told(capsys, "infer", "1", str(tmp_path / "mail.csv"), "--store", store)["documents"]
+    found = report(capsys, "infer", "1", str(tmp_path / "mail.csv"), "--store", store)["documents"]
     assert [fact["placed"] for fact in found] == [True, False]
     assert ("paths" in found[0], "paths" in found[1]) == (True, False)
 
@@ -180,16 +182,18 @@ def test_a_table_tells_which_of_its_rows_could_be_placed(store, tmp_path, capsys
 def test_the_same_text_has_the_same_place_in_every_row_of_a_file(store):
     """What is drawn for it is keyed by its words."""
     db = open_database(store)
-    placer = open_placer(db, runs.get(db, 1), find_snapshot(db, 1))
+    document_inference = open_inference(db, runs.get(db, 1), find_snapshot(db, 1))
     db.close()
     numbers = []
 
     def infer(seed, state, batch, sweeps=None):
         numbers.extend(batch.documents.tolist())
-        return placer.kernel.infer(seed, state, batch, sweeps)
+        return document_inference.kernel.infer(seed, state, batch, sweeps)
 
-    listening = replace(placer, kernel=placer.kernel._replace(infer=infer))
-    listening.texts([placer.rules.count(text) for text in ("rose hedge", "goal", "hedge, rose", "rose hedge hedge")])
+    listening = replace(document_inference, kernel=document_inference.kernel._replace(infer=infer))
+    listening.texts(
+        [document_inference.rules.count(text) for text in ("rose hedge", "goal", "hedge, rose", "rose hedge hedge")]
+    )
     assert numbers[0] == numbers[2]
     assert len(set(numbers)) == 3
 
@@ -263,7 +267,7 @@ def test_a_run_without_a_snapshot_says_so(tmp_path, capsys, plain_model):
 
 
 def test_the_line_between_two_documents_changes_the_subject(store, capsys):
-    found = told(capsys, "interpolate", "1", "0", "leaflet 2", "--steps", "5", "--layer", "1", "--store", store)
+    found = report(capsys, "interpolate", "1", "0", "leaflet 2", "--steps", "5", "--layer", "1", "--store", store)
     assert [end["document"] for end in found["ends"]] == [0, 2]
     assert [step["weight"] for step in found["steps"]] == [0, 0.25, 0.5, 0.75, 1]
     assert found["steps"][0]["words"][:2] == ["garden", "rose"]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from app.analysis.hierarchy import KEPT_WORDS
-from app.analysis.read_hierarchy import read_frame
+from app.analysis.read_hierarchy import read_hierarchy
 from app.cli import main, manage
 from app.ingest import options
 from app.ingest.options import ImportOptions
@@ -122,11 +122,11 @@ def test_a_console_that_lacks_a_character_shows_a_question_mark_in_its_place(fil
     runs.rename(db, 1, "погода")
     db.close()
     words = [sys.executable, "-m", "app.cli.main", "show", "1", "--store", filled]
-    told = subprocess.run(
+    report = subprocess.run(
         words, cwd=REPOSITORY, env=os.environ | {"PYTHONIOENCODING": "cp1252"}, capture_output=True, check=False
     )
-    assert (told.returncode, told.stderr) == (0, b"")
-    assert b"??????" in told.stdout
+    assert (report.returncode, report.stderr) == (0, b"")
+    assert b"??????" in report.stdout
 
 
 def test_show_has_the_promised_keys(capsys, filled):
@@ -208,8 +208,8 @@ def test_json_has_every_character_of_a_word_and_prints_no_control_character(caps
     status, out, _ = call(capsys, *words.split(), "--json", "--store", store)
     assert status == 0
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out)
-    told = json.loads(out)
-    rows = told if words.startswith("topics") else [row["a"] for row in told["topic_matches"]]
+    report = json.loads(out)
+    rows = report if words.startswith("topics") else [row["a"] for row in report["topic_matches"]]
     assert {word for row in rows for word in row["words"]} == set(STEERING)
 
 
@@ -249,7 +249,7 @@ def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_p
 
 def test_a_tree_has_the_threshold_at_which_the_page_opens_unless_another_is_asked_for(capsys, filled, tmp_path):
     db = open_database(filled)
-    opens = opening_threshold(read_frame(db, runs.get(db, 1), snapshots.latest(db, 1)))
+    opens = opening_threshold(read_hierarchy(db, runs.get(db, 1), snapshots.latest(db, 1)))
     db.close()
     assert opens < USUAL
     for more, expected in ((), opens), (("--threshold", "3"), 3.0):
@@ -266,9 +266,9 @@ def test_a_tree_shows_pruned_topics_when_they_are_asked_for(capsys, filled, tmp_
     events.append(db, 1, row.attempt, 6, "pruned", "layer 1 from 3 to 2 topics, without L1:2")
     snapshots.append(db, 1, row.attempt, 7, 0.9, after | names)
     db.close()
-    wanted = ["tree", "1", "--threshold", "0", "--output", str(tmp_path / "tree.svg"), "--store", filled]
+    arguments = ["tree", "1", "--threshold", "0", "--output", str(tmp_path / "tree.svg"), "--store", filled]
     for more, shown in ((), False), (("--pruned",), True), (("--pruned", "--minibatch", "5"), False):
-        assert call(capsys, *wanted, *more)[0] == 0
+        assert call(capsys, *arguments, *more)[0] == 0
         svg = (tmp_path / "tree.svg").read_text(encoding="utf-8")
         assert ("grey dashes: 1 pruned topic" in svg) == shown
         assert (">L1:2</text>" in svg) == shown
@@ -551,8 +551,8 @@ def test_every_command_takes_a_store():
 
 
 def test_the_help_promises_no_benchmark_that_is_not_there(capsys):
-    (told,) = (line for line in call(capsys, "--help")[1].splitlines() if line.split()[:1] == ["benchmark"])
-    assert "speed" not in told
+    (report,) = (line for line in call(capsys, "--help")[1].splitlines() if line.split()[:1] == ["benchmark"])
+    assert "speed" not in report
     benchmarks = call(capsys, "benchmark", "--help")[1]
     assert ("averaged perplexity" in benchmarks, "errors of" in benchmarks, "speed" in benchmarks) == (
         True,
@@ -576,8 +576,8 @@ sys.exit(main.main(sys.argv[1:]))
 @pytest.mark.parametrize("command", ["runs", "benchmark"])
 def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word(command):
     words = [sys.executable, "-c", INTERRUPTED, command]
-    told = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stdout, told.stderr) == (130, "", "\n")
+    report = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert (report.returncode, report.stdout, report.stderr) == (130, "", "\n")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Unix leads the output there")
@@ -590,7 +590,7 @@ def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sent
     if ">/dev/full" in where and not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")
     command = f"{sys.executable} -m app.cli.main {words} {where}"
-    told = subprocess.run(
+    report = subprocess.run(
         ["/bin/sh", "-c", command],
         cwd=REPOSITORY,
         env=os.environ | {"TOPIARY_STORE": filled},
@@ -598,8 +598,8 @@ def test_what_cannot_be_printed_is_one_sentence_and_status_2(filled, where, sent
         text=True,
         check=False,
     )
-    assert (told.returncode, told.stderr.count("\n")) == (2, 1), told.stderr
-    assert f"topiary: {sentence}" in told.stderr
+    assert (report.returncode, report.stderr.count("\n")) == (2, 1), report.stderr
+    assert f"topiary: {sentence}" in report.stderr
 
 
 @pytest.mark.cores
@@ -620,7 +620,7 @@ def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_pa
     script = "import pathlib, sys\nfrom app.cli import main\nfrom app.jobs import launcher\n"
     script += "launcher.start = lambda url, run: pathlib.Path(sys.argv[1]).write_text(str(run))\n"
     (tmp_path / "command.py").write_text(script + "status = main.main(sys.argv[2:])\nsys.exit(status)\n")
-    told = subprocess.run(
+    report = subprocess.run(
         ["/bin/sh", "-c", f"{{ {sys.executable} {tmp_path}/command.py {begun} {words}; echo $? >&2; }} {where}"],
         cwd=REPOSITORY,
         env=os.environ | {"TOPIARY_STORE": filled, "PYTHONPATH": str(REPOSITORY), "TOPIARY_WORKERS": "2"},
@@ -628,10 +628,10 @@ def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_pa
         text=True,
         check=False,
     )
-    *heard, last = told.stderr.splitlines()
-    assert last == str(status), told.stderr
-    assert sentence in told.stderr
-    assert "Traceback" not in "".join(heard)
+    *on_message, last = report.stderr.splitlines()
+    assert last == str(status), report.stderr
+    assert sentence in report.stderr
+    assert "Traceback" not in "".join(on_message)
     assert begun.read_text() == "2"
 
 
@@ -710,9 +710,9 @@ def test_the_time_left_is_told_from_the_second_step_on(monkeypatch):
 
 def test_a_run_is_forked_and_its_child_says_where_it_comes_from(filled, no_workers, capsys):
     assert main.main(["fork", "1", "--snapshot", "9", "--minibatches", "5", "--seed", "3", "--store", filled]) == 0
-    heard = capsys.readouterr()
-    assert heard.out == "2\n"
-    assert "run 2 goes on from run 1 at mini-batch 4" in heard.err
+    on_message = capsys.readouterr()
+    assert on_message.out == "2\n"
+    assert "run 2 goes on from run 1 at mini-batch 4" in on_message.err
     assert main.main(["show", "2", "--json", "--store", filled]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["parent"], facts["parent_minibatch"], facts["parent_exists"]) == (1, 4, True)
@@ -764,26 +764,26 @@ def two_runs(filled):
 
 def test_compare_prints_the_summary_of_two_runs(two_runs, capsys):
     assert main.main(["compare", "1", "last", "--store", two_runs]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("A: run 1, mini-batch 4, 3-2")
-    assert told[2].startswith("layer 1: 3 of 3 and 3 topics matched, mean score ")
-    assert "layer 2: 1 of 2 and 2 topics matched" in told[1]  # topic 1 of run 2 was said to have no partner
+    report = capsys.readouterr().out.splitlines()
+    assert report[0].startswith("A: run 1, mini-batch 4, 3-2")
+    assert report[2].startswith("layer 1: 3 of 3 and 3 topics matched, mean score ")
+    assert "layer 2: 1 of 2 and 2 topics matched" in report[1]  # topic 1 of run 2 was said to have no partner
 
 
 def test_compare_prints_every_pair_as_json_with_identity_numbers(two_runs, capsys):
     assert main.main(["compare", "1", "2", "--json", "--threshold", "0", "--store", two_runs]) == 0
-    told = json.loads(capsys.readouterr().out)
-    pairs = {(row["a"]["topic"], row["b"]["topic"]) for row in told["topic_matches"] if row["layer"] == 1}
+    report = json.loads(capsys.readouterr().out)
+    pairs = {(row["a"]["topic"], row["b"]["topic"]) for row in report["topic_matches"] if row["layer"] == 1}
     assert pairs == {(3, 1), (1, 2), (2, 3)}
-    alone = [row for row in told["topic_matches"] if row["a"] is None]
+    alone = [row for row in report["topic_matches"] if row["a"] is None]
     assert [(row["b"]["topic"], row["by_hand"]) for row in alone] == [(1, True)]
 
 
 def test_compare_writes_both_trees_as_a_picture_and_everything_as_json(two_runs, tmp_path, capsys):
     for name in ("both.svg", "both.json"):
         path = tmp_path / name
-        wanted = ["compare", "1", "2", "--threshold", "0", "--output", str(path), "--store", two_runs]
-        assert main.main(wanted) == 0
+        arguments = ["compare", "1", "2", "--threshold", "0", "--output", str(path), "--store", two_runs]
+        assert main.main(arguments) == 0
         assert capsys.readouterr().out == f"{path}\n"
     svg = (tmp_path / "both.svg").read_text(encoding="utf-8")
     assert svg.count("<svg") == 3
@@ -834,9 +834,9 @@ def test_compare_and_tree_tint_topics_by_a_class_that_is_named(labelled_runs, tm
         (["tree", "3", "--class", "sweet"], "no topic speaks for a class"),
     ):
         assert main.main([*words, "--output", str(both), "--store", labelled_runs]) == 2
-        told = capsys.readouterr().err
-        assert sentence in told
-        assert told.count("\n") == 1
+        report = capsys.readouterr().err
+        assert sentence in report
+        assert report.count("\n") == 1
 
 
 def test_a_fork_of_no_steps_is_refused_and_not_made_as_long_as_its_parent(filled, no_workers, capsys):
@@ -879,9 +879,9 @@ def test_a_model_that_learns_from_labels_wants_two_classes_to_learn_from(
 )
 def test_a_comparison_that_cannot_be_made_is_one_sentence(words, sentence, two_runs, capsys):
     assert main.main(["compare", *words, "--store", two_runs]) == 2
-    told = capsys.readouterr().err
-    assert sentence in told
-    assert told.count("\n") == 1
+    report = capsys.readouterr().err
+    assert sentence in report
+    assert report.count("\n") == 1
 
 
 def test_a_run_deleted_while_the_list_is_read_is_listed_without_a_figure(capsys, filled, monkeypatch):

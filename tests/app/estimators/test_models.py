@@ -245,9 +245,9 @@ def test_labels_are_learnt_and_missing_ones_are_allowed():
     names[::5] = "?"
     model = SDATM(layers=(6, 3), n_iter=150, batch_size=40, unlabelled="?", random_state=0, settings=LINEAR)
     model.fit(counts, names)
-    fresh, wanted = planted(90, seed=5)
+    fresh, request = planted(90, seed=5)
     assert model.classes_.tolist() == ["garden", "space", "sport"]
-    assert model.score(fresh, model.classes_[wanted]) > 0.9
+    assert model.score(fresh, model.classes_[request]) > 0.9
     chances = model.predict_proba(fresh)
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
     assert model.predict(fresh).tolist() == model.classes_[chances.argmax(axis=1)].tolist()
@@ -345,4 +345,4 @@ def test_an_image_shape_that_does_not_fit_is_refused(shape):
 @pytest.mark.parametrize("shape", [[4, 6], np.array([4, 6]), (np.int64(4), np.int32(6))])
 def test_an_image_shape_may_be_a_list_or_of_numpy(shape):
     counts, subject = planted(20)
-    assert SDATM(layers=(3,), n_iter=2, image_shape=shape, settings=LINEAR).fit(counts, subject)._frame() == (4, 6)
+    assert SDATM(layers=(3,), n_iter=2, image_shape=shape, settings=LINEAR).fit(counts, subject)._hierarchy() == (4, 6)

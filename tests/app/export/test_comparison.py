@@ -27,32 +27,34 @@ def rows(text: str) -> list[dict[str, object]]:
 
 
 def test_the_json_file_has_every_topic_and_every_edge_and_no_number_that_is_none(comparison: Comparison) -> None:
-    told = json.loads(files.as_json(comparison, THRESHOLD), parse_constant=pytest.fail)
+    report = json.loads(files.as_json(comparison, THRESHOLD), parse_constant=pytest.fail)
     changes = edge_changes(comparison, THRESHOLD)
-    assert len(told["topic_matches"]) == len(comparison.pairs)
-    assert len(told["edge_changes"]) == len(changes)
-    assert told["edges"] == counted(changes)
+    assert len(report["topic_matches"]) == len(comparison.pairs)
+    assert len(report["edge_changes"]) == len(changes)
+    assert report["edges"] == counted(changes)
     now = agreement(comparison, changes)
-    assert told["edge_f1"] == now.edges
-    assert [layer["score"] for layer in told["layers"]] == list(now.scores)
-    assert (told["a"]["run"], told["b"]["run"], told["threshold"]) == (7, 8, THRESHOLD)
-    for pair, row in zip(comparison.pairs, told["topic_matches"], strict=True):
+    assert report["edge_f1"] == now.edges
+    assert [layer["score"] for layer in report["layers"]] == list(now.scores)
+    assert (report["a"]["run"], report["b"]["run"], report["threshold"]) == (7, 8, THRESHOLD)
+    for pair, row in zip(comparison.pairs, report["topic_matches"], strict=True):
         for side in ("a", "b"):
             node = pair.on(side)
             if node is None:
                 assert row[side] is None
             else:
-                frame = comparison.frame(side)
+                hierarchy = comparison.hierarchy(side)
                 assert row[side]["topic"] == node.column + 1
-                assert (row[side]["rank"], row[side]["share"]) == (frame.rank(node), frame.share(node))
+                assert (row[side]["rank"], row[side]["share"]) == (hierarchy.rank(node), hierarchy.share(node))
         assert (row["score"], row["margin"]) == (pair.score, pair.margin)
         assert row["share_change"] == comparison.share_change(pair)
 
 
 def test_hierarchies_without_edges_are_written_too() -> None:
     single = {"phi.0": np.eye(4), "r": np.ones(4)}
-    told = json.loads(files.as_json(compare(frame_of(single, 7), frame_of(single, 8)), 5.0), parse_constant=pytest.fail)
-    assert (told["edge_f1"], told["edge_correlation"], told["edge_changes"]) == (None, None, [])
+    report = json.loads(
+        files.as_json(compare(frame_of(single, 7), frame_of(single, 8)), 5.0), parse_constant=pytest.fail
+    )
+    assert (report["edge_f1"], report["edge_correlation"], report["edge_changes"]) == (None, None, [])
     assert rows(files.edges_csv(compare(frame_of(single, 7), frame_of(single, 8)), 5.0)) == []
 
 
@@ -90,6 +92,6 @@ def test_the_summary_on_the_terminal_lists_the_most_changed_topics(comparison: C
 
 def test_a_run_and_its_copy_show_no_change_in_any_file() -> None:
     comparison, _ = same()
-    told = files.summary(comparison, THRESHOLD)
-    assert {told["edges"][kind] for kind in ("gained", "lost", "stronger", "weaker")} == {0}
-    assert all(layer["matched"] == layer["topics_a"] == layer["topics_b"] for layer in told["layers"])
+    report = files.summary(comparison, THRESHOLD)
+    assert {report["edges"][kind] for kind in ("gained", "lost", "stronger", "weaker")} == {0}
+    assert all(layer["matched"] == layer["topics_a"] == layer["topics_b"] for layer in report["layers"])

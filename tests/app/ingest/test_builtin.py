@@ -86,9 +86,9 @@ def test_a_source_that_cannot_be_parsed_is_passed_over(text: str, tmp_path: Path
 
 
 def test_prose_keeps_sentences_and_splits_identifiers_but_drops_code_and_markup() -> None:
-    wanted = """Read a Data Frame from read csv output. path : str Where the HTTP Server keeps it.
+    request = """Read a Data Frame from read csv output. path : str Where the HTTP Server keeps it.
     Use it like this Then see Text Reader`. Last words."""
-    assert prose(DOCSTRING).replace("_", " ").split() == wanted.split()
+    assert prose(DOCSTRING).replace("_", " ").split() == request.split()
 
 
 def test_short_and_repeated_docstrings_are_left_out(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_this_machine_gives_thousands_of_documents_with_their_packages(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = set(sys.modules)
-    told: list[str] = []
-    row = import_builtin(db, lambda message, _: told.append(message))
+    report: list[str] = []
+    row = import_builtin(db, lambda message, _: report.append(message))
     assert row.name == "python-docs"
     assert row.documents >= 8000
     assert "standard library" in row.label_names
@@ -150,7 +150,7 @@ def test_this_machine_gives_thousands_of_documents_with_their_packages(
     document = corpora.documents(db, row.number, [5])[0]
     assert document.label == document.columns["module"].partition(".")[0] or document.label == "standard library"
     assert document.title.startswith(document.columns["module"])
-    assert any("docstrings" in message for message in told)
+    assert any("docstrings" in message for message in report)
 
 
 def test_the_same_installation_gives_the_same_corpus(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,8 +72,8 @@ def test_the_split_and_labels_of_the_large_newsgroup_counts_are_those_of_the_fil
     assert row.train_documents == 11_269
     assert row.label_names[0] == "alt.atheism"
     folder = shared_data / "20news_counts_61188"
-    wanted = [int(line) - 1 for name in ("train", "test") for line in (folder / f"{name}.label").read_text().split()]
-    assert corpora.load(db, row.number).labels.tolist() == wanted
+    request = [int(line) - 1 for name in ("train", "test") for line in (folder / f"{name}.label").read_text().split()]
+    assert corpora.load(db, row.number).labels.tolist() == request
     stop = folder / "stop-word-list.txt"
     pruned = imported(db, folder, name="pruned", stop_words=str(stop), min_df=1)
     assert not set(stop.read_text().split()) & set(corpora.vocabulary(db, pruned.number))

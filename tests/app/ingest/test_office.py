@@ -21,9 +21,9 @@ def test_a_pdf_gives_its_title_and_lines_and_whole_words() -> None:
     assert text.split() == ["Rain", "and", "information", "fell", "on", "the", "well-known", "town."]
 
 
-@pytest.mark.parametrize(("title", "told"), [("Untitled", ""), ("", ""), ("Microsoft Word - rain.doc", "rain.doc")])
-def test_a_title_that_a_program_made_up_is_none(title: str, told: str) -> None:
-    assert office.pdf(made.pdf(["rain"], title))[0] == told
+@pytest.mark.parametrize(("title", "report"), [("Untitled", ""), ("", ""), ("Microsoft Word - rain.doc", "rain.doc")])
+def test_a_title_that_a_program_made_up_is_none(title: str, report: str) -> None:
+    assert office.pdf(made.pdf(["rain"], title))[0] == report
 
 
 def test_a_word_document_gives_a_line_for_each_paragraph() -> None:
@@ -34,9 +34,9 @@ def test_a_word_document_gives_a_line_for_each_paragraph() -> None:
 
 def test_a_text_box_of_word_is_read_once_and_moved_text_where_it_is_now() -> None:
     box = "<txbxContent><w:p><w:r><w:t>storm</w:t></w:r></w:p></txbxContent>"
-    told = f"<AlternateContent><Choice>{box}</Choice><Fallback>{box}</Fallback></AlternateContent>"
+    report = f"<AlternateContent><Choice>{box}</Choice><Fallback>{box}</Fallback></AlternateContent>"
     moved = "<moveFrom><w:t>gone</w:t></moveFrom><w:delText>deleted</w:delText>"
-    raw = made.docx_of(f"<w:p><w:t>Rain</w:t>{told}<w:t>fell</w:t>{moved}</w:p>", "<w:p><w:t>a note</w:t></w:p>")
+    raw = made.docx_of(f"<w:p><w:t>Rain</w:t>{report}<w:t>fell</w:t>{moved}</w:p>", "<w:p><w:t>a note</w:t></w:p>")
     assert office.docx(raw) == ("", "Rain\nstorm\nfell\na note")
 
 

@@ -184,8 +184,8 @@ def test_a_name_that_no_corpus_can_have_is_refused_before_anything_is_read(
 
 
 def test_progress_tells_what_is_being_done_and_how_much_of_it(tmp_path: Path, db: Database) -> None:
-    told: list[tuple[str, float | None]] = []
-    import_path(db, SAMPLES["uci"].make(tmp_path / "sample"), ImportOptions(), lambda *each: told.append(each))
-    assert told[0] == ("Reading docword.tiny.txt.gz", None)
-    assert any(message == "Storing documents: 3" and share == 1.0 for message, share in told)
-    assert told[-1][0].startswith("Note: 1 training document is without words")
+    report: list[tuple[str, float | None]] = []
+    import_path(db, SAMPLES["uci"].make(tmp_path / "sample"), ImportOptions(), lambda *each: report.append(each))
+    assert report[0] == ("Reading docword.tiny.txt.gz", None)
+    assert any(message == "Storing documents: 3" and share == 1.0 for message, share in report)
+    assert report[-1][0].startswith("Note: 1 training document is without words")

@@ -353,10 +353,12 @@ def test_another_encoding_can_be_named(tmp_path: Path, db: Database) -> None:
     assert corpora.vocabulary(db, row.number) == ("pêche",)
 
 
-@pytest.mark.parametrize(("n", "share", "wanted"), [(100, 0.1, 10), (5, 0.1, 1), (2, 0.9, 1), (7, 0.0, 0), (1, 0.5, 0)])
-def test_the_test_part_is_a_share_of_at_least_one_and_never_all(n: int, share: float, wanted: int) -> None:
+@pytest.mark.parametrize(
+    ("n", "share", "request"), [(100, 0.1, 10), (5, 0.1, 1), (2, 0.9, 1), (7, 0.0, 0), (1, 0.5, 0)]
+)
+def test_the_test_part_is_a_share_of_at_least_one_and_never_all(n: int, share: float, request: int) -> None:
     part = draw_test(n, share, seed=3)
-    assert int(part.sum()) == wanted
+    assert int(part.sum()) == request
     assert np.array_equal(part, draw_test(n, share, seed=3))
 
 

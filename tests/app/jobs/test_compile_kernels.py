@@ -8,25 +8,25 @@ from pathlib import Path
 import pytest
 
 from app.jobs import compile_kernels
-from app.jobs.compile_kernels import Wanted
+from app.jobs.compile_kernels import Request
 from engine import jit, models, settings
 
 
-def wanted(*, averaged=False, real=False, scored=False, **texts):
+def request(*, averaged=False, real=False, scored=False, **texts):
     config = settings.parse(models.load("dlda").Config, texts)
-    return Wanted("dlda", settings.to_json(config), real, scored, averaged)
+    return Request("dlda", settings.to_json(config), real, scored, averaged)
 
 
 def test_numbers_do_not_matter_but_choices_and_shapes_do():
-    base = wanted(layers="8-4", eta="0.1")
-    assert base.digest == wanted(layers="64-32", eta="0.05", batch_size="7").digest
+    base = request(layers="8-4", eta="0.1")
+    assert base.digest == request(layers="64-32", eta="0.05", batch_size="7").digest
     others = [
-        wanted(layers="8-4-2", eta="0.1"),
-        wanted(layers="8-4", inference="gibbs"),
-        wanted(layers="8-4", link="bernoulli"),
-        wanted(layers="8-4", averaged=True),
-        wanted(layers="8-4", real=True),
-        wanted(layers="8-4", scored=True),
+        request(layers="8-4-2", eta="0.1"),
+        request(layers="8-4", inference="gibbs"),
+        request(layers="8-4", link="bernoulli"),
+        request(layers="8-4", averaged=True),
+        request(layers="8-4", real=True),
+        request(layers="8-4", scored=True),
     ]
     assert len({each.digest for each in (base, *others)}) == 7
 
@@ -39,7 +39,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_what_was_compiled_is_not_missing_any_more(folder):
-    run = wanted(layers="6-3")
+    run = request(layers="6-3")
     assert compile_kernels.missing(run) == ["step", "rest"]
     compile_kernels.compile_here(run, "step")
     assert compile_kernels.missing(run) == ["rest"]
@@ -50,7 +50,7 @@ def test_what_was_compiled_is_not_missing_any_more(folder):
 
 def test_kernels_of_models_that_move_pictures_are_compiled_ahead(folder):
     config = settings.parse(models.load("sdatm").Config, {"layers": "6-3", "moved": "1"})
-    run = Wanted("sdatm", settings.to_json(config), real=False, scored=False, averaged=False)
+    run = Request("sdatm", settings.to_json(config), real=False, scored=False, averaged=False)
     for part in compile_kernels.PARTS:
         compile_kernels.compile_here(run, part)
     assert compile_kernels.missing(run) == []
@@ -58,7 +58,7 @@ def test_kernels_of_models_that_move_pictures_are_compiled_ahead(folder):
 
 def test_where_nothing_can_be_kept_nothing_is_compiled_ahead(folder, monkeypatch):
     monkeypatch.setattr(compile_kernels.os, "access", lambda *_: False)
-    assert compile_kernels.missing(wanted()) == []
+    assert compile_kernels.missing(request()) == []
 
 
 # Of two processes that compile at the same time one waits; a killed one keeps nobody waiting.
@@ -70,7 +70,7 @@ with FileLock(sys.argv[1]):
     print("mine", flush=True)
     time.sleep(60)
 """
-WANTED = Wanted("dlda", {"layers": [4, 2]}, real=False, scored=False, averaged=False)
+WANTED = Request("dlda", {"layers": [4, 2]}, real=False, scored=False, averaged=False)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def holder(lock):
 def test_who_comes_second_waits_and_does_not_compile_what_the_first_has_compiled(lock, holder, monkeypatch):
     monkeypatch.setattr(jit, "cache_folder", lambda: lock.parent)
     compiled, naps = [], []
-    monkeypatch.setattr(compile_kernels, "compile_here", lambda wanted, part: compiled.append(part))
+    monkeypatch.setattr(compile_kernels, "compile_here", lambda request, part: compiled.append(part))
 
     def nap(seconds):
         assert compile_kernels.awaited(WANTED)
@@ -112,7 +112,7 @@ def test_who_comes_second_waits_and_does_not_compile_what_the_first_has_compiled
 def test_who_comes_second_compiles_what_a_killed_first_left_undone(lock, holder, monkeypatch):
     monkeypatch.setattr(jit, "cache_folder", lambda: lock.parent)
     compiled = []
-    monkeypatch.setattr(compile_kernels, "compile_here", lambda wanted, part: compiled.append(part))
+    monkeypatch.setattr(compile_kernels, "compile_here", lambda request, part: compiled.append(part))
     holder.kill()
     holder.wait()
     compile_kernels.compile_in_turn(WANTED, "step")

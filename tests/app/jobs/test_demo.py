@@ -23,8 +23,8 @@ def db(tmp_path, monkeypatch):
     for j in range(12):
         (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
     options = ImportOptions(name=demo.NAME, min_df=1, max_df=1.0)
-    monkeypatch.setattr(demo, "import_builtin", lambda db, tell: import_path(db, folder, options, tell))
-    monkeypatch.setattr(compile_kernels, "compile_elsewhere", lambda wanted, store: [])
+    monkeypatch.setattr(demo, "import_builtin", lambda db, notify: import_path(db, folder, options, notify))
+    monkeypatch.setattr(compile_kernels, "compile_elsewhere", lambda request, store: [])
     monkeypatch.setattr(launcher, "start", lambda url, run: None)
     database = open_database(str(tmp_path / "store.db"))
     yield database
@@ -32,26 +32,26 @@ def db(tmp_path, monkeypatch):
 
 
 def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db):
-    told = io.StringIO()
-    number = demo.prepare(db, demo.Teller(told))
+    report = io.StringIO()
+    number = demo.prepare(db, demo.Notifier(report))
     row = runs.get(db, number)
     assert (row.corpus_name, row.name, row.layers, row.state) == (demo.NAME, "demo", (128, 64, 32), "queued")
-    words = [json.loads(line)[0] for line in told.getvalue().splitlines()]
+    words = [json.loads(line)[0] for line in report.getvalue().splitlines()]
     assert words[-1] == "Starting a three-layer model"
     assert any(word.startswith("Storing documents") for word in words)
 
 
 def test_the_second_time_it_shows_the_same_run_again(db):
-    tell = demo.Teller(io.StringIO())
-    assert demo.prepare(db, tell) == demo.prepare(db, tell)
+    notify = demo.Notifier(io.StringIO())
+    assert demo.prepare(db, notify) == demo.prepare(db, notify)
     assert len(runs.every(db)) == len(corpora.every(db)) == 1
 
 
 def test_a_demo_that_was_paused_goes_on(db):
-    tell = demo.Teller(io.StringIO())
-    number = demo.prepare(db, tell)
+    notify = demo.Notifier(io.StringIO())
+    number = demo.prepare(db, notify)
     launcher.pause(db, number)
-    assert demo.prepare(db, tell) == number
+    assert demo.prepare(db, notify) == number
     assert runs.get(db, number).state == "queued"
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from process_samples import SMALL, bury, kill_after, order, small_corpus, written
 
-from app.analysis.inference import open_placer
+from app.analysis.inference import open_inference
 from app.jobs import claim, launcher, new_run, worker
 from app.jobs.forks import inherited, origin
-from app.jobs.new_run import NewRun, OrderError, fork, place
+from app.jobs.new_run import NewRun, NewRunError, fork, place
 from app.live.actions import Actions
 from engine.settings import SettingError
 from store import corpora, points, runs, snapshots, tables
@@ -85,7 +85,7 @@ def test_a_run_of_an_earlier_version_with_a_setting_that_was_removed_goes_on_as_
         connection.execute(tables.runs.update().where(tables.runs.c.number == parent.number).values(settings=old))
     begin = origin(db, parent.number)
     with pytest.raises(SettingError, match=r"trained with bent = 0\.5, a setting that was removed"):
-        open_placer(db, begin.run, begin.snapshot)
+        open_inference(db, begin.run, begin.snapshot)
     assert fork(db, begin, texts={}, minibatches=1).settings == parent.settings
 
 
@@ -98,9 +98,9 @@ def test_a_fork_of_a_fork_knows_its_own_parent(db, parent):
 def test_other_layers_than_those_of_the_snapshot_are_refused_in_a_sentence(db, parent):
     begin = origin(db, parent.number)
     assert inherited(begin, "dlda", {})["layers"] == "6-3"
-    with pytest.raises(OrderError, match=r"layers must be those of the snapshot, 6-3; got 7-3$"):
+    with pytest.raises(NewRunError, match=r"layers must be those of the snapshot, 6-3; got 7-3$"):
         fork(db, begin, texts={"layers": "7-3"})
-    with pytest.raises(OrderError, match="there is no model 'nonesuch'"):
+    with pytest.raises(NewRunError, match="there is no model 'nonesuch'"):
         fork(db, begin, model="nonesuch", texts={})
     assert [row.number for row in runs.every(db)] == [parent.number]
 
@@ -126,10 +126,10 @@ def test_the_app_orders_a_fork_and_starts_it(db, parent, monkeypatch):
     begun = []
     monkeypatch.setattr(launcher, "start", lambda _, run: begun.append(run))
     actions = Actions(db.url, SimpleNamespace(look=lambda: None))
-    wanted = NewRun(
+    request = NewRun(
         corpus=parent.corpus, model="dlda", texts={"eta": "0.4"}, minibatches=3, fork=origin(db, parent.number)
     )
-    child = actions.create(wanted)
+    child = actions.create(request)
     actions.close()
     assert (child.parent, child.settings["eta"], child.settings["kappa"]) == (parent.number, [0.4], 0.6)
     assert begun == [child.number]
@@ -170,16 +170,16 @@ def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that
     db = open_database(tmp_path / "store.db")
     small_corpus(db, labelled=True)
     texts = {"layers": "6-3"}
-    with pytest.raises(OrderError, match=r"labels count after 500 mini-batches .* and the run has 6"):
+    with pytest.raises(NewRunError, match=r"labels count after 500 mini-batches .* and the run has 6"):
         place(db, "small", model="sdatm", texts=texts, minibatches=6)
     assert place(db, "small", model="sdatm", texts=texts | {"label_start": "5"}, minibatches=6).planned == 6
-    with pytest.raises(OrderError, match="only pictures can be moved, and corpus 'small' has none; set moved to 0"):
+    with pytest.raises(NewRunError, match="only pictures can be moved, and corpus 'small' has none; set moved to 0"):
         place(db, "small", model="sdatm", texts=texts | {"moved": "1"})
     for model, waits in (("dlda", True), ("datm", False)):
         parent = place(db, "small", model=model, texts=texts, minibatches=1)
         worker.train(db, parent.number)
         begin = origin(db, parent.number)
-        with pytest.raises(OrderError, match="labels count after") if waits else nullcontext():
+        with pytest.raises(NewRunError, match="labels count after") if waits else nullcontext():
             fork(db, begin, model="sdatm", texts={}, minibatches=6)
     db.close()
 
@@ -189,6 +189,6 @@ def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(tmp_path, mo
     db = open_database(tmp_path / "store.db")
     real = replace(small_corpus(db, labelled=True), kind="real", image_shape=shape)
     monkeypatch.setattr(new_run.corpora, "find", lambda *_: real)
-    with pytest.raises(OrderError, match=f"'small' holds real numbers; train dlda on it{more}$"):
+    with pytest.raises(NewRunError, match=f"'small' holds real numbers; train dlda on it{more}$"):
         place(db, "small", model="datm", texts={})
     db.close()

@@ -54,9 +54,9 @@ def end_of(begun):
 
 
 def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
-    told = []
+    report = []
     options = ImportOptions(name="fruit", min_df=1, max_df=1.0, test_share=0)
-    begun = Import(db.url, sent, options, lambda: told.append(True))
+    begun = Import(db.url, sent, options, lambda: report.append(True))
     assert [(adding.name, adding.notice.sentence) for adding in notices.imports()] == [("fruit", "Starting")]
     notices.forget_import(begun.number)  # it goes on, so it stays
     assert len(notices.imports()) == 1
@@ -68,7 +68,7 @@ def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
     assert standing.notes == ("left out what is not read as text: 1 .doc; save such documents as .txt",)
     assert any(said.startswith("Storing documents") for said in words)
     assert not sent.folder.exists()
-    assert told == [True]
+    assert report == [True]
 
 
 def test_what_goes_wrong_is_one_sentence_that_names_the_file_as_it_was_sent(db, sent):
@@ -96,7 +96,7 @@ def test_an_import_goes_on_when_nobody_listens_any_more(db, sent, monkeypatch):
         def write(self, _):
             raise BrokenPipeError
 
-    options = ImportOptions(min_df=1, max_df=1.0, test_share=0).told()
+    options = ImportOptions(min_df=1, max_df=1.0, test_share=0).report()
     order = {"path": str(sent.path), "folder": str(sent.folder), "options": options}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(order)))
     monkeypatch.setattr("sys.stdout", Gone())
@@ -112,7 +112,7 @@ def test_what_a_library_prints_is_no_news_of_the_import(db, sent, monkeypatch, c
         print("deprecated")  # noqa: T201
         raise IngestError(sent.path, "is empty")
 
-    order = {"path": str(sent.path), "folder": str(sent.folder), "options": ImportOptions().told()}
+    order = {"path": str(sent.path), "folder": str(sent.folder), "options": ImportOptions().report()}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(order)))
     monkeypatch.chdir(sent.path.parent)
     monkeypatch.setattr(import_process, "import_path", noisy)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.jobs import plan
-from app.jobs.plan import Averaging, Effort, Order
+from app.jobs.plan import Averaging, Effort, RunOptions
 
 TABLE_1 = Effort(200, 90.0, 51.1, 275_456, 266_500, 224)  # 128-64-32 on 20 Newsgroups
 efforts = st.builds(
@@ -23,7 +23,7 @@ efforts = st.builds(
 
 
 def make(minibatches=3500, effort=TABLE_1, train=11_284, test=7_502, **order):
-    return plan.make(Order(minibatches=minibatches, **order), effort, train_documents=train, test_documents=test)
+    return plan.make(RunOptions(minibatches=minibatches, **order), effort, train_documents=train, test_documents=test)
 
 
 def cost(made, effort):
@@ -160,15 +160,15 @@ def test_the_averaged_protocol_is_that_of_table_1_and_keeps_its_shares_in_shorte
     ],
 )
 def test_an_order_of_the_time_when_0_was_the_usual_length_goes_on_meaning_it(stored, averaging):
-    order = Order.from_json({"minibatches": 700, "threads": 1, "averaged": True, "paper_point": False} | stored)
+    order = RunOptions.from_json({"minibatches": 700, "threads": 1, "averaged": True, "paper_point": False} | stored)
     assert plan.make(order, TABLE_1, train_documents=9, test_documents=9).averaging == averaging
 
 
 def test_a_burn_in_of_none_is_stored_as_what_it_is():
-    order = Order(minibatches=700, averaged=True, burn_in=0, samples=50)
-    assert Order.from_json(order.to_json()) == order
-    usual = Order(minibatches=700, averaged=True)
-    assert Order.from_json(usual.to_json()) == usual
+    order = RunOptions(minibatches=700, averaged=True, burn_in=0, samples=50)
+    assert RunOptions.from_json(order.to_json()) == order
+    usual = RunOptions(minibatches=700, averaged=True)
+    assert RunOptions.from_json(usual.to_json()) == usual
 
 
 def test_the_papers_point_perplexity_is_made_on_demand_on_all_test_documents():
@@ -193,12 +193,12 @@ def test_the_papers_point_perplexity_is_made_on_demand_on_all_test_documents():
 )
 def test_an_order_that_cannot_be_is_refused_in_a_sentence(given, sentence):
     with pytest.raises(ValueError, match=sentence):
-        Order(**given)
+        RunOptions(**given)
 
 
 def test_an_order_survives_json_and_ignores_keys_of_others():
-    order = Order(minibatches=7, threads=2, averaged=True, burn_in=3, samples=2, paper_point=True)
-    assert Order.from_json(order.to_json() | {"colour": "blue"}) == order
+    order = RunOptions(minibatches=7, threads=2, averaged=True, burn_in=3, samples=2, paper_point=True)
+    assert RunOptions.from_json(order.to_json() | {"colour": "blue"}) == order
 
 
 def test_ladder_and_spread_hold_both_ends():

@@ -7,7 +7,7 @@ from process_samples import bury, kill_after, order, small_corpus, written
 from app.analysis.hierarchy import build_frame
 from app.jobs import claim, worker
 from app.jobs.forks import origin
-from app.jobs.new_run import OrderError, fork
+from app.jobs.new_run import NewRunError, fork
 from engine.hierarchy.tree import Node
 from store import corpora, events, runs, snapshots
 
@@ -33,8 +33,8 @@ def changes(db, run):
 
 
 def test_layers_come_one_by_one_and_each_change_is_an_event_with_a_snapshot_of_its_own(db, finished):
-    told = [(each.minibatch, each.kind) for each in changes(db, finished.number)]
-    assert told == [
+    report = [(each.minibatch, each.kind) for each in changes(db, finished.number)]
+    assert report == [
         (16, "pruned"), (16, "layer added"), (31, "pruned"), (31, "layer added"), (46, "pruned"),
     ]  # fmt: skip
     shapes = {}
@@ -85,20 +85,20 @@ def test_a_topic_keeps_its_number_when_others_are_pruned(db, finished):
     gone = sorted({*range(9)} - {*names})
     (first, *_) = (each for each in changes(db, finished.number) if each.minibatch == 16)
     assert " ".join(f"L1:{name + 1}" for name in gone) in first.text
-    frame = build_frame(arrays[60], words, {(1, names[-1] + 1): "the last"}, finished, rows[60])
-    assert [frame.has(Node(1, name)) for name in range(9)] == [name in names for name in range(9)]
-    assert {node.column for node in frame.nodes(1)} == {*names}
+    hierarchy = build_frame(arrays[60], words, {(1, names[-1] + 1): "the last"}, finished, rows[60])
+    assert [hierarchy.has(Node(1, name)) for name in range(9)] == [name in names for name in range(9)]
+    assert {node.column for node in hierarchy.nodes(1)} == {*names}
     for column, name in enumerate(names):
         node = Node(1, name)
-        assert frame.place(node) == column
-        best = frame.top_words(node, 1)[0]
+        assert hierarchy.place(node) == column
+        best = hierarchy.top_words(node, 1)[0]
         assert best.weight == arrays[60]["phi.0"][:, column].max()
-        assert frame.at_rank(1, frame.rank(node)) == node
-        (weight,) = (each.weight for each in frame.parents(node, 99)[:1])
+        assert hierarchy.at_rank(1, hierarchy.rank(node)) == node
+        (weight,) = (each.weight for each in hierarchy.parents(node, 99)[:1])
         assert weight == arrays[60]["phi.1"][column].max()
-    assert frame.title(Node(1, names[-1])) == "the last"
-    for edge in frame.edges(0.5):
-        below, above = frame.place(edge.below), frame.place(edge.above)
+    assert hierarchy.title(Node(1, names[-1])) == "the last"
+    for edge in hierarchy.edges(0.5):
+        below, above = hierarchy.place(edge.below), hierarchy.place(edge.above)
         assert edge.weight == pytest.approx(arrays[60][f"phi.{edge.layer - 1}"][below, above])
 
 
@@ -123,7 +123,7 @@ def test_a_fork_of_a_growing_run_goes_on_growing(db, finished):
 
 def test_a_run_too_short_to_learn_its_widths_is_refused(db):
     small_corpus(db)
-    with pytest.raises(OrderError, match=r"widths of 3 layers takes more than 45 mini-batches .* got 45"):
+    with pytest.raises(NewRunError, match=r"widths of 3 layers takes more than 45 mini-batches .* got 45"):
         order(db, minibatches=45, **GROWING)
     assert order(db, minibatches=46, **GROWING).planned == 46
 

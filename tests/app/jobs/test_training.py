@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.jobs.plan import Order, make
+from app.jobs.plan import RunOptions, make
 from app.jobs.training import EXAMPLES, Training, best_documents, effort
 from engine.contract import TEST, TRAIN, Counts, Facts
 from engine.models import dlda, sdatm
@@ -53,13 +53,13 @@ def test_the_label_error_is_of_labelled_test_documents_only_the_same_ones_for_al
     config = sdatm.Config(layers=(4, 3), batch_size=20, hidden=(3, 3), burn_in=1, collect=1, predict_samples=3)
     kernel = sdatm.build(config, Facts(corpus.n_words, 80, 2))
     asked = []
-    told = kernel._replace(predict=lambda *arguments: asked.append(arguments[2]) or kernel.predict(*arguments))
-    first, second = (Training(corpus, told, sdatm.State, seed) for seed in (1, 2))
+    report = kernel._replace(predict=lambda *arguments: asked.append(arguments[2]) or kernel.predict(*arguments))
+    first, second = (Training(corpus, report, sdatm.State, seed) for seed in (1, 2))
     state = first.first_state()
     about = effort(first, state, 4.0, 20.0)
     test = [int(j) for j in corpus.documents(TEST) if labels[j] >= 0]
     assert (about.labelled, about.asking) == (len(test), 350 + 1.3 * 7)
-    made = make(Order(minibatches=4), about, train_documents=80, test_documents=20)
+    made = make(RunOptions(minibatches=4), about, train_documents=80, test_documents=20)
     assert made.predicted_documents == len(test)
     position = first.start(state, made)
     right = (kernel.predict(1, state, corpus.batch(np.array(test)), 5).argmax(axis=1) == labels[test]).mean()
@@ -75,7 +75,7 @@ def test_a_model_that_learns_no_labels_has_no_label_error():
     kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80, 2))
     training = Training(corpus, kernel, dlda.State, 1)
     state = training.first_state()
-    made = make(Order(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    made = make(RunOptions(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
     assert not made.predictions
     assert np.isnan(training.label_error(training.start(state, made), made))
 
@@ -93,6 +93,6 @@ def test_the_curve_has_points_where_the_first_test_documents_have_nothing_to_hol
     )
     training = Training(replace(corpus, counts=cut), kernel, dlda.State, 1)
     state = training.first_state()
-    made = make(Order(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    made = make(RunOptions(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
     position = training.start(state, replace(made, curve_documents=3))
     assert training.curve_point(position, replace(made, curve_documents=3)) > 1

@@ -140,7 +140,7 @@ def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, 
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)  # beats after every mini-batch: more places to die
     whole = order(file, averaged=True).number
     worker.train(file, whole)
-    wanted = written(file, whole)
+    request = written(file, whole)
     rng = np.random.default_rng(3)
     for _ in range(4):
         run = order(file, averaged=True).number
@@ -149,7 +149,7 @@ def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, 
             kills += 1
             runs.requeue(file, bury(file, run))
         assert kills > 0
-        assert written(file, run) == wanted
+        assert written(file, run) == request
 
 
 def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):

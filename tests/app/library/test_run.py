@@ -58,13 +58,13 @@ def labelled(run):
 def test_texts_in_memory_become_a_corpus_with_labels(store, corpus):
     assert (corpus.documents, corpus.words, corpus.labels) == (120, 16, ("garden", "space"))
     assert (corpus.training_documents, corpus.kind, corpus.notes) == (108, "counts", ())
-    told = corpus.texts()
-    assert told.loc[5, ["title", "text", "label"]].tolist() == ["document 6", made_texts()[5], "garden"]
-    assert pd.isna(told.loc[3, "label"])
-    assert set(told["part"]) == {"training", "test"}
+    report = corpus.texts()
+    assert report.loc[5, ["title", "text", "label"]].tolist() == ["document 6", made_texts()[5], "garden"]
+    assert pd.isna(report.loc[3, "label"])
+    assert set(report["part"]) == {"training", "test"}
     assert (
         corpus.search("rose hedge", n=3).index.tolist()
-        == [number for number, text in enumerate(told["text"]) if "rose" in text and "hedge" in text][:3]
+        == [number for number, text in enumerate(report["text"]) if "rose" in text and "hedge" in text][:3]
     )
     assert corpus.counts().shape == (120, 16)
     assert corpus.counts().sum() == 20 * 120
@@ -86,10 +86,10 @@ def test_a_file_becomes_a_corpus_and_can_be_deleted(store, tmp_path):
     path = tmp_path / "mail.csv"
     rows = [f"{text},{label}" for text, label in zip(made_texts(), LABELS, strict=True)]
     path.write_text("\n".join(["text,label", *rows]), "utf-8")
-    told = []
-    made = store.import_corpus(str(path), label_column="label", progress=lambda words, share: told.append(words))
+    report = []
+    made = store.import_corpus(str(path), label_column="label", progress=lambda words, share: report.append(words))
     assert (made.name, made.documents, made.labels) == ("mail", 120, ("garden", "space"))
-    assert told[0] == "Reading mail.csv"
+    assert report[0] == "Reading mail.csv"
     made.delete()
     assert "mail" not in store.corpora
 
@@ -305,7 +305,7 @@ def test_a_run_whose_worker_failed_raises_when_it_is_waited_for(store, corpus, m
     ],
 )
 def test_a_run_that_cannot_be_is_refused_in_one_sentence(store, corpus, given, sentence):
-    with pytest.raises(topiary.OrderError, match=sentence):
+    with pytest.raises(topiary.NewRunError, match=sentence):
         store.train(corpus, **{"minibatches": 60} | given)
 
 
@@ -345,7 +345,7 @@ def test_the_example_of_the_guide_runs(tmp_path):
 
 
 def test_every_method_of_a_store_and_a_run_is_told_of_in_the_guide():
-    told = GUIDE.read_text(encoding="utf-8")
+    report = GUIDE.read_text(encoding="utf-8")
     for kind in (topiary.Store, topiary.Run, topiary.Corpus):
         public = [name for name in vars(kind) if not name.startswith("_")]
-        assert [name for name in public if not re.search(rf"[`.]{name}\b", told)] == []
+        assert [name for name in public if not re.search(rf"[`.]{name}\b", report)] == []

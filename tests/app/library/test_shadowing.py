@@ -75,12 +75,12 @@ def test_the_module_is_the_command(tmp_path):
 
 
 def _refused(found, sentence, use):
-    told = found.stderr.splitlines()
-    assert sentence in told[-1]
-    assert "rename it" in told[-1]
+    report = found.stderr.splitlines()
+    assert sentence in report[-1]
+    assert "rename it" in report[-1]
     if use in ("command", "module"):
-        assert (found.returncode, len(told)) == (2, 1)
-        assert told[0].startswith("topiary: ")
+        assert (found.returncode, len(report)) == (2, 1)
+        assert report[0].startswith("topiary: ")
     else:
         assert found.returncode == 1
-        assert told[-1].startswith("topiary.shadowing.ShadowedError: ")
+        assert report[-1].startswith("topiary.shadowing.ShadowedError: ")

@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from app.live.cache import Once
+from app.live.cache import Cache
 
 
 def fail():
@@ -17,14 +17,14 @@ def refuse():
 
 
 def test_what_is_here_is_not_made_again():
-    known = Once(2)
+    known = Cache(2)
     assert known.get("a") is None
     assert known.fetch("a", lambda: 1) == 1
     assert (known.fetch("a", refuse), known.get("a")) == (1, 1)
 
 
 def test_the_least_used_is_forgotten_first():
-    known = Once(2)
+    known = Cache(2)
     for key in "aba":
         known.fetch(key, lambda: 1)
     known.fetch("c", lambda: 1)
@@ -32,14 +32,14 @@ def test_the_least_used_is_forgotten_first():
 
 
 def test_values_may_have_a_size_and_some_are_kept_whatever_theirs():
-    known = Once(10, size=len, least=1)
+    known = Cache(10, size=len, least=1)
     for key, value in (("a", "12345"), ("b", "123456"), ("c", "x" * 20)):
         known.fetch(key, lambda value=value: value)
     assert [known.get(key) for key in "abc"] == [None, None, "x" * 20]
 
 
 def test_values_are_changed_in_place_without_counting_as_used():
-    known = Once(2)
+    known = Cache(2)
     known.fetch("a", lambda: 1)
     known.fetch("b", lambda: 2)
     known.change(lambda key, value: value + (key == "a"))
@@ -48,7 +48,7 @@ def test_values_are_changed_in_place_without_counting_as_used():
 
 
 def test_a_failure_leaves_nothing_behind_and_the_next_caller_tries_again():
-    known = Once(2)
+    known = Cache(2)
     with pytest.raises(OSError, match="disk gone"):
         known.fetch("a", fail)
     assert known._turns == {}
@@ -58,7 +58,7 @@ def test_a_failure_leaves_nothing_behind_and_the_next_caller_tries_again():
 
 
 def test_whoever_waited_for_one_that_failed_makes_it_and_all_others_take_that():
-    known, began, go, made = Once(2), Event(), Event(), []
+    known, began, go, made = Cache(2), Event(), Event(), []
 
     def slow_failure():
         began.set()

@@ -100,12 +100,12 @@ def test_a_session_hears_which_runs_changed_and_only_those(db, feed):
     for row in (quiet, busy):
         runs.finish(db, row.number, row.attempt, "stopped")
     look(feed)
-    session, heard = Session(), []
-    feed.subscribe(session.ring, heard.append)
+    session, on_message = Session(), []
+    feed.subscribe(session.ring, on_message.append)
     runs.rename(db, busy.number, "renamed")
     look(feed)
     session.turn()
-    assert heard == [Tick(rows=frozenset({busy.number}))]
+    assert on_message == [Tick(rows=frozenset({busy.number}))]
 
 
 def test_nothing_new_wakes_nobody_when_nothing_trains(db, feed):
@@ -124,14 +124,14 @@ def test_a_slow_session_gets_what_it_missed_in_one_piece(db, feed):
     for row in rows:
         runs.finish(db, row.number, row.attempt, "stopped")
     look(feed)
-    session, heard = Session(), []
-    feed.subscribe(session.ring, heard.append)
+    session, on_message = Session(), []
+    feed.subscribe(session.ring, on_message.append)
     for row in rows:
         runs.rename(db, row.number, "other")
         look(feed)
     assert len(session.waiting) == 1
     session.turn()
-    assert heard == [Tick(rows=frozenset(row.number for row in rows))]
+    assert on_message == [Tick(rows=frozenset(row.number for row in rows))]
 
 
 def test_a_session_that_ended_hears_nothing(db, feed):
@@ -150,11 +150,11 @@ def test_a_run_that_was_deleted_is_forgotten(db, feed):
     feed.history(row.number)
     runs.finish(db, row.number, row.attempt, "stopped")
     runs.delete(db, row.number)
-    session, heard = Session(), []
-    feed.subscribe(session.ring, heard.append)
+    session, on_message = Session(), []
+    feed.subscribe(session.ring, on_message.append)
     look(feed)
     session.turn()
-    assert heard[0].rows == {row.number}
+    assert on_message[0].rows == {row.number}
     assert feed.run(row.number) is None
     assert feed.known_history(row.number) is None
 
@@ -163,19 +163,19 @@ def test_the_newest_frame_is_ready_before_a_live_session_hears_of_it(db, feed):
     row = samples.run(db)
     snapshots.append(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
     look(feed)
-    assert feed.frame(row.number).minibatch == 1
-    told = threading.Event()
+    assert feed.hierarchy(row.number).minibatch == 1
+    report = threading.Event()
     seen = []
 
-    def heard(tick):
+    def on_message(tick):
         if row.number in tick.snapshots:
-            seen.append(feed.known_frame(row.number))
-            told.set()
+            seen.append(feed.known_hierarchy(row.number))
+            report.set()
 
-    feed.subscribe(lambda call: call(), heard)
+    feed.subscribe(lambda call: call(), on_message)
     snapshots.append(db, row.number, row.attempt, 2, 2.0, samples.arrays(2))
     look(feed)
-    assert told.wait(timeout=60)
+    assert report.wait(timeout=60)
     assert seen[0].minibatch == 2
 
 
@@ -183,18 +183,18 @@ def test_the_newest_frame_is_not_built_for_a_run_that_nobody_looks_at_any_more(d
     row = samples.run(db)
     built, build = [], feed._build
     monkeypatch.setattr(feed, "_build", lambda run, row: built.append(row.minibatch) or build(run, row))
-    told = [threading.Event() for _ in range(3)]
+    report = [threading.Event() for _ in range(3)]
 
-    def heard(tick):
+    def on_message(tick):
         if row.number in tick.snapshots:
-            told[feed.latest(row.number).minibatch].set()
+            report[feed.latest(row.number).minibatch].set()
 
-    feed.subscribe(lambda call: call(), heard)
-    feed.frame(row.number)  # looked at before there is anything to see
+    feed.subscribe(lambda call: call(), on_message)
+    feed.hierarchy(row.number)  # looked at before there is anything to see
     for minibatch in (1, 2):
         snapshots.append(db, row.number, row.attempt, minibatch, 1.0, samples.arrays(minibatch))
         look(feed)
-        assert told[minibatch].wait(timeout=60)
+        assert report[minibatch].wait(timeout=60)
     assert built == [1]
 
 
@@ -204,7 +204,7 @@ def test_the_words_of_a_corpus_are_read_once_for_all_its_snapshots(db, feed, mon
     monkeypatch.setattr("app.live.feed.corpora.vocabulary", lambda db, number: read.append(number) or samples.WORDS)
     for snapshot in range(1, 4):
         snapshots.append(db, row.number, row.attempt, snapshot, 1.0, samples.arrays(snapshot))
-        feed.frame(row.number)
+        feed.hierarchy(row.number)
     assert read == [row.corpus]
 
 
@@ -224,18 +224,18 @@ def test_one_frame_of_a_snapshot_is_shared_by_all(db, feed):
     row = samples.run(db)
     snapshots.append(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
     look(feed)
-    assert feed.frame(row.number) is feed.frame(row.number, feed.latest(row.number).number)
-    assert feed.frame(row.number, 12345) is None
+    assert feed.hierarchy(row.number) is feed.hierarchy(row.number, feed.latest(row.number).number)
+    assert feed.hierarchy(row.number, 12345) is None
 
 
 def test_a_name_given_to_a_topic_reaches_the_frames_in_memory(db, feed):
     row = samples.run(db)
     snapshots.append(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
     look(feed)
-    node = feed.frame(row.number).nodes(1)[0]
+    node = feed.hierarchy(row.number).nodes(1)[0]
     labels.set(db, row.number, 1, node.column + 1, "roses")
     feed.relabel(row.number)
-    assert feed.frame(row.number).name(node) == "roses"
+    assert feed.hierarchy(row.number).name(node) == "roses"
 
 
 def test_a_store_that_cannot_be_read_is_said_and_survived(db, feed, monkeypatch):
@@ -269,8 +269,8 @@ def test_a_call_that_got_lost_is_made_again(db, feed, monkeypatch):
     row = samples.run(db)
     runs.finish(db, row.number, row.attempt, "stopped")
     look(feed)
-    session, heard = Session(), []
-    feed.subscribe(session.ring, heard.append)
+    session, on_message = Session(), []
+    feed.subscribe(session.ring, on_message.append)
     runs.rename(db, row.number, "one")
     look(feed)
     session.waiting.clear()
@@ -278,4 +278,4 @@ def test_a_call_that_got_lost_is_made_again(db, feed, monkeypatch):
     runs.rename(db, row.number, "two")
     look(feed)
     session.turn()
-    assert heard == [Tick(rows=frozenset({row.number}))]
+    assert on_message == [Tick(rows=frozenset({row.number}))]

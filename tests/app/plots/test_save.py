@@ -8,6 +8,7 @@ from pathlib import Path
 import holoviews as hv
 import numpy as np
 import pytest
+from app.plots.request import FigureError, Request, inches
 from inference_samples import plain_model, plant
 from matplotlib import pyplot
 from topic_frames import make_frame
@@ -19,7 +20,6 @@ from app.plots import registry
 from app.plots.kinds import comparison, confusion, images, perplexity, steps, topics, tree
 from app.plots.save import save
 from app.plots.sheet import cut, text_width, wrap
-from app.plots.wanted import FigureError, Wanted, inches
 from engine.hierarchy.tree import Edge, Node
 from store import points as points_of
 from store import runs
@@ -85,7 +85,7 @@ def test_every_kind_is_found_by_the_name_of_its_file_and_says_what_it_obeys():
     assert registry.names() == KINDS
     for name in KINDS:
         kind = registry.load(name)
-        assert set(kind.OPTIONS) <= set(Wanted._fields)
+        assert set(kind.OPTIONS) <= set(Request._fields)
         assert 1 <= kind.RUNS[0] <= kind.RUNS[1]
         assert callable(kind.draw)
         assert callable(kind.figure)
@@ -144,9 +144,10 @@ def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
 
 
 def test_boxes_of_a_tree_do_not_touch():
-    frame = make_frame((24, 12, 6))
+    hierarchy = make_frame((24, 12, 6))
     boxes = {
-        node: tree.Box(frame.rank(node), tuple(word.text for word in frame.top_words(node))) for node in frame.nodes(1)
+        node: tree.Box(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node)))
+        for node in hierarchy.nodes(1)
     }
     overlay = tree.draw(boxes, [])
     corners = np.vstack([part.data.to_numpy() for part in overlay.traverse(lambda each: each, [hv.Rectangles])])

@@ -78,11 +78,11 @@ def test_every_chapter_of_the_guide_has_a_title_and_no_raw_markup_passes():
 
 
 def test_a_board_hears_only_messages_that_say_what_to_do():
-    heard = []
-    board = Board("<b>x</b>", heard.append)
+    on_message = []
+    board = Board("<b>x</b>", on_message.append)
     for message in ("text", {"no": "do"}, {"do": 3}, {"do": "go", "page": "runs"}):
         board._handle_msg(message)
-    assert heard == [{"do": "go", "page": "runs"}]
+    assert on_message == [{"do": "go", "page": "runs"}]
 
 
 @pytest.mark.parametrize("command", [("serve",), ("demo", "--no-browser")])

@@ -14,13 +14,13 @@ class Visit:
     """A session in which a piece of work has ended."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.report: list[str] = []
         self.planned: list[tuple[float, Any]] = []
         self.shell = SimpleNamespace(
             _loop=SimpleNamespace(call_later=lambda seconds, _, call: self.planned.append((seconds, call))),
             _next=None,
-            _told=("", 0.0),
-            tell=lambda sentence, _: self.told.append(sentence),
+            _report=("", 0.0),
+            notify=lambda sentence, _: self.report.append(sentence),
         )
 
     def end(self, result: Any, then: Any = None, failed: Any = None) -> None:
@@ -35,13 +35,13 @@ class Visit:
 def test_the_result_goes_on_and_nothing_is_planned() -> None:
     visit, got = Visit(), []
     visit.end(3, got.append, lambda: None)
-    assert (got, visit.told, visit.planned) == ([3], [], [])
+    assert (got, visit.report, visit.planned) == ([3], [], [])
 
 
 def test_an_error_is_told_and_the_next_attempt_is_some_seconds_away() -> None:
     visit, again = Visit(), lambda: None
     visit.end(OSError("the disk was away"), failed=again)
-    assert (visit.told, visit.planned) == (["the disk was away"], [(PAUSE, again)])
+    assert (visit.report, visit.planned) == (["the disk was away"], [(PAUSE, again)])
 
 
 def test_attempts_that_go_on_do_not_say_the_same_again_and_clicks_do() -> None:
@@ -51,7 +51,7 @@ def test_attempts_that_go_on_do_not_say_the_same_again_and_clicks_do() -> None:
     visit.end(OSError("gone"), failed=lambda: None)
     for _ in range(2):
         visit.end(OSError("gone"))
-    assert visit.told == ["away", "gone", "gone", "gone"]
+    assert visit.report == ["away", "gone", "gone", "gone"]
     assert len(visit.planned) == 4
 
 
@@ -59,14 +59,14 @@ def test_what_nobody_wrote_a_sentence_for_goes_to_the_log_and_is_tried_again() -
     visit = Visit()
     with pytest.raises(ZeroDivisionError):
         visit.end(ZeroDivisionError(), failed=lambda: None)
-    assert (visit.told, len(visit.planned)) == ([], 1)
+    assert (visit.report, len(visit.planned)) == ([], 1)
 
 
 def test_work_that_was_given_up_is_no_error() -> None:
     visit, future = Visit(), Future()
     future.cancel()
     Shell._finish(visit.shell, None, lambda: None, future)  # type: ignore[arg-type]
-    assert (visit.told, visit.planned) == ([], [])
+    assert (visit.report, visit.planned) == ([], [])
 
 
 @pytest.mark.parametrize(

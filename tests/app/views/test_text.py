@@ -13,7 +13,7 @@ from topic_pairs import WIDTHS, frame_of, permuted
 
 from app.analysis.changes import edge_changes
 from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.cli.compare import summary_text
 from app.export import comparison as files
 from app.export import topics, trees
@@ -37,87 +37,89 @@ WORDS = tuple(f"word{number}" for number in range(60))
 
 
 @pytest.fixture(scope="module")
-def frame() -> Frame:
+def hierarchy() -> Hierarchy:
     return frame_of(arrays(WIDTHS), 7, WORDS, labels={(2, 4): "Belief"})
 
 
 @pytest.fixture(scope="module")
-def comparison(frame: Frame) -> Comparison:
-    return compare(frame, frame_of(permuted(arrays(WIDTHS))[0], 8, WORDS))
+def comparison(hierarchy: Hierarchy) -> Comparison:
+    return compare(hierarchy, frame_of(permuted(arrays(WIDTHS))[0], 8, WORDS))
 
 
 @pytest.fixture(scope="module")
-def titles(frame: Frame) -> dict[str, str]:
+def titles(hierarchy: Hierarchy) -> dict[str, str]:
     """Title by identity; most are not simply the three heaviest words."""
-    every = [node for layer in (1, 2, 3) for node in frame.nodes(layer)]
-    heaviest = {identity(node): " ".join(word.text for word in frame.top_words(node, 3)) for node in every}
-    found = {identity(node): frame.title(node) for node in every}
+    every = [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]
+    heaviest = {identity(node): " ".join(word.text for word in hierarchy.top_words(node, 3)) for node in every}
+    found = {identity(node): hierarchy.title(node) for node in every}
     assert found[identity(NAMED)] == "Belief"
     assert sum(found[key] != heaviest[key] for key in found) > 30
     return found
 
 
-def test_a_card_leads_with_the_title_and_goes_on_with_the_heaviest_words(frame: Frame, titles: dict[str, str]) -> None:
+def test_a_card_leads_with_the_title_and_goes_on_with_the_heaviest_words(
+    hierarchy: Hierarchy, titles: dict[str, str]
+) -> None:
     for layer in (1, 2, 3):
-        html = topic_list(frame, layer, Marks(light=True), Finding(""))
+        html = topic_list(hierarchy, layer, Marks(light=True), Finding(""))
         cards = re.findall(r'data-key="(L[^"]+)".*?<strong>(.*?)</strong> (.*?)</span>', html)
-        assert [key for key, _, _ in cards] == [identity(node) for node in frame.nodes(layer)]
-        for node, (key, lead, rest) in zip(frame.nodes(layer), cards, strict=True):
+        assert [key for key, _, _ in cards] == [identity(node) for node in hierarchy.nodes(layer)]
+        for node, (key, lead, rest) in zip(hierarchy.nodes(layer), cards, strict=True):
             assert lead == titles[key]
-            words = [word.text for word in frame.top_words(node, 12)]
+            words = [word.text for word in hierarchy.top_words(node, 12)]
             expected = words[:10] if node == NAMED else [word for word in words if word not in lead.split()][:7]
             assert rest.split() == expected
 
 
-def test_the_cards_of_the_watch_page_have_the_colour_of_their_layer(frame: Frame) -> None:
+def test_the_cards_of_the_watch_page_have_the_colour_of_their_layer(hierarchy: Hierarchy) -> None:
     assert len({hue(layer) for layer in (1, 2, 3)}) == 3
     for layer in (1, 2, 3):
-        assert f'<div class="tp-topics" style="{hue(layer)}">' in preview(frame, layer)
+        assert f'<div class="tp-topics" style="{hue(layer)}">' in preview(hierarchy, layer)
 
 
-def test_the_cards_of_the_watch_page_lead_with_the_title(frame: Frame, titles: dict[str, str]) -> None:
-    html = preview(frame, 3)
+def test_the_cards_of_the_watch_page_lead_with_the_title(hierarchy: Hierarchy, titles: dict[str, str]) -> None:
+    html = preview(hierarchy, 3)
     cards = re.findall(r'data-key="(L[^"]+)".*?<strong>(.*?)</strong> (.*?)</span>', html)
     assert len(cards) == 6
     for key, lead, rest in cards:
         assert lead == titles[key]
         assert len(set(lead.split()) | set(rest.split())) == 10
-    named = re.search(r'data-key="L2:4".*?tp-topic-name">(.*?)</b>', preview(frame, 2))
+    named = re.search(r'data-key="L2:4".*?tp-topic-name">(.*?)</b>', preview(hierarchy, 2))
     assert named
     assert named[1] == "Belief"
 
 
-def test_the_tree_says_the_title_from_afar_and_in_the_tooltip(frame: Frame, titles: dict[str, str]) -> None:
-    for node, box in boxes(frame, [node for layer in (1, 2, 3) for node in frame.nodes(layer)]).items():
+def test_the_tree_says_the_title_from_afar_and_in_the_tooltip(hierarchy: Hierarchy, titles: dict[str, str]) -> None:
+    for node, box in boxes(hierarchy, [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]).items():
         assert " ".join(box.gist) == titles[identity(node)]
-        assert " ".join(box.lines).split() == [word.text for word in frame.top_words(node, 12)]
-    svg = draw(frame, Choice(tuple(frame.nodes(3)), 0.0)).svg
+        assert " ".join(box.lines).split() == [word.text for word in hierarchy.top_words(node, 12)]
+    svg = draw(hierarchy, Choice(tuple(hierarchy.nodes(3)), 0.0)).svg
     tips = dict(re.findall(r'data-id="(L[^"]+)"[^>]*data-tip="([^&]*)&#10;', svg))
     assert len(tips) > 20
     assert tips == {key: titles[key] for key in tips}
 
 
 def test_roots_the_chosen_topic_and_its_relatives_are_called_by_their_titles(
-    frame: Frame, titles: dict[str, str]
+    hierarchy: Hierarchy, titles: dict[str, str]
 ) -> None:
-    root = frame.nodes(3)[0]
+    root = hierarchy.nodes(3)[0]
     state = Controls(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    assert f"<span>{titles[identity(root)]}</span>" in control_row(frame, Choice((root,)), state)
-    html = topic_detail(frame, root, 0.0, [], root=True)
+    assert f"<span>{titles[identity(root)]}</span>" in control_row(hierarchy, Choice((root,)), state)
+    html = topic_detail(hierarchy, root, 0.0, [], root=True)
     assert f">{titles[identity(root)]}</h2>" in html
     relatives = re.findall(r'data-do="select" data-id="(L[^"]+)".*?<span>(.*?)</span>', html)
     assert len(relatives) > 2
     assert relatives == [(key, titles[key]) for key, _ in relatives]
 
 
-def test_a_placed_document_calls_topics_by_their_titles(frame: Frame, titles: dict[str, str]) -> None:
-    theta = tuple(np.random.default_rng(2).gamma(0.5, 2.0, width) for width in frame.widths)
+def test_a_placed_document_calls_topics_by_their_titles(hierarchy: Hierarchy, titles: dict[str, str]) -> None:
+    theta = tuple(np.random.default_rng(2).gamma(0.5, 2.0, width) for width in hierarchy.widths)
     found = Answer(
         title="", text="", document=-1, label="", reading=Reading(4, 4, 0, (), own=True), words=np.array([3], np.int32),
         counts=np.array([4.0]), spots=[], theta=theta, rates=None, classes=[],
-        paths=paths.best_paths(frame.phi, theta, 5),
+        paths=paths.best_paths(hierarchy.phi, theta, 5),
     )  # fmt: skip
-    html = answer(frame, found, (), {})
+    html = answer(hierarchy, found, (), {})
     rows = [row for row in html.split("<li ") if "Explore this topic" in row]
     listed = [re.findall(r'<span class="dc-name">([^<]*)<.*data-id="(L[^"]+)"', row)[0] for row in rows]
     assert len(listed) > 5
@@ -134,9 +136,9 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
     rows = re.findall(r'data-side="(.)" data-id="(L[^"]+)"[^>]*title="[^:]*:\d+: ([^"]*)">.*?<span>([^<]*)', html)
     assert len(rows) == 2 * sum(WIDTHS)
     for side, key, hint, shown in rows:
-        frame = comparison.frame(side)
-        node = next(node for node in frame.nodes(int(key[1])) if identity(node) == key)
-        assert hint == shown.strip() == frame.title(node)
+        hierarchy = comparison.hierarchy(side)
+        node = next(node for node in hierarchy.nodes(int(key[1])) if identity(node) == key)
+        assert hint == shown.strip() == hierarchy.title(node)
         assert side == "b" or shown.strip() == titles[key]
     for pair in comparison.pairs:
         detail = compare_pair.pair_detail(comparison, pair, one_run=False)
@@ -145,32 +147,32 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
         assert re.search(rf'value="{identity(pair.a)}" selected>\d+ · {titles[identity(pair.a)]} · ', detail)
 
 
-def test_the_edges_as_text_call_both_ends_by_their_titles(frame: Frame) -> None:
-    changed = compare(frame, frame_of(arrays(WIDTHS, seed=2), 8, WORDS))
+def test_the_edges_as_text_call_both_ends_by_their_titles(hierarchy: Hierarchy) -> None:
+    changed = compare(hierarchy, frame_of(arrays(WIDTHS, seed=2), 8, WORDS))
     html = edges.edge_lists(changed, edge_changes(changed, 1.0))
     ends = re.findall(r'data-side="(.)" data-id="[^"]+">(\d)·(\d+) (.*?) › (\d)·(\d+) (.*?)</button>', html)
     assert len(ends) > 5
-    for side, *told in ends:
-        shown = changed.frame(side)
-        for layer, rank, title in (told[:3], told[3:]):
+    for side, *report in ends:
+        shown = changed.hierarchy(side)
+        for layer, rank, title in (report[:3], report[3:]):
             assert title == shown.title(shown.at_rank(int(layer), int(rank)))
 
 
 def test_files_and_commands_call_topics_by_their_titles(
-    frame: Frame, comparison: Comparison, titles: dict[str, str], tmp_path
+    hierarchy: Hierarchy, comparison: Comparison, titles: dict[str, str], tmp_path
 ) -> None:
-    table = topics.topics_table(frame)
+    table = topics.topics_table(hierarchy)
     assert {f"L{row['layer']}:{row['topic']}": row["title"] for row in table} == titles
     rows = csv.DictReader(io.StringIO(topics.render(table, "csv")))
     assert {f"L{row['layer']}:{row['topic']}": row["title"] for row in rows} == titles
-    roots = frame.nodes(3)
-    read = nx.read_graphml(trees.write(frame, roots, 0.0, "down", tmp_path / "tree.graphml", light=True))
+    roots = hierarchy.nodes(3)
+    read = nx.read_graphml(trees.write(hierarchy, roots, 0.0, "down", tmp_path / "tree.graphml", light=True))
     assert {key: data["title"] for key, data in read.nodes(data=True)} == titles
-    path = trees.write(frame, roots, 0.0, "down", tmp_path / "tree.json", light=True)
+    path = trees.write(hierarchy, roots, 0.0, "down", tmp_path / "tree.json", light=True)
     written = json.loads(path.read_text(encoding="utf-8"))
     assert {node["id"]: node["title"] for node in written["nodes"]} == titles
-    told = files.topic_rows(comparison)
-    assert {f"L{row['layer']}:{row['a']['topic']}": row["a"]["title"] for row in told} == titles
+    report = files.topic_rows(comparison)
+    assert {f"L{row['layer']}:{row['a']['topic']}": row["a"]["title"] for row in report} == titles
     flat = csv.DictReader(io.StringIO(files.topics_csv(comparison)))
     assert {f"L{row['layer']}:{row['topic_a']}": row["title_a"] for row in flat} == titles
     said = summary_text(comparison, 1.0, 99)
@@ -180,18 +182,18 @@ def test_files_and_commands_call_topics_by_their_titles(
 
 
 def test_a_search_finds_a_topic_by_each_word_of_its_title_and_by_the_whole_of_it(
-    frame: Frame, titles: dict[str, str]
+    hierarchy: Hierarchy, titles: dict[str, str]
 ) -> None:
     for layer in (1, 2, 3):
-        for node in frame.nodes(layer):
-            for word in frame.title_words(node):
-                assert node in {match.node for match in find_topics(frame, word, 999)}
+        for node in hierarchy.nodes(layer):
+            for word in hierarchy.title_words(node):
+                assert node in {match.node for match in find_topics(hierarchy, word, 999)}
             title = titles[identity(node)]
             for text in (title.upper(), title[:-1]):
-                found = find_topics(frame, text)
+                found = find_topics(hierarchy, text)
                 assert node in {match.node for match in found}
-                assert all(match.word == frame.title(match.node) for match in found)
+                assert all(match.word == hierarchy.title(match.node) for match in found)
     title = titles["L3:1"]
     note = "by its title"
-    assert note in topic_list(frame, 1, Marks(), Finding(title, find_topics(frame, title)))
-    assert note not in topic_list(frame, 1, Marks(), Finding("Belief", find_topics(frame, "Belief")))
+    assert note in topic_list(hierarchy, 1, Marks(), Finding(title, find_topics(hierarchy, title)))
+    assert note not in topic_list(hierarchy, 1, Marks(), Finding("Belief", find_topics(hierarchy, "Belief")))

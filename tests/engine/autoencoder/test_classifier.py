@@ -147,12 +147,12 @@ def labelled(n=240, seed=0, *, share=1.0):
     subject = rng.integers(0, CLASSES, n)
     counts = rng.poisson(0.1 + 1.2 * (np.arange(32) // 8 == subject[:, None]))
     present = counts > 0
-    told = np.where(rng.random(n) < share, subject, -1).astype(np.int32)
+    report = np.where(rng.random(n) < share, subject, -1).astype(np.int32)
     batch = Batch(
         np.nonzero(present)[1].astype(np.int32),
         counts[present].astype(np.int32),
         np.concatenate([[0], np.cumsum(present.sum(1))]).astype(np.int64),
-        told,
+        report,
         np.arange(n, dtype=np.int64),
     )
     return batch, subject
@@ -191,9 +191,9 @@ def test_with_labels_of_no_weight_it_is_datm_to_the_bit():
 def test_labels_of_some_weight_change_the_encoder_and_the_topics():
     batch, _ = labelled()
     _, silent = trained("sdatm", 6, batch, counts="encoder", label_weight=0.0, label_start=0, label_ramp=1)
-    _, heard = trained("sdatm", 6, batch, counts="encoder", label_weight=10.0, label_start=0, label_ramp=1)
-    assert not np.array_equal(silent.weights[0], heard.weights[0])
-    assert not np.array_equal(silent.phi[0], heard.phi[0])
+    _, on_message = trained("sdatm", 6, batch, counts="encoder", label_weight=10.0, label_start=0, label_ramp=1)
+    assert not np.array_equal(silent.weights[0], on_message.weights[0])
+    assert not np.array_equal(silent.phi[0], on_message.phi[0])
 
 
 def test_the_weights_that_predict_are_the_mean_of_the_last_tenth_of_the_steps_with_labels():
@@ -275,9 +275,9 @@ def test_the_bound_is_that_of_whole_documents_also_while_labels_are_learned_from
     all_of_it = models.load("sdatm").Config(**(SMALL | {"layers": WIDE}), read_share=1.0, dropout=0.0, **own)
     whole = models.load("sdatm").build(all_of_it, Facts(32, len(batch.documents), CLASSES))
     assert kernel.step(4, state, batch)[1].elbo == pytest.approx(whole.step(4, state, batch)[1].elbo, rel=1e-12)
-    house, bare = hybrid.house(all_of_it, Facts(32, 90, CLASSES), 1), state._replace(weights=state.weights[:12])
-    learned = hybrid_step.learn(house, 4, bare, batch, None)
-    assert hybrid_step.bound(house, 4, bare, batch) == pytest.approx(learned.elbo, rel=1e-12)
+    setup, bare = hybrid.setup(all_of_it, Facts(32, 90, CLASSES), 1), state._replace(weights=state.weights[:12])
+    learned = hybrid_step.learn(setup, 4, bare, batch, None)
+    assert hybrid_step.bound(setup, 4, bare, batch) == pytest.approx(learned.elbo, rel=1e-12)
 
 
 def test_where_labels_no_longer_count_weights_are_not_averaged():

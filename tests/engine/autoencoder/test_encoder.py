@@ -57,10 +57,10 @@ def test_inputs_are_logarithms_or_weighed_by_rarity_and_of_one_length():
     spread = (table > 0).sum(axis=0).astype(float)
     weighed = np.log1p(table) * (1.0 + np.log((1.0 + len(table)) / (1.0 + spread)))
     lengths = np.sqrt((weighed**2).sum(axis=1, keepdims=True))
-    wanted = np.divide(8.0 * weighed, lengths, out=np.zeros_like(weighed), where=lengths > 0)
+    request = np.divide(8.0 * weighed, lengths, out=np.zeros_like(weighed), where=lengths > 0)
     owners = np.repeat(np.arange(len(table)), np.diff(docs.starts))
     got = encoder.inputs(docs, spread, len(table))
-    np.testing.assert_allclose(got, wanted[owners, docs.words], rtol=1e-12)
+    np.testing.assert_allclose(got, request[owners, docs.words], rtol=1e-12)
     assert not np.allclose(got, encoder.inputs(docs, spread[::-1].copy(), len(table)))
 
 
@@ -155,8 +155,8 @@ def test_adam_is_the_plain_one_on_arrays_of_any_shape_and_order():
     for t, each in enumerate(gradients, start=1):
         weights, moments = adam.step(weights, moments, [each[0], each[1], each[2].T.copy().T], [0.01] * 3, t)
     for i, weight in enumerate(start):
-        wanted = plain_adam(weight, [each[i] for each in gradients], 0.01)
-        for got, plain in zip((weights[i], moments.first[i], moments.second[i]), wanted, strict=True):
+        request = plain_adam(weight, [each[i] for each in gradients], 0.01)
+        for got, plain in zip((weights[i], moments.first[i], moments.second[i]), request, strict=True):
             np.testing.assert_allclose(got, plain, rtol=1e-10)
 
 
@@ -184,8 +184,8 @@ def test_adam_climbs_and_a_row_it_is_not_told_of_stays():
     assert (moments.second[0][others] == 0).all()
     dense_gradient = np.zeros_like(kept)
     dense_gradient[rows_seen] = values
-    wanted = plain_adam(kept, [dense_gradient], 0.01)
-    np.testing.assert_allclose(new, wanted[0], rtol=1e-12)
+    request = plain_adam(kept, [dense_gradient], 0.01)
+    np.testing.assert_allclose(new, request[0], rtol=1e-12)
 
 
 # ------------------------------------------------------------------ pruned units
@@ -228,7 +228,7 @@ def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, la
 @pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
 def test_growing_prunes_every_array_of_the_encoder_alike(inference):
     config = datm.Config(layers=(6, 9), grow=True, grow_every=3, prune_below=0.05, inference=inference)
-    at, docs = hybrid.house(config, Facts(V, 50), 1), rows(counts())
+    at, docs = hybrid.setup(config, Facts(V, 50), 1), rows(counts())
     state = hybrid.init(at, 1)
     for _ in range(3):
         state, _ = hybrid_step.step(at, 1, state, docs)

@@ -52,12 +52,12 @@ def test_a_prediction_is_the_mean_of_all_encoders_which_share_the_draws():
     kernel, batch = built(3), labelled(1)
     state = trained(kernel, 8)
     alone = built(1, predict_samples=2)
-    told = [
+    report = [
         alone.predict(ensemble.seed_of(4, number), member, batch)
         for number, member in enumerate(ensemble.members(state))
     ]
-    assert np.abs(told[0] - told[1]).max() > 0.01
-    np.testing.assert_allclose(kernel.predict(4, state, batch), sum(told) / 3, rtol=1e-12)
+    assert np.abs(report[0] - report[1]).max() > 0.01
+    np.testing.assert_allclose(kernel.predict(4, state, batch), sum(report) / 3, rtol=1e-12)
     fewer = [
         alone.predict(ensemble.seed_of(4, number), member, batch, 1)
         for number, member in enumerate(ensemble.members(state))

@@ -89,8 +89,8 @@ def test_the_part_of_a_shape_that_comes_from_above_is_that_of_equation_22_and_no
         w1, b1 = weights[PER_LAYER * layer + 2 : PER_LAYER * layer + 4]
         read = softplus(hidden[layer] @ w1 + b1).sum(axis=1)
         down = (found.theta[layer + 1] @ this.state.phi[layer + 1].T).sum(axis=1)
-        wanted = np.zeros(len(table)) if inference == "iwhai" else down / (down + read)
-        np.testing.assert_allclose(parts, wanted, rtol=1e-12)
+        request = np.zeros(len(table)) if inference == "iwhai" else down / (down + read)
+        np.testing.assert_allclose(parts, request, rtol=1e-12)
     assert amortised.infer(*case(layers=(4,))).above == ()
 
 
@@ -107,8 +107,8 @@ def test_the_divergence_weighs_its_share_of_the_warm_up():
     at = [gradient(this._replace(state=this.state._replace(t=np.array(t)))) for t in (4, 9, 20)]
     for t, weight, found in zip((4, 9, 20), (0.4, 0.8, 0.8), at, strict=True):
         plain = case(kl_weight=weight, kl_warm_up=0)
-        wanted = gradient(plain._replace(state=plain.state._replace(t=np.array(t))))
-        for one, other in zip(found, wanted, strict=True):
+        request = gradient(plain._replace(state=plain.state._replace(t=np.array(t))))
+        for one, other in zip(found, request, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
@@ -120,8 +120,8 @@ def test_a_step_moves_the_encoder_by_adam_and_the_topics_by_their_counts():
     assert info.elbo == learned.elbo
     rate = 0.01 / np.sqrt(1 + 4 / hybrid_step.DECAY)
     for before, after, slope in zip(this.state.weights[1:], state.weights[1:], learned.gradient[1:], strict=True):
-        wanted = rate * np.sign(slope)  # its moments begin here, whatever t is
-        np.testing.assert_allclose(after - before, np.where(np.abs(slope) > 1e-4, wanted, after - before), rtol=1e-2)
+        request = rate * np.sign(slope)  # its moments begin here, whatever t is
+        np.testing.assert_allclose(after - before, np.where(np.abs(slope) > 1e-4, request, after - before), rtol=1e-2)
     assert all((one != other).any() for one, other in zip(state.phi, this.state.phi, strict=True))
 
 
@@ -155,9 +155,9 @@ def test_topics_take_a_langevin_step_of_their_own_size():
     state, sizes = hybrid_step._diffuse(this.at, 7, old, got, 4)
     eps = schedule.step_size(schedule.Schedule(0.5, 3.0, 0.6), 4)
     for layer, table in enumerate(tables):
-        wanted = (1 - eps / 4) * old.scale[layer] + eps / 4 * table.sum(axis=0)
-        np.testing.assert_allclose(state.scale[layer], wanted, rtol=1e-12)
-        np.testing.assert_allclose(sizes[layer], eps / wanted, rtol=1e-12)
+        request = (1 - eps / 4) * old.scale[layer] + eps / 4 * table.sum(axis=0)
+        np.testing.assert_allclose(state.scale[layer], request, rtol=1e-12)
+        np.testing.assert_allclose(sizes[layer], eps / request, rtol=1e-12)
     np.testing.assert_allclose(state.top_scale, (1 - eps / 4) * 8.0 + eps / 4 * 30.0, rtol=1e-12)
 
 
@@ -212,9 +212,9 @@ def test_expected_counts_give_the_slope_of_the_likelihood_in_the_topics():
     this = case(layers=(5,))
     phi, theta = this.state.phi[0], np.random.default_rng(3).gamma(1.0, size=(len(this.docs.documents), 5))
     shares = encoder.likelihood(phi, theta, *this.docs[:3]).shares
-    wanted = encoder.topic_slope(phi, theta, shares, this.docs.words, this.docs.starts)
-    got = Collected([phi * wanted], np.zeros(5), 0.0, np.zeros(0))
-    np.testing.assert_allclose(hybrid_step.slopes_of(this.state, got, 1)[0], wanted, rtol=1e-12)
+    request = encoder.topic_slope(phi, theta, shares, this.docs.words, this.docs.starts)
+    got = Collected([phi * request], np.zeros(5), 0.0, np.zeros(0))
+    np.testing.assert_allclose(hybrid_step.slopes_of(this.state, got, 1)[0], request, rtol=1e-12)
 
 
 def test_expected_tables_give_the_slope_of_the_likelihood_in_r():

@@ -142,8 +142,8 @@ def test_the_bound_is_the_plain_one(monkeypatch, inference, head, prior, layers)
     table, state = dense(probe.case.docs), probe.case.state
     kind, given = probe.case.at.config.shape, probe.prior
     plain = objective(kind, state.weights, state.phi, state.r, given.c, given.sizes, table, probe.noise)
-    wanted = (plain.likelihood - plain.divergence - special.gammaln(table + 1).sum()) / len(table)
-    assert probe.learned.elbo == pytest.approx(wanted, rel=1e-11)
+    request = (plain.likelihood - plain.divergence - special.gammaln(table + 1).sum()) / len(table)
+    assert probe.learned.elbo == pytest.approx(request, rel=1e-11)
 
 
 PLANTED = {}
@@ -317,8 +317,8 @@ def p_values(monkeypatch, turn):
     for i in range(2):
         side = h * np.eye(2)[i]
         slopes.append((expected(SHAPES + side) - expected(SHAPES - side)) / (2 * h))
-    wanted = np.array(slopes) * -np.expm1(-SHAPES)  # through softplus
-    return stats.ttest_1samp(drawn_gradients(monkeypatch, turn), wanted).pvalue
+    request = np.array(slopes) * -np.expm1(-SHAPES)  # through softplus
+    return stats.ttest_1samp(drawn_gradients(monkeypatch, turn), request).pvalue
 
 
 def test_the_gamma_gradient_is_unbiased_through_the_layers(monkeypatch):
@@ -345,8 +345,8 @@ def test_the_reward_of_a_layer_is_what_its_draw_decides(monkeypatch):
     likely = encoder.likelihood(this.state.phi[0], tape.theta[0], *this.docs[:3])
     lost = encoder.divergences(this.at.config.shape, tape, prior)
     for layer in range(3):
-        wanted = likely.value - this.weight * sum(lost[:layer], np.zeros(len(likely.value)))
-        np.testing.assert_allclose(rewards[layer], wanted, rtol=1e-12)
+        request = likely.value - this.weight * sum(lost[:layer], np.zeros(len(likely.value)))
+        np.testing.assert_allclose(rewards[layer], request, rtol=1e-12)
 
 
 # ------------------------------------------------------------------ clamps and edges

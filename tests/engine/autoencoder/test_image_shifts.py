@@ -76,10 +76,10 @@ def test_every_way_is_as_likely_and_steps_differ():
     one[:, 2, 3] = 1
     docs, places = batch_of(one), np.zeros(35)
     for step in range(1, 26):
-        places += np.bincount(image_shifts.strewn(docs, SHAPE, 2, 9, step).words, minlength=35)
+        places += np.bincount(image_shifts.moved_at_random(docs, SHAPE, 2, 9, step).words, minlength=35)
     reached = places.reshape(SHAPE)[:, 1:6]
     assert reached.sum() == places.sum() == 10_000
     assert stats.chisquare(reached.ravel()).pvalue > 1e-4
-    first, again, other = (image_shifts.strewn(docs, SHAPE, 2, 9, step).words for step in (1, 1, 2))
+    first, again, other = (image_shifts.moved_at_random(docs, SHAPE, 2, 9, step).words for step in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)

@@ -29,12 +29,12 @@ def numbers(monkeypatch, k, steps):
 
 def estimate(monkeypatch, name, k, steps, turn):
     """p-value of the estimated derivative, with the correction multiplied by ``turn``."""
-    f, slope, wanted = FUNCTIONS[name]
+    f, slope, request = FUNCTIONS[name]
     shape, normals, uniforms = numbers(monkeypatch, k, steps)
     log_z, d_log_z = rsvi.standard(shape, normals, uniforms)
     z = np.exp(log_z)
     terms = slope(z) * z * d_log_z + turn * (f(z) - f(z).mean()) * rsvi.score(shape, normals)
-    return stats.ttest_1samp(terms.ravel(), wanted(k)).pvalue
+    return stats.ttest_1samp(terms.ravel(), request(k)).pvalue
 
 
 CASES = [(name, k, steps) for name in FUNCTIONS for k, steps in ((0.3, 5), (2.0, 5), (30.0, 5), (0.9, 0), (0.4, 1))]
@@ -74,8 +74,8 @@ def test_the_score_agrees_with_differences(monkeypatch, steps):
         return stats.gamma.logpdf(d * bend**3, a) + np.log(np.sqrt(d) * bend**2)
 
     h = 1e-5
-    wanted = (log_density(shape + h) - log_density(shape - h)) / (2 * h)
-    np.testing.assert_allclose(rsvi.score(shape, normals), wanted, rtol=1e-6, atol=1e-8)
+    request = (log_density(shape + h) - log_density(shape - h)) / (2 * h)
+    np.testing.assert_allclose(rsvi.score(shape, normals), request, rtol=1e-6, atol=1e-8)
 
 
 def test_the_score_of_many_draws_is_nothing_on_average(monkeypatch):

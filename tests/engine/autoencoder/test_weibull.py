@@ -55,8 +55,8 @@ def test_the_divergence_is_the_integral_it_stands_for(name, shape):
     cases = list(itertools.product((1e-3, 1.0, 40.0), (LEAST_PRIOR, 0.6, 25.0), (0.2, 3.0)))
     scale, prior, rate = (np.array(part) for part in zip(*cases, strict=True))
     got = FAMILIES[name].divergence(column(np.full(len(cases), shape)), column(scale), column(prior), rate)
-    wanted = [integral(name, shape, *each) for each in cases]
-    np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-6)
+    request = [integral(name, shape, *each) for each in cases]
+    np.testing.assert_allclose(got, request, rtol=1e-7, atol=1e-6)
     assert (got > -1e-6).all()
 
 
@@ -105,9 +105,9 @@ def test_derivatives_agree_with_differences(monkeypatch, name, by_mean, weight):
     got = family.pull_back(drawn, at[2], rate, np.where(free, outer, 0.0), weight, by_mean, nothing)
     small = 1e-3 * np.minimum(1.0, at[0])
     for i, step in enumerate((small, small, 1e-3)):
-        wanted = difference(lambda x, i=i: value(*at[:i], x, *at[i + 1 :]), at[i], step)
+        request = difference(lambda x, i=i: value(*at[:i], x, *at[i + 1 :]), at[i], step)
         size = np.abs(value(*at)) + weight * (1.0 + at[2])
-        np.testing.assert_array_less(np.abs(got[i] - wanted) * at[i], 1e-7 * (size + np.abs(wanted * at[i])) + 1e-12)
+        np.testing.assert_array_less(np.abs(got[i] - request) * at[i], 1e-7 * (size + np.abs(request * at[i])) + 1e-12)
 
 
 @both_heads

@@ -242,8 +242,8 @@ def test_decisions_stand_and_the_rest_is_matched_around_them() -> None:
     original = hierarchy()
     decided = [Fixed(1, 0, 3), Fixed(1, 5, NONE), Fixed(2, NONE, 2), Fixed(1, 400, 1), Fixed(9, 0, 0)]
     found = align(original, original, fixed=decided)
-    told = {(match.first, match.second) for match in of(found, 1) if match.fixed}
-    assert told == {(0, 3), (5, NONE)}
+    report = {(match.first, match.second) for match in of(found, 1) if match.fixed}
+    assert report == {(0, 3), (5, NONE)}
     assert found.partners(1)[7] == 7
     assert found.partners(1)[1] == 1  # there is no topic 400, so nothing was decided about this one
     assert 2 not in found.partners(2).values()

@@ -35,10 +35,10 @@ def every_path(phi, theta):
 
 
 def test_the_best_paths_are_those_of_listing_every_one(phi, theta):
-    wanted = sorted(every_path(phi, theta).items(), key=lambda item: -item[1])[:7]
+    request = sorted(every_path(phi, theta).items(), key=lambda item: -item[1])[:7]
     found = paths.best_paths(phi, theta, 7)
-    assert [path.nodes for path in found] == [nodes for nodes, _ in wanted]
-    np.testing.assert_allclose([path.share for path in found], [share for _, share in wanted])
+    assert [path.nodes for path in found] == [nodes for nodes, _ in request]
+    np.testing.assert_allclose([path.share for path in found], [share for _, share in request])
 
 
 def test_all_paths_together_are_the_whole_document_and_those_through_a_leaf_its_share(phi, theta):

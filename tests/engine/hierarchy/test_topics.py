@@ -98,11 +98,11 @@ def test_titles_are_the_most_relevant_of_the_heavy_words_and_never_a_rare_one(ph
         titles = topics.title_words(words, heavy, projection @ parts)
         taken: set[frozenset[int]] = set()
         for topic, title in enumerate(titles.tolist()):
-            told = {}
+            report = {}
             for word in np.argsort(-projection[:, topic], kind="stable")[:5].tolist():
                 lift = projection[word, topic] / sum(projection[word, k] * parts[k] for k in range(len(parts)))
-                told[word] = 0.3 * math.log(projection[word, topic]) + 0.7 * math.log(lift)
-            best = sorted(told, key=lambda word: -told[word])
+                report[word] = 0.3 * math.log(projection[word, topic]) + 0.7 * math.log(lift)
+            best = sorted(report, key=lambda word: -report[word])
             assert title == best[:3] or frozenset(best[:3]) in taken
             assert title == sorted(title, key=best.index)
             taken.add(frozenset(title))

@@ -31,11 +31,11 @@ def test_a_step_is_that_of_the_pictures_as_they_fell():
     batch, still = labelled(), built()
     state = trained(still, 3)
     for most in (1, 2):
-        one, told = built(moved=most).step(4, state, batch)
-        other, also = still.step(4, state, image_shifts.strewn(batch, SHAPE, most, 4, 4))
+        one, report = built(moved=most).step(4, state, batch)
+        other, also = still.step(4, state, image_shifts.moved_at_random(batch, SHAPE, most, 4, 4))
         same(flatten(one).values(), flatten(other).values())
-        assert told.elbo == also.elbo
-        assert also.tokens != told.tokens == batch.counts.sum()
+        assert report.elbo == also.elbo
+        assert also.tokens != report.tokens == batch.counts.sum()
 
 
 def test_a_prediction_is_the_mean_over_all_ways_and_with_few_draws_over_the_shortest():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import feed_samples
 
 from app.analysis.partners import other_seeds, same_but_seed, usual_partner
-from app.pages.compare import loading as reading
+from app.pages.compare import loading
 from app.pages.session import View
 from store import matches, runs, snapshots
 
@@ -33,9 +33,9 @@ def context(db, feed, **fields):
 def test_two_runs_are_read_and_matched_with_the_moments_of_both(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
     here = context(db, feed, run=two.number)
-    wanted = reading.wanted(here)
-    assert wanted == reading.Wanted(one.number, 0, two.number, 0)
-    found = reading.fetch(here, wanted)
+    request = loading.request(here)
+    assert request == loading.Request(one.number, 0, two.number, 0)
+    found = loading.fetch(here, request)
     assert found.comparison is not None
     assert (found.comparison.a.run, found.comparison.b.run) == (one.number, two.number)
     assert [moment.minibatch for moment in found.moments_a] == [10, 40]
@@ -46,8 +46,8 @@ def test_decisions_of_the_store_are_honoured_from_either_side(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
     matches.decide(db, one.number, two.number, matches.Decision(1, 2, 3))
     matches.decide(db, one.number, two.number, matches.Decision(1, 0, 4))
-    there = reading.fetch(context(db, feed), reading.Wanted(one.number, 0, two.number, 0)).comparison
-    back = reading.fetch(context(db, feed), reading.Wanted(two.number, 0, one.number, 0)).comparison
+    there = loading.fetch(context(db, feed), loading.Request(one.number, 0, two.number, 0)).comparison
+    back = loading.fetch(context(db, feed), loading.Request(two.number, 0, one.number, 0)).comparison
     assert there.alignment.partners(1)[1] == 2
     assert back.alignment.partners(1)[2] == 1
     assert 3 not in there.alignment.partners(1).values()
@@ -57,13 +57,13 @@ def test_decisions_of_the_store_are_honoured_from_either_side(db, feed):
 def test_an_older_snapshot_of_the_same_run_pairs_topics_by_number(db, feed):
     row = trained(db, 1, 0)
     first, last = snapshots.every(db, row.number)
-    found = reading.fetch(context(db, feed), reading.Wanted(row.number, first.number, row.number, last.number))
+    found = loading.fetch(context(db, feed), loading.Request(row.number, first.number, row.number, last.number))
     assert all(pair.a == pair.b for pair in found.comparison.pairs)
 
 
 def test_a_snapshot_that_is_gone_is_told_in_a_sentence(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
-    found = reading.fetch(context(db, feed), reading.Wanted(one.number, 99, two.number, 0))
+    found = loading.fetch(context(db, feed), loading.Request(one.number, 99, two.number, 0))
     assert found.comparison is None
     assert found.sentence == f"Run {one.number} has no such snapshot."
 
@@ -77,13 +77,13 @@ def test_the_baseline_is_another_seed_at_the_nearest_mini_batch(db, feed):
 
         connection.execute(update(tables.runs).where(tables.runs.c.number == run.number).values(settings={"eta": 1}))
     here = context(db, feed)
-    wanted = reading.Wanted(base.number, 0, run.number, 0)
-    lonely = reading.baseline(here, reading.fetch(here, wanted).comparison)
+    request = loading.Request(base.number, 0, run.number, 0)
+    lonely = loading.baseline(here, loading.fetch(here, request).comparison)
     assert lonely.comparison is None
     assert f"train run {run.number} once more with another seed" in lonely.sentence
     twin = trained(db, 7, 900, minibatches=(5, 45, 300))
     here = context(db, feed)
-    found = reading.baseline(here, reading.fetch(here, wanted).comparison)
+    found = loading.baseline(here, loading.fetch(here, request).comparison)
     assert (found.comparison.a.run, found.comparison.b.run) == (base.number, twin.number)
     assert (found.comparison.a.minibatch, found.comparison.b.minibatch) == (40, 45)
     assert f"run {base.number} against run {twin.number}" in found.sentence
@@ -92,7 +92,7 @@ def test_the_baseline_is_another_seed_at_the_nearest_mini_batch(db, feed):
 def test_two_seeds_are_their_own_baseline(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
     here = context(db, feed)
-    found = reading.baseline(here, reading.fetch(here, reading.Wanted(one.number, 0, two.number, 0)).comparison)
+    found = loading.baseline(here, loading.fetch(here, loading.Request(one.number, 0, two.number, 0)).comparison)
     assert found.comparison is None
     assert "the baseline itself" in found.sentence
 
@@ -100,12 +100,12 @@ def test_two_seeds_are_their_own_baseline(db, feed):
 def test_a_run_that_was_trained_much_longer_is_no_baseline(db, feed):
     short, long = trained(db, 1, 0), trained(db, 2, 500, minibatches=(300, 900))
     here = context(db, feed)
-    found = reading.baseline(here, reading.fetch(here, reading.Wanted(short.number, 0, long.number, 0)).comparison)
+    found = loading.baseline(here, loading.fetch(here, loading.Request(short.number, 0, long.number, 0)).comparison)
     assert found.comparison is None
     assert "number of mini-batches" in found.sentence
     trained(db, 3, 600, minibatches=(30, 60))
     here = context(db, feed)
-    found = reading.baseline(here, reading.fetch(here, reading.Wanted(short.number, 0, long.number, 0)).comparison)
+    found = loading.baseline(here, loading.fetch(here, loading.Request(short.number, 0, long.number, 0)).comparison)
     assert (found.comparison.a.run, found.comparison.a.minibatch) == (short.number, 40)
     assert found.comparison.b.minibatch == 30
 
@@ -150,11 +150,12 @@ def test_a_partner_that_is_not_there_is_said_and_not_that_there_is_only_one_run(
     one, two = trained(db, 1, 0), trained(db, 2, 500)
     here = context(db, feed, run=two.number, partner=999)
     assert (
-        reading.waiting_for(here, reading.wanted(here)) == "There is no run 999 in this store; choose another one as A."
+        loading.waiting_for(here, loading.request(here))
+        == "There is no run 999 in this store; choose another one as A."
     )
     runs.delete(db, finished(db, one).number)
     here = context(db, feed, run=two.number)
-    assert "only one run" in reading.waiting_for(here, reading.wanted(here))
+    assert "only one run" in loading.waiting_for(here, loading.request(here))
 
 
 def test_a_run_whose_worker_went_away_before_a_snapshot_keeps_nobody_waiting(db, feed, monkeypatch):
@@ -162,7 +163,8 @@ def test_a_run_whose_worker_went_away_before_a_snapshot_keeps_nobody_waiting(db,
     here = context(db, feed, run=two.number, partner=one.number)
     monkeypatch.setattr(feed, "state", lambda number: "silent")
     assert (
-        reading.waiting_for(here, reading.wanted(here)) == f"Run {one.number} is silent and has no snapshot to compare."
+        loading.waiting_for(here, loading.request(here))
+        == f"Run {one.number} is silent and has no snapshot to compare."
     )
 
 

@@ -14,7 +14,7 @@ from app.analysis.comparison import Comparison, Pair, compare
 from app.analysis.hierarchy import identity
 from app.live.history import History
 from app.live.ticks import Tick
-from app.pages.compare import loading as reading
+from app.pages.compare import loading
 from app.pages.compare.curves import CompareCurves
 from app.pages.compare.page import Compare
 from app.pages.session import Context, View, from_query, to_query
@@ -71,16 +71,16 @@ class Session:
         self.view = View(**({"page": "compare", "run": 8, "threshold": 1.0} | fields))
         self.feed = Feed(run_row(7), run_row(8))
         self.ticks: list[Callable[[Tick], None]] = []
-        self.asked: list[reading.Wanted] = []
+        self.asked: list[loading.Request] = []
         self.acts: list[tuple[str, tuple[Any, ...]]] = []
         self.sentence = ""
         self.hold = False
         self.waiting: list[Callable[[], None]] = []
         monkeypatch.setattr(reading, "fetch", self._fetch)
-        monkeypatch.setattr(reading, "baseline", lambda *_: reading.Baseline(None, "no other seed yet"))
+        monkeypatch.setattr(reading, "baseline", lambda *_: loading.Baseline(None, "no other seed yet"))
         actions = SimpleNamespace(
-            match_topics=lambda *wanted: self.acts.append(("match", wanted)),
-            unmatch_topics=lambda *wanted: self.acts.append(("unmatch", wanted)),
+            match_topics=lambda *request: self.acts.append(("match", request)),
+            unmatch_topics=lambda *request: self.acts.append(("unmatch", request)),
         )
         self.context = Context(
             view=self.view,
@@ -93,13 +93,13 @@ class Session:
             in_turn=self._later,
             aside=self._later,
             soon=lambda work: work(),
-            tell=lambda *_: None,
+            notify=lambda *_: None,
         )
         self.page = Compare(self.context)
 
-    def _fetch(self, _: Context, wanted: reading.Wanted) -> reading.Fetched:
-        self.asked.append(wanted)
-        return reading.Fetched(wanted, None if self.sentence else self.comparison, self.sentence, (), ())
+    def _fetch(self, _: Context, request: loading.Request) -> loading.Fetched:
+        self.asked.append(request)
+        return loading.Fetched(request, None if self.sentence else self.comparison, self.sentence, (), ())
 
     def _later(self, work: Callable[[], Any], then: Callable[[Any], None], failed: Any = None) -> None:
         if self.hold:
@@ -107,8 +107,8 @@ class Session:
         else:
             then(work())
 
-    def hear(self, do: str, **more: Any) -> None:
-        self.page._hear({"do": do, **more})
+    def handle(self, do: str, **more: Any) -> None:
+        self.page._on_message({"do": do, **more})
 
     def shown(self, side: str) -> set[str]:
         return set(re.findall(r'data-id="(L\d+:\d+)" role="treeitem"', self.page._trees[side].svg))
@@ -128,7 +128,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
 
 
 def test_without_a_click_a_run_is_compared_with_the_latest_other_run_of_its_corpus(session: Session) -> None:
-    assert session.asked == [reading.Wanted(7, 0, 8, 0)]
+    assert session.asked == [loading.Request(7, 0, 8, 0)]
     assert session.shown("a")
     assert session.shown("b")
     assert "What changed" in session.page._table.html
@@ -141,7 +141,7 @@ def test_a_fork_is_compared_with_the_run_it_came_from(monkeypatch: pytest.Monkey
     session.feed.rows |= {9: run_row(9, parent=7), 10: run_row(10)}
     session.feed.newest |= dict.fromkeys((9, 10), SimpleNamespace(number=3, minibatch=700))
     session.view.run = 9
-    assert session.asked[-1] == reading.Wanted(7, 0, 9, 0)
+    assert session.asked[-1] == loading.Request(7, 0, 9, 0)
 
 
 def test_a_lonely_run_gets_a_sentence_and_so_does_one_without_a_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,14 +199,14 @@ def test_runs_that_cannot_be_compared_say_why(monkeypatch: pytest.MonkeyPatch) -
 def test_a_click_in_either_tree_or_the_table_selects_the_pair_everywhere(session: Session) -> None:
     pair = session.pair()
     for side, node, other in (("a", pair.a, pair.b), ("b", pair.b, pair.a)):
-        session.hear("select", side=side, id=identity(node))
+        session.handle("select", side=side, id=identity(node))
         assert session.view.side == ("partner" if side == "a" else "run")
         assert (session.view.layer, session.view.topic) == (node.layer, node.column + 1)
         assert session.page._trees[side].selected == identity(node)
         assert session.page._trees["b" if side == "a" else "a"].selected == identity(other)
         assert f'data-key="{identity(pair.a)}-{identity(pair.b)}"' in session.page._pair.html
         assert re.search(f'data-key="b{identity(pair.b)}"[^>]*aria-selected="true"', session.page._table.html)
-    session.page._hear_tree("a", {"do": "select", "id": ""})
+    session.page._on_tree_message("a", {"do": "select", "id": ""})
     assert session.view.topic == 0
 
 
@@ -260,10 +260,10 @@ def test_a_chosen_pair_that_is_not_drawn_can_be_shown_in_both_trees(monkeypatch:
         for pair in session.comparison.pairs
         if pair.a is not None and pair.b is not None and identity(pair.b) not in before[1]
     )
-    session.hear("select", side="b", id=identity(pair.b))
+    session.handle("select", side="b", id=identity(pair.b))
     assert (session.shown("a"), session.shown("b")) == before
     assert f'data-do="show" data-side="b" data-id="{identity(pair.b)}"' in session.page._pair.html
-    session.hear("show", side="b", id=identity(pair.b))
+    session.handle("show", side="b", id=identity(pair.b))
     assert session.shown("a") >= {*before[0], identity(pair.a)}
     assert session.shown("b") >= {*before[1], identity(pair.b)}
     assert 'data-do="show"' not in session.page._pair.html
@@ -272,21 +272,21 @@ def test_a_chosen_pair_that_is_not_drawn_can_be_shown_in_both_trees(monkeypatch:
 
 def test_where_nothing_is_joined_the_next_threshold_is_offered_on_the_canvas(session: Session) -> None:
     assert session.page._offer.html == ""
-    session.hear("threshold", value="30")
+    session.handle("threshold", value="30")
     (value,) = re.findall(r'data-do="threshold" data-value="([\d.]+)"', session.page._offer.html)
-    session.hear("threshold", value=value)
+    session.handle("threshold", value=value)
     assert session.page._offer.html == ""
 
 
 def test_a_topic_without_a_partner_leaves_a_dashed_place_on_the_other_side(session: Session) -> None:
-    session.hear("threshold", value="0.2")
+    session.handle("threshold", value="0.2")
     svgs = {side: session.page._trees[side].svg for side in ("a", "b")}
     alone = {
         side: len(re.findall(r'data-id="[^"]+" role="treeitem"(?![^>]*data-twin)', svg)) for side, svg in svgs.items()
     }
-    ghosts = {side: svg.count("cm-ghost") for side, svg in svgs.items()}
+    pruned_boxes = {side: svg.count("cm-ghost") for side, svg in svgs.items()}
     assert alone["a"] + alone["b"] > 0
-    assert ghosts == {"a": alone["b"], "b": alone["a"]}
+    assert pruned_boxes == {"a": alone["b"], "b": alone["a"]}
 
 
 def test_a_class_tints_the_topics_of_the_run_that_predicts_it_on_screen_and_in_the_file(
@@ -298,14 +298,14 @@ def test_a_class_tints_the_topics_of_the_run_that_predicts_it_on_screen_and_in_t
     monkeypatch.setattr(session.page._trees["b"], "_send_msg", files.append)
     assert "medicine &amp; more</option>" in session.page._legend.html
     assert "tp-tint" not in session.page._trees["b"].svg
-    session.hear("label", value="3")
+    session.handle("label", value="3")
     assert session.view.label == 3
     assert session.page._trees["b"].svg.count("tp-tint") == len(session.shown("b"))
     assert "tp-tint" not in session.page._trees["a"].svg
-    session.hear("save", value="svg")
+    session.handle("save", value="svg")
     assert files[0]["text"].count("tp-tint") == len(session.shown("b"))
     assert "weight for medicine &amp; more" in files[0]["text"]
-    session.hear("root", side="b", id=identity(comparison.b.nodes(2)[0]))
+    session.handle("root", side="b", id=identity(comparison.b.nodes(2)[0]))
     assert session.page._trees["b"].svg.count("tp-tint") == len(session.shown("b"))
     assert "option" not in Session(monkeypatch).page._legend.html
 
@@ -316,8 +316,8 @@ def test_the_picture_that_is_saved_shows_the_topics_on_screen(
 ) -> None:
     files: list[dict[str, Any]] = []
     monkeypatch.setattr(session.page._trees["b"], "_send_msg", files.append)
-    session.hear("root", side="b", id=identity(session.pair(3).b))
-    session.hear("save", value=form)
+    session.handle("root", side="b", id=identity(session.pair(3).b))
+    session.handle("save", value=form)
     (sent,) = files
     assert sent["name"] == f"topiary-run-7-and-8.{form}"
     assert sent.get("paint", False) == (form == "png")
@@ -328,13 +328,13 @@ def test_the_picture_that_is_saved_shows_the_topics_on_screen(
 
 def test_the_link_of_a_view_shows_the_same_page(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = session.pair()
-    session.hear("root", side="a", id=identity(session.pair(3).a))
-    session.hear("select", side="a", id=identity(pair.a))
-    session.hear("threshold", value="1.5")
-    session.hear("sort", value="margin")
-    session.hear("listed", value="2")
-    session.hear("identical")
-    session.hear("run-a", value="7")
+    session.handle("root", side="a", id=identity(session.pair(3).a))
+    session.handle("select", side="a", id=identity(pair.a))
+    session.handle("threshold", value="1.5")
+    session.handle("sort", value="margin")
+    session.handle("listed", value="2")
+    session.handle("identical")
+    session.handle("run-a", value="7")
     again = Session(monkeypatch, session.comparison, **from_query(to_query(session.view)))
     for board in ("_table", "_pair", "_legend", "_edges", "_settings", "_head"):
         assert getattr(again.page, board).html == getattr(session.page, board).html, board
@@ -344,33 +344,33 @@ def test_the_link_of_a_view_shows_the_same_page(session: Session, monkeypatch: p
 
 def test_a_root_of_either_side_is_the_root_of_both(session: Session) -> None:
     pair = session.pair(3)
-    session.hear("root", side="a", id=identity(pair.a))
+    session.handle("root", side="a", id=identity(pair.a))
     assert (session.view.roots, session.view.partner_roots) == ((), (identity(pair.a),))
     assert {each for each in session.shown("b") if each.startswith("L3")} == {identity(pair.b)}
-    session.hear("root", side="b", id=identity(pair.b))
+    session.handle("root", side="b", id=identity(pair.b))
     assert (session.view.roots, session.view.partner_roots) == ((identity(pair.b),), ())
     assert {each for each in session.shown("a") if each.startswith("L3")} == {identity(pair.a)}
-    session.hear("popular")
+    session.handle("popular")
     assert len({each for each in session.shown("b") if each.startswith("L3")}) > 1
 
 
 def test_swapping_turns_the_whole_view_round(session: Session) -> None:
     pair = session.pair()
-    session.hear("select", side="b", id=identity(pair.b))
+    session.handle("select", side="b", id=identity(pair.b))
     session.view.snapshot = 4
-    session.hear("swap")
+    session.handle("swap")
     view = session.view
     assert (view.run, view.snapshot, view.partner, view.partner_snapshot) == (7, 0, 8, 4)
     assert (view.side, view.topic) == ("partner", pair.b.column + 1)
-    assert session.asked[-1] == reading.Wanted(8, 4, 7, 0)
+    assert session.asked[-1] == loading.Request(8, 4, 7, 0)
 
 
 def test_another_partner_or_none_is_stored_for_the_runs_as_they_stand(session: Session) -> None:
     pair = session.pair()
     wrong = next(other for other in session.comparison.pairs if other.layer == 2 and other.a not in (None, pair.a))
-    session.hear("match", side="b", id=identity(pair.b), value=identity(wrong.a))
-    session.hear("match", side="b", id=identity(pair.b), value="none")
-    session.hear("unmatch", side="b", id=identity(pair.b))
+    session.handle("match", side="b", id=identity(pair.b), value=identity(wrong.a))
+    session.handle("match", side="b", id=identity(pair.b), value="none")
+    session.handle("unmatch", side="b", id=identity(pair.b))
     own, theirs = pair.b.column + 1, pair.a.column + 1
     assert session.acts == [
         ("match", (7, 8, Decision(2, wrong.a.column + 1, own))),
@@ -399,7 +399,7 @@ def test_a_new_snapshot_of_a_live_run_is_matched_and_one_of_a_pinned_run_is_not(
 def test_identical_settings_are_hidden_until_asked_for(session: Session) -> None:
     assert '<th scope="row">Seed</th>' in session.page._settings.html
     assert "Topic smoothing eta</th>" not in session.page._settings.html
-    session.hear("identical")
+    session.handle("identical")
     assert "Topic smoothing eta</th>" in session.page._settings.html
 
 
@@ -424,7 +424,7 @@ def test_identical_settings_are_hidden_until_asked_for(session: Session) -> None
 )
 def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, str]) -> None:
     before, shown = to_query(session.view), session.shown("a")
-    session.page._hear(message)
+    session.page._on_message(message)
     assert (to_query(session.view), session.shown("a"), session.acts) == (before, shown, [])
 
 

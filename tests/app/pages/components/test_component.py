@@ -30,17 +30,17 @@ def test_a_served_component_names_its_file_instead_of_carrying_the_code(componen
 def test_a_click_before_the_page_is_open_is_heard_when_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting: list[Callable[[], None]] = []
     monkeypatch.setattr(pn.state, "onload", waiting.append)
-    heard: list[dict[str, str]] = []
-    Board(heard=heard.append)._handle_msg({"do": "go"})
-    assert heard == []
+    on_message: list[dict[str, str]] = []
+    Board(on_message=on_message.append)._handle_msg({"do": "go"})
+    assert on_message == []
     for call in waiting:
         call()
-    assert heard == [{"do": "go"}]
+    assert on_message == [{"do": "go"}]
 
 
 @pytest.mark.parametrize("nonsense", [None, [], "do", {"do": 1}, {"value": "x"}])
 def test_what_is_no_message_is_not_heard(nonsense: object) -> None:
-    heard: list[object] = []
-    board = Board(heard=heard.append)
+    on_message: list[object] = []
+    board = Board(on_message=on_message.append)
     board._handle_msg(nonsense)
-    assert heard == []
+    assert on_message == []

@@ -31,15 +31,15 @@ class Session(PageSession):
         super().__init__(db, "documents", **fields)
         self.page = Documents(self.context)
 
-    def hear(self, do: str, **more: Any) -> "Session":
-        self.page._hear({"do": do, **more})
+    def handle(self, do: str, **more: Any) -> "Session":
+        self.page._on_message({"do": do, **more})
         return self
 
     def choose(self, name: str, raw: bytes) -> "Session":
-        return self.hear("file", value=base64.b64encode(raw).decode(), file=name, size=len(raw))
+        return self.handle("file", value=base64.b64encode(raw).decode(), file=name, size=len(raw))
 
     def give(self, text: str) -> "Session":
-        return self.hear("place", form={"text": text})
+        return self.handle("place", form={"text": text})
 
     @property
     def answer(self) -> str:
@@ -82,14 +82,14 @@ def test_the_answer_comes_before_the_nearest_documents(session: Session) -> None
 
 
 def test_kernels_that_must_be_compiled_are_told_of(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference.compile_kernels, "missing", lambda wanted: ["rest"])
-    monkeypatch.setattr(inference.compile_kernels, "compile_elsewhere", lambda wanted, store: [])
+    monkeypatch.setattr(inference.compile_kernels, "missing", lambda request: ["rest"])
+    monkeypatch.setattr(inference.compile_kernels, "compile_elsewhere", lambda request, store: [])
     session.give("rose").work(1)
     assert COMPILING in session.answer
     session.work()
     assert session.marked() == {"rose"}
     assert session.in_turn == 1, "visitors who wait for the same kernels keep no thread from the others"
-    monkeypatch.setattr(inference.compile_kernels, "missing", lambda wanted: [])
+    monkeypatch.setattr(inference.compile_kernels, "missing", lambda request: [])
     session.give("hedge").work()
     assert (session.marked(), session.in_turn) == ({"hedge"}, 1)
 
@@ -105,13 +105,13 @@ def test_kernels_that_must_be_loaded_are_told_of_once(session: Session) -> None:
 def test_the_text_is_never_part_of_the_link(session: Session) -> None:
     session.give("rose hedge lawn").work()
     assert "rose" not in to_query(session.view)
-    session.hear("typed", value="rocket half typed")
+    session.handle("typed", value="rocket half typed")
     assert "rocket" not in to_query(session.view)
 
 
 def test_the_text_survives_going_to_a_document_and_to_another_page(session: Session) -> None:
-    session.hear("typed", value="rose hedge lawn").give("rose hedge lawn").work()
-    session.hear("document", number="2").work()
+    session.handle("typed", value="rose hedge lawn").give("rose hedge lawn").work()
+    session.handle("document", number="2").work()
     assert "leaflet 2" in session.answer
     session.view.page = "watch"
     session.view.param.update(page="documents", documents=())
@@ -122,38 +122,38 @@ def test_the_text_survives_going_to_a_document_and_to_another_page(session: Sess
 
 def test_choosing_a_topic_marks_its_words_and_is_part_of_the_link(session: Session) -> None:
     session.give("rose hedge rocket").work()
-    session.hear("trail", ids="L1:2")
+    session.handle("trail", ids="L1:2")
     assert session.marked() == {"rocket"}
     assert "trail=L1:2" in to_query(session.view)
-    session.hear("trail", ids="")
+    session.handle("trail", ids="")
     assert session.marked() == {"rose", "hedge"}
 
 
 def test_the_link_of_a_document_shows_it_again_as_it_was(session: Session, db: Database) -> None:
-    session.hear("document", number="6").work()
-    session.hear("trail", ids="L2:1,L1:1")
+    session.handle("document", number="6").work()
+    session.handle("trail", ids="L2:1,L1:1")
     again = Session(db, **from_query(to_query(session.view))).work()
     assert again.answer == session.answer
     assert "sport" in again.answer
 
 
 def test_a_document_of_the_corpus_is_not_its_own_neighbour(session: Session) -> None:
-    session.hear("document", number="6").work()
+    session.handle("document", number="6").work()
     assert 'data-number="6"' not in session.answer
     assert re.findall(r'data-do="document" data-number="(\d+)"', session.answer)
 
 
 def test_a_search_lists_documents_of_the_corpus(session: Session) -> None:
-    session.hear("find", value="leaflet 11")
+    session.handle("find", value="leaflet 11")
     assert "Searching" in session.page._ask.html
     session.work()
     assert 'data-number="11"' in session.page._ask.html
-    session.hear("find", value="zebra").work()
+    session.handle("find", value="zebra").work()
     assert "No document has “zebra”" in session.page._ask.html
 
 
 def test_any_document_is_one_of_the_corpus(session: Session) -> None:
-    session.hear("any").work()
+    session.handle("any").work()
     assert 0 <= session.view.documents[0] < DOCUMENTS
     assert "leaflet" in session.answer
 
@@ -161,8 +161,8 @@ def test_any_document_is_one_of_the_corpus(session: Session) -> None:
 def test_a_file_is_placed_under_its_name_and_a_large_or_binary_one_is_refused(session: Session) -> None:
     session.choose("letter.txt", b"goal and season").work()
     assert "letter.txt" in session.answer
-    session.hear("file", value="", file="large.txt", size=9_000_000)
-    assert "large.txt is larger than 8 MB" in session.told[0]
+    session.handle("file", value="", file="large.txt", size=9_000_000)
+    assert "large.txt is larger than 8 MB" in session.report[0]
     session.choose("picture.png", b"\xff\0\xfe").work()
     assert "picture.png is not a text file" in session.answer
 
@@ -174,11 +174,11 @@ def test_a_file_is_placed_under_its_name_and_a_large_or_binary_one_is_refused(se
 def test_a_file_that_cannot_be_shown_takes_the_place_of_the_document_before(
     session: Session, name: str, raw: bytes, sentence: str
 ) -> None:
-    for begin in (lambda: session.give("rose"), lambda: session.hear("document", number="6")):
+    for begin in (lambda: session.give("rose"), lambda: session.handle("document", number="6")):
         begin().work()
         session.choose(name, raw).work()
         assert sentence in session.answer
-        assert sentence in session.told[-1]
+        assert sentence in session.report[-1]
         assert "dc-answer" not in session.answer
         session.ticks[0](Tick(rows=frozenset({1})))
         assert sentence in session.answer
@@ -240,7 +240,7 @@ def test_a_document_that_does_not_exist_is_answered_with_a_sentence(db: Database
 def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, Any]) -> None:
     session.give("rose").work()
     before, shown = to_query(session.view), session.answer
-    session.page._hear(message)
+    session.page._on_message(message)
     session.work()
     assert (to_query(session.view), session.answer) == (before, shown)
 
@@ -255,7 +255,7 @@ def test_newer_topics_are_offered_and_the_answer_stays_until_they_are_taken(tmp_
     session.ticks[0](Tick(snapshots=frozenset({1})))
     assert session.answer == before
     assert "Newer topics, of mini-batch 20" in session.page._head.html
-    session.hear("again").work()
+    session.handle("again").work()
     assert "mini-batch 20" in session.page._head.html
     assert "Newer topics" not in session.page._head.html
     session.feed.stop()
@@ -275,13 +275,13 @@ def test_another_run_does_not_show_the_answer_of_the_first(session: Session, db:
 
 def test_a_topic_opens_in_the_explorer(session: Session) -> None:
     session.give("rose").work()
-    session.hear("explore", id="L2:1")
+    session.handle("explore", id="L2:1")
     assert (session.view.page, session.view.layer, session.view.topic) == ("explore", 2, 1)
 
 
 def test_the_line_between_two_documents_has_its_steps_and_layer_in_the_link(session: Session, db: Database) -> None:
-    session.hear("document", number="0").work()
-    session.hear("line", number="2").work()
+    session.handle("document", number="0").work()
+    session.handle("line", number="2").work()
     between = session.page._between
     assert (session.view.tab, session.view.documents) == ("between", (0, 2))
     assert between._steps.html.count("% of the way") == 9
@@ -292,8 +292,8 @@ def test_the_line_between_two_documents_has_its_steps_and_layer_in_the_link(sess
     texts = [document.text for document in corpora.documents(db, 1, (0, 2))]
     assert opening == [escape(excerpt(text, 160)) for text in texts]
     assert all(opening)
-    between._hear({"do": "steps", "value": "5"})
-    between._hear({"do": "mixed", "value": "1"})
+    between._on_message({"do": "steps", "value": "5"})
+    between._on_message({"do": "mixed", "value": "1"})
     assert between._steps.html.count("% of the way") == 5
     assert between._steps.html.index("garden") < between._steps.html.index("+ goal")
     again = Session(db, **from_query(to_query(session.view))).work()
@@ -301,16 +301,16 @@ def test_the_line_between_two_documents_has_its_steps_and_layer_in_the_link(sess
 
 
 def test_the_ends_of_a_line_are_chosen_turned_round_and_left_to_chance(session: Session) -> None:
-    session.hear("tab", value="between").work()
+    session.handle("tab", value="between").work()
     between = session.page._between
-    between._hear({"do": "end", "number": "3", "side": "0"})
-    between._hear({"do": "end", "number": "5", "side": "1"})
+    between._on_message({"do": "end", "number": "3", "side": "0"})
+    between._on_message({"do": "end", "number": "5", "side": "1"})
     assert session.view.documents == (3, 5)
-    between._hear({"do": "end", "number": "7", "side": "0"})
-    between._hear({"do": "turn"})
+    between._on_message({"do": "end", "number": "7", "side": "0"})
+    between._on_message({"do": "turn"})
     assert session.view.documents == (5, 7)
     for _ in range(9):
-        between._hear({"do": "any-two"})
+        between._on_message({"do": "any-two"})
         session.work()
         one, other = session.view.documents
         assert one % 4 != other % 4  # their class
@@ -321,7 +321,7 @@ def test_the_page_begins_with_some_documents_of_the_corpus_of_its_run(session: S
     ask = session.work().page._ask
     offered = re.findall(r'<li data-key="d(\d+)">', ask.html)
     assert len(set(offered)) == 3
-    session.hear("document", number=offered[1]).work()
+    session.handle("document", number=offered[1]).work()
     assert session.view.documents == (int(offered[1]),)
     assert "<li" not in ask.html
 
@@ -333,7 +333,7 @@ def test_documents_that_are_images_are_chosen_from_the_corpus_only(tmp_path: Any
     assert "<textarea" not in session.page._ask.html
     assert "what its topics make of it" in session.answer
     assert session.answer.count("data:image/png") > 3
-    session.hear("line", number="1").work()
+    session.handle("line", number="1").work()
     assert session.page._between._steps.html.count("data:image/png") == 9
     session.feed.stop()
     db.close()
@@ -343,11 +343,11 @@ def test_topics_keep_their_numbers_where_others_were_pruned(tmp_path: Any, plain
     db = open_database(str(tmp_path / "pruned.db"))
     plant(db, pruned=True)
     session = Session(db, documents=(0,)).work()
-    session.hear("document", number="1").work()
+    session.handle("document", number="1").work()
     assert 'data-ids="L1:3" aria-pressed="false"' in session.answer
-    session.hear("trail", ids="L1:3")
+    session.handle("trail", ids="L1:3")
     assert session.marked() & set(SUBJECTS[1].split())
-    session.hear("trail", ids="L1:6")
+    session.handle("trail", ids="L1:6")
     assert session.marked() == set()
     session.feed.stop()
     db.close()
@@ -373,13 +373,13 @@ def test_a_topic_renamed_meanwhile_is_called_by_its_new_name(session: Session) -
 def test_a_search_that_was_overtaken_ends(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bool] = []
 
-    def search(*wanted: Any) -> tuple[int, list[Any]]:
-        asked.append(wanted[-1]())
+    def search(*request: Any) -> tuple[int, list[Any]]:
+        asked.append(request[-1]())
         return 0, []
 
     monkeypatch.setattr(corpora, "search", search)
-    session.hear("find", value="ro")
-    session.hear("find", value="rose").work()
+    session.handle("find", value="ro")
+    session.handle("find", value="rose").work()
     assert asked == [False, True]
 
 
@@ -394,10 +394,10 @@ def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
         corpora, "search", lambda db, corpus, *_: (1, corpora.documents(db, corpus, [7 if corpus == 1 else 9]))
     )
     session.view.tab = tab
-    hear, board = session.page._hear, session.page._ask
+    handle, board = session.page._on_message, session.page._ask
     if tab:
-        hear, board = session.page._between._hear, session.page._between._form
-    hear({"do": "find", "value": "rose"})
+        handle, board = session.page._between._on_message, session.page._between._form
+    handle({"do": "find", "value": "rose"})
     if not late:
         session.work()
         assert re.findall(r'<li data-key="d(\d+)">', board.html) == ["7"]

@@ -10,7 +10,7 @@ import pytest
 from topic_frames import frame_with_classes, make_frame
 from topic_pairs import narrow
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.live.ticks import Tick
 from app.pages.explore.loading import Fetched, waiting_for
 from app.pages.explore.page import Explorer
@@ -20,10 +20,10 @@ from app.pages.session import Context, View, from_query, to_query
 class Feed:
     """Frames as a session would find them in memory."""
 
-    def __init__(self, frame: Frame | None) -> None:
-        self.frames = {} if frame is None else {None: frame}
+    def __init__(self, hierarchy: Hierarchy | None) -> None:
+        self.frames = {} if hierarchy is None else {None: hierarchy}
 
-    def known_frame(self, run: int, snapshot: int | None) -> Frame | None:
+    def known_hierarchy(self, run: int, snapshot: int | None) -> Hierarchy | None:
         return self.frames.get(snapshot) if run == 7 else None
 
     def run(self, run: int) -> None:
@@ -36,12 +36,12 @@ class Feed:
 class Session:
     """An explore page with everything around it replaced; ``tasks`` are what it wants done elsewhere."""
 
-    def __init__(self, frame: Frame | None, **fields: Any) -> None:
+    def __init__(self, hierarchy: Hierarchy | None, **fields: Any) -> None:
         self.view = View(**({"page": "explore", "run": 7} | fields))
-        self.feed = Feed(frame)
+        self.feed = Feed(hierarchy)
         self.ticks: list[Callable[[Tick], None]] = []
         self.tasks: list[Callable[[], Any]] = []
-        self.told: list[tuple[str, str]] = []
+        self.report: list[tuple[str, str]] = []
         context = Context(
             view=self.view,
             feed=self.feed,  # type: ignore[arg-type]
@@ -53,12 +53,12 @@ class Session:
             in_turn=lambda work, *_: self.tasks.append(work),
             aside=lambda work, *_: self.tasks.append(work),
             soon=lambda work: work(),
-            tell=lambda *told: self.told.append(told),
+            notify=lambda *report: self.report.append(report),
         )
         self.page = Explorer(context)
 
-    def hear(self, do: str, **more: Any) -> None:
-        self.page._hear({"do": do, **more})
+    def handle(self, do: str, **more: Any) -> None:
+        self.page._on_message({"do": do, **more})
 
     def shown(self) -> set[str]:
         return set(re.findall(r'data-id="(L\d+:\d+)" role="treeitem"', self.page._tree.svg))
@@ -68,40 +68,40 @@ class Session:
 
 
 @pytest.fixture
-def frame() -> Frame:
+def hierarchy() -> Hierarchy:
     return make_frame((40, 20, 8))
 
 
 @pytest.fixture
-def session(frame: Frame) -> Session:
-    return Session(frame, threshold=1.5)
+def session(hierarchy: Hierarchy) -> Session:
+    return Session(hierarchy, threshold=1.5)
 
 
-def test_the_first_view_shows_the_most_popular_topics_without_a_click(session: Session, frame: Frame) -> None:
-    first = identity(frame.at_rank(3, 1))
+def test_the_first_view_shows_the_most_popular_topics_without_a_click(session: Session, hierarchy: Hierarchy) -> None:
+    first = identity(hierarchy.at_rank(3, 1))
     assert first in session.shown()
     assert session.chips()[0] == first
     assert f'data-key="{first}"' in session.page._detail.html
     assert session.view.roots == ()
 
 
-def test_a_run_without_a_snapshot_shows_a_sentence_and_then_the_tree(frame: Frame) -> None:
+def test_a_run_without_a_snapshot_shows_a_sentence_and_then_the_tree(hierarchy: Hierarchy) -> None:
     session = Session(None)
     assert session.page._tree.svg == ""
     assert session.page._tree.note
-    session.feed.frames[None] = frame
+    session.feed.frames[None] = hierarchy
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert session.shown()
     assert session.page._tree.note == ""
 
 
-def test_a_snapshot_written_while_an_older_one_is_read_is_read_next(session: Session, frame: Frame) -> None:
+def test_a_snapshot_written_while_an_older_one_is_read_is_read_next(session: Session, hierarchy: Hierarchy) -> None:
     before = len(session.tasks)  # what the page asked for when it was opened is not answered yet
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert len(session.tasks) == before
-    session.page._fetched(Fetched(7, 0, frame, ()))
+    session.page._fetched(Fetched(7, 0, hierarchy, ()))
     assert len(session.tasks) == before + 1
-    session.page._fetched(Fetched(7, 0, frame, ()))
+    session.page._fetched(Fetched(7, 0, hierarchy, ()))
     assert len(session.tasks) == before + 1
 
 
@@ -116,18 +116,18 @@ def test_a_snapshot_written_while_an_older_one_is_read_is_read_next(session: Ses
     ],
 )
 def test_it_is_said_in_whole_sentences_why_there_is_no_tree_and_only_topics_that_come_are_promised(
-    frame: Frame, state: str, message: str, said: str
+    hierarchy: Hierarchy, state: str, message: str, said: str
 ) -> None:
-    session = Session(frame)
+    session = Session(hierarchy)
     session.feed.run = lambda number: SimpleNamespace(message=message)
     session.feed.latest = lambda number: None
     session.feed.state = lambda number: state
     assert waiting_for(session.page._context).startswith(said)
 
 
-def test_a_click_selects_the_topic_everywhere(session: Session, frame: Frame) -> None:
-    node = frame.at_rank(2, 1)
-    session.hear("select", id=identity(node))
+def test_a_click_selects_the_topic_everywhere(session: Session, hierarchy: Hierarchy) -> None:
+    node = hierarchy.at_rank(2, 1)
+    session.handle("select", id=identity(node))
     assert (session.view.layer, session.view.topic) == (2, node.column + 1)
     assert session.page._tree.selected == identity(node)
     assert f'<article class="ex-detail" data-key="{identity(node)}"' in session.page._detail.html
@@ -136,16 +136,16 @@ def test_a_click_selects_the_topic_everywhere(session: Session, frame: Frame) ->
 
 def test_folding_hides_topics_and_unfolding_brings_them_back(session: Session) -> None:
     before, root = session.shown(), session.chips()[0]
-    session.hear("toggle", id=root)
+    session.handle("toggle", id=root)
     assert session.view.closed == (root,)
     assert session.shown() < before
-    session.hear("toggle", id=root)
+    session.handle("toggle", id=root)
     assert session.shown() == before
 
 
 def test_changing_the_tree_makes_its_roots_part_of_the_link(session: Session) -> None:
     chips = session.chips()
-    session.hear("threshold", value="2.5")
+    session.handle("threshold", value="2.5")
     assert session.view.threshold == 2.5
     assert list(session.view.roots) == chips
 
@@ -156,7 +156,7 @@ def test_a_narrow_model_opens_with_a_tree_and_says_at_which_threshold() -> None:
     assert len(session.shown()) > 6
     assert "Shown at τ = 2:" in session.page._foot.html
     assert "<output>2</output>" in session.page._controls.html
-    session.hear("toggle", id=session.chips()[0])
+    session.handle("toggle", id=session.chips()[0])
     assert session.view.threshold == 2.0  # of the visitor's choice now, and so part of the link
 
 
@@ -164,18 +164,18 @@ def test_where_nothing_is_joined_the_next_threshold_is_offered_on_the_canvas() -
     session = Session(narrow(), threshold=5.0)
     assert len(session.shown()) == 3
     assert 'data-do="threshold" data-value="2"' in session.page._offer.html
-    session.hear("threshold", value="2")
+    session.handle("threshold", value="2")
     assert len(session.shown()) > 6
     assert session.page._offer.html == ""
 
 
 def test_roots_that_are_no_longer_joined_do_not_stay_while_training_goes_on() -> None:
-    frame = make_frame((60, 25, 8))
-    session = Session(frame)
-    first = frame.at_rank(3, 1)
-    flat = frame.phi[2].copy()
+    hierarchy = make_frame((60, 25, 8))
+    session = Session(hierarchy)
+    first = hierarchy.at_rank(3, 1)
+    flat = hierarchy.phi[2].copy()
     flat[:, first.column] = 1 / 25
-    session.feed.frames[None] = replace(frame, phi=(*frame.phi[:2], flat), minibatch=900, snapshot=4)
+    session.feed.frames[None] = replace(hierarchy, phi=(*hierarchy.phi[:2], flat), minibatch=900, snapshot=4)
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert identity(first) not in session.chips() or session.page.choice.threshold < 5
 
@@ -188,13 +188,13 @@ def listed(session: Session) -> str:
 
 def test_the_list_stays_on_its_layer_when_the_tree_changes(session: Session) -> None:
     assert listed(session) == "3"
-    session.hear("threshold", value="1")
+    session.handle("threshold", value="1")
     assert listed(session) == "3"
-    session.hear("layer", layer="2")
-    session.hear("threshold", value="2")
+    session.handle("layer", layer="2")
+    session.handle("threshold", value="2")
     assert listed(session) == "2"
-    session.hear("select", id="L1:3")
-    session.hear("select", id="")
+    session.handle("select", id="L1:3")
+    session.handle("select", id="")
     assert listed(session) == "1"
 
 
@@ -202,98 +202,100 @@ def test_the_list_stays_on_its_layer_when_the_tree_changes(session: Session) -> 
     ("fields", "layer"),
     [({"roots": ("L3:1",)}, "3"), ({"roots": ("L1:4", "L2:1")}, "2"), ({"layer": 2}, "2"), ({"tab": "layer"}, "1")],
 )
-def test_a_link_without_a_layer_lists_that_of_its_roots(frame: Frame, fields: dict[str, Any], layer: str) -> None:
-    assert listed(Session(frame, **fields)) == layer
+def test_a_link_without_a_layer_lists_that_of_its_roots(
+    hierarchy: Hierarchy, fields: dict[str, Any], layer: str
+) -> None:
+    assert listed(Session(hierarchy, **fields)) == layer
 
 
 @pytest.mark.parametrize("wish", [("layer", {"layer": "1"}), ("select", {"id": "L1:3"})])
 def test_the_layer_chosen_is_still_listed_after_only_the_tree_was_shown(
     session: Session, wish: tuple[str, dict[str, str]]
 ) -> None:
-    session.hear(wish[0], **wish[1])
-    session.hear("wide")
+    session.handle(wish[0], **wish[1])
+    session.handle("wide")
     assert session.page.page.css_classes == ["ex-page", "ex-only"]
-    session.hear("select", id="")
-    session.hear("wide")
+    session.handle("select", id="")
+    session.handle("wide")
     assert session.page.page.css_classes == ["ex-page"]
     assert listed(session) == "1"
 
 
 def test_to_search_brings_the_list_back_where_only_the_tree_is_shown(session: Session) -> None:
-    session.hear("wide")
-    session.hear("search")
+    session.handle("wide")
+    session.handle("search")
     assert (session.view.tab, session.page.page.css_classes) == ("", ["ex-page"])
     assert "data-autofocus" in session.page._list.html
 
 
-def test_the_link_of_a_view_shows_the_same_tree(session: Session, frame: Frame) -> None:
-    session.hear("threshold", value="1")
-    session.hear("pin", id=identity(frame.at_rank(3, 4)))
-    session.hear("toggle", id=session.chips()[0])
-    session.hear("part", value="unique")
-    again = Session(frame, **from_query(to_query(session.view)))
+def test_the_link_of_a_view_shows_the_same_tree(session: Session, hierarchy: Hierarchy) -> None:
+    session.handle("threshold", value="1")
+    session.handle("pin", id=identity(hierarchy.at_rank(3, 4)))
+    session.handle("toggle", id=session.chips()[0])
+    session.handle("part", value="unique")
+    again = Session(hierarchy, **from_query(to_query(session.view)))
     assert again.shown() == session.shown()
     assert again.chips() == session.chips()
 
 
-def test_a_root_is_replaced_added_and_removed(session: Session, frame: Frame) -> None:
-    one, other = identity(frame.at_rank(3, 3)), identity(frame.at_rank(2, 2))
-    session.hear("root", id=one)
+def test_a_root_is_replaced_added_and_removed(session: Session, hierarchy: Hierarchy) -> None:
+    one, other = identity(hierarchy.at_rank(3, 3)), identity(hierarchy.at_rank(2, 2))
+    session.handle("root", id=one)
     assert session.view.roots == (one,)
-    session.hear("pin", id=other)
+    session.handle("pin", id=other)
     assert session.view.roots == (one, other)
-    session.hear("unpin", id=one)
+    session.handle("unpin", id=one)
     assert session.view.roots == (other,)
-    session.hear("popular")
+    session.handle("popular")
     assert session.view.roots == ()
 
 
 def test_a_hidden_topic_can_be_shown_again(session: Session) -> None:
     node = sorted(session.shown() - set(session.chips()))[0]
-    session.hear("hide", id=node)
+    session.handle("hide", id=node)
     assert node not in session.shown()
     assert "1 hidden" in session.page._controls.html
-    session.hear("unhide")
+    session.handle("unhide")
     assert node in session.shown()
 
 
 def test_the_only_root_cannot_be_hidden_and_it_is_said_why(session: Session) -> None:
     root = session.chips()[0]
-    session.hear("root", id=root)
+    session.handle("root", id=root)
     before = to_query(session.view)
     assert re.search(r'data-do="hide"[^>]* disabled title="The tree has no other root[^"]*"', session.page._detail.html)
-    session.hear("hide", id=root)  # by the key H
+    session.handle("hide", id=root)  # by the key H
     assert to_query(session.view) == before
-    assert session.told == [("The tree has no other root: make another topic a root first.", "info")]
-    session.hear("pin", id="L3:1" if root != "L3:1" else "L3:2")
+    assert session.report == [("The tree has no other root: make another topic a root first.", "info")]
+    session.handle("pin", id="L3:1" if root != "L3:1" else "L3:2")
     assert "disabled" not in session.page._detail.html
-    session.hear("hide", id=root)
+    session.handle("hide", id=root)
     assert root not in session.view.roots
 
 
-def test_a_chosen_topic_that_is_not_drawn_can_be_shown_in_the_tree(frame: Frame) -> None:
-    session = Session(frame, threshold=5.0)
+def test_a_chosen_topic_that_is_not_drawn_can_be_shown_in_the_tree(hierarchy: Hierarchy) -> None:
+    session = Session(hierarchy, threshold=5.0)
     before = session.shown()
-    node = next(node for node in frame.nodes(1) if identity(node) not in before)
-    session.hear("select", id=identity(node))
+    node = next(node for node in hierarchy.nodes(1) if identity(node) not in before)
+    session.handle("select", id=identity(node))
     assert session.shown() == before
     assert f'data-do="show" data-id="{identity(node)}"' in session.page._detail.html
     assert 'data-do="hide"' not in session.page._detail.html
-    session.hear("show", id=identity(node))
+    session.handle("show", id=identity(node))
     assert session.shown() > before
-    assert {identity(node), identity(frame.parents(node, 1)[0].node)} <= session.shown()
+    assert {identity(node), identity(hierarchy.parents(node, 1)[0].node)} <= session.shown()
     assert (session.view.layer, session.view.topic) == (1, node.column + 1)
     assert 'data-do="show"' not in session.page._detail.html
-    again = Session(frame, **from_query(to_query(session.view)))
+    again = Session(hierarchy, **from_query(to_query(session.view)))
     assert again.shown() == session.shown()
 
 
 def test_a_hidden_topic_is_shown_in_the_tree_again(session: Session) -> None:
     node, other = sorted(session.shown() - set(session.chips()))[:2]
-    session.hear("hide", id=node)
-    session.hear("hide", id=other)
-    session.hear("select", id=node)
-    session.hear("show", id=node)
+    session.handle("hide", id=node)
+    session.handle("hide", id=other)
+    session.handle("select", id=node)
+    session.handle("show", id=node)
     assert node in session.shown()
     assert session.view.hidden == (other,)
 
@@ -317,38 +319,38 @@ def test_a_hidden_topic_is_shown_in_the_tree_again(session: Session) -> None:
 )
 def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, str]) -> None:
     before, shown = to_query(session.view), session.shown()
-    session.page._hear(message)
+    session.page._on_message(message)
     assert (to_query(session.view), session.shown()) == (before, shown)
 
 
-def test_a_newer_snapshot_keeps_selection_roots_and_what_is_folded(session: Session, frame: Frame) -> None:
+def test_a_newer_snapshot_keeps_selection_roots_and_what_is_folded(session: Session, hierarchy: Hierarchy) -> None:
     root = session.chips()[0]
-    session.hear("toggle", id=root)
-    session.hear("select", id=root)
+    session.handle("toggle", id=root)
+    session.handle("select", id=root)
     session.feed.frames[None] = make_frame((40, 20, 8), labels={(3, 1): "new name"})
     query = to_query(session.view)
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert to_query(session.view) == query
-    assert session.page._frame is session.feed.frames[None]
+    assert session.page._hierarchy is session.feed.frames[None]
     assert (
         f'data-id="{root}" role="treeitem" tabindex="-1" aria-level="1" aria-expanded="false"' in session.page._tree.svg
     )
     assert session.page._tree.selected == root
 
 
-def test_a_pinned_snapshot_stays_when_newer_ones_come(frame: Frame) -> None:
-    session = Session(frame, snapshot=3)
-    session.feed.frames[3] = frame
+def test_a_pinned_snapshot_stays_when_newer_ones_come(hierarchy: Hierarchy) -> None:
+    session = Session(hierarchy, snapshot=3)
+    session.feed.frames[3] = hierarchy
     session.view.param.trigger("snapshot")
     before = session.page._tree.svg
     session.feed.frames[None] = make_frame((40, 20, 8), seed=9)
     session.ticks[0](Tick(snapshots=frozenset({7})))
-    assert session.page._frame is frame
+    assert session.page._hierarchy is hierarchy
     assert session.page._tree.svg == before
 
 
 def test_another_run_begins_anew(session: Session) -> None:
-    session.hear("hide", id=sorted(session.shown() - set(session.chips()))[0])
+    session.handle("hide", id=sorted(session.shown() - set(session.chips()))[0])
     session.view.page = "watch"
     session.view.run = 8
     session.view.page = "explore"
@@ -356,10 +358,10 @@ def test_another_run_begins_anew(session: Session) -> None:
     assert session.page._list.html == ""
 
 
-def test_the_chip_for_more_shows_more(frame: Frame) -> None:
+def test_the_chip_for_more_shows_more(hierarchy: Hierarchy) -> None:
     session = Session(make_frame((120, 6)), threshold=0.0)
     before = len(session.shown())
-    session.hear("more", layer=1)
+    session.handle("more", layer=1)
     assert len(session.shown()) > before
 
 
@@ -368,47 +370,47 @@ def test_a_window_of_another_shape_gets_another_layout(session: Session) -> None
         width, height = map(int, re.findall(r'viewBox="0 0 (\d+) (\d+)"', session.page._tree.svg)[0])
         return width / height
 
-    session.hear("size", width=400, height=800, here=len(session.page._tree.svg))
+    session.handle("size", width=400, height=800, here=len(session.page._tree.svg))
     tall = shape()
-    session.hear("size", width=1600, height=600, here=len(session.page._tree.svg))
+    session.handle("size", width=1600, height=600, here=len(session.page._tree.svg))
     assert tall < shape()
 
 
 def test_what_got_lost_on_the_way_is_sent_again(session: Session) -> None:
     before = session.page._tree.svg, session.page._list.html
-    session.hear("size", width=800, height=450, here=0)
+    session.handle("size", width=800, height=450, here=0)
     assert (session.page._tree.svg.strip(), session.page._list.html.strip()) == tuple(text.strip() for text in before)
     assert session.page._list.html != before[1]
 
 
 def test_a_search_lists_topics_at_once_and_asks_for_documents(session: Session) -> None:
-    session.hear("search", value="word2")
+    session.handle("search", value="word2")
     assert "searching …" in session.page._list.html
     assert "ex-card" in session.page._list.html
     assert session.tasks
 
 
-def test_opening_the_page_draws_the_tree_once(frame: Frame, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[Frame] = []
+def test_opening_the_page_draws_the_tree_once(hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Hierarchy] = []
     monkeypatch.setattr(Explorer, "_draw_tree", lambda _, shown: drawn.append(shown))
-    Session(frame)
-    assert drawn == [frame]
+    Session(hierarchy)
+    assert drawn == [hierarchy]
 
 
-def test_hidden_topics_and_opened_chips_are_in_the_address(frame: Frame) -> None:
+def test_hidden_topics_and_opened_chips_are_in_the_address(hierarchy: Hierarchy) -> None:
     session = Session(make_frame((120, 6)), threshold=0.0)
-    session.hear("more", layer=1)
+    session.handle("more", layer=1)
     gone = sorted(session.shown() - set(session.chips()))[0]
-    session.hear("hide", id=gone)
+    session.handle("hide", id=gone)
     again = Session(make_frame((120, 6)), **from_query(to_query(session.view)))
     assert gone not in again.shown()
     assert again.shown() == session.shown()
 
 
-def test_another_cut_of_the_graph_begins_with_few_topics_again(frame: Frame) -> None:
+def test_another_cut_of_the_graph_begins_with_few_topics_again(hierarchy: Hierarchy) -> None:
     session = Session(make_frame((120, 6)), threshold=0.0)
-    session.hear("more", layer=1)
-    session.hear("direction", value="up")
+    session.handle("more", layer=1)
+    session.handle("direction", value="up")
     assert session.view.most == View().most
 
 
@@ -416,17 +418,17 @@ def test_the_class_in_the_address_is_shown_on_the_tree_and_can_be_changed() -> N
     session = Session(frame_with_classes(), threshold=0.5, label=2)
     assert session.page._tree.svg.count('class="tp-opinion"') == len(session.shown())
     assert '<option value="2" selected>' in session.page._controls.html
-    session.hear("label", value="0")
+    session.handle("label", value="0")
     assert "tp-opinion" not in session.page._tree.svg
-    session.hear("label", value="nonsense")
+    session.handle("label", value="nonsense")
     assert session.view.label == 0
 
 
-def test_the_lines_that_changed_with_the_newest_snapshot_are_counted_beneath_the_tree(frame: Frame) -> None:
-    session = Session(frame, threshold=1.5)
+def test_the_lines_that_changed_with_the_newest_snapshot_are_counted_beneath_the_tree(hierarchy: Hierarchy) -> None:
+    session = Session(hierarchy, threshold=1.5)
     assert "Lines since" not in session.page._foot.html
     session.page._take((7, 0), replace(make_frame((40, 20, 8), seed=2), minibatch=800))
     assert "Lines since mini-batch 700" in session.page._foot.html
     session.view.snapshot = 3
-    session.page._take((7, 3), frame)
+    session.page._take((7, 3), hierarchy)
     assert "Lines since" not in session.page._foot.html

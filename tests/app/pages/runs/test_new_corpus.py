@@ -62,8 +62,8 @@ class Page:
         self.seen.append(self.html)
         then(LETTERS if getattr(work, "func", None) is corpora.get else work())
 
-    def _add(self, token: str, wanted: ImportOptions) -> Begun:
-        self.made.append((token, wanted))
+    def _add(self, token: str, request: ImportOptions) -> Begun:
+        self.made.append((token, request))
         return self._begun
 
     @property
@@ -74,12 +74,12 @@ class Page:
     def token(self) -> str:
         return self.form._token
 
-    def hear(self, do: str, **more: Any) -> None:
-        self.form.board._heard({"do": do, **more})
+    def handle(self, do: str, **more: Any) -> None:
+        self.form.board._handler({"do": do, **more})
 
     def send(self, files: int = 1, name: str = "notes") -> None:
-        self.hear("sending", sent=0, of=files, form=self.fields())
-        self.hear("sent", of=files, name=name, form=self.fields())
+        self.handle("sending", sent=0, of=files, form=self.fields())
+        self.handle("sent", of=files, name=name, form=self.fields())
 
     def fields(self) -> dict[str, str]:
         return dict.fromkeys(re.findall(r'name="([a-z_]+)" id="field-', self.html), "")
@@ -98,12 +98,12 @@ def test_every_option_of_an_import_but_files_of_the_machine_is_offered_with_its_
 def test_nothing_can_be_made_before_files_are_here() -> None:
     page = Page()
     assert not page.ready
-    page.hear("sending", sent=3, of=10, form=page.fields())
+    page.handle("sending", sent=3, of=10, form=page.fields())
     assert "3 of 10 files" in page.html
     assert not page.ready
-    page.hear("make", form=page.fields())
+    page.handle("make", form=page.fields())
     assert page.made == []
-    page.hear("sent", of=10, name="notes")
+    page.handle("sent", of=10, name="notes")
     assert "10 files are here" in page.html
     assert page.ready
 
@@ -111,21 +111,21 @@ def test_nothing_can_be_made_before_files_are_here() -> None:
 @pytest.mark.parametrize(("top", "name"), [("notes", "notes"), ("reviews.csv.gz", "reviews"), ("", "documents")])
 def test_the_name_is_that_of_what_was_sent_unless_somebody_gave_one(top: str, name: str) -> None:
     nameless, named = Page(), Page()
-    nameless.hear("sent", of=3, name=top)
+    nameless.handle("sent", of=3, name=top)
     assert f'value="{name}"' in nameless.html
-    named.hear("typed", form=named.fields() | {"name": "my letters"})
-    named.hear("sent", of=3, name=top)
+    named.handle("typed", form=named.fields() | {"name": "my letters"})
+    named.handle("sent", of=3, name=top)
     assert 'value="my letters"' in named.html
 
 
 def test_what_cannot_be_read_is_said_beside_its_field_and_nothing_is_made() -> None:
     page = Page()
     page.send()
-    page.hear("typed", form=page.fields() | {"min_df": "few", "max_df": "7"})
+    page.handle("typed", form=page.fields() | {"min_df": "few", "max_df": "7"})
     assert "Rarest words must be a whole number; got" in page.html
     assert "Commonest words must be a share of the documents" in page.html
     assert not page.ready
-    page.hear("make", form=page.fields() | {"min_df": "few"})
+    page.handle("make", form=page.fields() | {"min_df": "few"})
     assert page.made == []
 
 
@@ -133,12 +133,12 @@ def test_what_cannot_be_read_is_said_beside_its_field_and_nothing_is_made() -> N
 def test_a_name_that_no_corpus_can_have_is_said_beside_its_field_while_the_files_are_here(name: str, said: str) -> None:
     page = Page()
     page.send()
-    page.hear("typed", form=page.fields() | {"name": name})
+    page.handle("typed", form=page.fields() | {"name": name})
     assert said in page.html
     assert not page.ready
-    page.hear("make", form=page.fields() | {"name": name})
+    page.handle("make", form=page.fields() | {"name": name})
     assert page.made == []
-    page.hear("typed", form=page.fields() | {"name": "letters of May"})
+    page.handle("typed", form=page.fields() | {"name": "letters of May"})
     assert said not in page.html
     assert page.ready
 
@@ -154,30 +154,30 @@ def test_options_arrive_as_they_were_typed() -> None:
     page = Page(Standing(corpus=1))
     page.send()
     texts = {"min_df": "3", "test_share": "0.25", "binary": "true", "name": "x", "stop_words": "none"}
-    page.hear("make", form=page.fields() | texts)
-    wanted = ImportOptions(min_df=3, test_share=0.25, binary=True, name="x", stop_words="none")
-    assert [made[1] for made in page.made] == [wanted]
+    page.handle("make", form=page.fields() | texts)
+    request = ImportOptions(min_df=3, test_share=0.25, binary=True, name="x", stop_words="none")
+    assert [made[1] for made in page.made] == [request]
 
 
 def test_progress_notes_and_the_corpus_are_shown_and_a_run_can_be_started() -> None:
     page = Page(Standing("Storing documents: 500", 0.5), Standing(corpus=4, notes=("1 .pdf was <left> out",)))
     page.send()
-    page.hear("make", form=page.fields())
+    page.handle("make", form=page.fields())
     assert any("Storing documents: 500" in html and 'aria-valuenow="50"' in html for html in page.seen)
     assert "letters: 1,200 documents (1,000 to train on), 300 words" in page.html
     assert "1 .pdf was &lt;left&gt; out." in page.html
-    page.hear("new")
+    page.handle("new")
     assert page.view.tab == "new"
 
 
 def test_an_error_is_shown_and_the_files_can_be_chosen_again() -> None:
     page = Page(Standing(error="a.csv: has no documents"))
     page.send()
-    page.hear("make", form=page.fields())
+    page.handle("make", form=page.fields())
     assert "Nothing was stored" in page.html
     assert "a.csv: has no documents" in page.html
     notices.post_import(notices.Adding(1, "a", notices.Notice("a.csv: has no documents", failed=True)))
-    page.hear("again")
+    page.handle("again")
     assert notices.imports() == ()
     assert "Drop files or a folder here" in page.html
     page.send()
@@ -196,14 +196,14 @@ def test_an_error_is_shown_and_the_files_can_be_chosen_again() -> None:
 def test_an_error_names_the_fields_of_the_form_and_no_options_of_the_command(error: str, said: str) -> None:
     page = Page(Standing(error=error))
     page.send()
-    page.hear("make", form=page.fields())
+    page.handle("make", form=page.fields())
     assert f">{said}</p>" in page.html
 
 
 def test_options_that_exclude_each_other_are_both_named_as_the_form_does() -> None:
     page = Page()
     page.send()
-    page.hear("typed", form=page.fields() | {"levels": "3", "binary": "true"})
+    page.handle("typed", form=page.fields() | {"levels": "3", "binary": "true"})
     assert "Grey values of images and “Only whether a word occurs” exclude each other" in page.html
     assert not page.ready
 
@@ -222,7 +222,7 @@ def test_what_was_sent_is_removed_when_the_browser_is_gone() -> None:
 def test_files_that_did_not_come_are_said_and_those_before_stay() -> None:
     page = Page()
     page.send(2)
-    page.hear("not-sent", value="There are 3 MB of room")
+    page.handle("not-sent", value="There are 3 MB of room")
     assert "There are 3 MB of room" in page.html
     assert "2 files are here" in page.html
 
@@ -231,9 +231,9 @@ def test_the_corpora_that_are_there_are_listed_and_deleted_only_by_their_name() 
     page = Page()
     assert "1,200 documents, 300 words, 2 classes" in page.html
     assert "&lt;b&gt;." in page.html
-    page.hear("delete", corpus="4", form={"typed": "letter"})
+    page.handle("delete", corpus="4", form={"typed": "letter"})
     assert page.deleted == []
-    page.hear("delete", corpus="4", form={"typed": "letters"})
+    page.handle("delete", corpus="4", form={"typed": "letters"})
     assert page.deleted == [4]
 
 
@@ -248,30 +248,30 @@ def test_one_corpus_is_made_however_often_the_button_is_pressed() -> None:
     page.form._context.later = lambda work, _: work()  # what follows is not there yet
     page.send()
     for _ in range(2):
-        page.hear("make", form=page.fields())
+        page.handle("make", form=page.fields())
     assert len(page.made) == 1
     assert not page.ready
 
 
 def test_a_file_that_cannot_be_read_is_told_at_once_and_gives_its_name_only_until_something_better_comes() -> None:
     page = Page()
-    page.hear("sent", of=1, name="noise.bin")
+    page.handle("sent", of=1, name="noise.bin")
     assert "noise.bin is of none of the kinds listed here" in page.html
-    page.hear("sending", sent=0, of=12, form={"name": "noise"})
-    page.hear("sent", of=12, name="mine")
+    page.handle("sending", sent=0, of=12, form={"name": "noise"})
+    page.handle("sent", of=12, name="mine")
     assert 'value="mine"' in page.html
     assert "noise.bin is of none of the kinds listed here" in page.html
-    page.hear("sent", of=3, name="more")
+    page.handle("sent", of=3, name="more")
     assert 'value="mine"' in page.html
-    page.hear("again")
+    page.handle("again")
     assert "noise.bin" not in page.html
 
 
 def test_a_name_that_somebody_gave_stays_whatever_comes() -> None:
     page = Page()
-    page.hear("sent", of=1, name="noise.bin")
-    page.hear("typed", form={"name": "my letters"})
-    page.hear("sent", of=12, name="mine")
+    page.handle("sent", of=1, name="noise.bin")
+    page.handle("typed", form={"name": "my letters"})
+    page.handle("sent", of=12, name="mine")
     assert 'value="my letters"' in page.html
 
 
@@ -281,7 +281,7 @@ def test_a_name_that_somebody_gave_stays_whatever_comes() -> None:
 )
 def test_every_kind_that_is_read_gives_its_name_and_no_word_of_being_left_out(name: str) -> None:
     page = Page()
-    page.hear("sent", of=1, name=name)
-    page.hear("sent", of=1, name="other.csv")
+    page.handle("sent", of=1, name=name)
+    page.handle("sent", of=1, name="other.csv")
     assert f'value="{PurePath(name).name.removesuffix(".gz").rsplit(".", 1)[0]}"' in page.html
     assert "none of the kinds listed here" not in page.html

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from class_samples import plant
 
-from app.jobs.new_run import NewRun, OrderError
+from app.jobs.new_run import NewRun, NewRunError
 from app.jobs.new_run_checks import objections
 from app.pages.runs.new_run import NewRunForm
 from app.views import words
@@ -24,7 +24,7 @@ class Page:
     def __init__(self, db: Any) -> None:
         self.db = db
         self.sent: list[NewRun] = []
-        self.told: list[str] = []
+        self.report: list[str] = []
         self.waiting: list[Any] = []
         self.patient = False  # whether work elsewhere waits for :meth:`work`
         self.form = NewRunForm(
@@ -32,7 +32,7 @@ class Page:
                 db=db,
                 later=self._later,
                 actions=SimpleNamespace(create=self._create),
-                tell=lambda said, _: self.told.append(said),
+                notify=lambda said, _: self.report.append(said),
                 view=SimpleNamespace(param=SimpleNamespace(update=lambda **_: None)),
             )
         )
@@ -51,8 +51,8 @@ class Page:
     def button(self) -> str:
         return re.search(r"<button[^>]*type=\"submit\".*?</button>", self.form.board.html)[0]  # type: ignore[index]
 
-    def _create(self, wanted: NewRun) -> Any:
-        self.sent.append(wanted)
+    def _create(self, request: NewRun) -> Any:
+        self.sent.append(request)
         return SimpleNamespace(number=1)
 
     def fields(self) -> dict[str, str]:
@@ -99,9 +99,9 @@ def test_what_somebody_changed_stays_when_the_model_changes(page: Page) -> None:
     shown = page.choose(model="datm")
     assert (shown["burn_in"], shown["layers"], shown["name"]) == ("7", "9-3", "mine")
     assert page.choose(seed="3")["burn_in"] == "7"
-    wanted = page.start()
-    assert (wanted.model, wanted.seed, wanted.name) == ("datm", 3, "mine")
-    assert (wanted.texts["burn_in"], wanted.texts["layers"], wanted.texts["collect"]) == ("7", "9-3", "5")
+    request = page.start()
+    assert (request.model, request.seed, request.name) == ("datm", 3, "mine")
+    assert (request.texts["burn_in"], request.texts["layers"], request.texts["collect"]) == ("7", "9-3", "5")
 
 
 def test_a_corpus_deleted_since_it_was_chosen_is_forgotten_and_the_rest_stays(page: Page) -> None:
@@ -165,9 +165,9 @@ def test_another_visit_of_the_form_starts_another_run(page: Page) -> None:
 
 
 def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_settings_by_their_labels(page: Page) -> None:
-    page.form._context.actions.create = lambda _: (_ for _ in ()).throw(OrderError("burn_in must be another"))
+    page.form._context.actions.create = lambda _: (_ for _ in ()).throw(NewRunError("burn_in must be another"))
     page.form._on_board({"do": "start", "form": page.fields()})
-    assert page.told == ["Burn-in sweeps per layer must be another"]
+    assert page.report == ["Burn-in sweeps per layer must be another"]
     assert "disabled" not in page.button()
 
 
@@ -263,8 +263,8 @@ def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(
 ) -> None:
     about = corpora.every(page.db)[0]
     real = replace(about, kind="real", image_shape=shape)
-    wanted = NewRun(corpus=about.number, model="sdatm", texts={}, minibatches=1000)
-    said = objections(real, wanted)["model"]
+    request = NewRun(corpus=about.number, model="sdatm", texts={}, minibatches=1000)
+    said = objections(real, request)["model"]
     assert said.startswith(f"this model reads counts, and 'leaflets' holds real numbers; choose DLDA{more}")
     assert ("pictures" in said) == bool(shape)
 
@@ -300,7 +300,7 @@ def test_what_a_corpus_lacks_is_said_at_the_choice_that_needs_it(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "sentence"),
+    ("request", "sentence"),
     [
         ({"run": 99, "snapshot": 0, "labels": False}, "There is no run 99 in this store"),
         ({"run": 77, "snapshot": 0, "labels": True}, "There is no run 77 in this store"),
@@ -308,9 +308,9 @@ def test_what_a_corpus_lacks_is_said_at_the_choice_that_needs_it(
     ],
 )
 def test_a_link_that_continues_what_is_not_there_says_so_and_leads_back(
-    page: Page, wanted: dict[str, int], sentence: str
+    page: Page, request: dict[str, int], sentence: str
 ) -> None:
-    page.form.refresh(SimpleNamespace(**wanted))  # type: ignore[arg-type]
+    page.form.refresh(SimpleNamespace(**request))  # type: ignore[arg-type]
     assert sentence in page.form.board.html
     assert "Reading what" not in page.form.board.html
     assert 'data-do="cancel"' in page.form.board.html

@@ -42,7 +42,7 @@ class Session(PageSession):
     def _demo(self) -> None:
         self.demos += 1
 
-    def hear(self, do: str, **more: Any) -> None:
+    def handle(self, do: str, **more: Any) -> None:
         self.page._on_board({"do": do, **more})
         self.work()
 
@@ -113,14 +113,14 @@ def test_of_many_runs_the_newest_those_at_work_and_the_chosen_one_are_shown_and_
     session.look()
     assert numbers(session) == [30, 29, 28, 27, 26, 3, 2, 1]
     assert "8 of 30 runs" in session.page._board.html
-    session.hear("more")
+    session.handle("more")
     assert numbers(session) == [*range(30, 20, -1), 3, 2, 1]
-    session.hear("find", value="FINISHED 17")
+    session.handle("find", value="FINISHED 17")
     assert numbers(session) == [17]
     assert 'data-do="more"' not in session.page._board.html
-    session.hear("find", value="training")
+    session.handle("find", value="training")
     assert numbers(session) == [3]
-    session.hear("find", value="<no such run>")
+    session.handle("find", value="<no such run>")
     assert numbers(session) == []
     assert "No run has “&lt;no such run&gt;” in what is told of it." in session.page._board.html
     session.feed.stop()
@@ -132,7 +132,7 @@ def test_a_few_runs_need_no_field_to_be_found(db: Database) -> None:
     assert 'data-input="find"' not in session.look()
     planted(db, 12)
     assert 'data-input="find"' in session.look()
-    session.hear("find", value="training")
+    session.handle("find", value="training")
     runs.delete(db, 13)
     assert numbers(session) == [3]
     assert 'data-input="find"' in session.look(), "what hides the others can still be taken back"
@@ -164,7 +164,7 @@ def test_the_tab_of_a_fork_is_read_as_it_was_written(fork: tuple[int, int, bool]
 def test_an_empty_store_makes_the_demo_and_tells_how_far_it_is(db: Database) -> None:
     session = Session(db)
     assert "Try the demo" in session.page._board.html
-    session.hear("demo")
+    session.handle("demo")
     assert session.demos == 1
     notices.post("Preparing the demo: reading", 0.25)
     assert 'aria-valuenow="25"' in session.look()
@@ -191,9 +191,9 @@ def test_an_import_that_another_session_began_is_told_and_why_it_failed_until_so
     notices.post_import(notices.Adding(1, "letters", notices.Notice("a.csv: lower --min-df", failed=True)))
     notices.post_import(notices.Adding(2, "mails", notices.Notice("it is empty", failed=True)))
     assert "“letters” was not added. a.csv: lower “Rarest words”" in session.look()
-    session.page._hear({"do": "dismiss", "import": "1"})
+    session.page._on_message({"do": "dismiss", "import": "1"})
     assert "letters" not in session.look()
-    session.page._hear({"do": "add-again", "import": "2"})
+    session.page._on_message({"do": "add-again", "import": "2"})
     assert session.view.tab == "add"
     assert notices.imports() == ()
     session.feed.stop()

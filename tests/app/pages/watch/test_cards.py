@@ -9,15 +9,18 @@ from app.pages.watch.cards import TopicPreview
 def test_a_late_answer_to_an_earlier_request_does_not_have_the_latest_one_made_twice():
     asked = []
     feed = SimpleNamespace(
-        known_frame=lambda run, snapshot: None,
+        known_hierarchy=lambda run, snapshot: None,
         run=lambda run: object(),
         latest=lambda run: None,
         state=lambda run: "running",
-        frame=lambda run, snapshot: None,
+        hierarchy=lambda run, snapshot: None,
     )
     view = View(page="watch", run=1)
     context = SimpleNamespace(
-        view=view, feed=feed, on_tick=lambda heard: None, later=lambda work, then, failed: asked.append((work, then))
+        view=view,
+        feed=feed,
+        on_tick=lambda on_message: None,
+        later=lambda work, then, failed: asked.append((work, then)),
     )
     preview = TopicPreview(context)
     preview._draw()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from topic_frames import CLASSES, arrays, frame_with_classes, vocabulary
 
-from app.analysis.hierarchy import Frame, build_frame
+from app.analysis.hierarchy import Hierarchy, build_frame
 from app.analysis.predictions import Classified, Misled
-from app.views.classes.class_report import Told, class_report, no_classes
+from app.views.classes.class_report import Report, class_report, no_classes
 from app.views.classes.heat_table import colour, heat_table, ink
 from app.views.explore.detail import topic_detail
 from app.views.palette import LIGHT
@@ -23,12 +23,12 @@ from engine.hierarchy.tree import Node
 
 
 @pytest.fixture
-def frame() -> Frame:
+def hierarchy() -> Hierarchy:
     return frame_with_classes()
 
 
 @pytest.fixture
-def told(frame: Frame) -> Told:
+def report(hierarchy: Hierarchy) -> Report:
     probabilities = np.array([[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])
     labels = np.array([0, 1, 1, 2])
     found = Classified(
@@ -45,11 +45,11 @@ def told(frame: Frame) -> Told:
         carried=(0.7, 0.2, 0.1),
         misled=(Misled(5, 1, 0, 0.7, (Node(3, 0), Node(2, 1), Node(1, 2)), 0.4),),
     )
-    return Told(found, frame, {5: "a <i>title</i>"}, 0, 0.5, 0)
+    return Report(found, hierarchy, {5: "a <i>title</i>"}, 0, 0.5, 0)
 
 
-def test_the_page_says_what_the_scores_are(told: Told) -> None:
-    text = class_report(told)
+def test_the_page_says_what_the_scores_are(report: Report) -> None:
+    text = class_report(report)
     for said in (
         "25.00%",
         "75.00% by always saying space, commonest in training",
@@ -58,95 +58,95 @@ def test_the_page_says_what_the_scores_are(told: Told) -> None:
         "3.0 to 1",
     ):
         assert said in text
-    assert f"{told.found.scores.macro_f1:.3f}" in text
-    assert f"{told.found.scores.ece:.2%}" in text
+    assert f"{report.found.scores.macro_f1:.3f}" in text
+    assert f"{report.found.scores.ece:.2%}" in text
 
 
-def without_tests(told: Told, probabilities: list[list[float]]) -> str:
+def without_tests(report: Report, probabilities: list[list[float]]) -> str:
     """The page where no test document is of the last class."""
     labels, given = np.array([0, 1]), np.array(probabilities)
     found = dataclasses.replace(
-        told.found, labels=labels, scores=scores(given, labels), test_counts=np.array([1, 1, 0]), misled=()
+        report.found, labels=labels, scores=scores(given, labels), test_counts=np.array([1, 1, 0]), misled=()
     )
-    return class_report(told._replace(found=found))
+    return class_report(report._replace(found=found))
 
 
-def test_a_class_without_test_documents_is_no_failure(told: Told) -> None:
-    text = without_tests(told, [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
+def test_a_class_without_test_documents_is_no_failure(report: Report) -> None:
+    text = without_tests(report, [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
     assert "<td>0</td><td" in text
     assert "– no test documents</td></tr>" in text
     assert "<td>0.000</td>" not in text
     assert "of 2 of 3 classes; the others have no test documents" in text
-    assert "every class counts alike" in class_report(told)
+    assert "every class counts alike" in class_report(report)
 
 
-def test_a_class_wrongly_predicted_has_no_recall_without_test_documents(told: Told) -> None:
-    text = without_tests(told, [[0.9, 0.1, 0.0], [0.2, 0.1, 0.7]])
+def test_a_class_wrongly_predicted_has_no_recall_without_test_documents(report: Report) -> None:
+    text = without_tests(report, [[0.9, 0.1, 0.0], [0.2, 0.1, 0.7]])
     assert "<td>0</td><td>0.000</td><td>–</td><td>0.000</td>" in text
     assert "every class counts alike" in text
 
 
-def test_without_labels_for_training_no_class_is_the_commonest(told: Told) -> None:
-    text = class_report(told._replace(found=dataclasses.replace(told.found, train_counts=np.zeros(3, np.int64))))
+def test_without_labels_for_training_no_class_is_the_commonest(report: Report) -> None:
+    text = class_report(report._replace(found=dataclasses.replace(report.found, train_counts=np.zeros(3, np.int64))))
     assert "no training document has a label" in text
     assert "commonest in training (choose" not in text
 
 
-def test_what_is_not_certain_is_not_written_as_100_percent(told: Told) -> None:
-    sure = dataclasses.replace(told.found, misled=(told.found.misled[0]._replace(probability=0.9999, share=0.997),))
-    assert "&gt;99.9% sure · 99.7% of it" in class_report(told._replace(found=sure))
+def test_what_is_not_certain_is_not_written_as_100_percent(report: Report) -> None:
+    sure = dataclasses.replace(report.found, misled=(report.found.misled[0]._replace(probability=0.9999, share=0.997),))
+    assert "&gt;99.9% sure · 99.7% of it" in class_report(report._replace(found=sure))
 
 
-def test_names_and_titles_that_look_like_markup_are_text(told: Told) -> None:
-    text = class_report(told)
+def test_names_and_titles_that_look_like_markup_are_text(report: Report) -> None:
+    text = class_report(report)
     assert "<b>sport</b>" not in text
     assert "<i>title</i>" not in text
     assert "&lt;b&gt;sport&lt;/b&gt;" in text
 
 
-def test_a_wrong_prediction_is_listed_under_its_path(told: Told) -> None:
-    text = class_report(told)
+def test_a_wrong_prediction_is_listed_under_its_path(report: Report) -> None:
+    text = class_report(report)
     group = text[text.index('class="cl-misled"') :]
     assert re.findall(r'data-id="(L\d+:\d+)"', group[: group.index("<ul>")]) == ["L3:1", "L2:2", "L1:3"]
     assert "70% sure" in group
 
 
-def test_a_class_without_mistakes_has_none_listed(told: Told) -> None:
-    assert 'class="cl-misled"' not in class_report(told._replace(label=3))
-    assert 'class="cl-misled"' in class_report(told._replace(label=2))
+def test_a_class_without_mistakes_has_none_listed(report: Report) -> None:
+    assert 'class="cl-misled"' not in class_report(report._replace(label=3))
+    assert 'class="cl-misled"' in class_report(report._replace(label=2))
 
 
-def test_paths_that_speak_for_a_class_begin_with_the_most_telling(told: Told) -> None:
-    text = class_report(told._replace(label=2))
+def test_paths_that_speak_for_a_class_begin_with_the_most_telling(report: Report) -> None:
+    text = class_report(report._replace(label=2))
     part = text[text.index('class="cl-paths"') : text.index("Show on the tree")]
     values = [float(number.replace("−", "-")) for number in re.findall(r"<b>([+−][\d.]+)</b></li>", part)]
     assert len(values) > 1
     assert values == sorted(values, reverse=True)
-    unchosen = class_report(told)
+    unchosen = class_report(report)
     assert "For space, the commonest in training (choose another above)" in unchosen
     assert 'class="cl-paths"' in unchosen
 
 
-def test_paths_that_speak_against_a_class_are_not_listed_among_those_that_speak_for_it(told: Told) -> None:
-    layers = tuple(np.full_like(weights, -0.1) for weights in told.frame.class_weights)
-    against = dataclasses.replace(told.frame, class_weights=layers)
-    text = class_report(told._replace(frame=against, label=2))
+def test_paths_that_speak_against_a_class_are_not_listed_among_those_that_speak_for_it(report: Report) -> None:
+    layers = tuple(np.full_like(weights, -0.1) for weights in report.hierarchy.class_weights)
+    against = dataclasses.replace(report.hierarchy, class_weights=layers)
+    text = class_report(report._replace(hierarchy=against, label=2))
     assert 'class="cl-paths"' not in text
     assert "speaks for &lt;b&gt;sport&lt;/b&gt;: none has weights above 0 together." in text
     assert "Show on the tree" in text
-    mixed = dataclasses.replace(told.frame, class_weights=(*layers[:-1], np.eye(*layers[-1].shape)))
-    text = class_report(told._replace(frame=mixed, label=2))
+    mixed = dataclasses.replace(report.hierarchy, class_weights=(*layers[:-1], np.eye(*layers[-1].shape)))
+    text = class_report(report._replace(hierarchy=mixed, label=2))
     part = text[text.index('class="cl-paths"') : text.index("Show on the tree")]
     assert "−" not in part
     assert "<b>+0.80</b></li>" in part
 
 
-def test_where_no_path_is_above_the_threshold_the_one_that_opens_is_offered(told: Told) -> None:
-    text = class_report(told._replace(threshold=1000.0, label=2))
+def test_where_no_path_is_above_the_threshold_the_one_that_opens_is_offered(report: Report) -> None:
+    text = class_report(report._replace(threshold=1000.0, label=2))
     assert "No path from the top to layer 1 is above τ = 1000." in text
     (value,) = re.findall(r'data-do="threshold" data-value="([\d.]+)"', text)
-    assert float(value) == opening_threshold(told.frame)
-    assert 'class="cl-paths"' in class_report(told._replace(threshold=float(value), label=2))
+    assert float(value) == opening_threshold(report.hierarchy)
+    assert 'class="cl-paths"' in class_report(report._replace(threshold=float(value), label=2))
 
 
 def test_a_run_without_classes_says_what_to_do_about_it() -> None:
@@ -160,33 +160,33 @@ def test_a_run_without_classes_says_what_to_do_about_it() -> None:
     assert "<button" not in no_classes(sentence, "")
 
 
-def test_weights_that_no_topic_has_leave_layers_and_paths_unsaid(told: Told) -> None:
-    plain = dataclasses.replace(told.frame, classes=(), class_weights=())
-    text = class_report(told._replace(frame=plain, found=dataclasses.replace(told.found, carried=())))
+def test_weights_that_no_topic_has_leave_layers_and_paths_unsaid(report: Report) -> None:
+    plain = dataclasses.replace(report.hierarchy, classes=(), class_weights=())
+    text = class_report(report._replace(hierarchy=plain, found=dataclasses.replace(report.found, carried=())))
     assert "gives no topic a weight of its own" in text
     assert "cl-paths" not in text
 
 
-def test_a_newer_snapshot_is_offered(told: Told) -> None:
-    assert 'data-do="update"' in class_report(told._replace(newest=900))
-    assert 'data-do="update"' not in class_report(told)
+def test_a_newer_snapshot_is_offered(report: Report) -> None:
+    assert 'data-do="update"' in class_report(report._replace(newest=900))
+    assert 'data-do="update"' not in class_report(report)
 
 
-def test_too_many_classes_for_a_heat_map_give_the_most_frequent_mistakes(told: Told) -> None:
+def test_too_many_classes_for_a_heat_map_give_the_most_frequent_mistakes(report: Report) -> None:
     many = 30
     probabilities = np.full((3, many), 0.01)
     probabilities[:, 4] = 0.71
     labels = np.array([4, 7, 7])
     counts = np.ones(many, dtype=int)
     found = dataclasses.replace(
-        told.found,
+        report.found,
         names=tuple(f"class {k}" for k in range(many)),
         scores=scores(probabilities, labels),
         train_counts=counts,
         test_counts=counts,
         misled=(),
     )
-    text = class_report(told._replace(found=found))
+    text = class_report(report._replace(found=found))
     assert "cl-heat" not in text
     assert "<b>2</b> class 7 taken for class 4" in text
 
@@ -208,21 +208,21 @@ def test_a_heat_map_has_a_cell_for_every_pair() -> None:
     assert "a taken for b: 1 (25.0% of the row)" in text
 
 
-def test_the_tree_shows_the_weight_for_a_class_on_every_topic(frame: Frame) -> None:
-    roots = first_roots(frame, 5.0)
-    plain, shown = (draw(frame, Choice(roots, 1.0, label=label)) for label in (0, 2))
+def test_the_tree_shows_the_weight_for_a_class_on_every_topic(hierarchy: Hierarchy) -> None:
+    roots = first_roots(hierarchy, 5.0)
+    plain, shown = (draw(hierarchy, Choice(roots, 1.0, label=label)) for label in (0, 2))
     assert plain.svg.count("tp-opinion") == 0
     assert shown.svg.count('class="tp-opinion"') == len(shown.part.nodes)
-    weight = frame.class_weights[2][1, roots[0].column]
+    weight = hierarchy.class_weights[2][1, roots[0].column]
     assert f">{signed(float(weight))}</text>" in shown.svg
     assert "&lt;b&gt;sport&lt;/b&gt;" in shown.svg
-    paper = draw(frame, Choice(roots, 1.0, label=2), theme=LIGHT).svg
+    paper = draw(hierarchy, Choice(roots, 1.0, label=2), theme=LIGHT).svg
     assert "var(--" not in paper
     assert "colour: weight for" in paper
 
 
-def test_the_number_of_a_class_covers_no_word_of_its_box(frame: Frame) -> None:
-    svg = ET.fromstring(draw(frame, Choice(tuple(frame.nodes(3)), 0.0, label=2)).svg)
+def test_the_number_of_a_class_covers_no_word_of_its_box(hierarchy: Hierarchy) -> None:
+    svg = ET.fromstring(draw(hierarchy, Choice(tuple(hierarchy.nodes(3)), 0.0, label=2)).svg)
     nodes = [each for each in svg.iter() if each.get("role") == "treeitem"]
     for each in nodes:
         tab = next(part for part in each if part.get("class") == "tp-opinion")
@@ -234,22 +234,22 @@ def test_the_number_of_a_class_covers_no_word_of_its_box(frame: Frame) -> None:
     assert nodes
 
 
-def test_the_largest_weight_of_all_is_the_measure_of_every_tint(frame: Frame) -> None:
+def test_the_largest_weight_of_all_is_the_measure_of_every_tint(hierarchy: Hierarchy) -> None:
     parts = []
     for label in (1, 2, 3):
-        overlay = class_overlay(frame, label)
+        overlay = class_overlay(hierarchy, label)
         assert overlay is not None
-        parts += [overlay.part(Node(layer, k)) for layer in (1, 2, 3) for k in range(frame.widths[layer - 1])]
+        parts += [overlay.part(Node(layer, k)) for layer in (1, 2, 3) for k in range(hierarchy.widths[layer - 1])]
     assert max(map(abs, parts)) == pytest.approx(1.0)
-    assert class_overlay(frame, 0) is None
-    assert class_overlay(frame, 4) is None
+    assert class_overlay(hierarchy, 0) is None
+    assert class_overlay(hierarchy, 4) is None
 
 
-def test_a_topic_says_for_which_classes_it_speaks(frame: Frame) -> None:
-    text = topic_detail(frame, Node(2, 3), 1.0, [], root=False)
+def test_a_topic_says_for_which_classes_it_speaks(hierarchy: Hierarchy) -> None:
+    text = topic_detail(hierarchy, Node(2, 3), 1.0, [], root=False)
     part = text[text.index("<h3>Classes") : text.index("Documents that use it most")]
     shown = [float(number.replace("−", "-")) for number in re.findall(r"<small>([+−][\d.]+)</small>", part)]
-    np.testing.assert_allclose(shown, sorted(frame.class_weights[1][:, 3], reverse=True), atol=0.006)
+    np.testing.assert_allclose(shown, sorted(hierarchy.class_weights[1][:, 3], reverse=True), atol=0.006)
 
 
 def test_weights_for_other_classes_than_the_corpus_has_are_left_out() -> None:
@@ -258,13 +258,13 @@ def test_weights_for_other_classes_than_the_corpus_has_are_left_out() -> None:
         SimpleNamespace(number=7, seed=5, corpus_name="news", family=7),
         SimpleNamespace(number=3, minibatch=700),
     )
-    frame = build_frame(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)
-    assert (frame.classes, frame.class_weights) == ((), ())
+    hierarchy = build_frame(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)
+    assert (hierarchy.classes, hierarchy.class_weights) == ((), ())
 
 
-def test_a_topic_that_speaks_for_the_class_is_orange_and_one_against_it_blue(frame: Frame) -> None:
-    drawing = draw(frame, Choice(first_roots(frame, 5.0), 1.0, label=2))
+def test_a_topic_that_speaks_for_the_class_is_orange_and_one_against_it_blue(hierarchy: Hierarchy) -> None:
+    drawing = draw(hierarchy, Choice(first_roots(hierarchy, 5.0), 1.0, label=2))
     tints = re.findall(r'class="tp-tint" rx="7" fill="var\(--tp-(\w+)\)"', drawing.svg)
     nodes = list(drawing.layout.places)
-    assert tints == ["speaks" if frame.opinion(node, 1) > 0 else "denies" for node in nodes]
+    assert tints == ["speaks" if hierarchy.opinion(node, 1) > 0 else "denies" for node in nodes]
     assert {"speaks", "denies"} == set(tints)

@@ -56,8 +56,8 @@ def test_the_page_counts_the_documents_until_the_answer_stands(db: Database) -> 
     assert "Getting the predictions" in session.page.board.html
     session.work().feed.stop()
     counts = [f"{done} of 5 documents" for done in (0, 2, 4, 5)]
-    told = [next((count for count in counts if count in text), "") for text in session.shown]
-    assert told == ["", *counts, ""]
+    report = [next((count for count in counts if count in text), "") for text in session.shown]
+    assert report == ["", *counts, ""]
     assert "Preparing the model" in session.shown[0]
     assert "the kernels are loaded before it counts" in session.shown[1]
     assert all('aria-busy="true"' in text for text in session.shown)
@@ -68,11 +68,11 @@ def test_a_run_without_labels_offers_to_go_on_with_them_before_anything_is_prepa
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = plant(db, classes=False, name="topics only")
-    monkeypatch.setattr(classes, "open_placer", None)
+    monkeypatch.setattr(classes, "open_inference", None)
     session = Session(db, run=row.number).work()
     session.feed.stop()
     assert f"Run {row.number} learns topics without labels" in session.page.board.html
-    session.page._hear({"do": "supervise"})
+    session.page._on_message({"do": "supervise"})
     assert (session.view.page, session.view.tab) == ("runs", f"fork-{row.number}-labels")
 
 
@@ -99,7 +99,7 @@ def test_the_threshold_that_shows_paths_is_taken(db: Database) -> None:
     session = Session(db, threshold=100.0).work()
     session.feed.stop()
     (value,) = re.findall(r'data-do="threshold" data-value="([\d.]+)"', session.page.board.html)
-    session.page._hear({"do": "threshold", "value": value})
+    session.page._on_message({"do": "threshold", "value": value})
     assert session.view.threshold == float(value)
     assert 'class="cl-paths"' in session.page.board.html
 
@@ -200,10 +200,10 @@ def test_an_answer_that_could_not_be_read_is_asked_for_again(db: Database, monke
     failures = iter([OSError("the disk was away"), OSError("still"), None, None])
     recall = ClassCache.recall
 
-    def shaky(*wanted: Any) -> Any:
+    def shaky(*request: Any) -> Any:
         if error := next(failures):
             raise error
-        return recall(*wanted)
+        return recall(*request)
 
     monkeypatch.setattr(ClassCache, "recall", shaky)
     session = Session(db).work()
@@ -214,7 +214,7 @@ def test_an_answer_that_could_not_be_read_is_asked_for_again(db: Database, monke
 def test_a_topic_renamed_meanwhile_is_called_by_its_new_name(db: Database) -> None:
     session = Session(db, threshold=1.0).work()
     assert 'class="cl-paths"' in session.page.board.html
-    for layer, width in enumerate(session.page._read.frame.widths, 1):
+    for layer, width in enumerate(session.page._read.hierarchy.widths, 1):
         for topic in range(1, width + 1):
             labels.set(db, 1, layer, topic, f"herbs {layer} {topic}")
     session.feed.relabel(1)

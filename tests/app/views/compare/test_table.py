@@ -84,7 +84,7 @@ def test_each_order_begins_with_what_it_names(comparison: Comparison) -> None:
         return [measure(pair) for pair in pairs]
 
     def share(pair):
-        return [comparison.frame(side).share(pair.on(side)) for side in ("a", "b") if pair.on(side)]
+        return [comparison.hierarchy(side).share(pair.on(side)) for side in ("a", "b") if pair.on(side)]
 
     for sort in compare_table.SORT_WORDS:
         assert first(sort) == sorted(first(sort)), sort
@@ -165,8 +165,8 @@ def test_only_the_most_popular_topics_are_drawn_and_the_rest_is_a_chip(compariso
 def test_the_numbers_stand_beside_those_of_another_seed() -> None:
     now = Agreement((0.9, 0.5), (1.0, 0.75), 0.5, 0.25)
     html = numbers.agreement_strip(now, Agreement((0.7, 0.5), (1.0, 1.0), 0.8, NAN), "Baseline: run 1.")
-    told = re.findall(r"<b>([^<]+)</b><span class=\"tp-dim\">(\w*)", html)
-    assert told == [("0.50", "like"), ("0.90", "above"), ("0.50", "below"), ("0.25", "")]
+    report = re.findall(r"<b>([^<]+)</b><span class=\"tp-dim\">(\w*)", html)
+    assert report == [("0.50", "like"), ("0.90", "above"), ("0.50", "below"), ("0.25", "")]
     assert "Baseline: run 1." in html
     without = numbers.agreement_strip(Agreement((NAN,), (0.0,), NAN, NAN), None, "")
     assert "seed to seed" not in without
@@ -204,7 +204,7 @@ def test_the_end_of_a_curve_and_a_last_evaluation_do_not_stand_in_one_line() -> 
     curve, last = rows["perplexity (curve)"], rows["perplexity (final)"]
     assert (curve.a, curve.b) == ("2,470.0", "2,485.0")
     assert (last.a, last.b) == ("3,032.0", "–")
-    assert "more documents" in last.told.tip
+    assert "more documents" in last.report.tip
 
 
 def replace_seed(row: SimpleNamespace) -> SimpleNamespace:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from topic_frames import NASTY, make_frame
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.interpolation import mix, telling_layer
 from app.views.documents import documents_form as form
 from app.views.documents.interpolation import line
@@ -20,13 +20,13 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def frame() -> Frame:
+def hierarchy() -> Hierarchy:
     return make_frame()
 
 
-def made(frame: Frame, **changes: object) -> Answer:
+def made(hierarchy: Hierarchy, **changes: object) -> Answer:
     rng = np.random.default_rng(2)
-    theta = tuple(rng.gamma(0.5, 2.0, width) for width in frame.widths)
+    theta = tuple(rng.gamma(0.5, 2.0, width) for width in hierarchy.widths)
     words = np.array([3, 20, 21], dtype=np.int32)
     fields: dict[str, object] = {
         "title": SCRIPT,
@@ -39,7 +39,7 @@ def made(frame: Frame, **changes: object) -> Answer:
         "spots": [Spot(0, 6, 20), Spot(33, 39, 21), Spot(40, 46, 20)],
         "theta": theta,
         "rates": None,
-        "paths": paths.best_paths(frame.phi, theta, 5),
+        "paths": paths.best_paths(hierarchy.phi, theta, 5),
         "classes": [("sport & <games>", 0.8), ("rest", 0.2)],
     }
     return Answer(**(fields | changes))  # type: ignore[arg-type]
@@ -53,71 +53,71 @@ def test_words_are_marked_where_they_stand_by_how_much_of_them_is_explained():
     assert re.sub(r"<[^>]+>", "", html) == text
 
 
-def test_layers_below_the_top_say_how_much_comes_from_above_where_there_is_an_encoder(frame):
-    html = answer(frame, made(frame, above=(0.3, 0.0)), (), {})
+def test_layers_below_the_top_say_how_much_comes_from_above_where_there_is_an_encoder(hierarchy):
+    html = answer(hierarchy, made(hierarchy, above=(0.3, 0.0)), (), {})
     assert re.findall(r"Layer (\d)(?: <small[^>]*>([^<]*)</small>)?</h4>", html) == [
         ("3", ""),
         ("2", "0.00% from above"),
         ("1", "30% from above"),
     ]
-    assert "from above" not in answer(frame, made(frame), (), {})
+    assert "from above" not in answer(hierarchy, made(hierarchy), (), {})
 
 
 def test_a_long_text_is_cut_and_says_so():
     assert "1,000 more characters" in marked("x" * 13_000, [Spot(12_500, 12_501, 1)], {1: 1.0})
 
 
-def test_nothing_of_a_document_or_its_labels_is_markup(frame):
-    html = answer(frame, made(frame), (Node(1, 0),), {20: 0.9}, "<i>beneath</i>")
+def test_nothing_of_a_document_or_its_labels_is_markup(hierarchy):
+    html = answer(hierarchy, made(hierarchy), (Node(1, 0),), {20: 0.9}, "<i>beneath</i>")
     assert "<script" not in html
     assert "sport &amp; &lt;games&gt;" in html
     assert "<i>beneath</i>" in html
 
 
-def test_known_and_unknown_words_are_told(frame):
-    html = answer(frame, made(frame), (), {})
+def test_known_and_unknown_words_are_told(hierarchy):
+    html = answer(hierarchy, made(hierarchy), (), {})
     assert "<b>3 of 4</b> words are known" in html
     assert "not known: <i>&lt;script&gt;" in html
-    counted = made(frame, reading=Reading(4, 3, 0, (), own=False))
-    assert "came as counts" in answer(frame, counted, (), {})
+    counted = made(hierarchy, reading=Reading(4, 3, 0, (), own=False))
+    assert "came as counts" in answer(hierarchy, counted, (), {})
 
 
-def test_words_that_do_not_count_are_told_beside_those_that_do(frame):
-    def told(tokens: int, stopped: int) -> str:
-        return answer(frame, made(frame, reading=Reading(tokens, tokens, stopped, (), own=True)), (), {})
+def test_words_that_do_not_count_are_told_beside_those_that_do(hierarchy):
+    def report(tokens: int, stopped: int) -> str:
+        return answer(hierarchy, made(hierarchy, reading=Reading(tokens, tokens, stopped, (), own=True)), (), {})
 
-    assert "<b>15 of 15</b> words that count are known to the corpus (1,017 stop words left out)." in told(15, 1017)
-    assert "<b>1 of 1</b> word that counts is known to the corpus (1 stop word left out)." in told(1, 1)
-    assert "<b>2 of 2</b> words are known to the corpus." in told(2, 0)
+    assert "<b>15 of 15</b> words that count are known to the corpus (1,017 stop words left out)." in report(15, 1017)
+    assert "<b>1 of 1</b> word that counts is known to the corpus (1 stop word left out)." in report(1, 1)
+    assert "<b>2 of 2</b> words are known to the corpus." in report(2, 0)
 
 
-def test_every_path_can_be_chosen_and_the_chosen_one_let_go(frame):
-    found = made(frame)
-    html = answer(frame, found, found.paths[1].nodes, {})
+def test_every_path_can_be_chosen_and_the_chosen_one_let_go(hierarchy):
+    found = made(hierarchy)
+    html = answer(hierarchy, found, found.paths[1].nodes, {})
     for place, path in enumerate(found.paths):
         ids = ",".join(identity(node) for node in path.nodes)
         assert (f'data-ids="{ids}" aria-pressed="false"' in html) == (place != 1)
     assert html.count('aria-pressed="true"') == 1
 
 
-def test_the_topics_of_a_layer_stand_by_their_share_with_their_ranks(frame):
-    found = made(frame)
-    html = answer(frame, found, (), {})
+def test_the_topics_of_a_layer_stand_by_their_share_with_their_ranks(hierarchy):
+    found = made(hierarchy)
+    html = answer(hierarchy, found, (), {})
     top = int(np.argmax(found.theta[2]))
     assert f'data-ids="L3:{top + 1}"' in html
     first = html.index("Layer 3</h4>")
-    assert html.index(f"<b>{frame.rank(Node(3, top))}</b>", first) < html.index("Layer 2</h4>")
+    assert html.index(f"<b>{hierarchy.rank(Node(3, top))}</b>", first) < html.index("Layer 2</h4>")
 
 
-def test_a_document_of_counts_is_shown_as_its_words(frame):
-    html = answer(frame, made(frame, text="", spots=()), (), {20: 0.5})
+def test_a_document_of_counts_is_shown_as_its_words(hierarchy):
+    html = answer(hierarchy, made(hierarchy, text="", spots=()), (), {20: 0.5})
     assert "word20<small> × 2</small></mark>" in html
     assert NASTY[3] in html
 
 
 def test_a_document_that_is_an_image_is_a_picture_beside_what_its_topics_make_of_it():
-    frame = make_frame(image_shape=(6, 10))
-    html = answer(frame, made(frame, rates=np.linspace(0, 1, 60)), (Node(1, 0),), {20: 0.5})
+    hierarchy = make_frame(image_shape=(6, 10))
+    html = answer(hierarchy, made(hierarchy, rates=np.linspace(0, 1, 60)), (Node(1, 0),), {20: 0.5})
     assert html.count("<figure>") == 3
     assert "what its topics make of it" in html
 
@@ -131,10 +131,10 @@ def test_the_nearest_documents_are_waited_for_with_numbers_and_then_listed():
     assert ">0.25</small>" in html
 
 
-def test_a_line_marks_what_comes_in_and_what_never_leaves(frame):
+def test_a_line_marks_what_comes_in_and_what_never_leaves(hierarchy):
     phi = [np.eye(60)[:, :4] * 0.7 + np.eye(60)[:, [5, 5, 5, 5]] * 0.3]
     steps = mix(phi, ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
-    html = line(frame, steps)
+    html = line(hierarchy, steps)
     assert html.count("% of the way") == 3
     assert html.count('class="dc-stay"') >= 3
     assert html.count('class="dc-new"') >= 1
@@ -154,14 +154,14 @@ def test_a_line_between_two_that_no_layer_tells_apart_is_mixed_where_they_differ
     assert telling_layer(phi, ends) == 1
 
 
-def test_a_line_whose_ends_are_decoded_to_the_same_says_so(frame):
+def test_a_line_whose_ends_are_decoded_to_the_same_says_so(hierarchy):
     def step(weight: float, place: int) -> SimpleNamespace:
         rates = np.full(60, 0.1 / 59)
         rates[place] = 0.9
         return SimpleNamespace(weight=weight, words=(1,), shares=(1.0,), new=(False,), rates=rates)
 
-    assert "nearly the same (100% in common)" in line(frame, [step(0.0, 3), step(1.0, 3)])
-    assert "nearly the same" not in line(frame, [step(0.0, 3), step(1.0, 4)])
+    assert "nearly the same (100% in common)" in line(hierarchy, [step(0.0, 3), step(1.0, 3)])
+    assert "nearly the same" not in line(hierarchy, [step(0.0, 3), step(1.0, 4)])
 
 
 def test_marks_of_new_lines_are_new_lines_and_marked_words_stay_where_they_are():
@@ -172,9 +172,9 @@ def test_marks_of_new_lines_are_new_lines_and_marked_words_stay_where_they_are()
 
 
 def test_the_line_between_images_is_a_row_of_pictures():
-    frame = make_frame(image_shape=(6, 10))
+    hierarchy = make_frame(image_shape=(6, 10))
     step = SimpleNamespace(weight=0.5, words=(1,), shares=(1.0,), new=(False,), rates=np.linspace(0, 1, 60))
-    assert '<img src="data:image/png' in line(frame, [step])
+    assert '<img src="data:image/png' in line(hierarchy, [step])
 
 
 def test_the_form_keeps_the_text_as_text_and_asks_for_none_where_documents_are_images():

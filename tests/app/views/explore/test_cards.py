@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topic_frames import NASTY, make_frame
 
-from app.analysis.hierarchy import Frame, identity
+from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom, mosaic_uri, png
 from app.views.explore.cards import Finding, Found, Marks, topic_list
-from app.views.explore.controls import Controls, Moment, control_row
+from app.views.explore.controls import Controls, SnapshotOption, control_row
 from app.views.explore.detail import Reading, topic_detail
 from app.views.explore.find import find_topics
 from app.views.text import escape, percent, printable, shorten, text_width, wrap
@@ -51,23 +51,28 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def frame() -> Frame:
+def hierarchy() -> Hierarchy:
     return make_frame((8, 4), n_words=len(NASTY) + 4, labels={(2, 1): "<img src=x onerror=alert(1)>"})
 
 
-def test_no_word_name_title_or_text_becomes_markup(frame: Frame) -> None:
+def test_no_word_name_title_or_text_becomes_markup(hierarchy: Hierarchy) -> None:
     bad = "<script>alert(1)</script>\x00"
-    choice = Choice(tuple(frame.nodes(2)), 0.5)
-    part, _ = cut(frame, choice)
-    finding = Finding(bad, find_topics(frame, "script"), [Found(1, bad, bad)], 1)
-    state = Controls(chosen=True, hidden=1, moments=[Moment(1, 2)], pinned=0, wide=False, formats=("svg", "json"))
-    node = frame.nodes(2)[0]
+    choice = Choice(tuple(hierarchy.nodes(2)), 0.5)
+    part, _ = cut(hierarchy, choice)
+    finding = Finding(bad, find_topics(hierarchy, "script"), [Found(1, bad, bad)], 1)
+    state = Controls(
+        chosen=True, hidden=1, moments=[SnapshotOption(1, 2)], pinned=0, wide=False, formats=("svg", "json")
+    )
+    node = hierarchy.nodes(2)[0]
     pieces = [
-        topic_list(frame, 2, Marks(node, frozenset(frame.nodes(2))), Finding("")),
-        topic_list(frame, 2, Marks(), finding),
-        *(topic_detail(frame, each, 1.0, [Reading(bad, bad * 90, bad, 0.5)], root=True) for each in frame.nodes(2)),
-        tree_outline(frame, part),
-        control_row(frame, choice, state),
+        topic_list(hierarchy, 2, Marks(node, frozenset(hierarchy.nodes(2))), Finding("")),
+        topic_list(hierarchy, 2, Marks(), finding),
+        *(
+            topic_detail(hierarchy, each, 1.0, [Reading(bad, bad * 90, bad, 0.5)], root=True)
+            for each in hierarchy.nodes(2)
+        ),
+        tree_outline(hierarchy, part),
+        control_row(hierarchy, choice, state),
     ]
     for piece in pieces:
         page = Page(piece)
@@ -76,17 +81,17 @@ def test_no_word_name_title_or_text_becomes_markup(frame: Frame) -> None:
         assert "\x00" not in piece
 
 
-def test_the_list_has_every_topic_of_the_layer_by_rank(frame: Frame) -> None:
-    page = Page(topic_list(frame, 1, Marks(), Finding("")))
+def test_the_list_has_every_topic_of_the_layer_by_rank(hierarchy: Hierarchy) -> None:
+    page = Page(topic_list(hierarchy, 1, Marks(), Finding("")))
     listed = [attributes["data-key"] for tag, attributes in page.tags if tag == "li"]
-    assert listed == [identity(node) for node in frame.nodes(1)]
-    for node in frame.nodes(1):
-        assert percent(frame.share(node)) in page.text
+    assert listed == [identity(node) for node in hierarchy.nodes(1)]
+    for node in hierarchy.nodes(1):
+        assert percent(hierarchy.share(node)) in page.text
 
 
-def test_the_selected_topic_and_the_roots_are_marked(frame: Frame) -> None:
-    node, other = frame.nodes(2)[:2]
-    page = Page(topic_list(frame, 2, Marks(node, {other}), Finding("")))
+def test_the_selected_topic_and_the_roots_are_marked(hierarchy: Hierarchy) -> None:
+    node, other = hierarchy.nodes(2)[:2]
+    page = Page(topic_list(hierarchy, 2, Marks(node, {other}), Finding("")))
     current = [
         attributes["data-key"] for tag, attributes in page.tags if tag == "li" and attributes.get("aria-current")
     ]
@@ -96,45 +101,45 @@ def test_the_selected_topic_and_the_roots_are_marked(frame: Frame) -> None:
 
 
 def test_a_search_finds_words_without_regard_to_case_and_names_first() -> None:
-    frame = make_frame(labels={(1, 3): "WORD17 and others"})
-    found = find_topics(frame, "Word17")
+    hierarchy = make_frame(labels={(1, 3): "WORD17 and others"})
+    found = find_topics(hierarchy, "Word17")
     assert identity(found[0].node) == "L1:3"
     weights = [match.weight for match in found[1:]]
     assert weights == sorted(weights, reverse=True)
     for match in found[1:]:
         assert match.word == "word17"
-        assert "word17" in {word.text for word in frame.top_words(match.node, 30)}
-    assert find_topics(frame, "  ") == []
-    assert find_topics(frame, "no such word") == []
+        assert "word17" in {word.text for word in hierarchy.top_words(match.node, 30)}
+    assert find_topics(hierarchy, "  ") == []
+    assert find_topics(hierarchy, "no such word") == []
 
 
-def test_a_topic_shows_its_words_relatives_and_documents(frame: Frame) -> None:
-    node = frame.nodes(2)[0]
-    page = Page(topic_detail(frame, node, 1.0, [Reading("A title", "some text", "label", 0.25)], root=False))
-    for child in frame.children(node, 12):
+def test_a_topic_shows_its_words_relatives_and_documents(hierarchy: Hierarchy) -> None:
+    node = hierarchy.nodes(2)[0]
+    page = Page(topic_detail(hierarchy, node, 1.0, [Reading("A title", "some text", "label", 0.25)], root=False))
+    for child in hierarchy.children(node, 12):
         assert any(attributes.get("data-id") == identity(child.node) for _, attributes in page.tags)
-    for word in frame.top_words(node, 30):
+    for word in hierarchy.top_words(node, 30):
         assert printable(word.text) in page.text
-    for text in ("A title", "some text", "label", "0.25", identity(node), f"rank 1 of {frame.widths[1]}"):
+    for text in ("A title", "some text", "label", "0.25", identity(node), f"rank 1 of {hierarchy.widths[1]}"):
         assert text in page.text
 
 
-def test_relatives_below_the_threshold_are_paler(frame: Frame) -> None:
-    node = frame.nodes(2)[0]
-    strict = Page(topic_detail(frame, node, 1000.0, [], root=False))
-    loose = Page(topic_detail(frame, node, 0.0, [], root=False))
+def test_relatives_below_the_threshold_are_paler(hierarchy: Hierarchy) -> None:
+    node = hierarchy.nodes(2)[0]
+    strict = Page(topic_detail(hierarchy, node, 1000.0, [], root=False))
+    loose = Page(topic_detail(hierarchy, node, 0.0, [], root=False))
     weak = [sum(attributes.get("class") == "ex-weak" for _, attributes in page.tags) for page in (strict, loose)]
-    assert weak == [len(frame.children(node, 12)), 0]
+    assert weak == [len(hierarchy.children(node, 12)), 0]
 
 
-def test_waiting_for_documents_is_said(frame: Frame) -> None:
-    assert "Reading the documents" in topic_detail(frame, frame.nodes(1)[0], 1.0, None, root=False)
+def test_waiting_for_documents_is_said(hierarchy: Hierarchy) -> None:
+    assert "Reading the documents" in topic_detail(hierarchy, hierarchy.nodes(1)[0], 1.0, None, root=False)
 
 
 def test_the_outline_names_every_topic_once_in_full() -> None:
-    frame = make_frame()
-    part, _ = cut(frame, Choice(tuple(frame.nodes(3)[:2]), 1.0))
-    page = Page(tree_outline(frame, part))
+    hierarchy = make_frame()
+    part, _ = cut(hierarchy, Choice(tuple(hierarchy.nodes(3)[:2]), 1.0))
+    page = Page(tree_outline(hierarchy, part))
     named = [attributes["data-id"] for tag, attributes in page.tags if tag == "button"]
     assert set(named) == {identity(node) for node in part.nodes}
     again = page.text.count("(above)")
@@ -143,21 +148,21 @@ def test_the_outline_names_every_topic_once_in_full() -> None:
 
 
 def test_shared_and_unique_are_offered_only_for_several_roots() -> None:
-    frame = make_frame()
+    hierarchy = make_frame()
     state = Controls(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    one = control_row(frame, Choice((frame.nodes(3)[0],)), state)
-    two = control_row(frame, Choice(tuple(frame.nodes(3)[:2])), state)
+    one = control_row(hierarchy, Choice((hierarchy.nodes(3)[0],)), state)
+    two = control_row(hierarchy, Choice(tuple(hierarchy.nodes(3)[:2])), state)
     assert 'data-value="shared"' not in one
     assert 'data-value="shared"' in two
 
 
 def test_an_atom_is_the_projection_of_its_topic_scaled_to_white() -> None:
-    frame = make_frame((6, 3), n_words=20, image_shape=(4, 5))
-    node = frame.nodes(2)[0]
-    weights = frame.projections[1][:, node.column]
+    hierarchy = make_frame((6, 3), n_words=20, image_shape=(4, 5))
+    node = hierarchy.nodes(2)[0]
+    weights = hierarchy.projections[1][:, node.column]
     expected = np.round(weights / weights.max() * 255).reshape(4, 5)
-    np.testing.assert_allclose(atom(frame, node), expected, atol=1)
-    assert atom(frame, node).max() == 255
+    np.testing.assert_allclose(atom(hierarchy, node), expected, atol=1)
+    assert atom(hierarchy, node).max() == 255
 
 
 def decode(data: bytes) -> np.ndarray:
@@ -182,12 +187,12 @@ def test_a_picture_is_read_back_as_it_was_written() -> None:
 
 
 def test_a_mosaic_holds_every_topic_of_the_layer_by_rank() -> None:
-    frame = make_frame((6, 3), n_words=20, image_shape=(4, 5))
-    sheet = decode(base64.b64decode(mosaic_uri(frame, 1, 4).partition(",")[2]))
+    hierarchy = make_frame((6, 3), n_words=20, image_shape=(4, 5))
+    sheet = decode(base64.b64decode(mosaic_uri(hierarchy, 1, 4).partition(",")[2]))
     assert sheet.shape == (2 * 4, 4 * 5)
-    for place, node in enumerate(frame.nodes(1)):
+    for place, node in enumerate(hierarchy.nodes(1)):
         row, column = divmod(place, 4)
-        np.testing.assert_array_equal(sheet[row * 4 : row * 4 + 4, column * 5 : column * 5 + 5], atom(frame, node))
+        np.testing.assert_array_equal(sheet[row * 4 : row * 4 + 4, column * 5 : column * 5 + 5], atom(hierarchy, node))
 
 
 @pytest.mark.parametrize(
@@ -225,24 +230,24 @@ def test_text_is_made_safe_for_html_and_xml() -> None:
     assert text_width("e\u0301") == text_width("e")
 
 
-def test_a_search_says_how_many_of_its_documents_are_listed_and_each_leads_to_its_place(frame: Frame) -> None:
+def test_a_search_says_how_many_of_its_documents_are_listed_and_each_leads_to_its_place(hierarchy: Hierarchy) -> None:
     documents = [Found(number, f"letter {number}", "") for number in (4, 9)]
-    some, every = (topic_list(frame, 1, Marks(), Finding("war", (), documents, total)) for total in (1725, 2))
+    some, every = (topic_list(hierarchy, 1, Marks(), Finding("war", (), documents, total)) for total in (1725, 2))
     assert "Documents <small>the first 2 of 1,725</small>" in some
     assert "Documents <small>2</small>" in every
     assert re.findall(r'data-do="place" data-number="(\d+)"', some) == ["4", "9"]
 
 
-def with_a_light_topic(frame: Frame) -> tuple[Frame, Node]:
+def with_a_light_topic(hierarchy: Hierarchy) -> tuple[Hierarchy, Node]:
     """The frame with the least popular topic of layer 1 far below a thousandth of the tokens."""
-    least = frame.nodes(1)[-1]
-    parts = frame.shares[0].copy()
-    parts[frame.place(least)] = 1e-6
-    return replace(frame, shares=(parts, *frame.shares[1:])), least
+    least = hierarchy.nodes(1)[-1]
+    parts = hierarchy.shares[0].copy()
+    parts[hierarchy.place(least)] = 1e-6
+    return replace(hierarchy, shares=(parts, *hierarchy.shares[1:])), least
 
 
-def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(frame: Frame) -> None:
-    seen, least = with_a_light_topic(frame)
+def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(hierarchy: Hierarchy) -> None:
+    seen, least = with_a_light_topic(hierarchy)
     key = f'data-key="{identity(least)}"'
     folded = topic_list(seen, 1, Marks(), Finding(""))
     assert key not in folded
@@ -254,14 +259,14 @@ def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(
 
 
 @pytest.mark.parametrize("how", ["selected", "root"])
-def test_a_light_topic_that_is_chosen_is_listed(frame: Frame, how: str) -> None:
-    seen, least = with_a_light_topic(frame)
+def test_a_light_topic_that_is_chosen_is_listed(hierarchy: Hierarchy, how: str) -> None:
+    seen, least = with_a_light_topic(hierarchy)
     marks = Marks(least) if how == "selected" else Marks(None, {least})
     assert f'data-key="{identity(least)}"' in topic_list(seen, 1, marks, Finding(""))
 
 
-def test_light_topics_are_left_out_of_trees_unless_they_are_roots_or_asked_for(frame: Frame) -> None:
-    seen, least = with_a_light_topic(frame)
+def test_light_topics_are_left_out_of_trees_unless_they_are_roots_or_asked_for(hierarchy: Hierarchy) -> None:
+    seen, least = with_a_light_topic(hierarchy)
     everything = Choice(tuple(seen.nodes(seen.n_layers)), 0.0, cap=10**6)
     assert least not in cut(seen, everything)[0].nodes
     assert least in cut(seen, everything._replace(light=True))[0].nodes

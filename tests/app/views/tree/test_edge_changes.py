@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from topic_frames import arrays, vocabulary
 
-from app.analysis.hierarchy import Frame, build_frame
+from app.analysis.hierarchy import Hierarchy, build_frame
 from app.views.palette import LIGHT
 from app.views.tree.edge_changes import edge_news
 from app.views.tree.picture import Choice, draw
@@ -16,7 +16,7 @@ ROOTS = tuple(Node(2, k) for k in range(3))
 CHOICE = Choice(ROOTS, 1.0)
 
 
-def frame(minibatch: int, children: list[list[int]], run: int = 7) -> Frame:
+def hierarchy(minibatch: int, children: list[list[int]], run: int = 7) -> Hierarchy:
     """Three topics over four; each has the given children in equal parts."""
     made = {name: array for name, array in arrays((4, 3)).items() if not name.startswith(("top_", "step"))}
     above = np.full((4, 3), 1e-4)
@@ -30,16 +30,16 @@ def frame(minibatch: int, children: list[list[int]], run: int = 7) -> Frame:
 
 
 @pytest.fixture
-def before() -> Frame:
-    return frame(100, [[0, 1], [2], [3]])
+def before() -> Hierarchy:
+    return hierarchy(100, [[0, 1], [2], [3]])
 
 
 @pytest.fixture
-def now() -> Frame:
-    return frame(200, [[0], [2, 1], [3]])
+def now() -> Hierarchy:
+    return hierarchy(200, [[0], [2, 1], [3]])
 
 
-def test_what_came_and_what_went_is_marked(before: Frame, now: Frame) -> None:
+def test_what_came_and_what_went_is_marked(before: Hierarchy, now: Hierarchy) -> None:
     drawing = draw(now, CHOICE, before=before)
     assert drawing.news is not None
     assert [(edge.above, edge.below) for edge in drawing.news.new] == [(Node(2, 1), Node(1, 1))]
@@ -50,24 +50,24 @@ def test_what_came_and_what_went_is_marked(before: Frame, now: Frame) -> None:
     assert "new since mini-batch 100" in drawing.svg
 
 
-def test_the_same_edges_are_no_news(before: Frame) -> None:
-    drawing = draw(frame(200, [[0, 1], [2], [3]]), CHOICE, before=before)
+def test_the_same_edges_are_no_news(before: Hierarchy) -> None:
+    drawing = draw(hierarchy(200, [[0, 1], [2], [3]]), CHOICE, before=before)
     assert drawing.news is not None
     assert drawing.news.words() == ""
     assert "tp-gone" not in drawing.svg
 
 
-def test_an_edge_of_a_topic_that_is_not_on_screen_is_not_marked(before: Frame, now: Frame) -> None:
+def test_an_edge_of_a_topic_that_is_not_on_screen_is_not_marked(before: Hierarchy, now: Hierarchy) -> None:
     drawing = draw(now, CHOICE._replace(roots=(Node(2, 2),)), before=before)
     assert drawing.news is not None
     assert drawing.news.words() == ""
 
 
-def test_another_run_or_no_snapshot_before_is_nothing_to_compare_with(now: Frame) -> None:
+def test_another_run_or_no_snapshot_before_is_nothing_to_compare_with(now: Hierarchy) -> None:
     part = draw(now, CHOICE).part
     assert edge_news(None, now, part, 1.0) is None
-    assert edge_news(frame(100, [[0], [1], [2]], run=8), now, part, 1.0) is None
+    assert edge_news(hierarchy(100, [[0], [1], [2]], run=8), now, part, 1.0) is None
 
 
-def test_a_saved_picture_has_no_marks(now: Frame) -> None:
+def test_a_saved_picture_has_no_marks(now: Hierarchy) -> None:
     assert "var(--" not in draw(now, CHOICE, theme=LIGHT).svg

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from topic_frames import make_frame
 
-from app.analysis.hierarchy import Frame
+from app.analysis.hierarchy import Hierarchy
 from app.views.tree.boxes import Box, boxes
 from app.views.tree.layout import Layout, lay_out
 from app.views.tree.opening import first_roots
@@ -16,17 +16,17 @@ from app.views.tree.positions import Gaps, Sizes, fold, isotonic, settle
 from engine.hierarchy.tree import Node, Subnetwork
 
 
-def picture(frame: Frame, threshold: float = 2.0, **more: object) -> tuple[Subnetwork, dict[Node, Box], Layout]:
-    part, left_out = cut(frame, Choice(tuple(frame.nodes(frame.n_layers)[:3]), threshold))
-    contents = boxes(frame, part.nodes)
+def picture(hierarchy: Hierarchy, threshold: float = 2.0, **more: object) -> tuple[Subnetwork, dict[Node, Box], Layout]:
+    part, left_out = cut(hierarchy, Choice(tuple(hierarchy.nodes(hierarchy.n_layers)[:3]), threshold))
+    contents = boxes(hierarchy, part.nodes)
     return part, contents, lay_out(part, contents, more=left_out, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("aspect", [0.6, 1.78, 4.0])
 def test_no_two_boxes_overlap_and_all_are_inside(seed: int, aspect: float) -> None:
-    frame = make_frame((60, 25, 8), seed=seed)
-    part, contents, layout = picture(frame, aspect=aspect)
+    hierarchy = make_frame((60, 25, 8), seed=seed)
+    part, contents, layout = picture(hierarchy, aspect=aspect)
     assert set(layout.places) == set(part.nodes)
     areas = [
         (place.x, place.y, place.x + contents[node].width, place.y + contents[node].height)
@@ -43,9 +43,9 @@ def test_no_two_boxes_overlap_and_all_are_inside(seed: int, aspect: float) -> No
 
 
 def test_the_same_tree_is_drawn_the_same_every_time() -> None:
-    frame = make_frame((60, 25, 8))
-    choice = Choice(tuple(frame.nodes(3)[:3]), 2.0)
-    assert draw(frame, choice).svg == draw(make_frame((60, 25, 8)), choice).svg
+    hierarchy = make_frame((60, 25, 8))
+    choice = Choice(tuple(hierarchy.nodes(3)[:3]), 2.0)
+    assert draw(hierarchy, choice).svg == draw(make_frame((60, 25, 8)), choice).svg
 
 
 def random_links(seed: int, sizes: tuple[int, ...]) -> list[np.ndarray]:
@@ -91,8 +91,8 @@ def test_an_order_that_was_good_is_kept_when_the_graph_hardly_changes() -> None:
 
 
 def test_a_picture_starts_from_the_order_of_the_one_before() -> None:
-    frame = make_frame((60, 25, 8))
-    part, contents, layout = picture(frame)
+    hierarchy = make_frame((60, 25, 8))
+    part, contents, layout = picture(hierarchy)
     again = lay_out(part, contents, previous=layout.order())
     assert again.order() == layout.order()
 
@@ -119,8 +119,8 @@ def test_settled_boxes_keep_their_order_and_their_distance() -> None:
 
 
 def test_edges_pass_between_the_boxes_of_the_rows_they_cross() -> None:
-    frame = make_frame((60, 25, 8))
-    _, contents, layout = picture(frame, aspect=0.7)
+    hierarchy = make_frame((60, 25, 8))
+    _, contents, layout = picture(hierarchy, aspect=0.7)
     rows: dict[int, list[Node]] = {}
     for node, place in layout.places.items():
         rows.setdefault(place.row, []).append(node)
@@ -139,31 +139,31 @@ def test_edges_pass_between_the_boxes_of_the_rows_they_cross() -> None:
 
 
 def test_the_cap_leaves_out_the_least_popular_and_says_how_many() -> None:
-    frame = make_frame((60, 25, 8))
-    roots = tuple(frame.nodes(3)[:3])
-    whole, nothing = cut(frame, Choice(roots, 2.0, cap=1000))
-    part, more = cut(frame, Choice(roots, 2.0, cap=5))
+    hierarchy = make_frame((60, 25, 8))
+    roots = tuple(hierarchy.nodes(3)[:3])
+    whole, nothing = cut(hierarchy, Choice(roots, 2.0, cap=1000))
+    part, more = cut(hierarchy, Choice(roots, 2.0, cap=5))
     assert nothing == {}
     middle = [node for node in whole.nodes if node.layer == 2]
     assert more[2] == len(middle) - 5
-    assert {node for node in part.nodes if node.layer == 2} == set(sorted(middle, key=frame.rank)[:5])
+    assert {node for node in part.nodes if node.layer == 2} == set(sorted(middle, key=hierarchy.rank)[:5])
 
 
 def test_the_first_view_has_the_most_popular_topics_of_the_top_layer_as_roots() -> None:
-    frame = make_frame((60, 25, 8))
-    roots = first_roots(frame, 2.0)
-    assert list(roots) == frame.nodes(3)[: len(roots)]
+    hierarchy = make_frame((60, 25, 8))
+    roots = first_roots(hierarchy, 2.0)
+    assert list(roots) == hierarchy.nodes(3)[: len(roots)]
     assert len(roots) >= 1
 
 
 @pytest.mark.parametrize("widths", [(1,), (5,), (4, 1), (3, 3, 3, 3, 3)])
 def test_any_number_of_layers_is_drawn(widths: tuple[int, ...]) -> None:
-    frame = make_frame(widths)
+    hierarchy = make_frame(widths)
     for threshold in (0.0, 2.0, 1000.0):
-        drawing = draw(frame, Choice(tuple(frame.nodes(frame.n_layers)[:2]), threshold))
+        drawing = draw(hierarchy, Choice(tuple(hierarchy.nodes(hierarchy.n_layers)[:2]), threshold))
         assert len(drawing.layout.places) == len(drawing.part.nodes) >= 1
 
 
 def test_roots_of_another_run_are_left_out_quietly() -> None:
-    frame = make_frame()
-    assert draw(frame, Choice((Node(9, 0), Node(3, 0)))).part.roots == (Node(3, 0),)
+    hierarchy = make_frame()
+    assert draw(hierarchy, Choice((Node(9, 0), Node(3, 0)))).part.roots == (Node(3, 0),)

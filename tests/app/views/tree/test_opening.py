@@ -12,31 +12,31 @@ from engine.hierarchy.tree import Node
 
 
 def test_a_wide_model_opens_at_the_threshold_of_the_paper() -> None:
-    frame = make_frame((60, 25, 8))
-    assert opening_threshold(frame) == USUAL
-    assert threshold_of(None, frame) == USUAL
-    assert threshold_of(7.5, frame) == 7.5
+    hierarchy = make_frame((60, 25, 8))
+    assert opening_threshold(hierarchy) == USUAL
+    assert threshold_of(None, hierarchy) == USUAL
+    assert threshold_of(7.5, hierarchy) == 7.5
 
 
 def test_a_narrow_model_opens_at_the_highest_step_with_a_tree() -> None:
-    frame = narrow()
-    assert cut(frame, Choice(first_roots(frame, USUAL), USUAL))[0].edges == ()
-    threshold = opening_threshold(frame)
+    hierarchy = narrow()
+    assert cut(hierarchy, Choice(first_roots(hierarchy, USUAL), USUAL))[0].edges == ()
+    threshold = opening_threshold(hierarchy)
     assert threshold == 2.0
-    roots = first_roots(frame, threshold)
-    tree = cut(frame, Choice(roots, threshold))[0]
-    assert roots[0] == frame.at_rank(3, 1)
+    roots = first_roots(hierarchy, threshold)
+    tree = cut(hierarchy, Choice(roots, threshold))[0]
+    assert roots[0] == hierarchy.at_rank(3, 1)
     assert {node.layer for node in tree.nodes} == {1, 2, 3}
     assert all(any(edge.above == root for edge in tree.edges) for root in roots)
-    assert threshold_of(None, make_frame((60, 25, 8)), frame) == threshold
+    assert threshold_of(None, make_frame((60, 25, 8)), hierarchy) == threshold
 
 
 def test_only_topics_that_are_joined_become_roots() -> None:
-    frame = make_frame((60, 25, 8))
-    lonely = frame.phi[2].copy()
-    second = frame.at_rank(3, 2).column
+    hierarchy = make_frame((60, 25, 8))
+    lonely = hierarchy.phi[2].copy()
+    second = hierarchy.at_rank(3, 2).column
     lonely[:, second] = 1 / 25
-    made = {"phi.0": frame.phi[0], "phi.1": frame.phi[1], "phi.2": lonely, "r": frame.r}
+    made = {"phi.0": hierarchy.phi[0], "phi.1": hierarchy.phi[1], "phi.2": lonely, "r": hierarchy.r}
     changed = frame_of(made, 7)
     assert Node(3, second) not in joined(changed, 5.0)
     assert Node(3, second) not in first_roots(changed, 5.0)
@@ -49,17 +49,17 @@ def test_every_depth_has_an_opening(widths: tuple[int, ...]) -> None:
 
 
 def test_more_is_offered_at_the_next_step_at_which_the_roots_are_joined() -> None:
-    frame = narrow()
-    roots = first_roots(frame, 30.0)
-    threshold = more_at(frame, roots, 30.0)
+    hierarchy = narrow()
+    roots = first_roots(hierarchy, 30.0)
+    threshold = more_at(hierarchy, roots, 30.0)
     assert threshold == 2.0
-    assert cut(frame, Choice(roots, threshold))[0].edges
-    assert more_at(frame, roots, 1.0) == 1.0 - STEP
-    assert more_at(frame, roots, 0.0) is None
-    assert more_at(frame, (Node(1, 0),), 5.0) is None  # nothing is below
-    above = more_at(frame, (Node(1, 0),), 30.0, "up")
+    assert cut(hierarchy, Choice(roots, threshold))[0].edges
+    assert more_at(hierarchy, roots, 1.0) == 1.0 - STEP
+    assert more_at(hierarchy, roots, 0.0) is None
+    assert more_at(hierarchy, (Node(1, 0),), 5.0) is None  # nothing is below
+    above = more_at(hierarchy, (Node(1, 0),), 30.0, "up")
     assert above is not None
-    assert len(cut(frame, Choice((Node(1, 0),), above, "up"))[0].nodes) > 1
+    assert len(cut(hierarchy, Choice((Node(1, 0),), above, "up"))[0].nodes) > 1
 
 
 def test_a_comparison_opens_with_the_most_popular_topics_of_both_sides() -> None:
@@ -71,15 +71,15 @@ def test_a_comparison_opens_with_the_most_popular_topics_of_both_sides() -> None
 
 
 def test_a_topic_is_revealed_under_its_ancestors() -> None:
-    frame = make_frame((60, 25, 8))
+    hierarchy = make_frame((60, 25, 8))
     for threshold in (5.0, 1000.0):
-        for node in frame.nodes(1)[::7]:
-            choice = Choice(tuple(frame.nodes(3)[:1]), threshold)
-            drawn = cut(frame, choice)[0].nodes
-            shown = reveal(frame, choice, node)
-            tree = cut(frame, shown)[0]
+        for node in hierarchy.nodes(1)[::7]:
+            choice = Choice(tuple(hierarchy.nodes(3)[:1]), threshold)
+            drawn = cut(hierarchy, choice)[0].nodes
+            shown = reveal(hierarchy, choice, node)
+            tree = cut(hierarchy, shown)[0]
             assert node in tree.nodes
-            assert frame.parents(node, 1)[0].node in tree.nodes
+            assert hierarchy.parents(node, 1)[0].node in tree.nodes
             assert set(drawn) <= set(tree.nodes)
             assert shown.roots[:1] == choice.roots
             assert len(shown.roots) <= 4
@@ -87,17 +87,17 @@ def test_a_topic_is_revealed_under_its_ancestors() -> None:
 
 
 def test_a_folded_hidden_or_left_out_topic_is_revealed() -> None:
-    frame = make_frame((60, 25, 8))
-    roots = tuple(frame.nodes(3)[:2])
-    whole = cut(frame, Choice(roots, 2.0))[0]
+    hierarchy = make_frame((60, 25, 8))
+    roots = tuple(hierarchy.nodes(3)[:2])
+    whole = cut(hierarchy, Choice(roots, 2.0))[0]
     node = next(node for node in whole.nodes if node.layer == 1)
-    parent = frame.parents(node, 1)[0].node
+    parent = hierarchy.parents(node, 1)[0].node
     folded = Choice(roots, 2.0, closed=frozenset({parent, *roots}), without=frozenset({node}))
-    assert node not in cut(frame, folded)[0].nodes
-    shown = reveal(frame, folded, node)
-    assert node in cut(frame, shown)[0].nodes
-    least = max((node for node in whole.nodes if node.layer == 1), key=frame.rank)
+    assert node not in cut(hierarchy, folded)[0].nodes
+    shown = reveal(hierarchy, folded, node)
+    assert node in cut(hierarchy, shown)[0].nodes
+    least = max((node for node in whole.nodes if node.layer == 1), key=hierarchy.rank)
     capped = Choice(roots, 2.0, cap=1)
-    assert least not in cut(frame, capped)[0].nodes
-    assert least in cut(frame, reveal(frame, capped, least))[0].nodes
-    assert reveal(frame, Choice((node,), 2.0, "up"), least).roots == (node, least)
+    assert least not in cut(hierarchy, capped)[0].nodes
+    assert least in cut(hierarchy, reveal(hierarchy, capped, least))[0].nodes
+    assert reveal(hierarchy, Choice((node,), 2.0, "up"), least).roots == (node, least)

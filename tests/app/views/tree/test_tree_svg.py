@@ -15,24 +15,24 @@ from app.views.tree.picture import Choice, caption, draw
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def roots(frame, count=2):
-    return tuple(frame.nodes(frame.n_layers)[:count])
+def roots(hierarchy, count=2):
+    return tuple(hierarchy.nodes(hierarchy.n_layers)[:count])
 
 
 @pytest.mark.parametrize("theme", [LIVE, LIGHT, DARK])
 @pytest.mark.parametrize("direction", ["down", "up"])
 def test_the_picture_is_well_formed_xml_whatever_the_words(theme: Theme, direction: str) -> None:
-    frame = make_frame(labels={(3, 1): '<b>"name" & \x00 more</b>'})
-    start = roots(frame) if direction == "down" else tuple(frame.nodes(1)[:2])
-    drawing = draw(frame, Choice(start, 1.0, direction), theme=theme)
+    hierarchy = make_frame(labels={(3, 1): '<b>"name" & \x00 more</b>'})
+    start = roots(hierarchy) if direction == "down" else tuple(hierarchy.nodes(1)[:2])
+    drawing = draw(hierarchy, Choice(start, 1.0, direction), theme=theme)
     tree = ET.fromstring(drawing.svg)
     assert tree.tag == f"{SVG}svg"
     assert tree.findall(f".//{SVG}script") == []
 
 
 def test_words_that_look_like_markup_are_shown_as_words() -> None:
-    frame = make_frame((6, 3), n_words=len(NASTY))
-    svg = draw(frame, Choice(roots(frame), 0.0), theme=LIVE).svg
+    hierarchy = make_frame((6, 3), n_words=len(NASTY))
+    svg = draw(hierarchy, Choice(roots(hierarchy), 0.0), theme=LIVE).svg
     assert "<script" not in svg
     shown = " ".join(ET.fromstring(svg).itertext())
     assert "<script>alert" in shown
@@ -41,8 +41,8 @@ def test_words_that_look_like_markup_are_shown_as_words() -> None:
 
 
 def test_every_topic_and_every_edge_is_drawn_once() -> None:
-    frame = make_frame()
-    drawing = draw(frame, Choice(roots(frame), 1.5))
+    hierarchy = make_frame()
+    drawing = draw(hierarchy, Choice(roots(hierarchy), 1.5))
     svg = ET.fromstring(drawing.svg)
     keys = [element.get("data-id") for element in svg.iter() if element.get("role") == "treeitem"]
     assert sorted(keys) == sorted(identity(node) for node in drawing.part.nodes)
@@ -51,57 +51,57 @@ def test_every_topic_and_every_edge_is_drawn_once() -> None:
 
 
 def test_what_hovers_over_an_edge_is_two_lines() -> None:
-    frame = make_frame()
-    svg = ET.fromstring(draw(frame, Choice(roots(frame), 1.5)).svg)
+    hierarchy = make_frame()
+    svg = ET.fromstring(draw(hierarchy, Choice(roots(hierarchy), 1.5)).svg)
     tips = [element.get("data-tip") for element in svg.iter() if element.get("data-from")]
     assert tips
     assert all([line.startswith("weight") for line in (tip or "").split("\n")] == [False, True] for tip in tips)
 
 
 def test_rank_and_the_twelve_heaviest_words_stand_in_every_box() -> None:
-    frame = make_frame()
-    drawing = draw(frame, Choice(roots(frame), 1.5), theme=LIGHT)
+    hierarchy = make_frame()
+    drawing = draw(hierarchy, Choice(roots(hierarchy), 1.5), theme=LIGHT)
     groups = [
         group for group in ET.fromstring(drawing.svg).findall(f"{SVG}g") if group.find(f".//{SVG}tspan") is not None
     ]
     assert len(groups) == len(drawing.part.nodes)
     for group, node in zip(groups, drawing.layout.places, strict=True):
         texts = ["".join(text.itertext()) for text in group.iter(f"{SVG}text")]
-        assert texts[0] == str(frame.rank(node))
+        assert texts[0] == str(hierarchy.rank(node))
         words = " ".join(part for tspan in group.iter(f"{SVG}tspan") for part in tspan.itertext())
-        for word in frame.top_words(node, 12):
+        for word in hierarchy.top_words(node, 12):
             assert word.text.replace("\x07", "\ufffd")[:20] in words
 
 
 def test_edges_are_as_wide_as_the_root_of_their_weight() -> None:
-    frame = make_frame()
-    for curve in draw(frame, Choice(roots(frame), 0.5)).layout.curves:
+    hierarchy = make_frame()
+    for curve in draw(hierarchy, Choice(roots(hierarchy), 0.5)).layout.curves:
         assert curve.width == pytest.approx(max(0.9, 9 * curve.edge.weight**0.5))
 
 
 def test_the_file_needs_no_style_sheet_and_carries_its_caption() -> None:
-    frame = make_frame()
-    choice = Choice(roots(frame), 2.5)
+    hierarchy = make_frame()
+    choice = Choice(roots(hierarchy), 2.5)
     for theme in (LIGHT, DARK):
-        svg = draw(frame, choice, theme=theme).svg
+        svg = draw(hierarchy, choice, theme=theme).svg
         assert "var(" not in svg
         assert "tabindex" not in svg
         assert "run 7 · mini-batch 700" in svg
         assert "weight &gt; 2.5 / topics of the layer below · seed 5" in svg
     assert "news &amp; &lt;views&gt;" in svg
-    assert caption(frame, choice).startswith("news & <views>")
+    assert caption(hierarchy, choice).startswith("news & <views>")
 
 
 @pytest.mark.parametrize("n_roots", [1, 3])
 def test_the_file_is_as_wide_as_its_caption_and_as_large_as_the_picture_says(n_roots: int) -> None:
-    frame = make_frame((6,))
-    choice = Choice(roots(frame, n_roots), 1.0)
-    drawing = draw(frame, choice, theme=LIGHT)
+    hierarchy = make_frame((6,))
+    choice = Choice(roots(hierarchy, n_roots), 1.0)
+    drawing = draw(hierarchy, choice, theme=LIGHT)
     width, height = map(float, ET.fromstring(drawing.svg).attrib["viewBox"].split()[2:])
     assert (width, height) == pytest.approx(drawing.size, abs=0.5)
-    assert width >= 11 * text_width(caption(frame, choice))
+    assert width >= 11 * text_width(caption(hierarchy, choice))
     assert height > drawing.layout.height
-    live = draw(frame, choice)
+    live = draw(hierarchy, choice)
     assert live.size == (live.layout.width, live.layout.height)
 
 
@@ -114,22 +114,22 @@ def test_marked_words_are_found_in_their_line_with_blanks_in_them_too() -> None:
 
 
 def test_a_folded_topic_says_how_many_it_hides_and_is_announced_as_closed() -> None:
-    frame = make_frame()
-    node = roots(frame)[0]
-    open_picture = draw(frame, Choice((node,), 1.0))
-    folded = draw(frame, Choice((node,), 1.0, closed=frozenset([node])))
+    hierarchy = make_frame()
+    node = roots(hierarchy)[0]
+    open_picture = draw(hierarchy, Choice((node,), 1.0))
+    folded = draw(hierarchy, Choice((node,), 1.0, closed=frozenset([node])))
     count = len(open_picture.part.nodes) - 1
     assert f">+{count}<" in folded.svg
-    assert f">+{count}<" in draw(frame, Choice((node,), 1.0, closed=frozenset([node])), theme=LIGHT).svg
+    assert f">+{count}<" in draw(hierarchy, Choice((node,), 1.0, closed=frozenset([node])), theme=LIGHT).svg
     item = next(element for element in ET.fromstring(folded.svg).iter() if element.get("data-id") == identity(node))
     assert item.get("aria-expanded") == "false"
     assert item.get("aria-level") == "1"
 
 
 def test_what_the_cap_leaves_out_stands_as_a_chip_with_its_number() -> None:
-    frame = make_frame()
-    choice = Choice(roots(frame), 0.5, cap=3)
-    drawing = draw(frame, choice)
+    hierarchy = make_frame()
+    choice = Choice(roots(hierarchy), 0.5, cap=3)
+    drawing = draw(hierarchy, choice)
     for layer, more in drawing.more.items():
         assert f'data-layer="{layer}"' in drawing.svg
         assert f">{more} more<" in drawing.svg
@@ -162,8 +162,8 @@ def test_colours_of_the_file_are_read_on_their_ground(theme: Theme) -> None:
 
 
 def test_topics_of_images_are_drawn_as_pictures() -> None:
-    frame = make_frame((6, 3), n_words=20, image_shape=(4, 5))
-    svg = draw(frame, Choice(roots(frame), 0.5), theme=LIGHT).svg
+    hierarchy = make_frame((6, 3), n_words=20, image_shape=(4, 5))
+    svg = draw(hierarchy, Choice(roots(hierarchy), 0.5), theme=LIGHT).svg
     pictures = re.findall(r'<image href="data:image/png;base64,', svg)
-    assert len(pictures) == len(draw(frame, Choice(roots(frame), 0.5)).part.nodes)
+    assert len(pictures) == len(draw(hierarchy, Choice(roots(hierarchy), 0.5)).part.nodes)
     assert "<tspan" not in svg

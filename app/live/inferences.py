@@ -1,8 +1,8 @@
 """Snapshots ready for inference, and the documents placed under them, shared by all sessions of a server."""
 
-from app.analysis.inference import Placer, find_snapshot, open_placer
+from app.analysis.inference import DocumentInference, find_snapshot, open_inference
 from app.analysis.neighbours import Neighbourhood
-from app.live.cache import Once
+from app.live.cache import Cache
 from store import runs
 from store.database import Database
 
@@ -26,9 +26,9 @@ class Places:
     def __init__(self, db: Database) -> None:
         self.opened = False
         self._db = db
-        self._known: Once[tuple[int, int], tuple[Placer, Neighbourhood]] = Once(KEPT)
+        self._known: Cache[tuple[int, int], tuple[DocumentInference, Neighbourhood]] = Cache(KEPT)
 
-    def placer(self, run: int, snapshot: int = 0) -> Placer:
+    def document_inference(self, run: int, snapshot: int = 0) -> DocumentInference:
         """A snapshot (0 = the newest) ready to place documents; may wait for kernels to be compiled."""
         return self._open(run, snapshot)[0]
 
@@ -36,13 +36,13 @@ class Places:
         """The documents placed under a snapshot, so far."""
         return self._open(run, snapshot)[1]
 
-    def _open(self, run: int, snapshot: int) -> tuple[Placer, Neighbourhood]:
-        wanted = find_snapshot(self._db, run, snapshot)
+    def _open(self, run: int, snapshot: int) -> tuple[DocumentInference, Neighbourhood]:
+        request = find_snapshot(self._db, run, snapshot)
 
-        def opened() -> tuple[Placer, Neighbourhood]:
-            placer = open_placer(self._db, runs.get(self._db, run), wanted)
-            return placer, Neighbourhood(self._db, placer)
+        def opened() -> tuple[DocumentInference, Neighbourhood]:
+            document_inference = open_inference(self._db, runs.get(self._db, run), request)
+            return document_inference, Neighbourhood(self._db, document_inference)
 
-        found = self._known.fetch((run, wanted.number), opened)
+        found = self._known.fetch((run, request.number), opened)
         self.opened = True
         return found
