@@ -1,7 +1,7 @@
 """What is left of a pruned topic: its last words and children, and where its words are now.
 
 The store's events name the topics that were pruned, no more.  Their words are those of the last snapshot that had
-them; which topics took them over is worked out anew for every snapshot (`heirs`).
+them; which topics took them over is worked out anew for every snapshot (`successors`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -91,7 +91,7 @@ ERRORS = {
 _OF_DLDA: dict[str, object] = {"simplex": "clamp", "burn_in": 20, "collect": 10}
 
 # What differs from that, or from the defaults of DATM.  Exact steps come nearest to the table of DLDA, and TLASGR's
-# may shrink more slowly than TLFSGR's, best at 0.7 (`assets/guide/benchmarks.md` has both at several kappas).
+# may shrink more slowly than TLFSGR's, best at 0.7 (`assets/guide/measurements.md` has both at several kappas).
 # SGRLD moves by eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS: dict[tuple[str, str], dict[str, object]] = {
     ("dlda", "tlasgr"): {"simplex": "exact", "kappa": 0.5},

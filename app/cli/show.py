@@ -193,7 +193,7 @@ def run_facts(row: RunRow) -> dict[str, Any]:
 
 
 def _refuse_without_picture(usual: str, output: str | None, given: dict[str, Any]) -> None:
-    """Refuse options that only a picture obeys where none is written."""
+    """Refuse options that only a picture uses where none is written."""
     if any(given.values()) and Path(output or "").suffix.lower() != ".svg":
         named = " and ".join(flag for flag, value in given.items() if value)
         raise Mistake(f"{named} without a picture would change nothing; give --output {usual} too")

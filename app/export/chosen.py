@@ -17,8 +17,8 @@ def chosen_graph(hierarchy: Hierarchy, choice: Choice, last_seen: Sequence[LastS
 
     Pruned topics of ``last_seen`` that have neighbours in it are nodes without rank and popularity.  Their attribute
     pruned is the mini-batch at which they went, and share, title and words are their last.  Their edges have a kind:
-    "heir" leads to a topic that has a part of their words now, the weight being that part, and "made of" to a topic
-    of the layer below, the weight being its weight in them.
+    "successor" leads to a topic that has a part of their words now, the weight being that part, and "made of" to a
+    topic of the layer below, the weight being its weight in them.
     """
     part, _ = cut(hierarchy, choice)
     graph = graph_of(hierarchy, choice.threshold, part.nodes, part.edges)

@@ -79,7 +79,7 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
         with files.opened(path) as stream:
             return [from_text(_text(path, stream.read(), options.encoding), rules, path.name)]
     reader = choose(path, options)
-    if "levels" in reader.OBEYS:  # pictures have the values that they have in the corpus
+    if "levels" in reader.ACCEPTS:  # pictures have the values that they have in the corpus
         options = replace(options, levels=rules.levels, binary=rules.kind == "binary")
     source = reader.read(path, options)
     if isinstance(source, CountSource):

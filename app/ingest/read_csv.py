@@ -15,7 +15,7 @@ from app.ingest.words import clean
 
 NAME = "csv"
 DESCRIPTION = "table of texts: NAME.csv or NAME.tsv (.gz), one document a row, or a folder with train.csv and test.csv"
-OBEYS = ("text_column", "title_column", "label_column", "split_column", "header", "token_pattern")
+ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "header", "token_pattern")
 
 Quoting: TypeAlias = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 

@@ -15,7 +15,7 @@ NAME = "def"
 DESCRIPTION = (
     "DEF: NAME.dat (.gz), a line 'documents words', then for each document 'number n' and 'word count word count ...'"
 )
-OBEYS = ("vocabulary",)
+ACCEPTS = ("vocabulary",)
 
 
 def recognises(path: Path) -> bool:

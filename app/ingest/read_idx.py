@@ -13,7 +13,7 @@ from engine.contract import Counts
 
 NAME = "idx"
 DESCRIPTION = "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)"
-OBEYS = ("levels",)
+ACCEPTS = ("levels",)
 
 IMAGES, LABELS = 0x803, 0x801  # magic numbers: unsigned bytes, three dimensions and one
 HALF_BRIGHT = 128

@@ -14,7 +14,7 @@ from app.ingest.source import TextDocument, TextSource
 
 NAME = "jsonl"
 DESCRIPTION = "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept"
-OBEYS = ("text_column", "title_column", "label_column", "split_column", "token_pattern")
+ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "token_pattern")
 
 _SAMPLE = 200
 

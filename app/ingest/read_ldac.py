@@ -13,7 +13,7 @@ from engine.contract import Counts
 
 NAME = "ldac"
 DESCRIPTION = "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt beside it"
-OBEYS = ("vocabulary",)
+ACCEPTS = ("vocabulary",)
 
 
 def recognises(path: Path) -> bool:

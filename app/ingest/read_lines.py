@@ -11,7 +11,7 @@ from app.ingest.source import TextDocument, TextSource
 
 NAME = "lines"
 DESCRIPTION = "one document a line: NAME.txt or NAME.mallet (.gz), the whole line or 'name <tab> label <tab> text'"
-OBEYS = ("token_pattern",)
+ACCEPTS = ("token_pattern",)
 
 _SAMPLE = 50
 

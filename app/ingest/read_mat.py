@@ -17,7 +17,7 @@ from engine.contract import TEST, TRAIN
 
 NAME = "mat"
 DESCRIPTION = "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest"
-OBEYS: tuple[str, ...] = ()
+ACCEPTS: tuple[str, ...] = ()
 
 TRAINING, OBSERVED, SCORED = "wordsTrain", "wordsHeldout", "wordsTest"
 

@@ -13,7 +13,7 @@ from app.ingest.source import Array, CountSource
 
 NAME = "mtx"
 DESCRIPTION = "MatrixMarket: NAME.mtx (.gz) with vocabulary.txt beside it, or a folder with train.mtx and test.mtx"
-OBEYS = ("vocabulary",)
+ACCEPTS = ("vocabulary",)
 
 _SHORTEST = len(b"1 1\n")  # an entry
 _DEFLATED = 1032  # bytes that gzip makes of one, at most

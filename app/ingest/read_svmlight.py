@@ -16,7 +16,7 @@ NAME = "svmlight"
 DESCRIPTION = (
     "svmlight: NAME.svmlight, .libsvm, .svm or .feat (.gz), or a folder with one for training and one for test"
 )
-OBEYS = ("vocabulary",)
+ACCEPTS = ("vocabulary",)
 
 
 def recognises(path: Path) -> bool:

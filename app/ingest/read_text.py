@@ -16,7 +16,7 @@ from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
 NAME = "text"
 DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .docx or other texts, each a document; the sub-folder is the label"
-OBEYS = ("token_pattern",)
+ACCEPTS = ("token_pattern",)
 
 _TITLE_LENGTH = 100
 _LARGEST = 1 << 28  # bytes of one document; more is a mistake, or a zip made to fill the memory

@@ -15,7 +15,7 @@ from engine.contract import Counts
 
 NAME = "uci"
 DESCRIPTION = "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt beside it"
-OBEYS = ("vocabulary",)
+ACCEPTS = ("vocabulary",)
 SIZES = 3
 
 

@@ -1,7 +1,7 @@
 """The readers: one file each in this folder, called ``read_FORMAT.py``, found by listing it.
 
-A reader is a module with ``NAME``, ``DESCRIPTION`` (a sentence for people), ``OBEYS`` (the options that not every
-reader obeys, but it does), ``recognises(path) -> bool`` (a quick look, never an exception) and
+A reader is a module with ``NAME``, ``DESCRIPTION`` (a sentence for people), ``ACCEPTS`` (the options that not every
+reader accepts, but it does), ``recognises(path) -> bool`` (a quick look, never an exception) and
 ``read(path, options) -> Source``.
 """
 
@@ -20,7 +20,7 @@ from app.ingest.source import Source
 
 _PREFIX = "read_"
 _NO_COLUMNS = "is no table and no JSON lines, which alone have columns"
-_IDLE = {  # options that not every reader obeys, and why such a one does not
+_IDLE = {  # options that not every reader accepts, and why not
     "text_column": _NO_COLUMNS,
     "title_column": _NO_COLUMNS,
     "label_column": _NO_COLUMNS,
@@ -38,7 +38,7 @@ class Reader(Protocol):
 
     NAME: str
     DESCRIPTION: str
-    OBEYS: tuple[str, ...]
+    ACCEPTS: tuple[str, ...]
 
     def recognises(self, path: Path) -> bool:
         """Whether the file or folder looks like this format."""
@@ -62,12 +62,12 @@ def choose(path: Path, options: ImportOptions) -> Reader:
         When there is no such path or reader, or not exactly one recognises it, or an option would change nothing.
     """
     reader = _fitting(path, options.format)
-    refuse_idle(path, reader.OBEYS, options)
+    refuse_idle(path, reader.ACCEPTS, options)
     return reader
 
 
 def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> None:
-    """Refuse options that whoever reads the path does not obey, though other readers do.
+    """Refuse options that the reader of the path does not accept, though others do.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from store.corpora import CorpusRow
 from store.database import Database
 
 NAME = "texts"
-OBEYS = ("token_pattern",)
+ACCEPTS = ("token_pattern",)
 MISSING = ("nan", "NaT", "<NA>")  # what pandas and NumPy have where there is no label
 
 
@@ -52,7 +52,7 @@ def import_texts(
         When the name of the corpus is taken, or cannot be one.
     """
     options = options or ImportOptions()
-    refuse_idle(Path(NAME), OBEYS, options)
+    refuse_idle(Path(NAME), ACCEPTS, options)
     name = storable(options.name or NAME)
     corpora.check_name(db, name)
     found = list(texts)

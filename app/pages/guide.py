@@ -16,7 +16,19 @@ from app.views.markup import element
 FIRST = "index"
 ORDER = (
     *("index", "watch", "explore", "classes", "compare"),
-    *("documents", "runs", "corpora", "models", "store", "commands", "figures", "library", "estimators"),
+    *(
+        "documents",
+        "runs",
+        "corpora",
+        "models",
+        "store",
+        "commands",
+        "figures",
+        "library",
+        "estimators",
+        "measurements",
+        "contributing",
+    ),
 )
 
 

@@ -16,7 +16,7 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> ModuleType:
     """The module of a kind.
 
-    It has ``OPTIONS``, the fields of `Wanted` that it obeys; ``RUNS``, the least and the most runs it shows;
+    It has ``OPTIONS``, the fields of `Request` that it uses; ``RUNS``, the least and the most runs it shows;
     ``draw``, from plain data to a HoloViews element; and ``figure(sources, request)``, which reads that data.
 
     Raises

@@ -187,7 +187,7 @@ export function render({model, view}) {
     follow("from", "to")
     follow("to", "from")
     for (const kin of (node(id)?.dataset.kin ?? "").split(" ")) { if (kin !== "") { lit.add(kin) } } // of a pruned topic
-    world.querySelectorAll(`.tp-wake[data-ghost="${CSS.escape(id ?? "")}"]`).forEach(each => each.classList.add("tp-lit"))
+    world.querySelectorAll(`.tp-wake[data-pruned="${CSS.escape(id ?? "")}"]`).forEach(each => each.classList.add("tp-lit"))
     return lit
   }
   const twin = (id) => node(id)?.dataset.twin ?? ""

@@ -1,4 +1,4 @@
-"""Ghosts of pruned topics in a browser: shown when asked for, reached by keys, chosen, and found again by the link."""
+"""Pruned topics in a browser: shown when asked for, reached by keys, chosen, and found again by the link."""
 
 import garden
 import numpy as np
@@ -25,7 +25,7 @@ def url(store_url, start_server):
     return start_server(store_url).url
 
 
-def test_a_ghost_is_shown_when_asked_for_reached_by_keys_chosen_and_found_again(url, page):
+def test_a_pruned_topic_is_shown_when_asked_for_reached_by_keys_chosen_and_found_again(url, page):
     page.goto(f"{url}?page=explore&run=1&threshold=0.5")
     page.locator(".tp-node").first.wait_for()
     topics = page.locator(".tp-node").count()

@@ -42,7 +42,7 @@ def pruned_box(context: Context, node: Node, when: Pruned | None) -> PrunedBox:
 
 
 class PrunedTopics:
-    """The ghosts that one session has looked at, read in the background and remembered.
+    """The pruned topics that one session has looked at, read in the background and remembered.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class PrunedTopics:
         self._requested: tuple[int, Mapping[Node, Pruned]] | None = None
 
     def of(self, run: int, node: Node, pruned: Mapping[Node, Pruned], then: Callable[[], None]) -> PrunedBox | None:
-        """Give the ghost of a topic, or None and call ``then`` when it is here."""
+        """Give the pruned topic of a topic, or None and call ``then`` when it is here."""
         key, when = (run, node), pruned.get(node)
         known = self._known.get(key)
         if (known is None or known.pruned != when) and key not in self._asked:

@@ -293,7 +293,8 @@ def _pruned_topics(
             )
             middle = f'x="{place.x + box.width / 2:.1f}" y="{place.y + box.height / 2 + 4:.1f}" text-anchor="middle"'
             pieces.append(
-                f'<g class="cm-ghost" fill="none"><title>{title}</title><rect x="{place.x:.1f}" y="{place.y:.1f}" '
+                f'<g class="cm-pruned-line" fill="none"><title>{title}</title>'
+                f'<rect x="{place.x:.1f}" y="{place.y:.1f}" '
                 f'width="{box.width:.1f}" height="{box.height:.1f}" rx="7" stroke="{theme.muted}" stroke-opacity=".6" '
                 f'stroke-width="1.3" stroke-dasharray="4 5"/><text {middle} font-size="12" font-style="italic" '
                 f'fill="{theme.muted}">{ABSENT[why].format(side=side.upper())}</text></g>'

@@ -270,8 +270,8 @@ def _above(found: Answer, layer: int) -> str:
 def _topic(hierarchy: Hierarchy, node: Node, share: float, most: float, *, chosen: bool) -> str:
     key = identity(node)
     return (
-        f'<li style="{hue(node.layer)}">{_choice((node,), chosen=chosen)}<b>{hierarchy.rank(node)}</b>{_face(hierarchy, node)}'
-        f"{_bar(share, most)}</button>"
+        f'<li style="{hue(node.layer)}">{_choice((node,), chosen=chosen)}<b>{hierarchy.rank(node)}</b>'
+        f"{_face(hierarchy, node)}{_bar(share, most)}</button>"
         f'<button class="dc-go" data-do="explore" data-id="{key}" title="Explore this topic" '
         f'aria-label="Explore topic {key}">→</button></li>'
     )

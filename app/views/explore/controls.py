@@ -95,7 +95,8 @@ def _chip(hierarchy: Hierarchy, root: Node) -> str:
     label = f"Remove topic {rank} of layer {root.layer} from the roots"
     return (
         f'<span class="ex-chip" data-key="{key}" style="{hue(root.layer)}">'
-        f'<button data-do="select" data-id="{key}" title="{title}"><b>{rank}</b> {_face(hierarchy, root, title)}</button>'
+        f'<button data-do="select" data-id="{key}" title="{title}"><b>{rank}</b> '
+        f"{_face(hierarchy, root, title)}</button>"
         f'<button data-do="unpin" data-id="{key}" title="{label}" aria-label="{label}">×</button></span>'
     )
 

@@ -11,7 +11,7 @@ from app.views.text import escape, percent, shorten
 from engine.hierarchy.tree import Node
 
 _LISTED = 40
-_HEIRS = 5
+_SUCCESSORS = 5
 _TAKEN = "Parts of its 30 heaviest words that belong to these topics at the snapshot on screen"
 _MADE = "Weights of these topics in it, in the last snapshot that had it"
 WAITING = '<p class="ex-none">Looking for this topic in older snapshots …</p>'
@@ -35,7 +35,7 @@ def pruned_detail(now: Hierarchy, node: Node, when: Pruned | None, last: Hierarc
     title = escape(last.title(node)) if last else key
     body = f'<h2 class="ex-name">{title}</h2><p class="ex-gone" role="status">{_why(now, node, when)}</p>'
     return (
-        f'<article class="ex-detail ex-ghost" data-key="{key}"><header style="{hue(node.layer)}">{head}{body}</header>'
+        f'<article class="ex-detail ex-pruned" data-key="{key}"><header style="{hue(node.layer)}">{head}{body}</header>'
         f"{_last(now, node, last) if last else ''}{_kin(now, node, when, last) if when and last else ''}</article>"
     )
 
@@ -71,7 +71,7 @@ def _last(now: Hierarchy, node: Node, last: Hierarchy) -> str:
 def _kin(now: Hierarchy, node: Node, when: Pruned, last: Hierarchy) -> str:
     """List the topics that have its words now, and those it was made of."""
     left = last_seen_of(last, node, when)
-    taken = successors(left.numbers, left.weights, node.layer, now)[:_HEIRS] if node.layer <= now.n_layers else []
+    taken = successors(left.numbers, left.weights, node.layer, now)[:_SUCCESSORS] if node.layer <= now.n_layers else []
     children = [child for child in left.children if now.has(child.node)]
     return relatives(
         now, "Its words are now in", [Relative(*successor) for successor in taken], 0.0, _TAKEN

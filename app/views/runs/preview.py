@@ -59,6 +59,6 @@ def caption(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fa
 
 def waiting(sentence: str, *, coming: bool = True) -> str:
     """Say what is being waited for, and show empty cards as long as topics are coming."""
-    cards = '<span class="tp-topic tp-ghost-card"></span>' * 4
+    cards = '<span class="tp-topic tp-placeholder"></span>' * 4
     places = f'<div class="tp-topics" aria-hidden="true">{cards}</div>' if coming else ""
     return f'<p class="tp-wait" role="status">{escape(sentence)}</p>{places}'

@@ -74,7 +74,7 @@ def top_bar(
     share = element(
         "button",
         icon("link"),
-        class_="tp-ghost",
+        class_="tp-plain",
         data_copy=True,
         title="Copy a link to this view",
         aria_label="Copy link",
@@ -160,7 +160,7 @@ def _buttons(run: RunFacts, state: str, *, bare: bool) -> str:
     fork = element(
         "button",
         icon("fork"),
-        class_="tp-ghost tp-act",
+        class_="tp-plain tp-act",
         data_do="fork",
         data_run=run.number,
         title=NO_FORK if bare else FORK,
@@ -171,7 +171,7 @@ def _buttons(run: RunFacts, state: str, *, bare: bool) -> str:
         element(
             "button",
             icon(MARKS[name]),
-            class_="tp-ghost tp-act",
+            class_="tp-plain tp-act",
             data_do=name,
             data_run=run.number,
             title=name.capitalize(),

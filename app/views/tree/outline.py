@@ -37,7 +37,8 @@ def _item(
     name = f"<strong>{escape(hierarchy.name(node))}</strong> " if hierarchy.name(node) else ""
     via = f" · edge {percent(edge.weight)}" if edge else ""
     head = (
-        f'<button data-do="select" data-id="{identity(node)}">Layer {node.layer}, topic {hierarchy.rank(node)}</button> '
+        f'<button data-do="select" data-id="{identity(node)}">Layer {node.layer}, '
+        f"topic {hierarchy.rank(node)}</button> "
         f"<small>{percent(hierarchy.share(node))}{via}</small> {name}"
     )
     if node in report:

@@ -162,6 +162,6 @@ def caption(hierarchy: Hierarchy, choice: Choice, *, pruned: int = 0) -> str:
     about = f" · colour: weight for {opinion.name}" if opinion else ""
     about += f" · grey dashes: {pruned} pruned {'topic' if pruned == 1 else 'topics'}" if pruned else ""
     return (
-        f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · edges: weight > {choice.threshold:g} / "
-        f"topics of the layer below{about} · seed {hierarchy.seed} · Topiary"
+        f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · "
+        f"edges: weight > {choice.threshold:g} / topics of the layer below{about} · seed {hierarchy.seed} · Topiary"
     )

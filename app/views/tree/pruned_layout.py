@@ -1,4 +1,4 @@
-"""Which pruned topics hang in a tree, where, and by what: places beside living topics, lines to heirs and children."""
+"""Which pruned topics are drawn in a tree, where, and with which lines to successors and children."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from app.views.tree.boxes import LEADING, PADDING, SMALLEST, Box, Picture
 from app.views.tree.layout import Guests
 from engine.hierarchy.tree import Edge, Node, Subnetwork
 
-FEWEST, MOST = 2, 8  # ghosts of one layer drawn at most: as many as it has topics on screen, within these bounds
-_HEIRS, _CLOSE = 3, 0.5  # heirs drawn: at most so many, each with at least this part of the first one's
-_WORDS, _LONGEST, _TITLE = 6, 18, 26  # words of a ghost, letters of one and of the title
+FEWEST, MOST = 2, 8  # pruned topics of one layer drawn at most: as many as it has topics on screen, within these bounds
+_SUCCESSORS, _CLOSE = 3, 0.5  # successors drawn: at most so many, each with at least this part of the first one's
+_WORDS, _LONGEST, _TITLE = 6, 18, 26  # words of a pruned topic, letters of one and of the title
 _WIDE, _PICTURE = 13.0, 5.5  # ems
 HEAD = 1.55  # the line that says "pruned", relative to the words
 
@@ -59,7 +59,7 @@ class PrunedLayout(NamedTuple):
 
 
 def hang(last_seen: Sequence[LastSeen], now: Hierarchy, part: Subnetwork, threshold: float) -> PrunedLayout:
-    """Find the pruned topics that have neighbours in a tree: heirs, or children they were made of.
+    """Find the pruned topics that have neighbours in a tree: successors, or children they were made of.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def hang(last_seen: Sequence[LastSeen], now: Hierarchy, part: Subnetwork, thresh
 
 def _hanging(each: LastSeen, now: Hierarchy, part: Subnetwork, shown: set[Node], threshold: float) -> Hanging:
     layer = each.node.layer
-    every = successors(each.numbers, each.weights, layer, now)[:_HEIRS]
+    every = successors(each.numbers, each.weights, layer, now)[:_SUCCESSORS]
     close = tuple(
         successor for successor in every if successor.part >= _CLOSE * every[0].part and successor.node in shown
     )
@@ -111,7 +111,7 @@ def _sharing(part: Subnetwork, children: Sequence[Relative]) -> Node | None:
 
 
 def pruned_boxes_svg(pruned_layout: PrunedLayout) -> dict[Node, Box]:
-    """Fill and measure the boxes of ghosts: smaller than any other, a title and few words."""
+    """Fill and measure the boxes of pruned topics: smaller than any other, a title and few words."""
     return {each.node: _box(each.last_seen) for each in pruned_layout.shown}
 
 

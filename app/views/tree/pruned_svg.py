@@ -1,4 +1,4 @@
-"""Ghosts as SVG: boxes of pruned topics, grey and dashed, and the lines to what took their words and what they were.
+"""Pruned topics as SVG: grey, dashed boxes, and the lines to what took their words and what they were.
 
 Nothing of them has the colour of a layer, a rank or a share, so none is taken for a topic of the tree.
 """
@@ -43,13 +43,13 @@ def pruned_lines(pruned_layout: PrunedLayout, boxes: Mapping[Node, Box], layout:
 
 def _line(key: str, path: str, dash: str, title: str) -> str:
     return (
-        f'<path class="tp-wake" data-ghost="{key}" d="{path}" stroke-dasharray="{dash}">'
+        f'<path class="tp-wake" data-pruned="{key}" d="{path}" stroke-dasharray="{dash}">'
         f"<title>{escape(title)}</title></path>"
     )
 
 
 def _arc(pruned_box: Node, successor: Successor, boxes: Mapping[Node, Box], layout: Layout) -> str:
-    """Lead from a ghost to a topic of its layer: over the boxes of a row, or from one row to the other."""
+    """Lead from a pruned topic to a topic of its layer: over the boxes of a row, or from one row to the other."""
     here, there = layout.places[pruned_box], layout.places[successor.node]
     own, other = boxes[pruned_box], boxes[successor.node]
     x, to_x = here.x + own.width / 2, there.x + other.width * (0.32 if here.x < there.x else 0.68)

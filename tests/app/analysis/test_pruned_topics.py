@@ -199,7 +199,7 @@ def test_a_run_that_pruned_nothing_offers_no_ghosts(db, feed):
     assert "pruned" not in session.page._foot.html
 
 
-def test_a_ghost_that_is_chosen_shows_its_last_words_when_and_why_it_went_and_who_has_its_words(db, feed):
+def test_a_pruned_topic_that_is_chosen_shows_its_last_words_when_and_why_it_went_and_who_has_its_words(db, feed):
     row = grown(db)
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
     session.handle("select", id="L1:3")
@@ -225,7 +225,7 @@ def test_the_reason_of_a_pruning_names_the_limit_of_that_run():
     assert "It was made of" in report
 
 
-def test_a_snapshot_in_which_the_topic_still_stands_has_no_ghost_of_it(db, feed):
+def test_a_snapshot_in_which_the_topic_still_stands_has_no_pruned_topic_of_it(db, feed):
     row = grown(db)
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
     for minibatch in (5, 15):
@@ -236,7 +236,7 @@ def test_a_snapshot_in_which_the_topic_still_stands_has_no_ghost_of_it(db, feed)
     assert session.pruned_boxes() == ["L1:3"]
 
 
-def test_a_topic_that_is_pruned_while_one_looks_becomes_a_ghost(db, feed):
+def test_a_topic_that_is_pruned_while_one_looks_becomes_a_pruned_topic(db, feed):
     row = feed_samples.run(db)
     snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
@@ -247,7 +247,7 @@ def test_a_topic_that_is_pruned_while_one_looks_becomes_a_ghost(db, feed):
     assert session.pruned_boxes() == ["L1:3"]
 
 
-def test_a_name_given_later_is_the_name_of_the_ghost(db, feed):
+def test_a_name_given_later_is_the_name_of_the_pruned_topic(db, feed):
     row = grown(db)
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
     assert "Old favourite" not in session.tree
@@ -258,7 +258,7 @@ def test_a_name_given_later_is_the_name_of_the_ghost(db, feed):
     assert "Old favourite" in session.tree
 
 
-def test_the_saved_picture_has_the_ghosts_that_are_on_screen(db, feed, monkeypatch):
+def test_the_saved_picture_has_the_pruned_topics_that_are_on_screen(db, feed, monkeypatch):
     row = grown(db)
     session = Session(db, feed, run=row.number, threshold=0.0)
     files = []
@@ -273,7 +273,7 @@ def test_the_saved_picture_has_the_ghosts_that_are_on_screen(db, feed, monkeypat
     assert all("pruned" not in file["text"] for file in hidden)
 
 
-def test_a_fork_shows_the_ghosts_of_its_parent_and_whose_they_are(db, feed):
+def test_a_fork_shows_the_pruned_topics_of_its_parent_and_whose_they_are(db, feed):
     parent = grown(db)
     begun = next(row for row in snapshots.every(db, parent.number) if row.minibatch == 20)
     fork = runs.create(

@@ -48,7 +48,7 @@ def test_an_option_that_its_reader_does_not_obey_is_refused_and_nothing_is_store
     name: str, tmp_path: Path, db: Database
 ) -> None:
     path = SAMPLES[name].make(tmp_path / "sample")
-    obeyed = set(registry.choose(path, ImportOptions()).OBEYS)
+    obeyed = set(registry.choose(path, ImportOptions()).ACCEPTS)
     assert obeyed < set(IDLE)
     for option in sorted(set(IDLE) - obeyed):
         options = ImportOptions(**{option: IDLE[option]})  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ def test_an_option_that_its_reader_does_not_obey_is_refused_and_nothing_is_store
 
 
 def test_every_option_that_some_readers_do_not_obey_is_obeyed_by_another() -> None:
-    assert {option for reader in registry.readers() for option in reader.OBEYS} == set(IDLE)
+    assert {option for reader in registry.readers() for option in reader.ACCEPTS} == set(IDLE)
 
 
 @pytest.mark.parametrize("name", NAMES)

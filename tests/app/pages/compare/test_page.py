@@ -76,8 +76,8 @@ class Session:
         self.sentence = ""
         self.hold = False
         self.waiting: list[Callable[[], None]] = []
-        monkeypatch.setattr(reading, "fetch", self._fetch)
-        monkeypatch.setattr(reading, "baseline", lambda *_: loading.Baseline(None, "no other seed yet"))
+        monkeypatch.setattr(loading, "fetch", self._fetch)
+        monkeypatch.setattr(loading, "baseline", lambda *_: loading.Baseline(None, "no other seed yet"))
         actions = SimpleNamespace(
             match_topics=lambda *request: self.acts.append(("match", request)),
             unmatch_topics=lambda *request: self.acts.append(("unmatch", request)),
@@ -284,7 +284,7 @@ def test_a_topic_without_a_partner_leaves_a_dashed_place_on_the_other_side(sessi
     alone = {
         side: len(re.findall(r'data-id="[^"]+" role="treeitem"(?![^>]*data-twin)', svg)) for side, svg in svgs.items()
     }
-    pruned_boxes = {side: svg.count("cm-ghost") for side, svg in svgs.items()}
+    pruned_boxes = {side: svg.count("cm-pruned-line") for side, svg in svgs.items()}
     assert alone["a"] + alone["b"] > 0
     assert pruned_boxes == {"a": alone["b"], "b": alone["a"]}
 

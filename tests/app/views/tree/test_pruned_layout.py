@@ -1,4 +1,4 @@
-"""Ghosts of pruned topics in the tree: where they hang, by what, and that nobody takes them for topics."""
+"""Pruned topics in the tree: where they hang, by what, and that nobody takes them for topics."""
 
 import itertools
 import re
@@ -30,11 +30,11 @@ def choice_of(now, count=3, **more) -> Choice:
     return Choice(tuple(now.nodes(3)[:count]), THRESHOLD, **more)
 
 
-def ghosts_in(svg: str) -> list[ET.Element]:
+def pruned_topics_in(svg: str) -> list[ET.Element]:
     return [each for each in ET.fromstring(svg).iter(f"{SVG}g") if "tp-pruned" in each.get("class", "").split()]
 
 
-# ------------------------------------------------------------------ heirs
+# ------------------------------------------------------------------ successors
 
 
 def test_the_words_of_a_pruned_topic_belong_to_topics_as_bayes_rule_says() -> None:
@@ -74,7 +74,7 @@ def test_a_topic_is_gone_from_its_pruning_on_and_not_before() -> None:
     when = dict.fromkeys(NODES, WHEN)
     assert gone(when, now) == list(NODES)
     assert gone(when, last) == []  # it stands in that tree
-    assert gone({Node(2, 3): WHEN, Node(2, 2): WHEN}, now) == [Node(2, 2)]  # one that is there is no ghost
+    assert gone({Node(2, 3): WHEN, Node(2, 2): WHEN}, now) == [Node(2, 2)]  # one that is there is no pruned topic
     early = frame_at({"phi.0": arrays((24,))["phi.0"], "r": np.ones(24)}, 100)
     assert gone(when | {Node(1, 99): WHEN}, early) == []  # neither its layer nor its end has come
     assert gone({Node(2, 2): Pruned(7, 800)}, now) == []
@@ -84,7 +84,7 @@ def test_a_topic_is_gone_from_its_pruning_on_and_not_before() -> None:
 # ------------------------------------------------------------- where, what
 
 
-def test_a_ghost_hangs_only_where_its_heirs_or_its_children_are_on_screen() -> None:
+def test_a_pruned_topic_hangs_only_where_its_heirs_or_its_children_are_on_screen() -> None:
     last, now, last_seen = pruned()
     part, _ = cut(now, choice_of(now, 1))
     on_screen, pruned_layout = set(part.nodes), hang(last_seen, now, part, THRESHOLD)
@@ -101,7 +101,7 @@ def test_a_ghost_hangs_only_where_its_heirs_or_its_children_are_on_screen() -> N
     assert hang(last_seen, now, lonely, THRESHOLD).shown == ()
 
 
-def test_a_layer_has_no_more_ghosts_than_topics_on_screen_but_two(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_has_no_more_pruned_topics_than_topics_on_screen_but_two(monkeypatch: pytest.MonkeyPatch) -> None:
     _, now, last_seen = pruned()
     part, _ = cut(now, choice_of(now))
     assert len(hang(last_seen, now, part, 0.0).shown) == 3
@@ -115,7 +115,7 @@ def test_a_layer_has_no_more_ghosts_than_topics_on_screen_but_two(monkeypatch: p
     assert "1 more is not drawn here" in pruned_sentence(found)
 
 
-def test_topics_keep_their_order_when_ghosts_come_among_them() -> None:
+def test_topics_keep_their_order_when_pruned_topics_come_among_them() -> None:
     _, now, last_seen = pruned((60, 25))
     choice = Choice(tuple(now.nodes(3)[:4]), THRESHOLD)
     without, among = draw(now, choice), draw(now, choice, last_seen=last_seen)
@@ -133,7 +133,7 @@ def test_topics_keep_their_order_when_ghosts_come_among_them() -> None:
             assert set(between) <= pruned_boxes
 
 
-def test_a_ghost_draws_no_topic_to_itself() -> None:
+def test_a_pruned_topic_draws_no_topic_to_itself() -> None:
     _, now, _ = pruned()
     above, below, pruned_box = now.nodes(2)[0], now.nodes(1)[0], Node(2, LOST[0])
     edge = Edge(2, above.column, below.column, 0.3)
@@ -152,7 +152,7 @@ def test_a_ghost_draws_no_topic_to_itself() -> None:
 
 
 @pytest.mark.parametrize("aspect", [0.6, 1.78, 4.0])
-def test_no_ghost_stands_on_a_topic_or_on_another_ghost(aspect: float) -> None:
+def test_no_pruned_topic_stands_on_a_topic_or_on_another_pruned_topic(aspect: float) -> None:
     _, now, last_seen = pruned((60, 25))
     drawing = draw(now, Choice(tuple(now.nodes(3)), 1.0), aspect=aspect, last_seen=last_seen)
     contents = boxes(now, drawing.part.nodes) | pruned_boxes_svg(drawing.pruned_layout)
@@ -170,7 +170,7 @@ def test_no_ghost_stands_on_a_topic_or_on_another_ghost(aspect: float) -> None:
 # -------------------------------------------------------------- the picture
 
 
-def test_from_afar_a_ghost_bears_words_of_its_title_as_topics_do() -> None:
+def test_from_afar_a_pruned_topic_bears_words_of_its_title_as_topics_do() -> None:
     last, now, last_seen = pruned((60, 25))
     drawing = draw(now, Choice(tuple(now.nodes(3)), 1.0), aspect=1.78, last_seen=last_seen)
     found = {node: box.gist for node, box in pruned_boxes_svg(drawing.pruned_layout).items()}
@@ -178,10 +178,10 @@ def test_from_afar_a_ghost_bears_words_of_its_title_as_topics_do() -> None:
     assert any(gist != tuple(word.text for word in last.top_words(node, 2)) for node, gist in found.items())
 
 
-def test_nobody_takes_a_ghost_for_a_topic() -> None:
+def test_nobody_takes_a_pruned_topic_for_a_topic() -> None:
     _, now, last_seen = pruned()
     without, among = draw(now, choice_of(now)), draw(now, choice_of(now), last_seen=last_seen)
-    pruned_boxes = ghosts_in(among.svg)
+    pruned_boxes = pruned_topics_in(among.svg)
     assert [each.get("data-id") for each in pruned_boxes] == [identity(each.node) for each in among.pruned_layout.shown]
     for group, each in zip(pruned_boxes, among.pruned_layout.shown, strict=True):
         label = group.get("aria-label", "")
@@ -201,14 +201,14 @@ def test_nobody_takes_a_ghost_for_a_topic() -> None:
     assert without.svg == draw(now, choice_of(now), last_seen=()).svg
 
 
-def test_a_ghost_says_when_it_went_and_lines_lead_to_its_heirs_and_to_what_it_was_made_of() -> None:
+def test_a_pruned_topic_says_when_it_went_and_lines_lead_to_its_heirs_and_to_what_it_was_made_of() -> None:
     _, now, last_seen = pruned()
     drawing = draw(now, choice_of(now, 6), last_seen=last_seen)
     lines = [each for each in ET.fromstring(drawing.svg).iter(f"{SVG}path") if each.get("class") == "tp-wake"]
-    for group, each in zip(ghosts_in(drawing.svg), drawing.pruned_layout.shown, strict=True):
+    for group, each in zip(pruned_topics_in(drawing.svg), drawing.pruned_layout.shown, strict=True):
         kin = [*(successor.node for successor in each.successors), *(child.node for child in each.children)]
         assert group.get("data-kin", "").split() == [identity(node) for node in kin]
-        own = [line for line in lines if line.get("data-ghost") == identity(each.node)]
+        own = [line for line in lines if line.get("data-pruned") == identity(each.node)]
         assert len(own) == len(kin)
         report = [line.findtext(f"{SVG}title") or "" for line in own]
         assert all(identity(node) in title for node, title in zip(kin, report, strict=True))
@@ -226,7 +226,7 @@ def test_a_ghost_says_when_it_went_and_lines_lead_to_its_heirs_and_to_what_it_wa
 
 
 @pytest.mark.parametrize("theme", [LIVE, LIGHT, DARK])
-def test_a_picture_with_ghosts_is_well_formed_whatever_their_words_and_names(theme: Theme) -> None:
+def test_a_picture_with_pruned_topics_is_well_formed_whatever_their_words_and_names(theme: Theme) -> None:
     labels = {(2, column + 1): f'<b>"{column}" & \x07' for column in LOST}
     _, now, last_seen = pruned((24, 12), len(NASTY), labels=labels)
     drawing = draw(now, choice_of(now, 6), theme=theme, last_seen=last_seen)
@@ -235,7 +235,7 @@ def test_a_picture_with_ghosts_is_well_formed_whatever_their_words_and_names(the
     assert '<b>"2" & \ufffd' in " ".join(ET.fromstring(drawing.svg).itertext())
 
 
-def test_the_file_shows_the_ghosts_too_and_says_so_in_its_caption() -> None:
+def test_the_file_shows_the_pruned_topics_too_and_says_so_in_its_caption() -> None:
     _, now, last_seen = pruned()
     drawing = draw(now, choice_of(now), theme=LIGHT, last_seen=last_seen)
     assert "var(" not in drawing.svg
@@ -245,7 +245,7 @@ def test_the_file_shows_the_ghosts_too_and_says_so_in_its_caption() -> None:
     assert "pruned" not in draw(now, choice_of(now), theme=LIGHT).svg
 
 
-def test_the_tree_as_text_lists_the_ghosts_apart_from_the_topics() -> None:
+def test_the_tree_as_text_lists_the_pruned_topics_apart_from_the_topics() -> None:
     _, now, last_seen = pruned()
     choice = choice_of(now)
     drawing = draw(now, choice, last_seen=last_seen)
@@ -259,10 +259,10 @@ def test_the_tree_as_text_lists_the_ghosts_apart_from_the_topics() -> None:
     assert "Pruned topics" not in tree_foot(now, choice, draw(now, choice), None, [])
 
 
-def test_a_ghost_of_a_topic_of_images_is_its_last_picture() -> None:
+def test_a_pruned_topic_of_a_topic_of_images_is_its_last_picture() -> None:
     last, now, _ = pruned((24, 12), 64, image_shape=(8, 8))
     last_seen = [last_seen_of(last, node, WHEN, atom_uri(last, node)) for node in NODES]
     drawing = draw(now, choice_of(now, 6), last_seen=last_seen)
-    shown = [image.get("href") for group in ghosts_in(drawing.svg) for image in group.iter(f"{SVG}image")]
+    shown = [image.get("href") for group in pruned_topics_in(drawing.svg) for image in group.iter(f"{SVG}image")]
     assert shown == [atom_uri(last, each.node) for each in drawing.pruned_layout.shown]
     assert shown
