@@ -3,7 +3,7 @@
 import argparse
 
 from app.cli.console import Mistake, find_run, say
-from app.plots.arguments import FigureError, Request, inches
+from app.plots.request import FigureError, Request, inches
 from store.database import open_existing
 
 

@@ -8,7 +8,7 @@ from app.cli import output
 from app.cli.parser import MISTAKE, Parser, named, threads, weight, whole
 from app.ingest import options
 from app.plots import registry
-from app.plots.arguments import AXES
+from app.plots.request import AXES
 
 PORTS = 65535
 MOST_WORDS = 30  # of a topic; a frame keeps so many
