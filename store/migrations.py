@@ -1,8 +1,10 @@
 """The version of the tables, and the steps from each version to the next."""
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -79,7 +81,33 @@ def _add_family(connection: Connection) -> None:
         connection.execute(change, {"first": first, "number": number})
 
 
-STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage, 3: _add_predictions, 4: _add_family}
+def _add_changes(connection: Connection) -> None:
+    """Version 6: what an event changed in the structure, which only its sentence told before."""
+    connection.execute(text("ALTER TABLE events ADD COLUMN change TEXT"))
+    query = text("SELECT number, text FROM events WHERE kind IN ('pruned', 'layer added')")
+    write = text("UPDATE events SET change = :change WHERE number = :number")
+    for number, sentence in connection.execute(query).all():
+        change = _change_of(str(sentence))
+        if change is not None:
+            connection.execute(write, {"change": json.dumps(change), "number": number})
+
+
+def _change_of(sentence: str) -> dict[str, Any] | None:
+    """Read what versions up to 5 wrote about a layer: that it begins, keeps all its topics, or which it lost."""
+    if found := re.fullmatch(r"layer (\d+) begins with (\d+) topics", sentence):
+        layer, after = map(int, found.groups())
+        return {"layer": layer, "topics": [], "before": 0, "after": after}
+    if found := re.fullmatch(r"layer (\d+) keeps all its (\d+) topics", sentence):
+        layer, after = map(int, found.groups())
+        return {"layer": layer, "topics": [], "before": after, "after": after}
+    if found := re.fullmatch(r"layer (\d+) from (\d+) to (\d+) topics, without ((?: ?L\d+:\d+)+)", sentence):
+        layer, before, after = map(int, found.groups()[:3])
+        topics = [int(name.partition(":")[2]) for name in found[4].split()]
+        return {"layer": layer, "topics": topics, "before": before, "after": after}
+    return None
+
+
+STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage, 3: _add_predictions, 4: _add_family, 5: _add_changes}
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""
 

@@ -235,9 +235,14 @@ def beat(
 
 
 def restructure(
-    db: Database, n: int, attempt: int, minibatch: int, layers: Sequence[int], happened: Sequence[tuple[str, str]] = ()
+    db: Database,
+    n: int,
+    attempt: int,
+    minibatch: int,
+    layers: Sequence[int],
+    happened: Sequence[tuple[str, str, events.Change]] = (),
 ) -> None:
-    """Write the widths that a run has now, and the events (kind, text) that made them so.
+    """Write the widths that a run has now, and the events (kind, text, change) that made them so.
 
     Raises
     ------
@@ -247,8 +252,8 @@ def restructure(
 
     def work(connection: Connection) -> None:
         own(connection, n, attempt, layers=[int(width) for width in layers])
-        for kind, text in happened:
-            events.notify(connection, n, attempt, minibatch, kind, text)
+        for kind, text, change in happened:
+            events.notify(connection, n, attempt, minibatch, kind, text, change)
 
     db.transact(work)
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-VERSION = 5
+VERSION = 6
 
 
 class Plain(TypeDecorator[str]):
@@ -226,6 +226,7 @@ events = Table(
     _whole("minibatch"),
     Column("kind", Plain, nullable=False),
     _text("text"),
+    Column("change", Json),  # of the structure: layer, topics, before, after; NULL of all other events
     Column("created", Double, nullable=False),
     Index("events_by_number", "run", "number"),
     sqlite_autoincrement=True,

@@ -3,19 +3,16 @@
 An event names them and no more; their words are those of the last snapshot before it.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, parse_identity
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.pruned_topics import LastSeen, Pruned, last_seen_of
 from app.analysis.topic_images import atom_uri, has_pictures
 from engine.hierarchy.tree import Node
 from store import events, snapshots
 from store.database import Database
 from store.runs import RunRow
-
-_IDENTITY = re.compile(r"L\d+:\d+")
 
 
 class Reader(NamedTuple):
@@ -31,11 +28,10 @@ def pruned_topics(reader: Reader, run: int) -> dict[Node, Pruned]:
     found: dict[Node, Pruned] = {}
     until: int | None = None
     while (row := reader.run(run)) is not None:
-        for event in events.since(reader.db, run)[0]:
-            if event.kind == "pruned" and (until is None or event.minibatch <= until):
-                nodes = (parse_identity(text) for text in _IDENTITY.findall(event.text))
+        for event in events.changes(reader.db, run):
+            if event.change is not None and (until is None or event.minibatch <= until):
                 when = Pruned(run, event.minibatch, row.settings.get("prune_below"))
-                found |= {node: when for node in nodes if node is not None}
+                found |= {Node(event.change.layer, topic - 1): when for topic in event.change.topics}
         if row.parent is None:
             break
         run, until = row.parent, row.parent_minibatch

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from app.jobs.structure_words import in_short
 from engine.contract import Array, Event, Info, Kernel, Topics
 from engine.hierarchy import topics as hierarchy
+from store.events import Change
 from store.points import Point
 
 KEPT = "model."  # before the names of what only the model itself reads in a snapshot
@@ -73,12 +75,14 @@ def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, 
 
 def report(event: Event) -> str:
     """A change of the structure in words, for the list of events."""
-    if event.kind == "layer added":
-        return f"layer {event.layer} begins with {event.after} topics"
-    if not event.topics:
-        return f"layer {event.layer} keeps all its {event.before} topics"
+    said = in_short(event)
     gone = " ".join(f"L{event.layer}:{name + 1}" for name in event.topics)
-    return f"layer {event.layer} from {event.before} to {event.after} topics, without {gone}"
+    return f"{said}, without {gone}" if gone else said
+
+
+def changed(event: Event) -> Change:
+    """A change of the structure as the store keeps it: topics count from 1 there."""
+    return Change(event.layer, tuple(name + 1 for name in event.topics), event.before, event.after)
 
 
 def _shown(name: str) -> str:

@@ -124,10 +124,10 @@ class Session:
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
         """Write the widths there are now, and how they came about."""
-        from app.jobs.records import report
+        from app.jobs.records import changed, report
 
         claim, phi = self.claim, training.kernel.topics(position.state).phi
-        happened = [(event.kind, report(event)) for event in info.events] if info is not None else []
+        happened = [(event.kind, report(event), changed(event)) for event in info.events] if info is not None else []
         widths = [layer.shape[1] for layer in phi]
         runs.restructure(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
 

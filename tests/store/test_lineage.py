@@ -121,6 +121,7 @@ def test_a_store_of_version_2_gets_the_columns_that_a_new_store_has(db):
         connection.execute(text("DROP TABLE predictions"))
         for column in ("parent", "parent_snapshot", "parent_minibatch", "family"):
             connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
+        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
         connection.execute(update(tables.schema_version).values(version=2))
     open_database(db.url).close()
     assert described() == new
@@ -136,6 +137,7 @@ def test_a_store_of_version_4_gets_the_families_of_its_forks(db, parent):
     sibling = new_run(db, parent.corpus)
     with db.write() as connection:
         connection.execute(text("ALTER TABLE runs DROP COLUMN family"))
+        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
         connection.execute(update(tables.schema_version).values(version=4))
     open_database(db.url).close()
     found = {row.number: row.family for row in runs.every(db)}

@@ -85,6 +85,7 @@ def test_a_store_of_version_1_gets_the_table_with_all_that_a_new_store_has(db, p
         connection.execute(text("DROP TABLE predictions"))
         for column in ("parent", "parent_snapshot", "parent_minibatch", "family"):
             connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
+        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
         connection.execute(update(tables.schema_version).values(version=1))
     open_database(db.url).close()
     assert described() == new

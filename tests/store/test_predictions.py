@@ -203,6 +203,7 @@ def test_a_store_of_version_3_gets_the_table_that_a_new_store_has(db, run, snaps
     with db.write() as connection:
         connection.execute(text("DROP TABLE predictions"))
         connection.execute(text("ALTER TABLE runs DROP COLUMN family"))
+        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
         connection.execute(update(tables.schema_version).values(version=3))
     open_database(db.url).close()
     assert described() == new

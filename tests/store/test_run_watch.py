@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from store_samples import write_corpus
 
-from store import run_watch, runs
+from store import events, run_watch, runs
 from store.points import Point
 from store.run_watch import RunWatch
 
@@ -25,11 +25,12 @@ def report(rows):
     return [vars(row) | {"heartbeat_age": None} for row in rows]
 
 
+GREW = events.Change(1, (3,), 3, 2)
 VERBS = {
     "claimed": lambda db, n: runs.claim(db, n, ME),
     "beats": lambda db, n: runs.beat(db, n, 1, minibatch=1, seconds=0.5, points=[Point(1, 5, 0.5, "elbo", 0, 1.0)]),
     "measured": lambda db, n: runs.beat(db, n, 1, minibatch=1, seconds=0.5, point_perplexity=5.0, message="so far"),
-    "grown": lambda db, n: runs.restructure(db, n, 1, 1, (2, 2), [("pruned", "a topic")]),
+    "grown": lambda db, n: runs.restructure(db, n, 1, 1, (2, 2), [("pruned", "a topic", GREW)]),
     "wished": lambda db, n: runs.wish(db, n, "pause"),
     "paused": lambda db, n: runs.finish(db, n, 1, "paused"),
     "stopped": lambda db, n: runs.wish(db, n, "stop"),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
+from app.jobs.structure_words import Widths, in_short
 from app.views import words
 from app.views.icons import icon
 from app.views.markup import attributes, element, run_title
@@ -144,17 +145,15 @@ class Happened(Protocol):
     @property
     def minibatch(self) -> int: ...  # noqa: D102
     @property
-    def kind(self) -> str: ...  # noqa: D102
-    @property
-    def text(self) -> str: ...  # noqa: D102
+    def change(self) -> Widths | None: ...  # noqa: D102
 
 
 def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
     """Changes of the structure: one sentence for each mini-batch that had some, without the list of topics."""
     said: dict[int, list[str]] = {}
     for event in happened:
-        if event.kind in ("pruned", "layer added"):
-            said.setdefault(event.minibatch, []).append(event.text.partition(", without ")[0])
+        if event.change is not None:
+            said.setdefault(event.minibatch, []).append(in_short(event.change))
     return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
 
 

@@ -36,15 +36,19 @@ def without(seed=0):
     return made | fewer | {"names.0": np.array(keep)}
 
 
+def happen(db, row, minibatch, event, report=records.report):
+    """Write an event as the worker does."""
+    events.append(db, row.number, row.attempt, minibatch, event.kind, report(event), records.changed(event))
+
+
 def grown(db):
     """A run whose topic L1:3 was pruned at mini-batch 20; the layer above is there at once, for short."""
     row = feed_samples.run(db)
     write = lambda minibatch, made: snapshots.append(db, row.number, row.attempt, minibatch, 1.0, made)  # noqa: E731
     write(5, full(1))
     write(15, full(2))
-    report = records.report(Event("pruned", 1, (2,), 4, 3))
-    events.append(db, row.number, row.attempt, 20, "pruned", report)
-    events.append(db, row.number, row.attempt, 30, "pruned", records.report(Event("pruned", 2, (), 2, 2)))
+    happen(db, row, 20, Event("pruned", 1, (2,), 4, 3))
+    happen(db, row, 30, Event("pruned", 2, (), 2, 2))
     write(20, without(2))
     write(40, without(3))
     return row
@@ -141,13 +145,23 @@ def test_a_topic_that_never_was_and_a_layer_that_is_not_there_are_told_apart(db,
     assert "Layer 5 is not there at mini-batch 40." in Session(db, feed, run=row.number, layer=5, topic=1).detail
 
 
+def test_the_words_of_an_event_decide_nothing(db, feed):
+    row = feed_samples.run(db)
+    snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
+    events.append(db, row.number, row.attempt, 19, "note", "layer 1 from 4 to 3 topics, without L1:2")
+    happen(db, row, 20, Event("pruned", 1, (2,), 4, 3), lambda _: "le troisième sujet est parti, L1:1 reste")
+    snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
+    session = Session(db, feed, run=row.number)
+    assert set(loading.frame_and_moments(session.context, row.number, 0).pruned) == {GONE}
+
+
 def test_a_view_that_stands_on_a_topic_while_it_is_pruned_keeps_its_last_words(db, feed):
     row = feed_samples.run(db)
     snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, layer=1, topic=3)
     assert 'data-key="L1:3"' in session.detail
     words = [word.text for word in session.page._hierarchy.top_words(GONE)]
-    events.append(db, row.number, row.attempt, 20, "pruned", records.report(Event("pruned", 1, (2,), 4, 3)))
+    happen(db, row, 20, Event("pruned", 1, (2,), 4, 3))
     snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
     feed.look_now()
     session.ticks[0](Tick(snapshots=frozenset({row.number})))
@@ -160,7 +174,7 @@ def test_a_view_that_stands_on_a_topic_while_it_is_pruned_keeps_its_last_words(d
 def test_a_fork_knows_what_was_pruned_in_its_parent_before_it_began(db, feed):
     parent = grown(db)
     begun = next(row for row in snapshots.every(db, parent.number) if row.minibatch == 20)
-    events.append(db, parent.number, parent.attempt, 50, "pruned", records.report(Event("pruned", 1, (3,), 3, 2)))
+    happen(db, parent, 50, Event("pruned", 1, (3,), 3, 2))
     fork = runs.create(
         db, corpus=parent.corpus, model="dlda", inference="tlasgr", layers=(3, 2), settings={},
         plan={"minibatches": 50}, seed=1, fork=begun.number,
@@ -240,7 +254,7 @@ def test_a_topic_that_is_pruned_while_one_looks_becomes_a_pruned_topic(db, feed)
     row = feed_samples.run(db)
     snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
-    events.append(db, row.number, row.attempt, 20, "pruned", records.report(Event("pruned", 1, (2,), 4, 3)))
+    happen(db, row, 20, Event("pruned", 1, (2,), 4, 3))
     snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
     feed.look_now()
     session.ticks[0](Tick(snapshots=frozenset({row.number})))

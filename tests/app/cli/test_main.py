@@ -263,7 +263,7 @@ def test_a_tree_shows_pruned_topics_when_they_are_asked_for(capsys, filled, tmp_
     row = runs.get(db, 1)
     rng, names = np.random.default_rng(1), {"names.0": np.array([0, 2]), "names.1": np.arange(2)}
     after = {"phi.0": rng.dirichlet(np.ones(6), 2).T, "phi.1": rng.dirichlet(np.ones(2), 2).T, "r": np.ones(2)}
-    events.append(db, 1, row.attempt, 6, "pruned", "layer 1 from 3 to 2 topics, without L1:2")
+    events.append(db, 1, row.attempt, 6, "pruned", "a topic went", events.Change(1, (2,), 3, 2))
     snapshots.append(db, 1, row.attempt, 7, 0.9, after | names)
     db.close()
     arguments = ["tree", "1", "--threshold", "0", "--output", str(tmp_path / "tree.svg"), "--store", filled]

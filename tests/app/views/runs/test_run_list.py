@@ -13,6 +13,7 @@ from app.views.runs import kpis, topbar
 from app.views.runs.new_run_form import Field, bounds, form
 from app.views.runs.run_list import empty_store, run_list
 from app.views.runs.sparkline import sparkline
+from store.events import Change
 
 NASTY = "<img src=x onerror=alert(1)>\"'&"
 
@@ -162,9 +163,9 @@ def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
 
 def test_changes_of_one_minibatch_are_one_sentence_without_the_list_of_topics():
     happened = [
-        SimpleNamespace(minibatch=1, kind="started", text="by process 1"),
-        SimpleNamespace(minibatch=16, kind="pruned", text="layer 1 from 9 to 7 topics, without L1:2 L1:9"),
-        SimpleNamespace(minibatch=16, kind="layer added", text="layer 2 begins with 7 topics"),
+        SimpleNamespace(minibatch=1, change=None),
+        SimpleNamespace(minibatch=16, change=Change(1, (2, 9), 9, 7)),
+        SimpleNamespace(minibatch=16, change=Change(2, (), 0, 7)),
     ]
     assert kpis.changes(happened) == [(16, "layer 1 from 9 to 7 topics; layer 2 begins with 7 topics")]
 
