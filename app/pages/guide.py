@@ -12,23 +12,12 @@ from app.pages.components.board import Board, Message
 from app.pages.session import Context
 from app.paths import asset
 from app.views.markup import element
+from app.views.pages import PAGES
 
 FIRST = "index"
 ORDER = (
-    *("index", "watch", "explore", "classes", "compare"),
-    *(
-        "documents",
-        "runs",
-        "corpora",
-        "models",
-        "store",
-        "commands",
-        "figures",
-        "library",
-        "estimators",
-        "measurements",
-        "contributing",
-    ),
+    *(FIRST, *(page.name for page in PAGES if page.of_run), "runs", "corpora", "models", "store", "commands"),
+    *("figures", "library", "estimators", "measurements", "contributing"),
 )
 
 

@@ -1,13 +1,13 @@
 """What one browser session has chosen, mirrored in the URL, and what its pages may use.
 
 A link is the whole view: :func:`to_query` writes page and run and whatever else differs from the defaults;
-what a link does not say has its default.  :func:`from_query` drops what it cannot read, so a damaged link opens
-the nearest view instead of an error.
+what a link does not say has its default.  :func:`from_query` reads each value as :class:`View` declares it and drops
+what it cannot read, so a damaged link opens the nearest view instead of an error.
 """
 
-import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qsl, quote
@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, quote
 import param
 
 from app.analysis.hierarchy import identity, parse_identity
+from app.views.pages import NAMES
 
 if TYPE_CHECKING:
     from app.live.actions import Actions
@@ -22,20 +23,33 @@ if TYPE_CHECKING:
     from app.live.ticks import Tick
     from store.database import Database
 
-PAGES = ("runs", "watch", "explore", "classes", "compare", "documents", "guide")
-DIRECTIONS = ("down", "up")
-PARTS = ("union", "shared", "unique")
-AXES = ("minibatches", "documents", "seconds")
-SIDES = ("run", "partner")
-SORTS = ("change", "score", "share", "popularity", "margin")
-IDENTICAL = ("hidden", "shown")
-PRUNED = ("hidden", "shown")
-LIGHT = ("hidden", "shown")
-
-_NUMBER = re.compile(r"\d{1,9}")
-_WORD = re.compile(r"[a-z0-9-]{0,40}")
-_MOST = 500  # list entries of one field read from a link
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _NOBODYS = "auto"  # what a link says of a field that nobody has chosen
+_TOGGLE = ("hidden", "shown")
+
+
+class Topic(param.String):  # type: ignore[type-arg]
+    """The address of a topic, such as ``L3:17``."""
+
+
+class Several(param.ClassSelector):  # type: ignore[type-arg]
+    """A tuple of values, each as another parameter declares it; with commas between them in a link.
+
+    Parameters
+    ----------
+    item : param.Parameter
+        What each value may be.
+    most : int
+        Values that a link may name; what follows is not read.
+    different : bool
+        Whether a link that names a value twice means it once.
+    """
+
+    __slots__ = ["different", "item", "most"]
+
+    def __init__(self, item: Any, *, most: int = 500, different: bool = True) -> None:
+        super().__init__(default=(), class_=tuple)
+        self.item, self.most, self.different = item, most, different
 
 
 class View(param.Parameterized):
@@ -56,34 +70,34 @@ class View(param.Parameterized):
     ``label`` is the class looked at, from 1, 0 = none.
     """
 
-    page: Any = param.Selector(default="watch", objects=list(PAGES))
+    page: Any = param.Selector(default="watch", objects=list(NAMES))
     run = param.Integer(default=0, bounds=(0, None))
     snapshot = param.Integer(default=0, bounds=(0, None))
     layer = param.Integer(default=1, bounds=(1, 999))
     topic = param.Integer(default=0, bounds=(0, None))
-    roots = param.ClassSelector(default=(), class_=tuple)
-    closed = param.ClassSelector(default=(), class_=tuple)
-    hidden = param.ClassSelector(default=(), class_=tuple)
+    roots = Several(Topic())
+    closed = Several(Topic())
+    hidden = Several(Topic())
     most = param.Integer(default=40, bounds=(1, 100_000))
     threshold = param.Number(default=None, bounds=(0.0, 1e6), allow_None=True)
-    direction: Any = param.Selector(default="down", objects=list(DIRECTIONS))
-    part: Any = param.Selector(default="union", objects=list(PARTS))
-    pruned: Any = param.Selector(default="hidden", objects=list(PRUNED))
-    light: Any = param.Selector(default="hidden", objects=list(LIGHT))
-    overlay = param.ClassSelector(default=(), class_=tuple)
-    axis: Any = param.Selector(default="minibatches", objects=list(AXES))
+    direction: Any = param.Selector(default="down", objects=["down", "up"])
+    part: Any = param.Selector(default="union", objects=["union", "shared", "unique"])
+    pruned: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    overlay = Several(param.Integer(default=1, bounds=(1, None)))
+    axis: Any = param.Selector(default="minibatches", objects=["minibatches", "documents", "seconds"])
     label = param.Integer(default=0, bounds=(0, None))
-    tab = param.String(default="")
+    tab = param.String(default="", regex=r"\A[a-z0-9-]{0,40}\Z")
     partner = param.Integer(default=0, bounds=(0, None))
     partner_snapshot = param.Integer(default=0, bounds=(0, None))
-    partner_roots = param.ClassSelector(default=(), class_=tuple)
-    side: Any = param.Selector(default="run", objects=list(SIDES))
-    sort: Any = param.Selector(default="change", objects=list(SORTS))
+    partner_roots = Several(Topic())
+    side: Any = param.Selector(default="run", objects=["run", "partner"])
+    sort: Any = param.Selector(default="change", objects=["change", "score", "share", "popularity", "margin"])
     listed = param.Integer(default=0, bounds=(0, 999))
     pairs = param.Integer(default=40, bounds=(1, 100_000))
-    identical: Any = param.Selector(default="hidden", objects=list(IDENTICAL))
-    documents = param.ClassSelector(default=(), class_=tuple)
-    trail = param.ClassSelector(default=(), class_=tuple)
+    identical: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    documents = Several(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
+    trail = Several(Topic())
     steps = param.Integer(default=9, bounds=(2, 30))
     mixed = param.Integer(default=0, bounds=(0, 999))
 
@@ -145,6 +159,9 @@ class Context:
 
 FIELDS = tuple(name for name in View.param if name != "name")
 DEFAULTS: dict[str, Any] = {name: View.param[name].default for name in FIELDS}
+CHOICES: dict[str, tuple[str, ...]] = {
+    name: tuple(View.param[name].objects) for name in FIELDS if isinstance(View.param[name], param.Selector)
+}
 
 ALWAYS = ("page", "run")  # in every link
 
@@ -180,13 +197,21 @@ def from_query(text: str) -> dict[str, Any]:
     """The fields of a link that can be read; what is damaged, unknown or out of bounds is left out."""
     fields: dict[str, Any] = {}
     for name, value in parse_qsl(text.removeprefix("?")[:20000], keep_blank_values=True, errors="replace"):
-        reader = _READERS.get(name)
-        if reader is None:
-            continue
-        read = reader(value)
-        if read is not None or (value == _NOBODYS and DEFAULTS[name] is None):
-            fields[name] = read
+        if name in FIELDS:
+            with suppress(ValueError):
+                fields[name] = read_field(name, value)
     return fields
+
+
+def read_field(name: str, text: str) -> Any:
+    """The value of a field, read from text as its parameter declares it.
+
+    Raises
+    ------
+    ValueError
+        When the field cannot have it; of several values the others are kept instead.
+    """
+    return _read(View.param[name], text)
 
 
 def _write(value: Any) -> str:
@@ -199,74 +224,28 @@ def _write(value: Any) -> str:
     return str(value)
 
 
-def _whole(low: int, high: int = 999_999_999) -> Callable[[str], int | None]:
-    def read(text: str) -> int | None:
-        found = _NUMBER.fullmatch(text)
-        return int(text) if found and text.isascii() and low <= int(text) <= high else None
-
-    return read
-
-
-def _one_of(choices: tuple[str, ...]) -> Callable[[str], str | None]:
-    return lambda text: text if text in choices else None
-
-
-def _threshold(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
+def _read(declared: Any, text: str) -> Any:
+    if text == _NOBODYS and declared.allow_None:
         return None
-    return value if math.isfinite(value) and 0 <= value <= 1e6 else None
+    value = _parse(declared, text)
+    declared._validate(value)  # noqa: SLF001 - param's own check of type, bounds, choices and form has no other name
+    return value
 
 
-def _identities(text: str) -> tuple[str, ...]:
-    nodes = map(parse_identity, text.split(",")[:_MOST])
-    return tuple(dict.fromkeys(identity(node) for node in nodes if node is not None))
-
-
-def _ends(text: str) -> tuple[int, ...]:
-    read = _whole(0)
-    return tuple(number for part in text.split(",")[:2] if (number := read(part)) is not None)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    read = _whole(1)
-    return tuple(dict.fromkeys(number for part in text.split(",")[:_MOST] if (number := read(part)) is not None))
-
-
-def _word(text: str) -> str | None:
-    return text if _WORD.fullmatch(text) else None
-
-
-_READERS: dict[str, Callable[[str], Any]] = {
-    "page": _one_of(PAGES),
-    "run": _whole(0),
-    "snapshot": _whole(0),
-    "layer": _whole(1, 999),
-    "topic": _whole(0),
-    "roots": _identities,
-    "closed": _identities,
-    "hidden": _identities,
-    "most": _whole(1, 100_000),
-    "threshold": _threshold,
-    "direction": _one_of(DIRECTIONS),
-    "part": _one_of(PARTS),
-    "pruned": _one_of(PRUNED),
-    "light": _one_of(LIGHT),
-    "overlay": _numbers,
-    "axis": _one_of(AXES),
-    "label": _whole(0),
-    "tab": _word,
-    "partner": _whole(0),
-    "partner_snapshot": _whole(0),
-    "partner_roots": _identities,
-    "side": _one_of(SIDES),
-    "sort": _one_of(SORTS),
-    "listed": _whole(0, 999),
-    "pairs": _whole(1, 100_000),
-    "identical": _one_of(IDENTICAL),
-    "documents": _ends,
-    "trail": _identities,
-    "steps": _whole(2, 30),
-    "mixed": _whole(0, 999),
-}
+def _parse(declared: Any, text: str) -> Any:
+    """What a text means to a parameter, None where nothing; whether it is allowed is asked next."""
+    match declared:
+        case Several():
+            values: list[Any] = []
+            for part in text.split(",")[: declared.most]:
+                with suppress(ValueError):
+                    values.append(_read(declared.item, part))
+            return tuple(dict.fromkeys(values) if declared.different else values)
+        case Topic():
+            node = parse_identity(text)
+            return None if node is None else identity(node)
+        case param.Integer():
+            return int(text) if _NUMBER.fullmatch(text) else None
+        case param.Number():
+            return float(text)
+    return text

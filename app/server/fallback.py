@@ -4,10 +4,9 @@ from typing import Any, NamedTuple
 
 from app.live.feed import TROUBLE, Feed
 from app.pages.session import ANOTHER_RUN
+from app.views.pages import WITHOUT_A_RUN
 from store import runs
 from store.errors import NotFound
-
-WITHOUT_A_RUN = ("runs", "guide")  # pages that show no run
 
 
 class Instead(NamedTuple):

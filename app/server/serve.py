@@ -22,7 +22,7 @@ from tornado.websocket import WebSocketClosedError
 from app.jobs.uploads import ADDRESS
 from app.live.actions import Actions
 from app.live.feed import Feed
-from app.pages.session import DEFAULTS, View, to_query
+from app.pages.session import View, to_query
 from app.paths import asset
 from app.server.hosts import LOOPBACK, ForeignRequest, Hosts, Refusal
 from app.server.message_order import leave_nothing
@@ -164,4 +164,4 @@ def _shown(address: str) -> str:
 
 
 def _first_query(fields: dict[str, Any]) -> str:
-    return f"?{to_query(View(**(DEFAULTS | fields)))}" if fields else ""
+    return f"?{to_query(View(**fields))}" if fields else ""

@@ -21,35 +21,25 @@ from app.live.actions import Actions
 from app.live.feed import TROUBLE, Feed
 from app.live.ticks import Tick
 from app.pages import session
-from app.pages.classes.page import classes_page
-from app.pages.compare.page import compare_page
 from app.pages.components.board import Board
 from app.pages.components.component import Component, Message, served
-from app.pages.documents.page import documents_page
-from app.pages.explore.page import explore_page
 from app.pages.explore.requests import of_another_run
-from app.pages.guide import guide_page
 from app.pages.runs.no_run import no_run_page
-from app.pages.runs.page import fork_tab, runs_page
-from app.pages.watch.page import watch_page
+from app.pages.runs.page import fork_tab
 from app.paths import asset
 from app.server import fallback
 from app.views import theme
 from app.views.markup import run_title
+from app.views.pages import NAMES, PAGES, WITHOUT_A_RUN
 from app.views.runs import topbar
 from engine.settings import SettingError
 from store.database import Database
 
-PAGES: dict[str, Callable[[session.Context], Viewable]] = {
-    "runs": runs_page,
-    "watch": watch_page,
-    "explore": explore_page,
-    "classes": classes_page,
-    "compare": compare_page,
-    "documents": documents_page,
-    "guide": guide_page,
-}
 _NO_RUN = ""  # what is built in place of any page that shows a run
+BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
+    **{page.name: page.builder() for page in PAGES},
+    _NO_RUN: no_run_page,
+}
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which the same error is not shown again as attempts go on
 AFTER_ANSWER = 0.15  # seconds; by then the browser has its scripts, and is busy with them for a while
@@ -128,9 +118,9 @@ class Shell:
             actions=site.actions,
             on_tick=self._listeners.append,
             on_close=self._closers.append,
-            later=self.later,
-            in_turn=self.in_turn,
-            aside=self.aside,
+            later=partial(self._do, site.feed.submit),
+            in_turn=partial(self._do, site.feed.submit_in_turn),
+            aside=partial(self._do, site.feed.submit_aside),
             soon=self.soon,
             notify=self.notify,
         )
@@ -154,23 +144,15 @@ class Shell:
 
     # ------------------------------------------------ what pages may use
 
-    def later(
-        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
+    def _do(
+        self,
+        submit: Callable[[Callable[[], Any]], "Future[Any]"],
+        work: Callable[[], Any],
+        then: Callable[[Any], None],
+        failed: Callable[[], None] | None = None,
     ) -> None:
-        """Run ``work()`` in a thread and ``then(result)`` here; an error is shown, and ``failed()`` runs after it."""
-        self._site.feed.submit(work).add_done_callback(partial(self._deliver, then, failed))
-
-    def in_turn(
-        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
-    ) -> None:
-        """As :meth:`later`, when nobody's work of this kind is left to be done before."""
-        self._site.feed.submit_in_turn(work).add_done_callback(partial(self._deliver, then, failed))
-
-    def aside(
-        self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
-    ) -> None:
-        """As :meth:`later`, for what may take a minute."""
-        self._site.feed.submit_aside(work).add_done_callback(partial(self._deliver, then, failed))
+        """Run ``work()`` where ``submit`` leads, ``then(result)`` here; an error is shown, and ``failed()`` follows."""
+        submit(work).add_done_callback(partial(self._deliver, then, failed))
 
     def soon(self, work: Callable[[], None]) -> None:
         """Run ``work()`` here while the browser loads its scripts, so that what it makes comes with the document.
@@ -294,7 +276,7 @@ class Shell:
         run = self.view.run
         if run in tick.rows or (not run and self._site.feed.runs()):
             instead = fallback.instead_of_run(self._site.feed, run, self.view.page)
-            if self.view.page not in fallback.WITHOUT_A_RUN:
+            if self.view.page not in WITHOUT_A_RUN:
                 self._explain(instead)
             self.view.param.update(**instead.fields)
 
@@ -302,7 +284,7 @@ class Shell:
         """Go back to the newest snapshot where a link asks for one that is not there."""
         run, snapshot = self.view.run, self.view.snapshot
         if snapshot and self._site.feed.known_hierarchy(run, snapshot) is None:
-            self.later(
+            self.context.later(
                 partial(fallback.instead_of_snapshot, self._site.feed, run, snapshot),
                 partial(self._leave_missing_snapshot, (run, snapshot)),
             )
@@ -314,7 +296,7 @@ class Shell:
 
     def _on_bar(self, message: Message) -> None:
         match message:
-            case {"do": "go", "page": str(page)} if page in PAGES:
+            case {"do": "go", "page": str(page)} if page in NAMES:
                 self.view.param.update(page=page, tab="")
             case {"do": "run", "value": str(text)} if text.isdecimal():
                 tab = of_another_run(self.view.tab) if self.view.page == "explore" else self.view.tab
@@ -331,7 +313,7 @@ class Shell:
                 self.notify("The browser did not allow copying; copy the address instead.", "warning")
             case {"do": "pause" | "resume" | "stop" as verb}:
                 act = getattr(self._site.actions, verb)
-                self.later(partial(act, self.view.run), lambda _: None)
+                self.context.later(partial(act, self.view.run), lambda _: None)
 
     def _draw_bar(self) -> None:
         feed, view = self._site.feed, self.view
@@ -348,7 +330,7 @@ class Shell:
         known = classes.known_to_predict(run)
         if known is None and self._drawn and run and run not in self._wondered:
             self._wondered.add(run)
-            self.later(partial(classes.predicts, run), lambda _: self._draw_bar())
+            self.context.later(partial(classes.predicts, run), lambda _: self._draw_bar())
         return bool(known)
 
     def _pinned(self) -> str:
@@ -362,7 +344,7 @@ class Shell:
     def _show(self) -> None:
         name = _NO_RUN if fallback.lacks_runs(self._site.feed, self.view.run, self.view.page) else self.view.page
         if name not in self._built:
-            self._built[name] = (no_run_page if name == _NO_RUN else PAGES[name])(self.context)
+            self._built[name] = BUILDERS[name](self.context)
         if list(self._holder) != [self._built[name]]:
             self._holder[:] = [self._built[name]]
 

@@ -12,7 +12,7 @@ from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
 from app.pages.explore.loading import threshold as read_threshold
 from app.pages.runs.page import fork_tab
-from app.pages.session import Context
+from app.pages.session import Context, read_field
 from app.views.classes.class_report import LACKS, Lack, Report, class_report, no_classes, waiting
 from app.views.classes.predicting import predicting
 from app.views.runs.no_run import run_not_here
@@ -176,8 +176,7 @@ class Classes:
             case {"do": "tree", "value": str(text)} if text.isdecimal():
                 view.param.update(page="explore", label=int(text), tab="")
             case {"do": "document", "number": str(number), "ids": str(ids)} if number.isdecimal():
-                trail = tuple(text for text in ids.split(",") if parse_identity(text) is not None)
-                view.param.update(page="documents", documents=(int(number),), trail=trail, tab="")
+                view.param.update(page="documents", documents=(int(number),), trail=read_field("trail", ids), tab="")
             case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
                 chosen = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
                 view.param.update(page="explore", tab="", **chosen)

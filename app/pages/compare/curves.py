@@ -7,7 +7,7 @@ import panel as pn
 
 from app.live.history import History
 from app.pages.components.board import Board, Message
-from app.pages.session import Context
+from app.pages.session import CHOICES, Context
 from app.pages.watch.curves import AXIS_WORDS
 from app.views.markup import run_title
 from app.views.runs import curves, kpis
@@ -101,5 +101,5 @@ class CompareCurves:
 
     def _on_message(self, message: Message) -> None:
         match message:
-            case {"do": "axis", "value": ("minibatches" | "documents" | "seconds") as name}:
+            case {"do": "axis", "value": str(name)} if name in CHOICES["axis"]:
                 self._context.view.axis = name

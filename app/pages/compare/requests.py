@@ -11,7 +11,7 @@ from app.pages.compare.loading import request
 from app.pages.components.board import Message
 from app.pages.components.tree_view import TreeView
 from app.pages.explore.loading import threshold as read_threshold
-from app.pages.session import ANOTHER_RUN, SORTS, Context
+from app.pages.session import ANOTHER_RUN, CHOICES, Context
 from app.views.compare.picture import ComparePicture
 from app.views.compare.table import STEP
 from app.views.compare.trees import Cut, roots_of
@@ -99,7 +99,7 @@ class Requests:
             "snapshot-b": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "swap": lambda *_: self._swap(),
             "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
-            "sort": lambda _, value: self._put(sort=value) if value in SORTS else None,
+            "sort": lambda _, value: self._put(sort=value) if value in CHOICES["sort"] else None,
             "listed": lambda _, value: self._put(listed=int(value)) if value.isdecimal() and len(value) < 4 else None,
             "identical": lambda *_: self._put(identical="hidden" if self._view.identical == "shown" else "shown"),
             "popular": lambda *_: self._put(roots=(), partner_roots=()),

@@ -14,7 +14,7 @@ from app.pages.components.board import Board, Message
 from app.pages.documents import loading
 from app.pages.documents.interpolation import Interpolation
 from app.pages.documents.search import DocumentSearch
-from app.pages.session import Context
+from app.pages.session import Context, read_field
 from app.views.documents import documents_form as form
 from app.views.documents.nearby import Act, neighbours
 from app.views.documents.placed_document import answer
@@ -272,7 +272,7 @@ class Documents:
             case {"do": "line", "number": str(number)} if number.isdecimal():
                 self._view.param.update(documents=(*self._view.documents[:1], int(number)), tab=BETWEEN)
             case {"do": "trail", "ids": str(ids)}:
-                self._view.trail = tuple(text for text in ids.split(",") if parse_identity(text) is not None)
+                self._view.trail = read_field("trail", ids)
             case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:
                 self._view.param.update(page="explore", layer=node.layer, topic=node.column + 1, roots=(text,), tab="")
             case {"do": "again"}:

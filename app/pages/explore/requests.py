@@ -8,7 +8,7 @@ from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.pruned_topics import Pruned
 from app.pages.components.board import Message
 from app.pages.explore import loading
-from app.pages.session import DEFAULTS, DIRECTIONS, PARTS, Context
+from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.explore.detail import ONLY_ROOT
 from app.views.tree.picture import Choice, reveal
 from engine.hierarchy.tree import Node
@@ -93,8 +93,8 @@ class Requests:
             "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
             "open-all": lambda *_: self._put(closed=()),
             "wide": lambda *_: self._put(tab="-".join(_flip(words_of(self._view.tab), ONLY_TREE))),
-            "direction": lambda _, value: self._shape(direction=value) if value in DIRECTIONS else None,
-            "part": lambda _, value: self._shape(part=value) if value in PARTS else None,
+            "direction": lambda _, value: self._shape(direction=value) if value in CHOICES["direction"] else None,
+            "part": lambda _, value: self._shape(part=value) if value in CHOICES["part"] else None,
             "threshold": lambda _, value: self._set_threshold(loading.threshold(value)),
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,

@@ -10,7 +10,7 @@ from panel.viewable import Viewable
 
 from app.live.history import Columns, History
 from app.pages.components.board import Board, Message
-from app.pages.session import Context
+from app.pages.session import CHOICES, Context
 from app.views.runs import curves, kpis
 from app.views.theme import CARD, DASHES, SERIES
 from store.events import Event
@@ -210,7 +210,7 @@ class WatchCurves:
     def _on_head(self, message: Message) -> None:
         view = self._context.view
         match message:
-            case {"do": "axis", "value": ("minibatches" | "documents" | "seconds") as name}:
+            case {"do": "axis", "value": str(name)} if name in CHOICES["axis"]:
                 view.axis = name
             case {"do": "overlay", "value": str(text)} if text.isdecimal():
                 if len(view.overlay) >= curves.SLOTS - 1:

@@ -7,18 +7,9 @@ from typing import NamedTuple
 from app.views import words
 from app.views.icons import icon
 from app.views.markup import chip, element, run_title
+from app.views.pages import PAGES
 from app.views.run_facts import RunFacts
 from app.views.runs.run_list import ACTIONS, FORK, MARKS, NO_FORK, foremost
-
-PLACES = (
-    ("runs", "Runs", "list"),
-    ("watch", "Watch", "pulse"),
-    ("explore", "Explore", "tree"),
-    ("classes", "Classes", "target"),
-    ("compare", "Compare", "compare"),
-    ("documents", "Documents", "page"),
-    ("guide", "Guide", "book"),
-)
 
 
 class Place(NamedTuple):
@@ -90,15 +81,16 @@ def _nav(place: Place) -> str:
     links = (
         element(
             "a",
-            f"{icon(mark)}<span>{word}</span>",
-            href=f"?page={name}",
+            f"{icon(page.mark)}<span>{page.title}</span>",
+            href=f"?page={page.name}",
             data_do="go",
-            data_page=name,
+            data_page=page.name,
             data_go=True,
-            aria_current="page" if name == place.page else None,
+            title=page.help,
+            aria_current="page" if page.name == place.page else None,
         )
-        for name, word, mark in PLACES
-        if name != "classes" or place.predicts or place.page == name
+        for page in PAGES
+        if place.predicts or not page.of_classes or page.name == place.page
     )
     return f'<nav class="tp-nav" aria-label="Pages">{"".join(links)}</nav>'
 

@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.pages import session
-from app.pages.session import DEFAULTS, FIELDS, View, from_query, to_query
+from app.pages.session import CHOICES, DEFAULTS, FIELDS, View, from_query, to_query
 
 WHOLE = st.integers(0, 999_999_999)
 IDENTITIES = st.lists(st.builds("L{}:{}".format, st.integers(1, 99), st.integers(1, 9999)), unique=True, max_size=6)
 VIEWS = st.fixed_dictionaries(
-    {
-        "page": st.sampled_from(session.PAGES),
+    {name: st.sampled_from(values) for name, values in CHOICES.items()}
+    | {
         "run": WHOLE,
         "snapshot": WHOLE,
         "layer": st.integers(1, 999),
@@ -23,21 +22,14 @@ VIEWS = st.fixed_dictionaries(
         "hidden": IDENTITIES.map(tuple),
         "most": st.integers(1, 100_000),
         "threshold": st.none() | st.floats(0, 1e6),
-        "direction": st.sampled_from(session.DIRECTIONS),
-        "part": st.sampled_from(session.PARTS),
         "overlay": st.lists(st.integers(1, 999_999), unique=True, max_size=6).map(tuple),
-        "axis": st.sampled_from(session.AXES),
         "label": WHOLE,
         "tab": st.text(string.ascii_lowercase + "-", max_size=12),
         "partner": WHOLE,
         "partner_snapshot": WHOLE,
         "partner_roots": IDENTITIES.map(tuple),
-        "side": st.sampled_from(session.SIDES),
-        "sort": st.sampled_from(session.SORTS),
         "listed": st.integers(0, 999),
         "pairs": st.integers(1, 100_000),
-        "identical": st.sampled_from(session.IDENTICAL),
-        "pruned": st.sampled_from(session.PRUNED),
         "documents": st.lists(st.integers(0, 999_999), max_size=2).map(tuple),
         "trail": IDENTITIES.map(tuple),
         "steps": st.integers(2, 30),
@@ -74,6 +66,21 @@ def test_a_link_of_a_tree_can_be_read_by_people():
     assert "roots=L3:17,L3:2" in query
     assert "threshold=2.5" in query
     assert to_query(View(threshold=5)).endswith("&threshold=5")
+
+
+def test_what_a_link_may_say_is_what_the_field_declares():
+    declared = {name: View.param[name] for name in FIELDS}
+    bounded = {name: each.bounds for name, each in declared.items() if getattr(each, "bounds", None)}
+    for name, (low, high) in bounded.items():
+        assert from_query(f"{name}={low:g}") == {name: low}
+        assert from_query(f"{name}={low - 1:g}") == {}
+        if high is not None:
+            assert from_query(f"{name}={high:.0f}") == {name: high}
+            assert from_query(f"{name}={high + 1:.0f}") == {}
+    for name, values in CHOICES.items():
+        assert [from_query(f"{name}={value}") for value in values] == [{name: value} for value in values]
+        assert from_query(f"{name}=auto") == {}
+    assert {"page", "run", "threshold", "steps"} <= {*bounded, *CHOICES}
 
 
 @given(st.text(max_size=300))
@@ -115,6 +122,11 @@ def test_what_cannot_be_read_is_left_out(query):
 
 def test_identities_of_topics_that_cannot_be_are_dropped_and_the_others_kept():
     assert from_query("roots=L3:17,L0:1,L1:0,l1:1,L3:17,L٣:1,,L1:2") == {"roots": ("L3:17", "L1:2")}
+
+
+def test_values_of_a_list_that_cannot_be_are_dropped_and_the_others_kept():
+    assert from_query("overlay=3,0,-1,x,3,7&documents=5,5,6") == {"overlay": (3, 7), "documents": (5, 5)}
+    assert from_query("documents=-1,6") == {"documents": (6,)}
 
 
 def test_reserved_keys_of_the_page_are_not_fields():

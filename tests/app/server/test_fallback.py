@@ -3,8 +3,9 @@
 import feed_samples
 import pytest
 
-from app.pages.session import ANOTHER_RUN, PAGES
+from app.pages.session import ANOTHER_RUN
 from app.server import fallback
+from app.views.pages import NAMES
 from store import runs, snapshots
 
 
@@ -38,7 +39,7 @@ def test_a_run_that_trains_is_the_usual_one(db, feed, two):
 
 def test_only_a_store_without_a_run_has_nothing_to_show_and_only_on_pages_of_a_run(db, feed):
     feed.look_now()
-    lacking = [page for page in PAGES if fallback.lacks_runs(feed, 0, page)]
+    lacking = [page for page in NAMES if fallback.lacks_runs(feed, 0, page)]
     assert lacking == ["watch", "explore", "classes", "compare", "documents"]
     assert not fallback.lacks_runs(feed, 1, "watch")  # started a moment ago: the feed has not looked again
     feed_samples.run(db)
