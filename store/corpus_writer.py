@@ -5,7 +5,6 @@ import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from store.blocks import DocumentBlock
 from store.corpus_rows import CorpusRow
 from store.database import Database, now
 from store.errors import Conflict, LostClaim, StoreError
+from store.removal import delete_piecewise
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words
 
 ABANDONED_SECONDS = 3600.0
@@ -203,8 +203,7 @@ def discard(db: Database, number: int) -> None:
     """Take an invisible corpus away in short transactions, so that nobody waits for it."""
     for table, place in ((corpus_blocks, "first"), (corpus_texts, "first"), (corpus_words, "word")):
         at_once = _WORDS_AT_ONCE if table is corpus_words else _BLOCKS_AT_ONCE
-        while db.transact(partial(_delete_some, table=table, place=place, number=number, at_once=at_once)):
-            pass
+        delete_piecewise(db, table, table.c.corpus == number, table.c[place], at_once)
     gone = delete(corpora).where(corpora.c.number == number, corpora.c.state == "incomplete")
     db.transact(lambda connection: connection.execute(gone))
 
@@ -237,16 +236,6 @@ def improper(name: str) -> str:
 def taken(name: str) -> str:
     """The sentence about a name that exists."""
     return f"there is already a corpus called {name!r}; choose another name or delete that one first"
-
-
-def _delete_some(connection: Connection, *, table: Any, place: str, number: int, at_once: int) -> bool:
-    mine = table.c.corpus == number
-    places = (
-        connection.execute(select(table.c[place]).where(mine).order_by(table.c[place]).limit(at_once)).scalars().all()
-    )
-    if places:
-        connection.execute(delete(table).where(mine, table.c[place] <= places[-1]))
-    return bool(places)
 
 
 def _stage(db: Database, name: str, header: dict[str, Any]) -> int:

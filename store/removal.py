@@ -1,9 +1,8 @@
 """Taking runs away: what a rewind deletes, and deleting a whole run in short transactions."""
 
-from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Column, ColumnElement, Connection, Table, delete, select
 
 from store.database import Database
 from store.tables import checkpoint_parts, checkpoints, events, points, runs, snapshots, topic_labels
@@ -34,10 +33,9 @@ def rewind(connection: Connection, run: int) -> tuple[int, float]:
 
 
 def remove_run(db: Database, run: int) -> None:
-    """Delete the rows of a run already marked as deleted, some at a time, so that no writer waits long."""
+    """Delete the rows of a run already marked as deleted."""
     for table, order, at_once in _PARTS:
-        while db.transact(partial(_delete_some, table=table, order=order, run=run, at_once=at_once)):
-            pass
+        delete_piecewise(db, table, table.c.run == run, table.c[order], at_once)
 
     def last(connection: Connection) -> None:
         for table in (checkpoints, topic_labels):
@@ -55,9 +53,13 @@ def sweep_runs(db: Database) -> None:
         remove_run(db, number)
 
 
-def _delete_some(connection: Connection, *, table: Any, order: str, run: int, at_once: int) -> bool:
-    column, mine = table.c[order], table.c.run == run
-    last = connection.execute(select(column).where(mine).order_by(column).offset(at_once - 1).limit(1)).scalar()
-    some = delete(table).where(mine) if last is None else delete(table).where(mine, column <= last)
-    connection.execute(some)
-    return last is not None
+def delete_piecewise(db: Database, table: Table, mine: ColumnElement[bool], order: Column[Any], at_once: int) -> None:
+    """Delete the rows of a table that are ``mine``, some at a time, so that no writer waits long."""
+
+    def some(connection: Connection) -> bool:
+        last = connection.execute(select(order).where(mine).order_by(order).offset(at_once - 1).limit(1)).scalar()
+        connection.execute(delete(table).where(mine) if last is None else delete(table).where(mine, order <= last))
+        return last is not None
+
+    while db.transact(some):
+        pass

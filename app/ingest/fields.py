@@ -2,14 +2,16 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from app.ingest import beside, files
 from app.ingest.errors import IngestError
 from app.ingest.headers import is_number
 from app.ingest.options import ImportOptions
-from app.ingest.source import LEFT_OUT, TextDocument
+from app.ingest.source import LEFT_OUT, TextDocument, TextSource
+from app.ingest.words import clean
 from engine.contract import TEST, TRAIN
 
 TEXTS = ("text", "body", "content", "contents", "document", "abstract", "description", "review", "message", "comment",
@@ -79,6 +81,44 @@ def find_roles(sample: Sequence[Record], options: ImportOptions, path: Path, *, 
     label = label or _label_by_look(sample, [name for name in free if name != _first(TITLES, free)])
     title = title or _title_by_look(sample, [name for name in (*free, *again) if name != label])
     return Roles(texts, title, label, split, identity)
+
+
+def source(
+    path: Path,
+    parts: Sequence[files.Part],
+    roles: Roles,
+    records: Callable[[Path], Iterator[tuple[int, Mapping[str, Any]]]],
+    options: ImportOptions,
+    *,
+    header: bool | None = None,
+) -> TextSource:
+    """The records of all parts as documents; ``records`` gives the line and the fields of each in a file."""
+
+    def documents() -> Iterator[TextDocument]:
+        number = 0
+        for part in parts:
+            for line, record in records(part.path):
+                number += 1
+                found = document(record, roles, number, part.path, line)
+                yield found if part.part is None else found._replace(part=part.part)
+
+    return TextSource(
+        where=str(path),
+        notes=[described(roles, header=header)],
+        documents=documents,
+        counted=_counted_as(roles),
+        classes=beside.class_names(parts[0].path, options.encoding),
+    )
+
+
+def _counted_as(roles: Roles) -> Callable[[TextDocument], str]:
+    """What of a document is counted, cleaned: its title too, unless the text has it already."""
+    apart = roles.title is not None and roles.title not in roles.text
+
+    def counted(document: TextDocument) -> str:
+        return clean(f"{document.title}\n{document.text}" if apart and document.titled else document.text)
+
+    return counted
 
 
 def described(roles: Roles, *, header: bool | None = None) -> str:

@@ -12,7 +12,7 @@ from app.ingest import files, read_idx
 from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
 from app.ingest.marks import encoding_of
-from app.ingest.options import ImportOptions
+from app.ingest.options import ImportOptions, is_file
 from app.ingest.recount import Recount, Rules
 from app.ingest.registry import choose, refuse_idle
 from app.ingest.source import Array, CountSource
@@ -74,7 +74,7 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
         refuse_idle(STDIN, (), options)
         return [from_text(_text(STDIN, sys.stdin.buffer.read(), options.encoding), rules, STDIN.name)]
     path = Path(name)
-    if options.format is None and files.suffix(path) in WHOLE and _is_file(path) and not read_idx.recognises(path):
+    if options.format is None and files.suffix(path) in WHOLE and is_file(path) and not read_idx.recognises(path):
         refuse_idle(path, (), options)
         with files.opened(path) as stream:
             return [from_text(_text(path, stream.read(), options.encoding), rules, path.name)]
@@ -90,13 +90,6 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
             raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
         found.append(NewDocument(document.title, document.text, rules.count_clean(source.counted(document))))
     return found
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name longer than the system allows; the reader of every other file says so
-        return False
 
 
 def _text(path: Path, raw: bytes, otherwise: str) -> str:

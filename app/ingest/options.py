@@ -96,7 +96,7 @@ class ImportOptions:
             raise OptionError("levels and --binary exclude each other; give one of them")
         object.__setattr__(self, "encoding", _encoding(self.encoding))
         _check_pattern(self.token_pattern)
-        if self.stop_words not in (None, "english", "none") and not _is_file(self.stop_words):
+        if self.stop_words not in (None, "english", "none") and not is_file(str(self.stop_words)):
             raise OptionError(f"stop_words must be english, none or a file; there is no file {self.stop_words!r}")
 
     def report(self) -> dict[str, Any]:
@@ -118,7 +118,8 @@ HELP = {
     "header": "auto, yes or no: has the table a line of column names",
     "vocabulary": "vocabulary file of a count format",
     "encoding": "encoding of text files without a byte-order mark (default utf-8)",
-    "test_share": "share of the documents drawn for the test, where the file has no split (default 0.1)",
+    "test_share": "share of the documents drawn for the test, where the file has no split "
+    f"(default {ImportOptions.test_share})",
     "seed": "seed of that draw and of the held-out tokens (default 0)",
     "stop_words": "english, none or a file with one word a line",
     "min_df": "leave out words in fewer documents than this",
@@ -193,9 +194,10 @@ def _check_pattern(pattern: str) -> None:
         raise OptionError(f"token_pattern must have one group at most, which is the word; {cause}")
 
 
-def _is_file(name: str | None) -> bool:
+def is_file(name: str | Path) -> bool:
+    """Whether there is such a file."""
     try:
-        return name is not None and Path(name).is_file()
+        return Path(name).is_file()
     except OSError:  # a name longer than the system allows
         return False
 

@@ -1,17 +1,16 @@
 """Tables of texts: .csv and .tsv, with or without a line of column names."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from app.ingest import beside, fields, files
+from app.ingest import fields, files
 from app.ingest.errors import IngestError
 from app.ingest.headers import has_header
 from app.ingest.options import ImportOptions
-from app.ingest.source import TextDocument, TextSource
-from app.ingest.words import clean
+from app.ingest.source import TextSource
 
 NAME = "csv"
 DESCRIPTION = "table of texts: NAME.csv or NAME.tsv (.gz), one document a row, or a folder with train.csv and test.csv"
@@ -49,34 +48,9 @@ def read(path: Path, options: ImportOptions) -> TextSource:
             parts[0].path, "has no documents below its line of column names; add rows, or say that it has no such line"
         )
     roles = fields.find_roles(sample, options, parts[0].path, named=layout.header)
-    return TextSource(
-        where=str(path),
-        notes=[fields.described(roles, header=layout.header)],
-        documents=lambda: _documents(parts, layout, roles, options),
-        counted=counted_as(roles),
-        classes=beside.class_names(parts[0].path, options.encoding),
+    return fields.source(
+        path, parts, roles, lambda file: _records(file, layout, options), options, header=layout.header
     )
-
-
-def counted_as(roles: fields.Roles) -> Callable[[TextDocument], str]:
-    """What of a document is counted, cleaned: its title too, unless the text has it already."""
-    apart = roles.title is not None and roles.title not in roles.text
-
-    def counted(document: TextDocument) -> str:
-        return clean(f"{document.title}\n{document.text}" if apart and document.titled else document.text)
-
-    return counted
-
-
-def _documents(
-    parts: list[files.Part], layout: Layout, roles: fields.Roles, options: ImportOptions
-) -> Iterator[TextDocument]:
-    number = 0
-    for part in parts:
-        for line, record in _records(part.path, layout, options):
-            number += 1
-            document = fields.document(record, roles, number, part.path, line)
-            yield document if part.part is None else document._replace(part=part.part)
 
 
 def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:

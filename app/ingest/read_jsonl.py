@@ -6,11 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from app.ingest import beside, fields, files
+from app.ingest import fields, files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.read_csv import counted_as
-from app.ingest.source import TextDocument, TextSource
+from app.ingest.source import TextSource
 
 NAME = "jsonl"
 DESCRIPTION = "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept"
@@ -33,22 +32,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     if not sample:
         raise IngestError(parts[0].path, "has no documents; give a file with a JSON object on each line")
     roles = fields.find_roles(sample, options, parts[0].path)
-    return TextSource(
-        where=str(path),
-        notes=[fields.described(roles)],
-        documents=lambda: _documents(parts, roles, options.encoding),
-        counted=counted_as(roles),
-        classes=beside.class_names(parts[0].path, options.encoding),
-    )
-
-
-def _documents(parts: list[files.Part], roles: fields.Roles, encoding: str) -> Iterator[TextDocument]:
-    number = 0
-    for part in parts:
-        for line, record in _records(part.path, encoding):
-            number += 1
-            document = fields.document(record, roles, number, part.path, line)
-            yield document if part.part is None else document._replace(part=part.part)
+    return fields.source(path, parts, roles, lambda file: _records(file, options.encoding), options)
 
 
 def _records(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -8,7 +8,8 @@ import pytest
 
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
-from store import corpora
+from engine import contract
+from store import blocks, corpora
 from store.corpora import CorpusRow
 from store.database import Database
 
@@ -133,3 +134,8 @@ def test_film_reviews_keep_their_ratings(shared_data: Path, db: Database) -> Non
     assert np.bincount(whole.labels * 2 + whole.part).tolist() == [2_500] * 4
     assert corpora.documents(db, row.number, [0])[0].columns["rating"] in "1234789 10"
     assert "br" not in corpora.vocabulary(db, row.number)
+
+
+def test_engine_and_store_mean_the_same_by_parts_and_counts() -> None:
+    assert (blocks.TRAIN, blocks.TEST) == (contract.TRAIN, contract.TEST)
+    assert blocks.Counts._fields == contract.Counts._fields
