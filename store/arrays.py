@@ -45,7 +45,7 @@ def pack(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -
     StoreError
         When an array holds anything else (objects, text).
     """
-    return b"".join(frames(arrays, single=single, level=level))
+    return b"".join(hierarchies(arrays, single=single, level=level))
 
 
 def unpack(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array]:
@@ -80,7 +80,7 @@ def shapes(head: bytes) -> dict[str, tuple[int, ...]]:
         raise DamagedArrays(f"stored arrays are damaged ({error}); restore the store from a copy") from error
 
 
-def frames(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> Iterator[bytes]:
+def hierarchies(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> Iterator[bytes]:
     """The message of `pack` piece by piece, so that large arrays are never copied whole."""
     ready = {name: _plain(name, array, single=single) for name, array in arrays.items()}
     header = json.dumps([[name, array.dtype.str, array.shape] for name, array in ready.items()]).encode()
@@ -92,7 +92,7 @@ def frames(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1)
 
 
 def collect(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
-    """Put a message together from parts of whole frames, holding one part at a time."""
+    """Put a message together from parts of whole hierarchies, holding one part at a time."""
     request = None if only is None else set(only)
     reader = _Reader(parts)
     result = {}

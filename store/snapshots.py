@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select
 
 from store import thinning
-from store.arrays import HEAD, Array, collect, frames, pack, unpack
+from store.arrays import HEAD, Array, collect, hierarchies, pack, unpack
 from store.arrays import shapes as shapes_of
 from store.database import Database, now
 from store.errors import NotFound
@@ -161,7 +161,7 @@ def save_checkpoint(
         When another attempt has taken over; the checkpoint is then not replaced.
     """
     generation = db.transact(partial(_begin_generation, run=run, attempt=attempt))
-    for part, blob in enumerate(_parts(frames(arrays))):
+    for part, blob in enumerate(_parts(hierarchies(arrays))):
         key = {"run": run, "generation": generation, "part": part}
         db.transact(partial(_add_part, attempt=attempt, key=key, blob=blob))
     values = {"run": run, "generation": generation, "minibatch": minibatch, "seconds": seconds, "meta": meta}

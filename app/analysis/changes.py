@@ -57,7 +57,7 @@ class Agreement(NamedTuple):
 def edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
     """List every edge that one of both has above ``threshold / K``, and what became of it.
 
-    Order: edges of ``a`` as in the frame, then the gained ones.
+    Order: edges of ``a`` as in the hierarchy, then the gained ones.
     """
     a, b = comparison.a, comparison.b
     kept = {(edge.above, edge.below) for edge in b.edges(threshold)}

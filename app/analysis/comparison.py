@@ -1,4 +1,4 @@
-"""Two frames side by side: which topic is which, what its words did, and what else could have been matched.
+"""Two hierarchies side by side: which topic is which, what its words did, and what else could have been matched.
 
 ``a`` is what is compared with (the older run, the other seed), ``b`` what is looked at: "gained" and
 "entered" mean that ``b`` has it and ``a`` has not.
@@ -70,7 +70,7 @@ class WordChange(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Two frames and the pairs of their topics.
+    """Two hierarchies and the pairs of their topics.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Comparison:
         return {pair.a: pair for pair in self.pairs if pair.a}, {pair.b: pair for pair in self.pairs if pair.b}
 
     def hierarchy(self, side: Side) -> Hierarchy:
-        """The frame of one side."""
+        """The hierarchy of one side."""
         return self.a if side == "a" else self.b
 
     def pair(self, side: Side, node: Node) -> Pair | None:
@@ -161,7 +161,7 @@ def other(side: Side) -> Side:
 
 
 def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed] = ()) -> Comparison:
-    """Match the topics of two frames; takes seconds for large ones.
+    """Match the topics of two hierarchies; takes seconds for large ones.
 
     Topics of two snapshots of one run are paired by their numbers, others by what they are about; where runs of one
     line of forks have several topics that are nearly the same, each keeps its number.

@@ -25,7 +25,7 @@ _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
 class RunFacts(Protocol):
-    """What a frame wants of a run (a row of the store fits)."""
+    """What a hierarchy wants of a run (a row of the store fits)."""
 
     @property
     def number(self) -> int: ...  # noqa: D102
@@ -38,7 +38,7 @@ class RunFacts(Protocol):
 
 
 class SnapshotFacts(Protocol):
-    """What a frame wants of a snapshot (a row of the store fits)."""
+    """What a hierarchy wants of a snapshot (a row of the store fits)."""
 
     @property
     def number(self) -> int: ...  # noqa: D102
@@ -297,7 +297,7 @@ class Hierarchy:
         return {}
 
 
-def build_frame(
+def build_hierarchy(
     arrays: Mapping[str, NDArray[Any]],
     vocabulary: Sequence[str],
     labels: Mapping[tuple[int, int], str],

@@ -46,11 +46,15 @@ def last_seen_of(db: Database, run: int) -> "tuple[LastSeen, ...]":
     return all_last_seen(reader, pruned_topics(reader, run))
 
 
-def read_hierarchy(db: Database, row: RunRow, snapshot: SnapshotRow) -> "Hierarchy":
-    """Read a snapshot of a run with all that a frame wants."""
-    from app.analysis.hierarchy import build_frame
+def read_hierarchy(
+    db: Database, row: RunRow, snapshot: SnapshotRow, vocabulary: tuple[str, ...] | None = None
+) -> "Hierarchy":
+    """Read a snapshot of a run with its words, its names and its classes; a known ``vocabulary`` is not read again."""
+    from app.analysis.hierarchy import build_hierarchy
 
     about = corpora.get(db, row.corpus)
-    words, names = corpora.vocabulary(db, row.corpus), labels.every(db, row.number)
-    arrays = snapshots.load(db, snapshot.number)
-    return build_frame(arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names)
+    words = corpora.vocabulary(db, row.corpus) if vocabulary is None else vocabulary
+    arrays, names = snapshots.load(db, snapshot.number), labels.every(db, row.number)
+    return build_hierarchy(
+        arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names
+    )

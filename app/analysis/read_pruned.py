@@ -16,7 +16,7 @@ from store.runs import RunRow
 
 
 class Reader(NamedTuple):
-    """How to read: the store, a run (None where there is none), and the frame of a run's snapshot."""
+    """How to read: the store, a run (None where there is none), and the hierarchy of a run's snapshot."""
 
     db: Database
     run: Callable[[int], RunRow | None]
@@ -42,7 +42,7 @@ def all_last_seen(reader: Reader, pruned: Mapping[Node, Pruned]) -> tuple[LastSe
     """Find what is left of every pruned topic of which a snapshot is kept."""
     found = []
     for when in sorted(set(pruned.values())):  # those of one moment share a snapshot
-        last = frame_before(reader, when)
+        last = hierarchy_before(reader, when)
         if last is None:
             continue
         nodes = sorted(node for node, its in pruned.items() if its == when and last.has(node))
@@ -50,7 +50,7 @@ def all_last_seen(reader: Reader, pruned: Mapping[Node, Pruned]) -> tuple[LastSe
     return tuple(found)
 
 
-def frame_before(reader: Reader, when: Pruned) -> Hierarchy | None:
+def hierarchy_before(reader: Reader, when: Pruned) -> Hierarchy | None:
     """Read the last snapshot before a pruning; None where none is kept."""
     before = [row for row in snapshots.every(reader.db, when.run) if row.minibatch < when.minibatch]
     newest = max(before, key=lambda row: row.minibatch, default=None)

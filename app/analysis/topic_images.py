@@ -59,7 +59,7 @@ def picture_uri(shape: tuple[int, int], values: NDArray[Any], most: float = 0.0)
 def mosaic_uri(hierarchy: Hierarchy, layer: int, columns: int) -> str:
     """Draw all topics of a layer, by popularity, as one picture of ``columns`` atoms a row (data URI).
 
-    Drawn once, and forgotten together with the frame.
+    Drawn once, and forgotten together with the hierarchy.
     """
     sheets = _sheets.setdefault(hierarchy, {})
     if (layer, columns) not in sheets:

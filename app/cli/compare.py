@@ -32,14 +32,14 @@ class Request(NamedTuple):
 
 
 def compare_runs(
-    db: Database, frames: tuple[Hierarchy, Hierarchy], threshold: float, *, most: int = 12, as_json: bool = False
+    db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float, *, most: int = 12, as_json: bool = False
 ) -> str:
-    """Match two frames, people's decisions honoured, and write what changed.
+    """Match two hierarchies, people's decisions honoured, and write what changed.
 
     Parameters
     ----------
     db : Database
-    frames : pair of Hierarchy
+    hierarchies : pair of Hierarchy
         What is compared with, and what is looked at.
     threshold : float
         Edges are above ``threshold / K`` of the lower layer.
@@ -53,11 +53,11 @@ def compare_runs(
     ValueError
         When the two have no word in common.
     """
-    found = compare(frames[0], frames[1], decisions(db, frames[0].run, frames[1].run))
+    found = compare(hierarchies[0], hierarchies[1], decisions(db, hierarchies[0].run, hierarchies[1].run))
     return _json(found, threshold) if as_json else summary_text(found, threshold, most)
 
 
-def write_comparison(db: Database, frames: tuple[Hierarchy, Hierarchy], view: Request, path: str | Path) -> Path:
+def write_comparison(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], view: Request, path: str | Path) -> Path:
     """Write the two trees as a picture (``.svg``), or all topics and edges (``.json``).
 
     Raises
@@ -72,7 +72,7 @@ def write_comparison(db: Database, frames: tuple[Hierarchy, Hierarchy], view: Re
     path = Path(path)
     if path.suffix.lower() not in (".svg", ".json"):
         raise ValueError(f"cannot write a comparison as {str(path)!r}: its name must end in .svg or .json")
-    found = compare(frames[0], frames[1], decisions(db, frames[0].run, frames[1].run))
+    found = compare(hierarchies[0], hierarchies[1], decisions(db, hierarchies[0].run, hierarchies[1].run))
     text = files.as_json(found, view.threshold) if path.suffix.lower() == ".json" else _picture(found, view)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path

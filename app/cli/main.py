@@ -11,7 +11,7 @@ from app.plots import registry
 from app.plots.request import AXES
 
 PORTS = 65535
-MOST_WORDS = 30  # of a topic; a frame keeps so many
+MOST_WORDS = 30  # of a topic; a hierarchy keeps so many
 
 
 def main(argv: list[str] | None = None) -> int:

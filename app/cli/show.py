@@ -98,7 +98,7 @@ def tree(arguments: argparse.Namespace) -> int:
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    hierarchy = _frame_of(db, row, arguments.minibatch)
+    hierarchy = _hierarchy_of(db, row, arguments.minibatch)
     threshold = threshold_of(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     last_seen = last_seen_of(db, row.number) if arguments.pruned else ()
@@ -127,16 +127,16 @@ def compare(arguments: argparse.Namespace) -> int:
         raise Mistake("--most counts lines of the summary, which --output and --json do not print; leave it out")
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_a), find_run(db, arguments.run_b)
-    frames = _frame_of(db, rows[0], arguments.minibatch_a), _frame_of(db, rows[1], arguments.minibatch_b)
-    threshold = threshold_of(arguments.threshold, *frames)
+    hierarchies = _hierarchy_of(db, rows[0], arguments.minibatch_a), _hierarchy_of(db, rows[1], arguments.minibatch_b)
+    threshold = threshold_of(arguments.threshold, *hierarchies)
     try:
         if arguments.output:
             view = Request(threshold, arguments.layer or 0, tuple(arguments.node or ()), arguments.label)
-            text = str(write_comparison(db, frames, view, arguments.output))
+            text = str(write_comparison(db, hierarchies, view, arguments.output))
         else:
             text = compare_runs(
                 db,
-                frames,
+                hierarchies,
                 threshold,
                 most=CHANGED if arguments.most is None else arguments.most,
                 as_json=arguments.json,
@@ -205,10 +205,10 @@ def _unwritten(path: str, error: OSError) -> Mistake:
 
 def _hierarchy(arguments: argparse.Namespace) -> "Hierarchy":
     db = open_existing(arguments.store)
-    return _frame_of(db, find_run(db, arguments.run), arguments.minibatch)
+    return _hierarchy_of(db, find_run(db, arguments.run), arguments.minibatch)
 
 
-def _frame_of(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
+def _hierarchy_of(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
     return read_hierarchy(db, row, snapshot_at(db, row, minibatch))
 
 

@@ -11,7 +11,7 @@ from engine.hierarchy.tree import Direction, Edge, Node, subnetwork
 def build_graph(
     hierarchy: Hierarchy, threshold: float, roots: Iterable[Node] | None = None, direction: Direction = "down"
 ) -> "nx.DiGraph[str]":
-    """Build the graph of a frame, or of what is reached from ``roots``.
+    """Build the graph of a hierarchy, or of what is reached from ``roots``.
 
     Nodes are identities such as ``L3:17`` with the attributes layer, topic (identity number), rank,
     popularity, share, label (a person's name, may be empty), title (that name, or its three most

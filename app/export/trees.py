@@ -1,7 +1,7 @@
 """Trees as files.  One writer per format: every file ``tree_<format>.py`` beside this one is found by name.
 
-A writer offers ``render(hierarchy, choice, last_seen) -> str``; what it writes it reads from the frame and from what is
-left of pruned topics, as the screen and the commands do.
+A writer offers ``render(hierarchy, choice, last_seen) -> str``; what it writes it reads from the hierarchy and from
+what is left of pruned topics, as the screen and the commands do.
 """
 
 import importlib
@@ -27,7 +27,7 @@ def formats() -> tuple[str, ...]:
 
 
 def render(hierarchy: Hierarchy, choice: Choice, form: str, last_seen: Sequence[LastSeen] = ()) -> str:
-    """Write the chosen part of a frame, and pruned topics with neighbours in it, as text in one of the `formats`."""
+    """Write the chosen part of a hierarchy, and pruned topics beside it, as text in one of the `formats`."""
     return str(_writer(form).render(hierarchy, choice, last_seen))
 
 

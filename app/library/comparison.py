@@ -103,10 +103,10 @@ class Comparison:
         return Decision(layers.pop(), *(0 if node is None else node.column + 1 for node in (one, other)))
 
 
-def compare(db: Database, frames: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
-    """Match two frames, people's decisions honoured; see :meth:`Run.compare`."""
-    found = pairs_of.compare(*frames, decisions(db, frames[0].run, frames[1].run))
-    return Comparison(db, found, threshold_of(threshold, *frames))
+def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
+    """Match two hierarchies, people's decisions honoured; see :meth:`Run.compare`."""
+    found = pairs_of.compare(*hierarchies, decisions(db, hierarchies[0].run, hierarchies[1].run))
+    return Comparison(db, found, threshold_of(threshold, *hierarchies))
 
 
 def _side(row: dict[str, Any], side: str) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from store.database import Database
 
 if TYPE_CHECKING:
-    from app.live.inferences import Places
-    from app.live.predictions import ClassCache
+    from app.live.inferences import InferenceCache
+    from app.live.predictions import PredictionCache
 
 
 class Opened:
@@ -22,18 +22,18 @@ class Opened:
         self.db = db
 
     @cached_property
-    def places(self) -> "Places":
+    def places(self) -> "InferenceCache":
         """Snapshots made ready to place documents; brings the compiler with it."""
-        from app.live.inferences import Places
+        from app.live.inferences import InferenceCache
 
-        return Places(self.db)
+        return InferenceCache(self.db)
 
     @cached_property
-    def classes(self) -> "ClassCache":
+    def classes(self) -> "PredictionCache":
         """Predictions of classes, which the store remembers."""
         from functools import partial
 
         from app.analysis import stored_predictions
-        from app.live.predictions import ClassCache
+        from app.live.predictions import PredictionCache
 
-        return ClassCache(self.db, keep=partial(stored_predictions.keep, self.db))
+        return PredictionCache(self.db, keep=partial(stored_predictions.keep, self.db))

@@ -345,8 +345,8 @@ class Run:
         from .comparison import compare
 
         theirs = other if isinstance(other, Run) else Run(self._opened, other)
-        frames = theirs.frame(other_minibatch), self.frame(minibatch)
-        return compare(self._opened.db, frames, threshold)
+        hierarchies = theirs.frame(other_minibatch), self.frame(minibatch)
+        return compare(self._opened.db, hierarchies, threshold)
 
     def export(
         self,

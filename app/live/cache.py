@@ -13,7 +13,7 @@ def _one(_: object) -> int:
     return 1
 
 
-class _Turn:
+class _Lock:
     """A lock, and how many callers hold it or wait for it."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Cache(Generic[Key, Value]):
         self._least = least
         self._lock = Lock()
         self._known: OrderedDict[Key, Value] = OrderedDict()
-        self._turns: dict[Key, _Turn] = {}
+        self._turns: dict[Key, _Lock] = {}
 
     def get(self, key: Key) -> Value | None:
         """The value if it is here; it counts as used."""
@@ -65,13 +65,13 @@ class Cache(Generic[Key, Value]):
             for key, value in self._known.items():
                 self._known[key] = change(key, value)
 
-    def _enter(self, key: Key) -> _Turn:
+    def _enter(self, key: Key) -> _Lock:
         with self._lock:
-            turn = self._turns.setdefault(key, _Turn())
+            turn = self._turns.setdefault(key, _Lock())
             turn.callers += 1
             return turn
 
-    def _leave(self, key: Key, turn: _Turn) -> None:
+    def _leave(self, key: Key, turn: _Lock) -> None:
         """Forget the turn with its last caller: whoever waits for it must not meet one who takes another."""
         with self._lock:
             turn.callers -= 1

@@ -13,7 +13,7 @@ Key: TypeAlias = tuple[int, int, int, int, frozenset[Fixed]]
 
 
 class _Known(NamedTuple):
-    """What is kept of a comparison: all but its frames, which are large and have a cache of their own."""
+    """What is kept of a comparison: all but its hierarchies, which are large and have a cache of their own."""
 
     alignment: Alignment
     shared_words: int
@@ -32,7 +32,7 @@ class Comparisons:
         self._known: Cache[Key, _Known] = Cache(most)
 
     def get(self, a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed] = ()) -> Comparison:
-        """Give the comparison of two frames, worked out on the first call (seconds for large ones).
+        """Give the comparison of two hierarchies, worked out on the first call (seconds for large ones).
 
         Raises
         ------

@@ -16,15 +16,16 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis.hierarchy import Hierarchy, build_frame
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, notices
 from app.live.cache import Cache
 from app.live.comparisons import Comparisons
-from app.live.hierarchies import Frames
+from app.live.hierarchies import HierarchyCache
 from app.live.histories import Histories
 from app.live.history import History
-from app.live.inferences import Places
-from app.live.predictions import ClassCache
+from app.live.inferences import InferenceCache
+from app.live.predictions import PredictionCache
 from app.live.ticks import Listeners, Tick
 from store import corpora, labels, points, runs, snapshots
 from store.database import Database
@@ -65,9 +66,9 @@ class Feed:
         What this program is preparing before there is a run, for pages with nothing else to show.
     imports : tuple of Adding
         The imports that go on or have failed.
-    places : Places
+    places : InferenceCache
         Snapshots ready to place documents in.
-    classes : ClassCache
+    classes : PredictionCache
         Predictions of runs that learn from labels.
     ready : Event
         Set when the store has been looked at once.
@@ -79,7 +80,7 @@ class Feed:
         self.trouble = ""
         self.notice = notices.Notice()
         self.imports: tuple[notices.Adding, ...] = ()
-        self.places = Places(db)
+        self.places = InferenceCache(db)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")
@@ -98,8 +99,8 @@ class Feed:
         self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
-        self.classes = ClassCache(db, report=lambda: self._listeners.wake(Tick()))
-        self._frames = Frames()
+        self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
+        self._hierarchies = HierarchyCache()
         self.comparisons = Comparisons()
         self._vocabularies: Cache[int, tuple[str, ...]] = Cache(VOCABULARIES)
 
@@ -185,14 +186,14 @@ class Feed:
         return self._histories.get(number)
 
     def known_hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
-        """The frame of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`hierarchy`."""
+        """The hierarchy of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`hierarchy`."""
         if not snapshot:
             self._live.add(run)
             latest = self.latest(run)
             if latest is None:
                 return None
             snapshot = latest.number
-        return self._frames.get(run, snapshot)
+        return self._hierarchies.get(run, snapshot)
 
     # ----------------------------------- what may have to be fetched: threads
 
@@ -209,7 +210,7 @@ class Feed:
         return self._histories.add(number, fresh)
 
     def hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
-        """The frame of a snapshot, built on the first call.
+        """The hierarchy of a snapshot, built on the first call.
 
         Parameters
         ----------
@@ -239,13 +240,13 @@ class Feed:
         return snapshots.every(self.db, run)
 
     def as_named_now(self, hierarchy: Hierarchy) -> Hierarchy:
-        """A frame that was read before, with the names that its topics have now."""
-        return self._frames.get(hierarchy.run, hierarchy.snapshot) or hierarchy
+        """A hierarchy that was read before, with the names that its topics have now."""
+        return self._hierarchies.get(hierarchy.run, hierarchy.snapshot) or hierarchy
 
     def relabel(self, run: int) -> None:
         """Read the names of a run's topics again and tell every session."""
         names = labels.every(self.db, run)
-        self._frames.relabel(run, names)
+        self._hierarchies.relabel(run, names)
         self._listeners.wake(Tick(labels=frozenset({run})))
 
     def look(self) -> None:
@@ -350,7 +351,7 @@ class Feed:
                 self._sparks[row.number] = (now, stands, tuple(float(item) for item in value))
 
     def _prepare(self, number: int) -> None:
-        """Build the newest frame, then tell: sessions find it in the cache."""
+        """Build the newest hierarchy, then tell: sessions find it in the cache."""
         try:
             self._hierarchy(number, snapshots.latest(self.db, number))
         except TROUBLE as error:
@@ -358,17 +359,16 @@ class Feed:
         self._listeners.wake(Tick(snapshots=frozenset({number})))
 
     def _hierarchy(self, run: int, request: SnapshotRow | None) -> Hierarchy | None:
-        return None if request is None else self._frames.fetch(run, request.number, partial(self._build, run, request))
+        return (
+            None
+            if request is None
+            else self._hierarchies.fetch(run, request.number, partial(self._build, run, request))
+        )
 
     def _build(self, number: int, snapshot: SnapshotRow) -> Hierarchy:
         row = self.run(number) or runs.get(self.db, number)
-        corpus = corpora.find(self.db, row.corpus)
-        vocabulary = self._vocabularies.fetch(row.corpus, partial(corpora.vocabulary, self.db, row.corpus))
-        arrays = snapshots.load(self.db, snapshot.number)
-        names = labels.every(self.db, number)
-        return build_frame(
-            arrays, vocabulary, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
-        )
+        words = self._vocabularies.fetch(row.corpus, partial(corpora.vocabulary, self.db, row.corpus))
+        return read_hierarchy(self.db, row, snapshot, words)
 
 
 def _differ(old: RunRow, new: RunRow) -> bool:

@@ -9,7 +9,7 @@ from store.database import Database
 KEPT = 4  # snapshots kept ready
 
 
-class Places:
+class InferenceCache:
     """What placing needs of the last few snapshots, shared by all sessions of a server.
 
     Parameters

@@ -25,7 +25,7 @@ log = logging.getLogger("topiary.classes")
 Work = Callable[[Database, RunRow, int, Report], Classified]
 
 
-class ClassCache:
+class PredictionCache:
     """Predictions by (run, snapshot), computed once: in memory for all sessions, in the store for all programs.
 
     Parameters
@@ -182,5 +182,5 @@ def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
             done, total = cache.doing[2:]
             progress.show("predicting classes", done / total, f"{done:,} of {total:,} documents")
 
-    cache = ClassCache(db, keep=partial(stored_predictions.keep, db), report=report)
+    cache = PredictionCache(db, keep=partial(stored_predictions.keep, db), report=report)
     return cache.fetch(run.number, snapshot)

@@ -18,7 +18,7 @@ from engine.streams import Stream, uniform
 NEGLIGIBLE = 1e-17  # a share of the largest activation that no float64 sum can notice
 SMALLEST = 1e-300  # activations stay positive: no document loses all its topics; so do rates, that q is finite
 
-# Places in an array are unsigned in the hot loops: numba then need not ask whether they count from the end.
+# InferenceCache in an array are unsigned in the hot loops: numba then need not ask whether they count from the end.
 place = np.uint64
 NONE, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (place(n) for n in range(9))
 

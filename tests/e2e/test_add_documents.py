@@ -104,15 +104,15 @@ def delete(page, name):
 
 def test_choosing_files_is_not_typing(server, page):
     """The form's values of a moment ago would otherwise come after the name of what was chosen, and take it away."""
-    frames = []
-    page.on("websocket", lambda socket: socket.on("framesent", lambda hierarchy: frames.append(str(hierarchy))))
+    hierarchies = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda hierarchy: hierarchies.append(str(hierarchy))))
     page.goto(f"{server.url}?page=runs&tab=add")
     page.get_by_text("Drop files or a folder here").wait_for()
     page.get_by_label("Choose a folder").dispatch_event("input")
     page.wait_for_timeout(600)  # a pause in typing is told after 250
-    assert not any("typed" in hierarchy for hierarchy in frames)
+    assert not any("typed" in hierarchy for hierarchy in hierarchies)
     page.get_by_label("Name", exact=True).press_sequentially("a")
     until = time.monotonic() + 20
-    while not any("typed" in hierarchy for hierarchy in frames):
+    while not any("typed" in hierarchy for hierarchy in hierarchies):
         assert time.monotonic() < until
         page.wait_for_timeout(100)

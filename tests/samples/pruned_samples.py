@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 from topic_frames import arrays, vocabulary
 
-from app.analysis.hierarchy import Hierarchy, build_frame
+from app.analysis.hierarchy import Hierarchy, build_hierarchy
 from app.analysis.pruned_topics import LastSeen, Pruned, last_seen_of
 from engine.hierarchy.tree import Node
 
@@ -18,7 +18,7 @@ def frame_at(made: dict[str, np.ndarray], minibatch: int, **more) -> Hierarchy:
     """A frame of run 7."""
     run = SimpleNamespace(number=more.pop("run", 7), seed=5, corpus_name="news", family=7)
     moment = SimpleNamespace(number=minibatch, minibatch=minibatch)
-    return build_frame(made, vocabulary(len(made["phi.0"])), more.pop("labels", {}), run, moment, **more)
+    return build_hierarchy(made, vocabulary(len(made["phi.0"])), more.pop("labels", {}), run, moment, **more)
 
 
 def pruned(

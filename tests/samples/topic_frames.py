@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, build_frame
+from app.analysis.hierarchy import Hierarchy, build_hierarchy
 
 NASTY = (
     "<script>alert('x')</script>",
@@ -42,7 +42,7 @@ def arrays(widths: tuple[int, ...] = (24, 12, 6), n_words: int = 60, seed: int =
     return made
 
 
-def make_frame(
+def make_hierarchy(
     widths: tuple[int, ...] = (24, 12, 6),
     n_words: int = 60,
     seed: int = 1,
@@ -50,7 +50,7 @@ def make_frame(
     image_shape: tuple[int, int] | None = None,
 ) -> Hierarchy:
     """A frame of run 7, snapshot 3, mini-batch 700."""
-    return build_frame(
+    return build_hierarchy(
         arrays(widths, n_words, seed),
         vocabulary(n_words),
         labels or {},
@@ -63,7 +63,7 @@ def make_frame(
 CLASSES = ("space", "<b>sport</b>", "medicine & more")
 
 
-def frame_with_classes() -> Hierarchy:
+def hierarchy_with_classes() -> Hierarchy:
     """The usual frame, of a model whose topics speak for classes."""
     made = arrays()
     rng = np.random.default_rng(2)
@@ -73,4 +73,4 @@ def frame_with_classes() -> Hierarchy:
         SimpleNamespace(number=7, seed=5, corpus_name="news", family=7),
         SimpleNamespace(number=3, minibatch=700),
     )
-    return build_frame(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)
+    return build_hierarchy(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)

@@ -1,4 +1,4 @@
-"""Two frames of the same made-up hierarchy, one permuted and changed a little, and their comparison."""
+"""Two snapshots of the same made-up hierarchy, one permuted and changed a little, and their comparison."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import numpy as np
 from topic_frames import arrays, vocabulary
 
 from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Hierarchy, build_frame
+from app.analysis.hierarchy import Hierarchy, build_hierarchy
 
 WIDTHS = (24, 12, 6)
 
@@ -22,7 +22,7 @@ def frame_of(
         more.get("labels", {}),
         more.get("classes", ()),
     )
-    return build_frame(made, words, labels, row, moment, classes=classes)
+    return build_hierarchy(made, words, labels, row, moment, classes=classes)
 
 
 def permuted(made: dict[str, np.ndarray], seed: int = 4) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:

@@ -72,7 +72,7 @@ def test_only_the_named_arrays_are_read():
 
 def test_parts_of_whole_frames_are_put_together():
     given = {"a": np.arange(2_000_000), "b": np.zeros(0), "c": np.ones(3)}
-    back = arrays.collect(arrays.frames(given))
+    back = arrays.collect(arrays.hierarchies(given))
     assert list(back) == ["a", "b", "c"]
     assert all(same_bits(given[name], back[name]) for name in given)
 

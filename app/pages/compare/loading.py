@@ -51,7 +51,7 @@ def request(context: Context) -> Request:
 
 
 def fetch(context: Context, asked: Request) -> Fetched:
-    """Fetch both frames and match them; waits for the store, and for the matching."""
+    """Fetch both hierarchies and match them; waits for the store, and for the matching."""
     a = context.feed.hierarchy(asked.run_a, asked.snapshot_a or None)
     b = context.feed.hierarchy(asked.run_b, asked.snapshot_b or None)
     found = partial(Fetched, moments_a=_moments(context, asked.run_a), moments_b=_moments(context, asked.run_b))
@@ -64,7 +64,7 @@ def fetch(context: Context, asked: Request) -> Fetched:
 
 
 def compared(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
-    """Match two frames, people's decisions honoured; from memory when it was done before."""
+    """Match two hierarchies, people's decisions honoured; from memory when it was done before."""
     return context.feed.comparisons.get(a, b, decisions(context.db, a.run, b.run))
 
 
@@ -91,7 +91,7 @@ def baseline(context: Context, shown: Comparison) -> Baseline:
 
 
 def _nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
-    """The frame of the snapshot nearest to a mini-batch, None where none is near."""
+    """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
     found = snapshots.every(context.db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     if row is None or not as_far(row.minibatch, minibatch):

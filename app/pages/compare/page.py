@@ -181,8 +181,8 @@ class Compare:
         return known[2]
 
     def _threshold(self, comparison: Comparison | None) -> float:
-        frames = (comparison.a, comparison.b) if comparison is not None else ()
-        return threshold_of(self._view.threshold, *frames)
+        hierarchies = (comparison.a, comparison.b) if comparison is not None else ()
+        return threshold_of(self._view.threshold, *hierarchies)
 
     def _selected(self, comparison: Comparison) -> Pair | None:
         if not self._view.topic:

@@ -58,7 +58,7 @@ class Documents:
         self._looking: loading.Inferred | None = None  # whose neighbours are being looked for
         self._head, self._ask, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
-        self._search = DocumentSearch(context, self._draw_ask)
+        self._search = DocumentSearch(context, self._draw_form)
         self.page = pn.Column(
             self._head,
             css_classes=["tp-page"], stylesheets=[PAGE], sizing_mode="stretch_width", margin=0,
@@ -97,7 +97,7 @@ class Documents:
             return
         self._look_at_kind()
         self._search.follow()
-        self._draw_ask()
+        self._draw_form()
         request = self._requested()
         if request is None:
             self._inferred = self._asked = None
@@ -118,7 +118,7 @@ class Documents:
     def _take_kind(self, run: int, kind: loading.Kind) -> None:
         if run == self._kind_of:
             self._kind = kind
-            self._draw_ask()
+            self._draw_form()
 
     def _requested(self) -> loading.Request | None:
         view = self._view
@@ -212,7 +212,7 @@ class Documents:
                 newer = f"Newer topics, of mini-batch {latest.minibatch:,}: place again"
         self._head.html = form.head(BETWEEN if between else "", note, newer=newer)
 
-    def _draw_ask(self) -> None:
+    def _draw_form(self) -> None:
         some = self._kind.some if self._requested() is None else ()
         self._ask.html = form.ask(self._draft, self._search.search, images=self._kind.images, some=some)
 

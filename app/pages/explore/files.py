@@ -21,7 +21,7 @@ def hand_over(
     previous: Mapping[int, Sequence[Node]] | None,
     last_seen: Sequence[LastSeen] = (),
 ) -> None:
-    """Hand the chosen part of a frame over; nothing happens for a format that there is not.
+    """Hand the chosen part of a hierarchy over; nothing happens for a format that there is not.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _OVER = ("paused", "stopped", "failed", "finished")  # states in which nothing c
 
 
 class Fetched(NamedTuple):
-    """The frame that was wanted (None when there is none yet), the moments one may choose, and pruned topics."""
+    """The hierarchy that was wanted (None when there is none yet), the moments one may choose, and pruned topics."""
 
     run: int
     snapshot: int
@@ -35,8 +35,8 @@ class Fetched(NamedTuple):
     pruned: Mapping[Node, Pruned] = {}
 
 
-def frame_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
-    """Fetch a frame and the list of snapshots; waits for the store."""
+def hierarchy_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
+    """Fetch a hierarchy and the list of snapshots; waits for the store."""
     rows = snapshots.every(context.db, run)
     moments = tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
     hierarchy = context.feed.hierarchy(run, snapshot or None)

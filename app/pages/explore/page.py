@@ -44,7 +44,7 @@ def explore_page(context: Context) -> Viewable:
 
 
 class Explorer:
-    """The page of one session: turns the view and the newest frame into text, and clicks into the view.
+    """The page of one session: turns the view and the newest hierarchy into text, and clicks into the view.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class Explorer:
         if known is not None:
             self._take((run, snapshot), known)
         if run and self._latest.begin((run, snapshot)):
-            work = partial(loading.frame_and_moments, self._context, run, snapshot)
+            work = partial(loading.hierarchy_and_moments, self._context, run, snapshot)
             self._context.later(work, self._fetched, partial(self._failed, run, snapshot))
 
     def _failed(self, run: int, snapshot: int) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.pruned_topics import LastSeen, Pruned
-from app.analysis.read_pruned import Reader, all_last_seen, frame_before
+from app.analysis.read_pruned import Reader, all_last_seen, hierarchy_before
 from app.pages.session import Context
 from engine.hierarchy.tree import Node
 
@@ -37,7 +37,7 @@ def reader(context: Context) -> Reader:
 
 def pruned_box(context: Context, node: Node, when: Pruned | None) -> PrunedBox:
     """Find what a pruned topic was; waits for the store."""
-    last = None if when is None else frame_before(reader(context), when)
+    last = None if when is None else hierarchy_before(reader(context), when)
     return PrunedBox(node, when, last if last is not None and last.has(node) else None)
 
 

@@ -55,7 +55,7 @@ class TopicPreview:
                 self._context.view.param.update(page="explore", layer=int(layer), topic=int(topic), tab="")
 
     def _draw(self) -> None:
-        """Show the newest frame in memory; what is shown stays until the next one is there."""
+        """Show the newest hierarchy in memory; what is shown stays until the next one is there."""
         view, feed = self._context.view, self._context.feed
         hierarchy = feed.known_hierarchy(view.run, view.snapshot)
         if hierarchy is not None:

@@ -8,7 +8,7 @@ from engine.hierarchy.tree import Node
 
 
 class ClassOverlay(NamedTuple):
-    """One class over a frame.
+    """One class over a hierarchy.
 
     Attributes
     ----------

@@ -15,9 +15,9 @@ LOWEST = 1.0  # under which even an average topic is a child
 _ENOUGH, _MOST_ROOTS, _FEW = 24, 6, 3
 
 
-def threshold_of(chosen: float | None, *frames: Hierarchy) -> float:
-    """The threshold that somebody chose, or the highest one at which all frames open with a tree."""
-    return min(map(opening_threshold, frames), default=USUAL) if chosen is None else chosen
+def threshold_of(chosen: float | None, *hierarchies: Hierarchy) -> float:
+    """The threshold that somebody chose, or the highest one at which all hierarchies open with a tree."""
+    return min(map(opening_threshold, hierarchies), default=USUAL) if chosen is None else chosen
 
 
 def opening_threshold(hierarchy: Hierarchy) -> float:

@@ -1,4 +1,4 @@
-"""What an analyst chose to see of a frame, and the whole way from there to a picture."""
+"""What an analyst chose to see of a hierarchy, and the whole way from there to a picture."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -111,7 +111,7 @@ def draw(
     before: Hierarchy | None = None,
     last_seen: Sequence[LastSeen] = (),
 ) -> Drawing:
-    """Draw the chosen part of a frame.
+    """Draw the chosen part of a hierarchy.
 
     Parameters
     ----------

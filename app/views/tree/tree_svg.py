@@ -73,7 +73,7 @@ class Look(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What is drawn: a frame, the part of it, its boxes, and where they stand."""
+    """What is drawn: a hierarchy, the part of it, its boxes, and where they stand."""
 
     hierarchy: Hierarchy
     part: Subnetwork

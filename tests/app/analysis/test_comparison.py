@@ -1,4 +1,4 @@
-"""Two frames compared: pairs, words, edges, agreement."""
+"""Two hierarchies compared: pairs, words, edges, agreement."""
 
 import gc
 import html
@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from topic_frames import arrays, make_frame, vocabulary
+from topic_frames import arrays, make_hierarchy, vocabulary
 from topic_pairs import WIDTHS, changed, frame_of, permuted, reworded, same
 
 from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
@@ -18,7 +18,7 @@ from app.analysis.comparison import compare
 from app.analysis.hierarchy import Hierarchy
 from app.export.comparison import topic_rows
 from app.live.comparisons import Comparisons
-from app.live.hierarchies import Frames
+from app.live.hierarchies import HierarchyCache
 from app.views.compare.summary import in_short
 from app.views.compare.trees import Cut, draw_trees
 from engine.hierarchy.align import Fixed
@@ -244,7 +244,7 @@ def test_candidates_are_all_topics_of_the_other_side_best_first() -> None:
     assert found[0].node == Node(2, int(orders[1][5]))
     assert len(found) == 12
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
-    deeper = compare(make_frame((24, 12, 6)), make_frame((24, 12)))
+    deeper = compare(make_hierarchy((24, 12, 6)), make_hierarchy((24, 12)))
     assert deeper.candidates("a", Node(3, 0)) == []
 
 
@@ -279,22 +279,22 @@ def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytes
 
 
 def test_the_cache_of_comparisons_keeps_no_frame_alive() -> None:
-    frames = [frame_of(arrays(WIDTHS, seed=seed), 7 + seed) for seed in (1, 2)]
-    known, alive = Comparisons(), [weakref.ref(hierarchy) for hierarchy in frames]
-    known.get(*frames)
-    frames.clear()
+    hierarchies = [frame_of(arrays(WIDTHS, seed=seed), 7 + seed) for seed in (1, 2)]
+    known, alive = Comparisons(), [weakref.ref(hierarchy) for hierarchy in hierarchies]
+    known.get(*hierarchies)
+    hierarchies.clear()
     gc.collect()
     assert [ref() for ref in alive] == [None, None]
 
 
 def test_the_cache_of_frames_counts_what_they_take() -> None:
-    hierarchy = make_frame((24, 12))
+    hierarchy = make_hierarchy((24, 12))
     one = sum(array.nbytes for array in (hierarchy.phi[0], hierarchy.phi[1], hierarchy.projections[1]))
     for most, kept in ((4 * one, 4), (4 * one - 1, 3)):
-        frames = Frames(most_bytes=most)
+        hierarchies = HierarchyCache(most_bytes=most)
         for snapshot in range(4):
-            frames.fetch(7, snapshot, partial(replace, hierarchy, snapshot=snapshot))
-        assert sum(frames.get(7, snapshot) is not None for snapshot in range(4)) == kept
+            hierarchies.fetch(7, snapshot, partial(replace, hierarchy, snapshot=snapshot))
+        assert sum(hierarchies.get(7, snapshot) is not None for snapshot in range(4)) == kept
 
 
 def test_a_fork_keeps_the_numbers_of_topics_that_are_nearly_the_same() -> None:

@@ -5,15 +5,15 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
-from topic_frames import arrays, make_frame, vocabulary
+from topic_frames import arrays, make_hierarchy, vocabulary
 
-from app.analysis.hierarchy import build_frame, identity, parse_identity
+from app.analysis.hierarchy import build_hierarchy, identity, parse_identity
 from app.export.graph import build_graph
 from engine.hierarchy.tree import Node
 
 
 def test_shares_sum_to_one_and_ranks_count_them_down_in_every_layer() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     for layer in range(1, hierarchy.n_layers + 1):
         nodes = hierarchy.nodes(layer)
         assert [hierarchy.rank(node) for node in nodes] == list(range(1, len(nodes) + 1))
@@ -24,7 +24,7 @@ def test_shares_sum_to_one_and_ranks_count_them_down_in_every_layer() -> None:
 
 
 def test_rank_and_identity_find_the_same_topic() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     for layer in (1, 2, 3):
         for rank in range(1, hierarchy.widths[layer - 1] + 1):
             node = hierarchy.at_rank(layer, rank)
@@ -35,7 +35,7 @@ def test_rank_and_identity_find_the_same_topic() -> None:
 @pytest.mark.parametrize(("layer", "rank"), [(0, 1), (4, 1), (3, 0), (3, 7)])
 def test_a_rank_that_does_not_exist_is_refused_in_a_sentence(layer: int, rank: int) -> None:
     with pytest.raises(LookupError, match="has no"):
-        make_frame().at_rank(layer, rank)
+        make_hierarchy().at_rank(layer, rank)
 
 
 @pytest.mark.parametrize("text", ["", "L3", "3:17", "L0:1", "L3:0", "L3:17x", "L-1:2", "L3:1e9", "L3:٣"])
@@ -48,7 +48,7 @@ def test_identity_is_the_column_counted_from_one() -> None:
 
 
 def test_top_words_carry_their_weight_in_the_projection() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     node = hierarchy.at_rank(2, 1)
     for word in hierarchy.top_words(node, 12):
         number = hierarchy.vocabulary.index(word.text)
@@ -56,7 +56,7 @@ def test_top_words_carry_their_weight_in_the_projection() -> None:
 
 
 def test_parents_and_children_are_the_two_ends_of_one_edge() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     node = hierarchy.at_rank(2, 1)
     for child, weight in hierarchy.children(node, 30):
         assert (node, weight) in hierarchy.parents(child, 30)
@@ -65,7 +65,7 @@ def test_parents_and_children_are_the_two_ends_of_one_edge() -> None:
 
 
 def test_names_given_by_people_go_to_the_topic_of_their_identity_number() -> None:
-    hierarchy = make_frame(labels={(3, 2): "Belief", (1, 1): ""})
+    hierarchy = make_hierarchy(labels={(3, 2): "Belief", (1, 1): ""})
     assert hierarchy.name(Node(3, 1)) == "Belief"
     assert hierarchy.title(Node(3, 1)) == "Belief"
     assert hierarchy.name(Node(1, 0)) == ""
@@ -73,7 +73,7 @@ def test_names_given_by_people_go_to_the_topic_of_their_identity_number() -> Non
 
 
 def test_a_title_is_the_three_most_relevant_of_the_twelve_heaviest_words() -> None:
-    hierarchy = make_frame(n_words=300)
+    hierarchy = make_hierarchy(n_words=300)
     differ = 0
     for layer in (1, 2, 3):
         taken: set[frozenset[str]] = set()
@@ -93,7 +93,7 @@ def test_a_title_is_the_three_most_relevant_of_the_twelve_heaviest_words() -> No
 
 
 def test_the_words_after_a_title_are_the_heaviest_that_are_not_in_it() -> None:
-    hierarchy = make_frame(n_words=300)
+    hierarchy = make_hierarchy(n_words=300)
     for node in hierarchy.nodes(2):
         title, rest = hierarchy.title_words(node), hierarchy.other_words(node, 7)
         assert len(rest) == 7
@@ -102,7 +102,7 @@ def test_the_words_after_a_title_are_the_heaviest_that_are_not_in_it() -> None:
 
 @pytest.mark.parametrize("n_words", [1, 2])
 def test_a_corpus_of_one_or_two_words_has_titles_and_nothing_after_them(n_words: int) -> None:
-    hierarchy = make_frame((3, 1), n_words=n_words)
+    hierarchy = make_hierarchy((3, 1), n_words=n_words)
     for node in (*hierarchy.nodes(1), *hierarchy.nodes(2)):
         assert sorted(hierarchy.title_words(node)) == sorted(hierarchy.vocabulary)
         assert hierarchy.other_words(node, 7) == []
@@ -116,7 +116,7 @@ def test_a_topic_keeps_its_title_when_the_columns_are_in_another_order() -> None
         SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
         SimpleNamespace(number=1, minibatch=0),
     )
-    one, other = (build_frame(each, vocabulary(60), {}, run, snapshot) for each in (made, turned))
+    one, other = (build_hierarchy(each, vocabulary(60), {}, run, snapshot) for each in (made, turned))
     assert [one.title(Node(1, column)) for column in range(24)] == [
         other.title(Node(1, column)) for column in range(24)
     ]
@@ -130,18 +130,18 @@ def test_topics_that_nothing_uses_have_a_title_too() -> None:
         SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
         SimpleNamespace(number=1, minibatch=0),
     )
-    hierarchy = build_frame(made, vocabulary(60), {}, run, snapshot)
+    hierarchy = build_hierarchy(made, vocabulary(60), {}, run, snapshot)
     assert all(len(set(hierarchy.title_words(node))) == 3 for layer in (1, 2, 3) for node in hierarchy.nodes(layer))
 
 
 def test_topics_of_images_go_by_their_rank_and_named_ones_by_their_name() -> None:
-    hierarchy = make_frame((9, 3), n_words=20, image_shape=(4, 5), labels={(1, 2): "strokes"})
+    hierarchy = make_hierarchy((9, 3), n_words=20, image_shape=(4, 5), labels={(1, 2): "strokes"})
     assert hierarchy.title(Node(1, 1)) == "strokes"
     assert hierarchy.title(hierarchy.at_rank(2, 1)) == "topic 1"
 
 
 def test_padding_of_the_top_documents_is_left_out() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     uses = hierarchy.uses(hierarchy.at_rank(1, 1))
     assert 0 < len(uses) < 21
     assert all(use.document >= 0 for use in uses)
@@ -153,14 +153,14 @@ def test_a_snapshot_of_bare_topics_is_enough_for_a_frame() -> None:
         SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
         SimpleNamespace(number=1, minibatch=0),
     )
-    hierarchy = build_frame(bare, vocabulary(60), {}, run, snapshot)
+    hierarchy = build_hierarchy(bare, vocabulary(60), {}, run, snapshot)
     assert hierarchy.uses(hierarchy.at_rank(1, 1)) == []
     assert hierarchy.step_sizes == ()
     assert all(layer.all() for layer in hierarchy.alive)
 
 
 def test_the_graph_carries_the_numbers_of_the_frame() -> None:
-    hierarchy = make_frame(labels={(3, 1): "Belief"})
+    hierarchy = make_hierarchy(labels={(3, 1): "Belief"})
     graph = build_graph(hierarchy, 2.0, [hierarchy.at_rank(3, 1)])
     assert isinstance(graph, nx.DiGraph)
     for key, data in graph.nodes(data=True):
@@ -178,12 +178,12 @@ def test_the_graph_carries_the_numbers_of_the_frame() -> None:
 
 
 def test_the_whole_graph_has_every_topic() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     assert len(build_graph(hierarchy, 5.0)) == sum(hierarchy.widths)
 
 
 def test_edges_of_a_threshold_are_found_once() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     assert hierarchy.edges(2.0) is hierarchy.edges(2.0)
     assert len(hierarchy.edges(1.0)) > len(hierarchy.edges(3.0))
     for threshold in np.linspace(0, 9, 30):

@@ -14,7 +14,7 @@ from app.analysis import predict as classes
 from app.analysis.predict import classify_run
 from app.analysis.predictions import ClassError
 from app.cli import classify, main
-from app.live.predictions import ClassCache
+from app.live.predictions import PredictionCache
 from engine.hierarchy.class_scores import scores
 from engine.hierarchy.tree import Node
 from store.database import open_database
@@ -134,7 +134,7 @@ def test_predictions_of_a_snapshot_are_computed_once(db):
         worked.append(arguments[2])
         return classify_run(*arguments)
 
-    cache = ClassCache(db, work)
+    cache = PredictionCache(db, work)
     first = cache.fetch(run.number, 0)
     assert cache.fetch(run.number, first.snapshot) is first
     assert cache.known(run.number, first.snapshot) is first
@@ -144,7 +144,7 @@ def test_predictions_of_a_snapshot_are_computed_once(db):
 def test_whether_a_run_predicts_is_asked_once_and_then_known(db, monkeypatch):
     module = SimpleNamespace(Config=inference_samples.Config, build=inference_samples.build)
     monkeypatch.setattr(classes, "models", SimpleNamespace(load=lambda name: module))
-    cache = ClassCache(db)
+    cache = PredictionCache(db)
     telling, silent = plant(db), plant(db, classes=False, name="leaves")
     assert cache.known_to_predict(telling.number) is None
     assert (cache.predicts(telling.number), cache.predicts(silent.number)) == (True, False)

@@ -152,7 +152,7 @@ def test_the_words_of_an_event_decide_nothing(db, feed):
     happen(db, row, 20, Event("pruned", 1, (2,), 4, 3), lambda _: "le troisième sujet est parti, L1:1 reste")
     snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
     session = Session(db, feed, run=row.number)
-    assert set(loading.frame_and_moments(session.context, row.number, 0).pruned) == {GONE}
+    assert set(loading.hierarchy_and_moments(session.context, row.number, 0).pruned) == {GONE}
 
 
 def test_a_view_that_stands_on_a_topic_while_it_is_pruned_keeps_its_last_words(db, feed):
@@ -182,7 +182,7 @@ def test_a_fork_knows_what_was_pruned_in_its_parent_before_it_began(db, feed):
     session = Session(db, feed, run=fork.number, layer=1, topic=3)
     assert f"Pruned at mini-batch 20 of run {parent.number}." in session.detail
     assert "Show mini-batch" not in session.detail  # that tree is another run's
-    assert set(loading.frame_and_moments(session.context, fork.number, 0).pruned) == {GONE}
+    assert set(loading.hierarchy_and_moments(session.context, fork.number, 0).pruned) == {GONE}
     assert identity(GONE) == "L1:3"
 
 

@@ -25,7 +25,7 @@ from app.cli.classify import class_facts
 from app.live import predictions
 from app.live.actions import Actions
 from app.live.feed import Feed
-from app.live.predictions import ClassCache
+from app.live.predictions import PredictionCache
 from engine.hierarchy.tree import Node
 from store import runs, snapshots, tables
 from store.database import open_database
@@ -51,7 +51,7 @@ class Program:
         self.worked: list[int] = []
         self.on_message: list[Doing | None] = []
         keep = partial(stored_predictions.keep, db) if keeps else None
-        self.cache = ClassCache(db, self._work, keep=keep, report=lambda: self.on_message.append(self.cache.doing))
+        self.cache = PredictionCache(db, self._work, keep=keep, report=lambda: self.on_message.append(self.cache.doing))
 
     def _work(self, db, run, snapshot, report):
         self.worked.append(snapshot)
@@ -348,7 +348,7 @@ def test_what_is_remembered_does_not_wait_for_what_is_being_computed(db):
         assert go_on.wait(timeout=60)
         return classify_run(*arguments)
 
-    cache = ClassCache(db, slowly)
+    cache = PredictionCache(db, slowly)
     thread = Thread(target=cache.fetch, args=(waiting.number, 0))
     thread.start()
     assert begun.wait(timeout=60)

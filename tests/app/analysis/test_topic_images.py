@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from topic_frames import make_frame
+from topic_frames import make_hierarchy
 
 from app.analysis.changes import edge_changes
 from app.analysis.comparison import Comparison, compare
@@ -21,19 +21,19 @@ from app.views.tree.picture import Choice
 
 @pytest.fixture
 def hierarchy() -> Hierarchy:
-    return make_frame((9, 3), n_words=20, image_shape=(4, 5))
+    return make_hierarchy((9, 3), n_words=20, image_shape=(4, 5))
 
 
 @pytest.fixture
 def comparison(hierarchy: Hierarchy) -> Comparison:
-    return compare(hierarchy, replace(make_frame((9, 3), n_words=20, seed=2, image_shape=(4, 5)), run=8))
+    return compare(hierarchy, replace(make_hierarchy((9, 3), n_words=20, seed=2, image_shape=(4, 5)), run=8))
 
 
 def test_cards_of_popular_topics_are_pictures_and_not_pixels_by_name(hierarchy: Hierarchy) -> None:
     html = preview(hierarchy, 1)
     assert html.count('<img class="tp-topic-picture" src="data:image/png') == CARDS
     assert not any(word in html for word in hierarchy.vocabulary[10:])
-    assert "<img" not in preview(make_frame((9, 3), n_words=20), 1)
+    assert "<img" not in preview(make_hierarchy((9, 3), n_words=20), 1)
 
 
 def test_roots_are_small_pictures_until_they_have_a_name(hierarchy: Hierarchy) -> None:
@@ -79,7 +79,7 @@ def test_the_pictures_of_a_topic_and_its_partner_have_one_size(hierarchy: Hierar
 
 
 def test_a_comparison_of_words_has_a_cell_for_every_head() -> None:
-    pair = compare(make_frame((9, 3)), replace(make_frame((9, 3), seed=2), run=8))
+    pair = compare(make_hierarchy((9, 3)), replace(make_hierarchy((9, 3), seed=2), run=8))
     table = pair_table(pair, Listing("change", 0, None, 40))
     assert table.count("<th ") == 8
     assert {row.count("<td") for row in table.split("<tr ")[1:] if "<td" in row} == {8}

@@ -10,7 +10,7 @@ from pathlib import Path
 import networkx as nx
 import pruned_samples
 import pytest
-from topic_frames import make_frame
+from topic_frames import make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import topics, trees
@@ -24,7 +24,7 @@ THRESHOLD = 1.5
 
 @pytest.fixture
 def hierarchy() -> Hierarchy:
-    return make_frame(labels={(3, 1): 'A "name" & <more>', (1, 2): "nan"})
+    return make_hierarchy(labels={(3, 1): 'A "name" & <more>', (1, 2): "nan"})
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_dot_puts_every_layer_on_one_rank_and_quotes_every_text(
 
 
 def test_the_file_has_all_topics_however_many(tmp_path: Path) -> None:
-    hierarchy = make_frame((90, 3), n_words=60)
+    hierarchy = make_hierarchy((90, 3), n_words=60)
     path = trees.write(hierarchy, hierarchy.nodes(2), 0.0, "down", tmp_path / "tree.json", light=True)
     assert len(json.loads(path.read_text(encoding="utf-8"))["nodes"]) > 60
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from process_samples import bury, kill_after, order, small_corpus, written
 
-from app.analysis.hierarchy import build_frame
+from app.analysis.hierarchy import build_hierarchy
 from app.jobs import claim, worker
 from app.jobs.forks import origin
 from app.jobs.new_run import NewRunError, fork
@@ -85,7 +85,7 @@ def test_a_topic_keeps_its_number_when_others_are_pruned(db, finished):
     gone = sorted({*range(9)} - {*names})
     (first, *_) = (each for each in changes(db, finished.number) if each.minibatch == 16)
     assert " ".join(f"L1:{name + 1}" for name in gone) in first.text
-    hierarchy = build_frame(arrays[60], words, {(1, names[-1] + 1): "the last"}, finished, rows[60])
+    hierarchy = build_hierarchy(arrays[60], words, {(1, names[-1] + 1): "the last"}, finished, rows[60])
     assert [hierarchy.has(Node(1, name)) for name in range(9)] == [name in names for name in range(9)]
     assert {node.column for node in hierarchy.nodes(1)} == {*names}
     for column, name in enumerate(names):

@@ -8,16 +8,16 @@ from pathlib import Path
 import holoviews as hv
 import numpy as np
 import pytest
-from app.plots.request import FigureError, Request, inches
 from inference_samples import plain_model, plant
 from matplotlib import pyplot
-from topic_frames import make_frame
+from topic_frames import make_hierarchy
 
 from app.cli import main
 from app.library import plots
 from app.live.history import Columns
 from app.plots import registry
 from app.plots.kinds import comparison, confusion, images, perplexity, steps, topics, tree
+from app.plots.request import FigureError, Request, inches
 from app.plots.save import save
 from app.plots.sheet import cut, text_width, wrap
 from engine.hierarchy.tree import Edge, Node
@@ -144,7 +144,7 @@ def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
 
 
 def test_boxes_of_a_tree_do_not_touch():
-    hierarchy = make_frame((24, 12, 6))
+    hierarchy = make_hierarchy((24, 12, 6))
     boxes = {
         node: tree.Box(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node)))
         for node in hierarchy.nodes(1)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from topic_frames import frame_with_classes, make_frame
+from topic_frames import hierarchy_with_classes, make_hierarchy
 from topic_pairs import changed
 
 from app.analysis.comparison import Comparison, Pair, compare
@@ -292,7 +292,7 @@ def test_a_topic_without_a_partner_leaves_a_dashed_place_on_the_other_side(sessi
 def test_a_class_tints_the_topics_of_the_run_that_predicts_it_on_screen_and_in_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    comparison = compare(make_frame(), replace(frame_with_classes(), run=8))
+    comparison = compare(make_hierarchy(), replace(hierarchy_with_classes(), run=8))
     session = Session(monkeypatch, comparison)
     files: list[dict[str, Any]] = []
     monkeypatch.setattr(session.page._trees["b"], "_send_msg", files.append)

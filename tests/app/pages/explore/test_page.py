@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from topic_frames import frame_with_classes, make_frame
+from topic_frames import hierarchy_with_classes, make_hierarchy
 from topic_pairs import narrow
 
 from app.analysis.hierarchy import Hierarchy, identity
@@ -21,10 +21,10 @@ class Feed:
     """Frames as a session would find them in memory."""
 
     def __init__(self, hierarchy: Hierarchy | None) -> None:
-        self.frames = {} if hierarchy is None else {None: hierarchy}
+        self.hierarchies = {} if hierarchy is None else {None: hierarchy}
 
     def known_hierarchy(self, run: int, snapshot: int | None) -> Hierarchy | None:
-        return self.frames.get(snapshot) if run == 7 else None
+        return self.hierarchies.get(snapshot) if run == 7 else None
 
     def run(self, run: int) -> None:
         return None
@@ -69,7 +69,7 @@ class Session:
 
 @pytest.fixture
 def hierarchy() -> Hierarchy:
-    return make_frame((40, 20, 8))
+    return make_hierarchy((40, 20, 8))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_run_without_a_snapshot_shows_a_sentence_and_then_the_tree(hierarchy: 
     session = Session(None)
     assert session.page._tree.svg == ""
     assert session.page._tree.note
-    session.feed.frames[None] = hierarchy
+    session.feed.hierarchies[None] = hierarchy
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert session.shown()
     assert session.page._tree.note == ""
@@ -170,12 +170,12 @@ def test_where_nothing_is_joined_the_next_threshold_is_offered_on_the_canvas() -
 
 
 def test_roots_that_are_no_longer_joined_do_not_stay_while_training_goes_on() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     session = Session(hierarchy)
     first = hierarchy.at_rank(3, 1)
     flat = hierarchy.phi[2].copy()
     flat[:, first.column] = 1 / 25
-    session.feed.frames[None] = replace(hierarchy, phi=(*hierarchy.phi[:2], flat), minibatch=900, snapshot=4)
+    session.feed.hierarchies[None] = replace(hierarchy, phi=(*hierarchy.phi[:2], flat), minibatch=900, snapshot=4)
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert identity(first) not in session.chips() or session.page.choice.threshold < 5
 
@@ -327,11 +327,11 @@ def test_a_newer_snapshot_keeps_selection_roots_and_what_is_folded(session: Sess
     root = session.chips()[0]
     session.handle("toggle", id=root)
     session.handle("select", id=root)
-    session.feed.frames[None] = make_frame((40, 20, 8), labels={(3, 1): "new name"})
+    session.feed.hierarchies[None] = make_hierarchy((40, 20, 8), labels={(3, 1): "new name"})
     query = to_query(session.view)
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert to_query(session.view) == query
-    assert session.page._hierarchy is session.feed.frames[None]
+    assert session.page._hierarchy is session.feed.hierarchies[None]
     assert (
         f'data-id="{root}" role="treeitem" tabindex="-1" aria-level="1" aria-expanded="false"' in session.page._tree.svg
     )
@@ -340,10 +340,10 @@ def test_a_newer_snapshot_keeps_selection_roots_and_what_is_folded(session: Sess
 
 def test_a_pinned_snapshot_stays_when_newer_ones_come(hierarchy: Hierarchy) -> None:
     session = Session(hierarchy, snapshot=3)
-    session.feed.frames[3] = hierarchy
+    session.feed.hierarchies[3] = hierarchy
     session.view.param.trigger("snapshot")
     before = session.page._tree.svg
-    session.feed.frames[None] = make_frame((40, 20, 8), seed=9)
+    session.feed.hierarchies[None] = make_hierarchy((40, 20, 8), seed=9)
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert session.page._hierarchy is hierarchy
     assert session.page._tree.svg == before
@@ -359,7 +359,7 @@ def test_another_run_begins_anew(session: Session) -> None:
 
 
 def test_the_chip_for_more_shows_more(hierarchy: Hierarchy) -> None:
-    session = Session(make_frame((120, 6)), threshold=0.0)
+    session = Session(make_hierarchy((120, 6)), threshold=0.0)
     before = len(session.shown())
     session.handle("more", layer=1)
     assert len(session.shown()) > before
@@ -398,24 +398,24 @@ def test_opening_the_page_draws_the_tree_once(hierarchy: Hierarchy, monkeypatch:
 
 
 def test_hidden_topics_and_opened_chips_are_in_the_address(hierarchy: Hierarchy) -> None:
-    session = Session(make_frame((120, 6)), threshold=0.0)
+    session = Session(make_hierarchy((120, 6)), threshold=0.0)
     session.handle("more", layer=1)
     gone = sorted(session.shown() - set(session.chips()))[0]
     session.handle("hide", id=gone)
-    again = Session(make_frame((120, 6)), **from_query(to_query(session.view)))
+    again = Session(make_hierarchy((120, 6)), **from_query(to_query(session.view)))
     assert gone not in again.shown()
     assert again.shown() == session.shown()
 
 
 def test_another_cut_of_the_graph_begins_with_few_topics_again(hierarchy: Hierarchy) -> None:
-    session = Session(make_frame((120, 6)), threshold=0.0)
+    session = Session(make_hierarchy((120, 6)), threshold=0.0)
     session.handle("more", layer=1)
     session.handle("direction", value="up")
     assert session.view.most == View().most
 
 
 def test_the_class_in_the_address_is_shown_on_the_tree_and_can_be_changed() -> None:
-    session = Session(frame_with_classes(), threshold=0.5, label=2)
+    session = Session(hierarchy_with_classes(), threshold=0.5, label=2)
     assert session.page._tree.svg.count('class="tp-opinion"') == len(session.shown())
     assert '<option value="2" selected>' in session.page._controls.html
     session.handle("label", value="0")
@@ -427,7 +427,7 @@ def test_the_class_in_the_address_is_shown_on_the_tree_and_can_be_changed() -> N
 def test_the_lines_that_changed_with_the_newest_snapshot_are_counted_beneath_the_tree(hierarchy: Hierarchy) -> None:
     session = Session(hierarchy, threshold=1.5)
     assert "Lines since" not in session.page._foot.html
-    session.page._take((7, 0), replace(make_frame((40, 20, 8), seed=2), minibatch=800))
+    session.page._take((7, 0), replace(make_hierarchy((40, 20, 8), seed=2), minibatch=800))
     assert "Lines since mini-batch 700" in session.page._foot.html
     session.view.snapshot = 3
     session.page._take((7, 3), hierarchy)

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from topic_frames import CLASSES, arrays, frame_with_classes, vocabulary
+from topic_frames import CLASSES, arrays, hierarchy_with_classes, vocabulary
 
-from app.analysis.hierarchy import Hierarchy, build_frame
+from app.analysis.hierarchy import Hierarchy, build_hierarchy
 from app.analysis.predictions import Classified, Misled
 from app.views.classes.class_report import Report, class_report, no_classes
 from app.views.classes.heat_table import colour, heat_table, ink
@@ -24,7 +24,7 @@ from engine.hierarchy.tree import Node
 
 @pytest.fixture
 def hierarchy() -> Hierarchy:
-    return frame_with_classes()
+    return hierarchy_with_classes()
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ def test_weights_for_other_classes_than_the_corpus_has_are_left_out() -> None:
         SimpleNamespace(number=7, seed=5, corpus_name="news", family=7),
         SimpleNamespace(number=3, minibatch=700),
     )
-    hierarchy = build_frame(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)
+    hierarchy = build_hierarchy(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)
     assert (hierarchy.classes, hierarchy.class_weights) == ((), ())
 
 

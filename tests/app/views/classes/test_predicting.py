@@ -16,7 +16,7 @@ from app.analysis import predict as classes
 from app.analysis import stored_predictions
 from app.analysis.predictions import ClassError, Doing
 from app.live.feed import Feed
-from app.live.predictions import ClassCache
+from app.live.predictions import PredictionCache
 from app.live.ticks import Tick
 from app.pages.classes.page import Classes
 from app.views.classes.predicting import predicting
@@ -167,7 +167,7 @@ def test_whoever_waits_for_a_prediction_holds_up_nobody_else(db: Database) -> No
         assert gate.wait(60)
         raise ClassError("it was only waited for")
 
-    feed.classes = ClassCache(db, predict)
+    feed.classes = PredictionCache(db, predict)
     waiting = [Session(db) for _ in range(4)]
     answers: list[str] = []
     asked = Semaphore(0)
@@ -198,14 +198,14 @@ def _elsewhere(submit: Any, work: Any, then: Any, _: Any = None) -> None:
 
 def test_an_answer_that_could_not_be_read_is_asked_for_again(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     failures = iter([OSError("the disk was away"), OSError("still"), None, None])
-    recall = ClassCache.recall
+    recall = PredictionCache.recall
 
     def shaky(*request: Any) -> Any:
         if error := next(failures):
             raise error
         return recall(*request)
 
-    monkeypatch.setattr(ClassCache, "recall", shaky)
+    monkeypatch.setattr(PredictionCache, "recall", shaky)
     session = Session(db).work()
     session.feed.stop()
     assert "5 labelled test documents" in session.page.board.html

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from topic_frames import NASTY, make_frame
+from topic_frames import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.interpolation import mix, telling_layer
@@ -21,7 +21,7 @@ SCRIPT = "<script>alert(1)</script>"
 
 @pytest.fixture
 def hierarchy() -> Hierarchy:
-    return make_frame()
+    return make_hierarchy()
 
 
 def made(hierarchy: Hierarchy, **changes: object) -> Answer:
@@ -116,7 +116,7 @@ def test_a_document_of_counts_is_shown_as_its_words(hierarchy):
 
 
 def test_a_document_that_is_an_image_is_a_picture_beside_what_its_topics_make_of_it():
-    hierarchy = make_frame(image_shape=(6, 10))
+    hierarchy = make_hierarchy(image_shape=(6, 10))
     html = answer(hierarchy, made(hierarchy, rates=np.linspace(0, 1, 60)), (Node(1, 0),), {20: 0.5})
     assert html.count("<figure>") == 3
     assert "what its topics make of it" in html
@@ -172,7 +172,7 @@ def test_marks_of_new_lines_are_new_lines_and_marked_words_stay_where_they_are()
 
 
 def test_the_line_between_images_is_a_row_of_pictures():
-    hierarchy = make_frame(image_shape=(6, 10))
+    hierarchy = make_hierarchy(image_shape=(6, 10))
     step = SimpleNamespace(weight=0.5, words=(1,), shares=(1.0,), new=(False,), rates=np.linspace(0, 1, 60))
     assert '<img src="data:image/png' in line(hierarchy, [step])
 

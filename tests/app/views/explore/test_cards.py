@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from topic_frames import NASTY, make_frame
+from topic_frames import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom, mosaic_uri, png
@@ -52,7 +52,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def hierarchy() -> Hierarchy:
-    return make_frame((8, 4), n_words=len(NASTY) + 4, labels={(2, 1): "<img src=x onerror=alert(1)>"})
+    return make_hierarchy((8, 4), n_words=len(NASTY) + 4, labels={(2, 1): "<img src=x onerror=alert(1)>"})
 
 
 def test_no_word_name_title_or_text_becomes_markup(hierarchy: Hierarchy) -> None:
@@ -101,7 +101,7 @@ def test_the_selected_topic_and_the_roots_are_marked(hierarchy: Hierarchy) -> No
 
 
 def test_a_search_finds_words_without_regard_to_case_and_names_first() -> None:
-    hierarchy = make_frame(labels={(1, 3): "WORD17 and others"})
+    hierarchy = make_hierarchy(labels={(1, 3): "WORD17 and others"})
     found = find_topics(hierarchy, "Word17")
     assert identity(found[0].node) == "L1:3"
     weights = [match.weight for match in found[1:]]
@@ -137,7 +137,7 @@ def test_waiting_for_documents_is_said(hierarchy: Hierarchy) -> None:
 
 
 def test_the_outline_names_every_topic_once_in_full() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     part, _ = cut(hierarchy, Choice(tuple(hierarchy.nodes(3)[:2]), 1.0))
     page = Page(tree_outline(hierarchy, part))
     named = [attributes["data-id"] for tag, attributes in page.tags if tag == "button"]
@@ -148,7 +148,7 @@ def test_the_outline_names_every_topic_once_in_full() -> None:
 
 
 def test_shared_and_unique_are_offered_only_for_several_roots() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     state = Controls(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
     one = control_row(hierarchy, Choice((hierarchy.nodes(3)[0],)), state)
     two = control_row(hierarchy, Choice(tuple(hierarchy.nodes(3)[:2])), state)
@@ -157,7 +157,7 @@ def test_shared_and_unique_are_offered_only_for_several_roots() -> None:
 
 
 def test_an_atom_is_the_projection_of_its_topic_scaled_to_white() -> None:
-    hierarchy = make_frame((6, 3), n_words=20, image_shape=(4, 5))
+    hierarchy = make_hierarchy((6, 3), n_words=20, image_shape=(4, 5))
     node = hierarchy.nodes(2)[0]
     weights = hierarchy.projections[1][:, node.column]
     expected = np.round(weights / weights.max() * 255).reshape(4, 5)
@@ -187,7 +187,7 @@ def test_a_picture_is_read_back_as_it_was_written() -> None:
 
 
 def test_a_mosaic_holds_every_topic_of_the_layer_by_rank() -> None:
-    hierarchy = make_frame((6, 3), n_words=20, image_shape=(4, 5))
+    hierarchy = make_hierarchy((6, 3), n_words=20, image_shape=(4, 5))
     sheet = decode(base64.b64decode(mosaic_uri(hierarchy, 1, 4).partition(",")[2]))
     assert sheet.shape == (2 * 4, 4 * 5)
     for place, node in enumerate(hierarchy.nodes(1)):
@@ -239,7 +239,7 @@ def test_a_search_says_how_many_of_its_documents_are_listed_and_each_leads_to_it
 
 
 def with_a_light_topic(hierarchy: Hierarchy) -> tuple[Hierarchy, Node]:
-    """The frame with the least popular topic of layer 1 far below a thousandth of the tokens."""
+    """The hierarchy with the least popular topic of layer 1 far below a thousandth of the tokens."""
     least = hierarchy.nodes(1)[-1]
     parts = hierarchy.shares[0].copy()
     parts[hierarchy.place(least)] = 1e-6

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from topic_frames import arrays, vocabulary
 
-from app.analysis.hierarchy import Hierarchy, build_frame
+from app.analysis.hierarchy import Hierarchy, build_hierarchy
 from app.views.palette import LIGHT
 from app.views.tree.edge_changes import edge_news
 from app.views.tree.picture import Choice, draw
@@ -24,7 +24,7 @@ def hierarchy(minibatch: int, children: list[list[int]], run: int = 7) -> Hierar
         above[chosen, k] = 1 / len(chosen)
     made["phi.1"] = above / above.sum(axis=0)
     snapshot = SimpleNamespace(number=minibatch, minibatch=minibatch)
-    return build_frame(
+    return build_hierarchy(
         made, vocabulary(60), {}, SimpleNamespace(number=run, seed=5, corpus_name="news", family=run), snapshot
     )
 

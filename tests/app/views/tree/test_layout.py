@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from topic_frames import make_frame
+from topic_frames import make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy
 from app.views.tree.boxes import Box, boxes
@@ -25,7 +25,7 @@ def picture(hierarchy: Hierarchy, threshold: float = 2.0, **more: object) -> tup
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("aspect", [0.6, 1.78, 4.0])
 def test_no_two_boxes_overlap_and_all_are_inside(seed: int, aspect: float) -> None:
-    hierarchy = make_frame((60, 25, 8), seed=seed)
+    hierarchy = make_hierarchy((60, 25, 8), seed=seed)
     part, contents, layout = picture(hierarchy, aspect=aspect)
     assert set(layout.places) == set(part.nodes)
     areas = [
@@ -43,9 +43,9 @@ def test_no_two_boxes_overlap_and_all_are_inside(seed: int, aspect: float) -> No
 
 
 def test_the_same_tree_is_drawn_the_same_every_time() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     choice = Choice(tuple(hierarchy.nodes(3)[:3]), 2.0)
-    assert draw(hierarchy, choice).svg == draw(make_frame((60, 25, 8)), choice).svg
+    assert draw(hierarchy, choice).svg == draw(make_hierarchy((60, 25, 8)), choice).svg
 
 
 def random_links(seed: int, sizes: tuple[int, ...]) -> list[np.ndarray]:
@@ -91,7 +91,7 @@ def test_an_order_that_was_good_is_kept_when_the_graph_hardly_changes() -> None:
 
 
 def test_a_picture_starts_from_the_order_of_the_one_before() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     part, contents, layout = picture(hierarchy)
     again = lay_out(part, contents, previous=layout.order())
     assert again.order() == layout.order()
@@ -119,7 +119,7 @@ def test_settled_boxes_keep_their_order_and_their_distance() -> None:
 
 
 def test_edges_pass_between_the_boxes_of_the_rows_they_cross() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     _, contents, layout = picture(hierarchy, aspect=0.7)
     rows: dict[int, list[Node]] = {}
     for node, place in layout.places.items():
@@ -139,7 +139,7 @@ def test_edges_pass_between_the_boxes_of_the_rows_they_cross() -> None:
 
 
 def test_the_cap_leaves_out_the_least_popular_and_says_how_many() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     roots = tuple(hierarchy.nodes(3)[:3])
     whole, nothing = cut(hierarchy, Choice(roots, 2.0, cap=1000))
     part, more = cut(hierarchy, Choice(roots, 2.0, cap=5))
@@ -150,7 +150,7 @@ def test_the_cap_leaves_out_the_least_popular_and_says_how_many() -> None:
 
 
 def test_the_first_view_has_the_most_popular_topics_of_the_top_layer_as_roots() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     roots = first_roots(hierarchy, 2.0)
     assert list(roots) == hierarchy.nodes(3)[: len(roots)]
     assert len(roots) >= 1
@@ -158,12 +158,12 @@ def test_the_first_view_has_the_most_popular_topics_of_the_top_layer_as_roots() 
 
 @pytest.mark.parametrize("widths", [(1,), (5,), (4, 1), (3, 3, 3, 3, 3)])
 def test_any_number_of_layers_is_drawn(widths: tuple[int, ...]) -> None:
-    hierarchy = make_frame(widths)
+    hierarchy = make_hierarchy(widths)
     for threshold in (0.0, 2.0, 1000.0):
         drawing = draw(hierarchy, Choice(tuple(hierarchy.nodes(hierarchy.n_layers)[:2]), threshold))
         assert len(drawing.layout.places) == len(drawing.part.nodes) >= 1
 
 
 def test_roots_of_another_run_are_left_out_quietly() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     assert draw(hierarchy, Choice((Node(9, 0), Node(3, 0)))).part.roots == (Node(3, 0),)

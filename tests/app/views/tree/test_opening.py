@@ -1,7 +1,7 @@
 """With which threshold and roots trees open, and what is offered where nothing is joined."""
 
 import pytest
-from topic_frames import arrays, make_frame
+from topic_frames import arrays, make_hierarchy
 from topic_pairs import frame_of, narrow
 
 from app.analysis.comparison import compare
@@ -12,7 +12,7 @@ from engine.hierarchy.tree import Node
 
 
 def test_a_wide_model_opens_at_the_threshold_of_the_paper() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     assert opening_threshold(hierarchy) == USUAL
     assert threshold_of(None, hierarchy) == USUAL
     assert threshold_of(7.5, hierarchy) == 7.5
@@ -28,11 +28,11 @@ def test_a_narrow_model_opens_at_the_highest_step_with_a_tree() -> None:
     assert roots[0] == hierarchy.at_rank(3, 1)
     assert {node.layer for node in tree.nodes} == {1, 2, 3}
     assert all(any(edge.above == root for edge in tree.edges) for root in roots)
-    assert threshold_of(None, make_frame((60, 25, 8)), hierarchy) == threshold
+    assert threshold_of(None, make_hierarchy((60, 25, 8)), hierarchy) == threshold
 
 
 def test_only_topics_that_are_joined_become_roots() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     lonely = hierarchy.phi[2].copy()
     second = hierarchy.at_rank(3, 2).column
     lonely[:, second] = 1 / 25
@@ -45,7 +45,7 @@ def test_only_topics_that_are_joined_become_roots() -> None:
 
 @pytest.mark.parametrize("widths", [(1,), (5,), (4, 1), (3, 3, 3, 3, 3)])
 def test_every_depth_has_an_opening(widths: tuple[int, ...]) -> None:
-    assert LOWEST <= opening_threshold(make_frame(widths)) <= USUAL
+    assert LOWEST <= opening_threshold(make_hierarchy(widths)) <= USUAL
 
 
 def test_more_is_offered_at_the_next_step_at_which_the_roots_are_joined() -> None:
@@ -71,7 +71,7 @@ def test_a_comparison_opens_with_the_most_popular_topics_of_both_sides() -> None
 
 
 def test_a_topic_is_revealed_under_its_ancestors() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     for threshold in (5.0, 1000.0):
         for node in hierarchy.nodes(1)[::7]:
             choice = Choice(tuple(hierarchy.nodes(3)[:1]), threshold)
@@ -87,7 +87,7 @@ def test_a_topic_is_revealed_under_its_ancestors() -> None:
 
 
 def test_a_folded_hidden_or_left_out_topic_is_revealed() -> None:
-    hierarchy = make_frame((60, 25, 8))
+    hierarchy = make_hierarchy((60, 25, 8))
     roots = tuple(hierarchy.nodes(3)[:2])
     whole = cut(hierarchy, Choice(roots, 2.0))[0]
     node = next(node for node in whole.nodes if node.layer == 1)

@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from topic_frames import NASTY, make_frame
+from topic_frames import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import identity
 from app.views.palette import DARK, LIGHT, LIVE, Theme, layer_border, layer_colour
@@ -22,7 +22,7 @@ def roots(hierarchy, count=2):
 @pytest.mark.parametrize("theme", [LIVE, LIGHT, DARK])
 @pytest.mark.parametrize("direction", ["down", "up"])
 def test_the_picture_is_well_formed_xml_whatever_the_words(theme: Theme, direction: str) -> None:
-    hierarchy = make_frame(labels={(3, 1): '<b>"name" & \x00 more</b>'})
+    hierarchy = make_hierarchy(labels={(3, 1): '<b>"name" & \x00 more</b>'})
     start = roots(hierarchy) if direction == "down" else tuple(hierarchy.nodes(1)[:2])
     drawing = draw(hierarchy, Choice(start, 1.0, direction), theme=theme)
     tree = ET.fromstring(drawing.svg)
@@ -31,7 +31,7 @@ def test_the_picture_is_well_formed_xml_whatever_the_words(theme: Theme, directi
 
 
 def test_words_that_look_like_markup_are_shown_as_words() -> None:
-    hierarchy = make_frame((6, 3), n_words=len(NASTY))
+    hierarchy = make_hierarchy((6, 3), n_words=len(NASTY))
     svg = draw(hierarchy, Choice(roots(hierarchy), 0.0), theme=LIVE).svg
     assert "<script" not in svg
     shown = " ".join(ET.fromstring(svg).itertext())
@@ -41,7 +41,7 @@ def test_words_that_look_like_markup_are_shown_as_words() -> None:
 
 
 def test_every_topic_and_every_edge_is_drawn_once() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     drawing = draw(hierarchy, Choice(roots(hierarchy), 1.5))
     svg = ET.fromstring(drawing.svg)
     keys = [element.get("data-id") for element in svg.iter() if element.get("role") == "treeitem"]
@@ -51,7 +51,7 @@ def test_every_topic_and_every_edge_is_drawn_once() -> None:
 
 
 def test_what_hovers_over_an_edge_is_two_lines() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     svg = ET.fromstring(draw(hierarchy, Choice(roots(hierarchy), 1.5)).svg)
     tips = [element.get("data-tip") for element in svg.iter() if element.get("data-from")]
     assert tips
@@ -59,7 +59,7 @@ def test_what_hovers_over_an_edge_is_two_lines() -> None:
 
 
 def test_rank_and_the_twelve_heaviest_words_stand_in_every_box() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     drawing = draw(hierarchy, Choice(roots(hierarchy), 1.5), theme=LIGHT)
     groups = [
         group for group in ET.fromstring(drawing.svg).findall(f"{SVG}g") if group.find(f".//{SVG}tspan") is not None
@@ -74,13 +74,13 @@ def test_rank_and_the_twelve_heaviest_words_stand_in_every_box() -> None:
 
 
 def test_edges_are_as_wide_as_the_root_of_their_weight() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     for curve in draw(hierarchy, Choice(roots(hierarchy), 0.5)).layout.curves:
         assert curve.width == pytest.approx(max(0.9, 9 * curve.edge.weight**0.5))
 
 
 def test_the_file_needs_no_style_sheet_and_carries_its_caption() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     choice = Choice(roots(hierarchy), 2.5)
     for theme in (LIGHT, DARK):
         svg = draw(hierarchy, choice, theme=theme).svg
@@ -94,7 +94,7 @@ def test_the_file_needs_no_style_sheet_and_carries_its_caption() -> None:
 
 @pytest.mark.parametrize("n_roots", [1, 3])
 def test_the_file_is_as_wide_as_its_caption_and_as_large_as_the_picture_says(n_roots: int) -> None:
-    hierarchy = make_frame((6,))
+    hierarchy = make_hierarchy((6,))
     choice = Choice(roots(hierarchy, n_roots), 1.0)
     drawing = draw(hierarchy, choice, theme=LIGHT)
     width, height = map(float, ET.fromstring(drawing.svg).attrib["viewBox"].split()[2:])
@@ -114,7 +114,7 @@ def test_marked_words_are_found_in_their_line_with_blanks_in_them_too() -> None:
 
 
 def test_a_folded_topic_says_how_many_it_hides_and_is_announced_as_closed() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     node = roots(hierarchy)[0]
     open_picture = draw(hierarchy, Choice((node,), 1.0))
     folded = draw(hierarchy, Choice((node,), 1.0, closed=frozenset([node])))
@@ -127,7 +127,7 @@ def test_a_folded_topic_says_how_many_it_hides_and_is_announced_as_closed() -> N
 
 
 def test_what_the_cap_leaves_out_stands_as_a_chip_with_its_number() -> None:
-    hierarchy = make_frame()
+    hierarchy = make_hierarchy()
     choice = Choice(roots(hierarchy), 0.5, cap=3)
     drawing = draw(hierarchy, choice)
     for layer, more in drawing.more.items():
@@ -162,7 +162,7 @@ def test_colours_of_the_file_are_read_on_their_ground(theme: Theme) -> None:
 
 
 def test_topics_of_images_are_drawn_as_pictures() -> None:
-    hierarchy = make_frame((6, 3), n_words=20, image_shape=(4, 5))
+    hierarchy = make_hierarchy((6, 3), n_words=20, image_shape=(4, 5))
     svg = draw(hierarchy, Choice(roots(hierarchy), 0.5), theme=LIGHT).svg
     pictures = re.findall(r'<image href="data:image/png;base64,', svg)
     assert len(pictures) == len(draw(hierarchy, Choice(roots(hierarchy), 0.5)).part.nodes)
