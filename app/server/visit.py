@@ -358,9 +358,7 @@ def _modules() -> tuple[str, ...]:
 
 def visit(site: Site) -> Viewable:
     """Build the page of one visit, for the server."""
-    asked = {
-        name: [item.decode("utf-8", "replace") for item in values] for name, values in pn.state.session_args.items()
-    }
-    shell = Shell(site, urlencode(asked, doseq=True), dark=pn.state.cookies.get("topiary_theme") == "dark")
+    query = urlencode(pn.state.session_args, doseq=True)
+    shell = Shell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark")
     pn.state.on_session_destroyed(lambda _: shell.close())
     return shell.page
