@@ -13,8 +13,8 @@ from app.cli.console import Mistake, as_typed, find_run, notify, print_json, pri
 from app.ingest.options import counted
 from app.jobs import launcher
 from app.jobs.forks import origin
+from app.jobs.new_run import create
 from app.jobs.new_run import fork as order_fork
-from app.jobs.new_run import place
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from store import corpora as corpora_of
@@ -137,7 +137,7 @@ def train(arguments: argparse.Namespace) -> int:
     texts = settings_of(arguments.settings, layers=arguments.layers, inference=arguments.inference)
     asked = _asked(arguments)
     db = open_existing(arguments.store)
-    row = place(db, arguments.corpus, model=arguments.model, texts=texts, **asked)
+    row = create(db, arguments.corpus, model=arguments.model, texts=texts, **asked)
     return _start(db, row, arguments)
 
 

@@ -12,7 +12,7 @@ from threading import Thread
 
 from app.ingest.builtin import NAME, import_builtin
 from app.jobs import compile_kernels, launcher, notices
-from app.jobs.new_run import NewRunError, place
+from app.jobs.new_run import NewRunError, create
 from app.jobs.progress import Notifier, Progress
 from store import corpora, runs
 from store.database import Database, open_database
@@ -53,7 +53,7 @@ def prepare(db: Database, notify: Notifier) -> int:
     else:
         notify("Starting a three-layer model", None)
         texts = {"layers": LAYERS}
-        number = place(db, row.name, model=MODEL, texts=texts, threads=launcher.threads(), name=RUN_NAME).number
+        number = create(db, row.name, model=MODEL, texts=texts, threads=launcher.threads(), name=RUN_NAME).number
     launcher.fill(db)
     return number
 

@@ -1,6 +1,7 @@
-"""Write a run as somebody ordered it: settings checked, then a queued row."""
+"""New runs: one set of rules for commands, library and form, then a queued row."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,50 @@ LARGEST_SEED = 2**63 - 1
 
 
 class NewRunError(ValueError):
-    """A run cannot be ordered like this; the message is one sentence for the user."""
+    """A run cannot be made like this; the message is one sentence for the user.
+
+    Attributes
+    ----------
+    field : str
+        The field of the form that could mend it, empty where none does by itself.
+    """
+
+    def __init__(self, sentence: str, field: str = "") -> None:
+        super().__init__(sentence)
+        self.field = field
 
 
-def place(
+@dataclass(frozen=True, kw_only=True)
+class NewRun:
+    """What somebody asks for; texts are read by the model's own settings.
+
+    Attributes
+    ----------
+    corpus : int
+    model : str
+    texts : mapping of str to str
+        Settings as texts, by name; those that are not named keep their default.
+    minibatches : int or None
+        None is the usual length.
+    averaged : bool
+        Also run the averaged protocol.
+    seed : int
+    name : str
+    fork : Origin or None
+        The snapshot of another run to begin with.
+    """
+
+    corpus: int
+    model: str
+    texts: Mapping[str, str]
+    minibatches: int | None
+    averaged: bool = False
+    seed: int = 1
+    name: str = ""
+    fork: Origin | None = None
+
+
+def create(
     db: Database,
     corpus: str | int,
     *,
@@ -68,11 +109,12 @@ def place(
         When there is no such corpus.
     """
     about = corpora.find(db, corpus)
+    request = NewRun(
+        corpus=about.number, model=model, texts=texts, minibatches=minibatches, averaged=averaged, seed=seed, fork=fork
+    )
     try:
-        config = _configured(db, about, model, texts, fork)
-        steps = minibatches if minibatches is not None else usual_length(model, config, about.train_documents)
-        check_length(config, steps, fork)
-        check_pictures(about, config)
+        learned = getattr(models.load(model), "NEEDS_LABELS", False)
+        config, steps = check(about, request, _taught(db, about) if learned else ())
         order = RunOptions(
             minibatches=steps,
             threads=threads,
@@ -85,7 +127,6 @@ def place(
         raise
     except (LookupError, ValueError) as error:
         raise NewRunError(str(error.args[0])) from error
-    check_numbers(about, seed, averaged=averaged)
     return runs.create(
         db,
         corpus=about.number,
@@ -118,7 +159,7 @@ def fork(
     begin : Origin
         See :func:`app.jobs.forks.origin`.
     model, texts, minibatches, seed, **more
-        As in :func:`place`.
+        As in :func:`create`.
 
     Raises
     ------
@@ -126,7 +167,7 @@ def fork(
         When the model cannot begin with that snapshot, or a setting or number cannot be.
     """
     parent = begin.run
-    return place(
+    return create(
         db,
         parent.corpus,
         model=model or parent.model,
@@ -138,15 +179,65 @@ def fork(
     )
 
 
-def _configured(db: Database, about: CorpusRow, model: str, texts: Mapping[str, str], fork: Origin | None) -> Any:
-    """The settings of a run on a corpus, those of its parent among them."""
+def check(about: CorpusRow, request: NewRun, classes: Sequence[str]) -> tuple[Any, int]:
+    """Refuse a run that cannot be; else give its Config and its length in mini-batches.
+
+    Only what the row of the corpus tells is looked at, so that nothing waits for the store while somebody types.
+
+    Parameters
+    ----------
+    about : CorpusRow
+        The corpus of the run.
+    request : NewRun
+    classes : sequence of str
+        Those of its training documents.
+
+    Raises
+    ------
+    NewRunError
+        With the field of the form that could mend it.
+    engine.settings.SettingError
+        When a setting cannot be read or is out of its bounds.
+    """
+    model, fork, texts = request.model, request.fork, dict(request.texts)
+    _check_corpus(about, model, classes)
     if fork is not None:
-        texts = inherited(fork, model, texts) | dict(texts)
-    config = settings.parse(models.load(model).Config, with_link(about, model, texts))
-    _check_corpus(db, about, model)
+        texts = inherited(fork, model, texts) | texts
+    config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
     if fork is not None and (wrong := wrong_layers(fork, config)):
-        raise NewRunError(wrong)
-    return config
+        raise NewRunError(wrong, "layers")
+    steps = request.minibatches
+    if steps is None:
+        steps = usual_length(model, config, about.train_documents)
+    _check_length(config, steps, fork)
+    if about.image_shape is None and getattr(config, "moved", False):
+        raise NewRunError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0", "moved")
+    _check_numbers(about, request.seed, averaged=request.averaged)
+    return config, steps
+
+
+def objections(about: CorpusRow, request: NewRun) -> dict[str, str]:
+    """The reason for which :func:`create` would refuse a run, at every field of the form that could mend it.
+
+    Parameters
+    ----------
+    about : CorpusRow
+        The corpus of the run.
+    request : NewRun
+        Its settings can be read, each by itself and all together.
+
+    Returns
+    -------
+    dict of str
+        The same sentence by field: that of the rule, and the settings of the model that the sentence names.
+    """
+    try:
+        check(about, request, about.label_names)
+    except NewRunError as error:
+        names = {setting.name for setting in settings.describe(models.load(request.model).Config)}
+        named = [name for name in re.findall(r"\b[a-z]+_\w+", str(error)) if name in names]
+        return dict.fromkeys((error.field, *named), str(error))
+    return {}
 
 
 def usual_length(model: str, config: Any, train_documents: int) -> int:
@@ -174,40 +265,41 @@ def usual_length(model: str, config: Any, train_documents: int) -> int:
     return min(max(passes, LEAST_STEPS), MOST_STEPS) + _learnt(config)
 
 
-def check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
+def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
     """Refuse what no model can do with a corpus."""
     if not 0 <= seed <= LARGEST_SEED:
-        raise NewRunError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}")
+        raise NewRunError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}", "seed")
     if about.train_documents == 0:
-        raise NewRunError(f"corpus {about.name!r} has no training documents; import it with another split")
+        raise NewRunError(f"corpus {about.name!r} has no training documents; import it with another split", "corpus")
     if averaged and about.train_documents == about.documents:
-        raise NewRunError(f"corpus {about.name!r} has no test documents, which the averaged protocol needs")
+        sentence = f"corpus {about.name!r} has no test documents, which the averaged protocol needs"
+        raise NewRunError(sentence, "averaged")
 
 
-def _check_corpus(db: Database, about: CorpusRow, model: str) -> None:
-    """Refuse a corpus that the model cannot read."""
+def _check_corpus(about: CorpusRow, model: str, classes: Sequence[str]) -> None:
+    """Refuse a corpus that the model cannot read; only classes of training documents teach something."""
     module = models.load(model)
-    if getattr(module, "NEEDS_LABELS", False):
-        _check_labels(db, about, model)
-    links = {setting.name for setting in settings.describe(module.Config)}
-    if about.kind == "real" and "link" not in links:
-        counts = ", or import the pictures with --levels 16" if about.image_shape else ""
-        raise NewRunError(
-            f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it{counts}"
-        )
-
-
-def _check_labels(db: Database, about: CorpusRow, model: str) -> None:
-    """Refuse a corpus whose training documents are of less than two classes; those of test documents teach nothing."""
-    numbers = corpora.taught(db, about.number)
-    names = [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
-    if len(names) < 2:
-        has = f"only {names[0]!r}" if names else "none"
-        where = " among its training documents" if len(about.label_names) > len(names) else ""
+    if getattr(module, "NEEDS_LABELS", False) and len(classes) < 2:
+        has = f"only {classes[0]!r}" if classes else "none"
+        where = " among its training documents" if len(about.label_names) > len(classes) else ""
         raise NewRunError(
             f"model {model} learns from labels of at least two classes, and corpus {about.name!r} has {has}{where}; "
-            + ("import it with another split" if where else "import it with labels")
+            f"import it with {'another split' if where else 'labels'}, or choose another model",
+            "model",
         )
+    links = {setting.name for setting in settings.describe(module.Config)}
+    if about.kind == "real" and "link" not in links:
+        counts = ", or import the pictures with 16 grey values (--levels 16)" if about.image_shape else ""
+        raise NewRunError(
+            f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it{counts}",
+            "model",
+        )
+
+
+def _taught(db: Database, about: CorpusRow) -> list[str]:
+    """The classes of the training documents."""
+    numbers = corpora.taught(db, about.number)
+    return [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
 
 
 def _learnt(config: Any) -> int:
@@ -219,28 +311,24 @@ def _learnt(config: Any) -> int:
     return widths.settled(config)
 
 
-def check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
+def _check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
     """Refuse a run that would end before all its layers are there and pruned, or before labels count."""
     learnt = _learnt(config)
     if fork is None and 0 < minibatches <= learnt:
         layers = "1 layer" if len(config.layers) == 1 else f"{len(config.layers)} layers"
         raise NewRunError(
             f"learning the widths of {layers} takes more than {learnt:,} mini-batches "
-            f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}"
+            f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}",
+            "minibatches",
         )
     unlabelled = getattr(config, "label_start", 0)
     has_learned = fork is not None and learns_without_labels(fork)
     if getattr(config, "label_weight", 0.0) and not has_learned and 0 < minibatches <= unlabelled:
         raise NewRunError(
             f"labels count after {unlabelled:,} mini-batches (label_start), and the run has {minibatches:,}; "
-            "let it be longer, or labels begin earlier"
+            "let it be longer, or labels begin earlier",
+            "minibatches",
         )
-
-
-def check_pictures(about: CorpusRow, config: Any) -> None:
-    """Refuse to have words moved that are no pixels."""
-    if about.image_shape is None and getattr(config, "moved", False):
-        raise NewRunError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0")
 
 
 def _burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
@@ -258,43 +346,13 @@ def _burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
     return burn_in
 
 
-def with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
+def _with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
     """The texts and the observation link that suits the corpus, where the model has a choice and none was made."""
     described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
     link = texts.get("link") or LINK_OF.get(about.kind, "")
     if link and "link" in described:
         if about.kind == "real" and link != LINK_OF["real"]:
-            raise NewRunError(
-                f"corpus {about.name!r} holds real numbers, which need link {LINK_OF['real']}; got {link}"
-            )
+            sentence = f"corpus {about.name!r} holds real numbers, which need link {LINK_OF['real']}; got {link}"
+            raise NewRunError(sentence, "link")
         return dict(texts) | {"link": link}
     return dict(texts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewRun:
-    """What the new-run form asks for; texts are read by the model's own settings.
-
-    Attributes
-    ----------
-    corpus : int
-    model : str
-    texts : dict of str
-        Settings as texts, by name; empty ones keep their default.
-    minibatches : int
-    averaged : bool
-        Also run the averaged protocol.
-    seed : int
-    name : str
-    fork : Origin or None
-        The snapshot of another run to begin with.
-    """
-
-    corpus: int
-    model: str
-    texts: dict[str, str]
-    minibatches: int
-    averaged: bool = False
-    seed: int = 1
-    name: str = ""
-    fork: Origin | None = None

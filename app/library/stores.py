@@ -15,7 +15,7 @@ from app.ingest.importing import import_path, quiet
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.texts import import_texts
 from app.jobs import launcher
-from app.jobs.new_run import place
+from app.jobs.new_run import create
 from app.jobs.progress import Progress
 from store import corpora, runs
 from store.database import open_database
@@ -194,7 +194,7 @@ class Store:
         RunFailed
             When it was waited for and failed.
         """
-        row = place(
+        row = create(
             self._opened.db,
             corpus.number if isinstance(corpus, Corpus) else corpus,
             model=model,

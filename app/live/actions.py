@@ -55,7 +55,7 @@ class Actions:
         app.jobs.new_run.NewRunError
             When a setting cannot be read or is out of bounds.
         """
-        row = new_run.place(
+        row = new_run.create(
             self._writing(),
             request.corpus,
             model=request.model,

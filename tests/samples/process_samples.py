@@ -61,7 +61,7 @@ def order(
     db: Database, *, minibatches: int = 60, averaged: bool = False, corpus: str = "small", **texts: str
 ) -> RunRow:
     """A queued run of a small model."""
-    return new_run.place(db, corpus, model="dlda", texts=SMALL | texts, minibatches=minibatches, averaged=averaged)
+    return new_run.create(db, corpus, model="dlda", texts=SMALL | texts, minibatches=minibatches, averaged=averaged)
 
 
 class Written(NamedTuple):

@@ -95,7 +95,9 @@ def second_worker(db: Database, arguments: argparse.Namespace, folder: Path) -> 
 def ordered(db: Database, arguments: argparse.Namespace, minibatches: int) -> int:
     """A queued run with default settings."""
     texts = {"layers": arguments.layers}
-    return new_run.place(db, NAME, model="dlda", texts=texts, minibatches=minibatches, threads=arguments.threads).number
+    return new_run.create(
+        db, NAME, model="dlda", texts=texts, minibatches=minibatches, threads=arguments.threads
+    ).number
 
 
 class Watches:

@@ -4,8 +4,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from app.jobs.forks import LEARNS_LABELS, Origin, default_text, growing, inherited, origin, wrong_layers
-from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, NewRunError, usual_length
-from app.jobs.new_run_checks import objections
+from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, NewRunError, objections, usual_length
 from app.live.feed import TROUBLE
 from app.pages.components.board import Board, Message
 from app.pages.session import ANOTHER_RUN, Context

@@ -11,7 +11,7 @@ from process_samples import SMALL, bury, kill_after, order, small_corpus, writte
 from app.analysis.inference import open_inference
 from app.jobs import claim, launcher, new_run, worker
 from app.jobs.forks import inherited, origin
-from app.jobs.new_run import NewRun, NewRunError, fork, place
+from app.jobs.new_run import NewRun, NewRunError, create, fork
 from app.live.actions import Actions
 from engine.settings import SettingError
 from store import corpora, points, runs, snapshots, tables
@@ -140,7 +140,7 @@ def test_a_datm_run_goes_on_as_sdatm_with_its_topics_and_encoder_and_is_resumed_
     db = open_database(tmp_path / "store.db")
     small_corpus(db, labelled=True)
     texts = {"layers": "6-3", "batch_size": "20"}
-    parent = place(db, "small", model="datm", texts=texts, minibatches=6, seed=1)
+    parent = create(db, "small", model="datm", texts=texts, minibatches=6, seed=1)
     worker.train(db, parent.number)
     begin = origin(db, parent.number)
     whole, broken = (fork(db, begin, model="sdatm", texts={}, minibatches=6).number for _ in range(2))
@@ -171,12 +171,12 @@ def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that
     small_corpus(db, labelled=True)
     texts = {"layers": "6-3"}
     with pytest.raises(NewRunError, match=r"labels count after 500 mini-batches .* and the run has 6"):
-        place(db, "small", model="sdatm", texts=texts, minibatches=6)
-    assert place(db, "small", model="sdatm", texts=texts | {"label_start": "5"}, minibatches=6).planned == 6
+        create(db, "small", model="sdatm", texts=texts, minibatches=6)
+    assert create(db, "small", model="sdatm", texts=texts | {"label_start": "5"}, minibatches=6).planned == 6
     with pytest.raises(NewRunError, match="only pictures can be moved, and corpus 'small' has none; set moved to 0"):
-        place(db, "small", model="sdatm", texts=texts | {"moved": "1"})
+        create(db, "small", model="sdatm", texts=texts | {"moved": "1"})
     for model, waits in (("dlda", True), ("datm", False)):
-        parent = place(db, "small", model=model, texts=texts, minibatches=1)
+        parent = create(db, "small", model=model, texts=texts, minibatches=1)
         worker.train(db, parent.number)
         begin = origin(db, parent.number)
         with pytest.raises(NewRunError, match="labels count after") if waits else nullcontext():
@@ -184,11 +184,13 @@ def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that
     db.close()
 
 
-@pytest.mark.parametrize(("shape", "more"), [((5, 8), ", or import the pictures with --levels 16"), (None, "")])
+@pytest.mark.parametrize(
+    ("shape", "more"), [((5, 8), r", or import the pictures with 16 grey values \(--levels 16\)"), (None, "")]
+)
 def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(tmp_path, monkeypatch, shape, more):
     db = open_database(tmp_path / "store.db")
     real = replace(small_corpus(db, labelled=True), kind="real", image_shape=shape)
     monkeypatch.setattr(new_run.corpora, "find", lambda *_: real)
     with pytest.raises(NewRunError, match=f"'small' holds real numbers; train dlda on it{more}$"):
-        place(db, "small", model="datm", texts={})
+        create(db, "small", model="datm", texts={})
     db.close()

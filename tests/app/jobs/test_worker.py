@@ -177,7 +177,7 @@ def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
 def test_the_number_of_threads_changes_no_bit(file):
     results: list[Written] = []
     for threads in (1, 2):
-        run = new_run.place(file, "small", model="dlda", texts=SMALL, minibatches=30, threads=threads, averaged=True)
+        run = new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=30, threads=threads, averaged=True)
         worker.train(file, run.number)
         results.append(written(file, run.number))
     assert results[0] == results[1]

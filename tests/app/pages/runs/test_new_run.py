@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from class_samples import plant
 
-from app.jobs.new_run import NewRun, NewRunError
-from app.jobs.new_run_checks import objections
+from app.jobs.new_run import NewRun, NewRunError, objections
 from app.pages.runs.new_run import NewRunForm
 from app.views import words
 from store import corpora, runs
@@ -257,7 +256,7 @@ def test_words_that_are_no_pixels_cannot_be_moved(page: Page) -> None:
     assert "tp-error" not in page.form.board.html
 
 
-@pytest.mark.parametrize(("shape", "more"), [(None, ""), ((1, 4), ", or add the pictures again with 16 grey values")])
+@pytest.mark.parametrize(("shape", "more"), [(None, ""), ((1, 4), ", or import the pictures with 16 grey values")])
 def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(
     page: Page, shape: tuple[int, int] | None, more: str
 ) -> None:
@@ -265,7 +264,8 @@ def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(
     real = replace(about, kind="real", image_shape=shape)
     request = NewRun(corpus=about.number, model="sdatm", texts={}, minibatches=1000)
     said = objections(real, request)["model"]
-    assert said.startswith(f"this model reads counts, and 'leaflets' holds real numbers; choose DLDA{more}")
+    assert said.startswith("model sdatm reads counts, and corpus 'leaflets' holds real numbers; ")
+    assert f"train dlda on it{more}" in said
     assert ("pictures" in said) == bool(shape)
 
 
