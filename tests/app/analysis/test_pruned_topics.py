@@ -190,11 +190,11 @@ def test_pruned_topics_are_in_the_tree_when_they_are_asked_for_and_in_the_addres
     row = grown(db)
     session = Session(db, feed, run=row.number, threshold=0.0)
     assert session.pruned_boxes() == []
-    assert 'data-do="ghosts" aria-pressed="false"' in session.page._controls.html
+    assert 'data-do="pruned" aria-pressed="false"' in session.page._controls.html
     assert "1 pruned topic</button>" in session.page._controls.html
     session.handle("pruned")
     assert session.pruned_boxes() == ["L1:3"]
-    assert 'data-do="ghosts" aria-pressed="true"' in session.page._controls.html
+    assert 'data-do="pruned" aria-pressed="true"' in session.page._controls.html
     assert "1 pruned topic in grey dashes" in session.page._foot.html
     assert "Pruned topic L1:3 of layer 1" in session.page._foot.html
     assert from_query(to_query(session.view))["pruned"] == "shown"
@@ -204,11 +204,11 @@ def test_pruned_topics_are_in_the_tree_when_they_are_asked_for_and_in_the_addres
     assert "grey dashes" not in session.page._foot.html
 
 
-def test_a_run_that_pruned_nothing_offers_no_ghosts(db, feed):
+def test_a_run_that_pruned_nothing_offers_no_pruned_topics(db, feed):
     row = feed_samples.run(db)
     snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
-    assert 'data-do="ghosts"' not in session.page._controls.html
+    assert 'data-do="pruned"' not in session.page._controls.html
     assert session.pruned_boxes() == []
     assert "pruned" not in session.page._foot.html
 
@@ -245,7 +245,7 @@ def test_a_snapshot_in_which_the_topic_still_stands_has_no_pruned_topic_of_it(db
     for minibatch in (5, 15):
         session.handle("snapshot", value=str(session.moment(minibatch)))
         assert session.pruned_boxes() == []
-        assert 'data-do="ghosts"' not in session.page._controls.html
+        assert 'data-do="pruned"' not in session.page._controls.html
     session.handle("snapshot", value=str(session.moment(20)))
     assert session.pruned_boxes() == ["L1:3"]
 

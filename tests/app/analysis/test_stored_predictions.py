@@ -38,6 +38,7 @@ PLAIN = {
     "analysis/predictions",
     "jobs/compile_kernels",
     "jobs/launcher",
+    "jobs/structure_words",
     "ingest/recount",
     "paths",
 }  # decide nothing of what is predicted
@@ -363,8 +364,8 @@ def test_remembered_predictions_come_without_the_compiler(db):
     run = plant(db)
     Program(db).cache.fetch(run.number, 0)
     script = (
-        "import sys\nfrom app.live.predictions import ClassCache\nfrom store.database import open_database\n"
-        "found = ClassCache(open_database(sys.argv[1], readonly=True)).fetch(1, 0)\n"
+        "import sys\nfrom app.live.predictions import PredictionCache\nfrom store.database import open_database\n"
+        "found = PredictionCache(open_database(sys.argv[1], readonly=True)).fetch(1, 0)\n"
         "print(found.scores.documents, 'numba' in sys.modules)"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -92,7 +92,7 @@ def test_gexf_is_read_back_with_numbers(hierarchy: Hierarchy, roots: list[Node],
 
 @pytest.mark.parametrize("form", ["graphml", "gexf", "json"])
 def test_pruned_topics_are_in_the_graph_with_lines_to_their_heirs_and_to_what_they_were_made_of(form: str) -> None:
-    """The same lines as in the picture; living topics and their edges are as they are without ghosts."""
+    """The same lines as in the picture; living topics and their edges are as they are without pruned topics."""
     _, now, last_seen = pruned_samples.pruned()
     choice = Choice(tuple(now.nodes(3)), THRESHOLD, cap=99)
     text = trees.render(now, choice, form, last_seen)
