@@ -142,6 +142,8 @@ class Context:
         too slow to make before the answer, and wanted as soon as the page stands.
     notify : (message, kind) -> None
         Shows a message; kind is "success", "info", "warning" or "error".
+    dark : bool
+        Whether the visitor came to the dark side; it can be changed in the browser afterwards.
     """
 
     view: View
@@ -155,6 +157,7 @@ class Context:
     aside: Later
     soon: Callable[[Callable[[], None]], None]
     notify: Callable[[str, str], None]
+    dark: bool = False
 
 
 FIELDS = tuple(name for name in View.param if name != "name")

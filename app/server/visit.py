@@ -14,6 +14,8 @@ import panel as pn
 import panel_material_ui as pmui
 import param
 from bokeh.models import CustomJS
+from panel.models.esm import ReactiveESM
+from panel.util.parameters import edit_readonly
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
 
@@ -42,10 +44,12 @@ BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
 }
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which the same error is not shown again as attempts go on
-AFTER_ANSWER = 0.15  # seconds; by then the browser has its scripts, and is busy with them for a while
+AFTER_ANSWER = 0.3  # seconds; by then the browser has fetched its scripts from this server, and is busy with them
 EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
 
 log = logging.getLogger("topiary.shell")
+
+ReactiveESM.__javascript_raw__ = []  # a loader of modules for older browsers, which js/page.js puts aside
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ class Shell:
             aside=partial(self._do, site.feed.submit_aside),
             soon=self.soon,
             notify=self.notify,
+            dark=dark,
         )
         self._bar = Board(on_message=self._on_bar)
         self._router = Router(self._on_address, query=session.to_query(self.view))
@@ -242,10 +247,12 @@ class Shell:
             header=[self._bar, self._router],
             main=[self._holder],
             theme_config=theme.theme_config(),
-            template=theme.template(*_modules()),
+            template=theme.template(_modules(), _sheets()),
             dark_theme=dark,
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
+        with edit_readonly(page):
+            page.busy = False  # nothing shows it, and every change of it reads all models of the page anew
         page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
         self._document.js_on_event("connection_lost", CustomJS(code=asset("js/lost.js").read_text(encoding="utf-8")))
@@ -354,6 +361,13 @@ def _modules() -> tuple[str, ...]:
     """The browser code of every page: Material's components and ours."""
     material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
     return (material, *(served(asset(f"js/{name}.js")) for name in ("board", "router")))
+
+
+@cache
+def _sheets() -> tuple[str, ...]:
+    """Panel's style sheets that layouts ask for as they are drawn, and are measured anew for when they come."""
+    names = ("css/loading.css", "css/listpanel.css", "bundled/theme/material.css")
+    return tuple(f"static/extensions/panel/{name}?v={pn.__version__}" for name in names)
 
 
 def visit(site: Site) -> Viewable:

@@ -6,7 +6,7 @@ with the light or dark side; the variables are in ``assets/css/tokens.css``.
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.paths import asset
 
@@ -69,6 +69,34 @@ def _side(name: str) -> dict[str, Any]:
     }
 
 
+class FigureLook(NamedTuple):
+    """Properties of a figure, of its axes and of its grid."""
+
+    figure: dict[str, Any]
+    axis: dict[str, Any]
+    grid: dict[str, Any]
+
+
+@cache
+def figure_look(*, dark: bool) -> FigureLook:
+    """What the Material theme makes of a figure in the browser, so that it finds nothing to change."""
+    colours = _SIDES["dark" if dark else "light"]
+    line, grid = (
+        ("rgba(255, 255, 255, 0.28)", "rgba(255, 255, 255, 0.12)")
+        if dark
+        else ("rgba(0, 0, 0, 0.22)", "rgba(0, 0, 0, 0.1)")
+    )
+    lines = ("axis_line", "major_tick_line", "minor_tick_line")
+    axis = {f"{name}_color": line for name in lines} | {f"{name}_alpha": 0 for name in lines}
+    labels = {"text_font": FONT, "text_font_style": "normal"}
+    axis |= {f"major_label_{name}": value for name, value in labels.items()}
+    axis |= {f"axis_label_{name}": value for name, value in labels.items()}
+    axis |= {"major_label_text_color": colours["muted"], "major_label_text_font_size": "0.925em"}
+    axis |= {"axis_label_text_color": colours["ink"], "axis_label_text_font_size": "1em", "axis_label_standoff": 12}
+    ground = {"background_fill_color": colours["card"], "border_fill_color": colours["card"]}
+    return FigureLook(ground | {"outline_line_color": None}, axis, {"grid_line_color": grid, "grid_line_alpha": 1})
+
+
 # On a phone the bar's second line says how the run is.  The toolbar beneath the fixed bar is as high.
 _TWO_LINES = {"minHeight": "90px !important", "padding": "8px 12px 0 !important", "alignItems": "flex-start"}
 
@@ -87,13 +115,13 @@ def style(name: str) -> str:
 
 
 @cache
-def template(*modules: str) -> str:
+def template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str:
     """The page around everything: our fonts and colours, and a skeleton that stands until the first board does.
 
     Parameters
     ----------
-    *modules : str
-        Addresses of browser code that every page needs, to be loaded beside everything else.
+    modules, sheets : tuples of str
+        Addresses of browser code and of style sheets that every page needs, to be loaded beside everything else.
     """
     return "\n".join(
         (
@@ -102,6 +130,7 @@ def template(*modules: str) -> str:
             "{% block postamble %}{{ super() }}",
             '<link rel="preload" href="/topiary/fonts/inter.woff2" as="font" type="font/woff2" crossorigin>',
             *(f'<link rel="modulepreload" href="{module}">' for module in modules),
+            *(f'<link rel="preload" href="{sheet}" as="style">' for sheet in sheets),
             "<style>{% raw %}",
             style("tokens"),
             "{% endraw %}</style>",

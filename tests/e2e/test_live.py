@@ -17,6 +17,13 @@ LENGTH = """() => Math.max(0, ...[...(Bokeh.documents[0]?.all_models ?? [])]
     .filter(model => model.type === "ColumnDataSource" && model.data.value && !model.data.low)
     .map(model => model.data.value.length))"""
 
+SENT = """window.sent = []
+const send = WebSocket.prototype.send
+WebSocket.prototype.send = function (data) {
+    if (String(data).startsWith('{"events"')) { sent.push(data) }
+    return send.call(this, data)
+}"""
+
 
 @pytest.fixture
 def writer(planted):
@@ -38,6 +45,20 @@ def test_a_new_snapshot_and_new_points_reach_an_open_page(start_server, planted,
     garden.advance(db, row, 110, snapshot=True)
     page.get_by_text("mini-batch 110").wait_for()
     page.wait_for_function(f"() => ({LENGTH})() === 11")
+
+
+@pytest.mark.parametrize("side", ["light", "dark"])
+def test_figures_come_as_the_theme_wants_them(start_server, planted, writer, page, side):
+    _, row = writer
+    server = start_server(planted)
+    page.context.add_cookies([{"name": "topiary_theme", "value": side, "url": server.url}])
+    page.add_init_script(SENT)
+    page.goto(f"{server.url}?page=watch&run={row.number}")
+    page.wait_for_function("() => sent.some(each => each.includes('--highlight-color'))")  # the theme was there
+    page.wait_for_timeout(500)
+    told = [event for each in page.evaluate("() => sent") for event in json.loads(each)["events"]]
+    changed = {event["attr"] for event in told if event["kind"] == "ModelChanged"}
+    assert not {name for name in changed if name.startswith(("axis_", "major_", "grid_")) or name.endswith("_color")}
 
 
 def test_a_chart_says_what_it_waits_for_until_there_is_a_curve(start_server, planted, page):

@@ -25,7 +25,7 @@ class CompareCurves:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._head = Board(on_message=self._on_message)
-        self._chart = curves.perplexity_chart(context.view.axis)
+        self._chart = curves.perplexity_chart(context.view.axis, dark=context.dark)
         self._runs: tuple[int, ...] = ()
         self._asked: set[int] = set()  # runs whose history is being fetched
         self._shown: dict[int, tuple[int, int]] = {}  # what a source holds: (epoch, points)

@@ -36,11 +36,11 @@ class WatchCurves:
         self._arrived = arrived
         self._head = Board(on_message=self._on_head)
         self._step_head = Board()
-        axis = context.view.axis
-        self._perplexity = curves.perplexity_chart(axis)
-        self._steps = curves.step_chart(axis)
+        axis, dark = context.view.axis, context.dark
+        self._perplexity = curves.perplexity_chart(axis, dark=dark)
+        self._steps = curves.step_chart(axis, dark=dark)
         shared = self._steps.figure.x_range
-        self._rate = curves.rate_chart(axis, shared)
+        self._rate = curves.rate_chart(axis, shared, dark=dark)
         self._rare: dict[str, _Card] = {}  # most runs have none of them
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
         self._runs: tuple[int, ...] = ()
@@ -113,14 +113,15 @@ class WatchCurves:
 
     def _show_rare(self, name: str, history: History | None) -> None:
         """Have a card for a measure as soon as there is a run that has it, and hide it for runs without."""
-        request = history is not None and history.length(name, 0) > 0
-        if request and name not in self._rare:
-            chart = curves.rare_chart(name, self._context.view.axis, self._steps.figure.x_range)
+        has = history is not None and history.length(name, 0) > 0
+        if has and name not in self._rare:
+            own = self._context
+            chart = curves.rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
             self._rare[name] = _Card(_title(curves.RARE[name].title), chart)
             self.page.append(self._rare[name].page)
         if name in self._rare:
             card = self._rare[name]
-            card.page.visible = request
+            card.page.visible = has
             self._bring((name,), card.chart.sources[0], history, name, 0)
 
     def report_heldout(self, documents: int) -> None:

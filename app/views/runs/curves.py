@@ -4,7 +4,7 @@ x is a column of the source, so another x-axis is another field name, not other 
 the two protocols never share an axis: what is measured is in the label.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,13 +17,16 @@ from bokeh.models import (
     CustomJSTickFormatter,
     DataRange1d,
     HoverTool,
+    Line,
     NumeralTickFormatter,
+    Scatter,
+    VArea,
 )
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
 from app.paths import asset
-from app.views.theme import DASHES, GAMMA_R, MARK, SERIES, layer_colour
+from app.views.theme import DASHES, GAMMA_R, MARK, SERIES, FigureLook, figure_look, layer_colour
 
 SLOTS = 6  # runs overlaid at most, the own one included
 MOST_SHOWN = 1500  # points of a curve after thinning
@@ -66,7 +69,11 @@ class Chart:
             self.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": self.figure}, code=_REFIT))
 
     def dot_singles(self) -> None:
-        """Show a curve of a single point as a dot."""
+        """Show a curve of a single point as a dot; a chart that never asks for dots has none."""
+        for place in range(len(self.dots), len(self.sources)):
+            colour = SERIES[place]
+            dot = Scatter(x=self.axis, y="value", size=7, fill_color=colour, line_color=colour)
+            self.dots.append(self.figure.add_glyph(self.sources[place], dot, visible=False))
         for source, dot in zip(self.sources, self.dots, strict=True):
             dot.visible = len(source.data["value"]) == 1
 
@@ -150,34 +157,34 @@ def thin(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp
     return np.unique(np.concatenate(kept))
 
 
-def perplexity_chart(axis: str) -> Chart:
+def perplexity_chart(axis: str, *, dark: bool = False) -> Chart:
     """Point perplexity of one run and of up to five others."""
-    chart = _chart(_figure(axis, "point perplexity", 330), axis, _add_run, ("perplexity", "@value{0,0.0}"))
+    chart = _chart(_figure(axis, "point perplexity", 330, dark=dark), axis, _add_run, ("perplexity", "@value{0,0.0}"))
     chart.figure.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
     return chart
 
 
-def step_chart(axis: str) -> Chart:
+def step_chart(axis: str, *, dark: bool = False) -> Chart:
     """Layer-adaptive step sizes on a log axis: the mean per layer, the spread over its topics as a band."""
-    plot = _figure(axis, "step size", 330, y_axis_type="log")
+    plot = _figure(axis, "step size", 330, dark=dark, y_axis_type="log")
     plot.yaxis.ticker = CustomJSTicker(major_code=_code("log_ticks"), minor_code="return []")
     plot.yaxis.formatter = CustomJSTickFormatter(code=_code("log_labels"))
     plot.ygrid.ticker = plot.yaxis[0].ticker
     return _chart(plot, axis, _add_layer, ("step size", "@value{0.00e+0}"))
 
 
-def rate_chart(axis: str, x_range: Any) -> Chart:
+def rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
     """Tokens per second."""
-    plot = _figure(axis, "tokens per second", 190, x_range=x_range)
+    plot = _figure(axis, "tokens per second", 190, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
     plot.y_range.start = 0
     return _chart(plot, axis, partial(_add_one, SERIES[2]), ("tokens/s", "@value{0,0}"))
 
 
-def rare_chart(name: str, axis: str, x_range: Any) -> Chart:
+def rare_chart(name: str, axis: str, x_range: Any, *, dark: bool = False) -> Chart:
     """A measure that not every run has, a key of ``RARE``, on an axis of its own."""
     about = RARE[name]
-    plot = _figure(axis, about.label, 190, x_range=x_range)
+    plot = _figure(axis, about.label, 190, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
     return _chart(plot, axis, partial(_add_one, SERIES[about.colour]), (about.short, "@value{0,0.0}"))
 
@@ -205,25 +212,31 @@ def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
 
 def _add_run(chart: Chart, place: int) -> None:
     source = _empty()
-    look = {"color": SERIES[place], "line_dash": DASHES[place], "line_join": "round"}
-    own = {"line_width": 2.6, "level": "overlay"} if place == 0 else {"line_width": 1.8}  # the own run lies on top
+    look = {"line_color": SERIES[place], "line_dash": DASHES[place], "line_width": 1.8 if place else 2.6}
     chart.sources.append(source)
-    chart.lines.append(chart.figure.line(chart.axis, "value", source=source, **look, **own))
-    dot = chart.figure.scatter(chart.axis, "value", source=source, color=SERIES[place], size=7, visible=False)
-    chart.dots.append(dot)
+    _add_line(chart, source, look, **({} if place else {"level": "overlay"}))  # the own run lies on top
 
 
 def _add_layer(chart: Chart, _: int) -> None:
     source = _empty(*BAND)
     chart.sources.append(source)
-    chart.bands.append(chart.figure.varea(chart.axis, "low", "high", source=source, fill_alpha=0.16))
-    chart.lines.append(chart.figure.line(chart.axis, "value", source=source, line_width=2.2, line_join="round"))
+    band = VArea(x=chart.axis, y1="low", y2="high", fill_alpha=0.16)
+    chart.bands.append(chart.figure.add_glyph(source, band))
+    _add_line(chart, source, {"line_width": 2.2})
 
 
 def _add_one(colour: str, chart: Chart, _: int) -> None:
     source = _empty()
     chart.sources.append(source)
-    chart.lines.append(chart.figure.line(chart.axis, "value", source=source, color=colour, line_width=2.0))
+    _add_line(chart, source, {"line_color": colour, "line_width": 2.0, "line_join": "bevel"})
+
+
+def _add_line(chart: Chart, source: ColumnDataSource, look: Mapping[str, Any], **more: Any) -> None:
+    """Add one glyph; `figure.line` would add its looks while others are selected or muted, which nothing here is."""
+    line = Line(x=chart.axis, y="value")
+    line.update(line_join="round")
+    line.update(**look)
+    chart.lines.append(chart.figure.add_glyph(source, line, **more))
 
 
 def _code(name: str) -> str:
@@ -234,7 +247,7 @@ def _empty(*more: str) -> ColumnDataSource:
     return ColumnDataSource({name: [] for name in (*COLUMNS, *more)})
 
 
-def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
+def _figure(axis: str, label: str, height: int, *, dark: bool, **more: Any) -> Any:
     plot: Any = figure(
         height=height,
         sizing_mode="stretch_width",
@@ -245,6 +258,7 @@ def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
         x_axis_label=AXES[axis],
         y_axis_label=label,
         min_border_right=12,
+        title=None,
         **({"x_range": DataRange1d(range_padding=0.02, only_visible=True)} | more),
     )
     plot.toolbar.logo = None
@@ -252,8 +266,16 @@ def _figure(axis: str, label: str, height: int, **more: Any) -> Any:
     plot.xaxis.formatter = NumeralTickFormatter(format="0,0")
     plot.xaxis.ticker.update(desired_num_ticks=6, min_interval=1)
     plot.xgrid.grid_line_color = None
-    plot.outline_line_color = None
+    _dress(plot, figure_look(dark=dark))
     return plot
+
+
+def _dress(plot: Any, look: FigureLook) -> None:
+    """Give a figure from the start what the page's theme would give it in the browser, laying it out once more."""
+    plot.update(**look.figure)
+    for axis in (*plot.xaxis, *plot.yaxis):
+        axis.update(**look.axis)
+    plot.ygrid[0].update(**look.grid)
 
 
 def _chart(plot: Any, axis: str, add_slot: Callable[[Chart, int], None], tip: tuple[str, str]) -> Chart:

@@ -354,11 +354,11 @@ def test_another_encoding_can_be_named(tmp_path: Path, db: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "share", "request"), [(100, 0.1, 10), (5, 0.1, 1), (2, 0.9, 1), (7, 0.0, 0), (1, 0.5, 0)]
+    ("n", "share", "expected"), [(100, 0.1, 10), (5, 0.1, 1), (2, 0.9, 1), (7, 0.0, 0), (1, 0.5, 0)]
 )
-def test_the_test_part_is_a_share_of_at_least_one_and_never_all(n: int, share: float, request: int) -> None:
+def test_the_test_part_is_a_share_of_at_least_one_and_never_all(n: int, share: float, expected: int) -> None:
     part = draw_test(n, share, seed=3)
-    assert int(part.sum()) == request
+    assert int(part.sum()) == expected
     assert np.array_equal(part, draw_test(n, share, seed=3))
 
 

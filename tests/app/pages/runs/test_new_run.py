@@ -282,7 +282,7 @@ def test_a_run_too_short_to_learn_its_widths_is_refused_at_its_length(page: Page
             {"labelled": False},
             {"model": "sdatm"},
             "model",
-            "at least two classes, which &#x27;leaflets&#x27; does not have",
+            "at least two classes, and corpus &#x27;leaflets&#x27; has none; import it with labels",
         ),
         ({"test": False}, {"averaged": "true"}, "averaged", "has no test documents, which the averaged protocol needs"),
     ],
@@ -300,7 +300,7 @@ def test_what_a_corpus_lacks_is_said_at_the_choice_that_needs_it(
 
 
 @pytest.mark.parametrize(
-    ("request", "sentence"),
+    ("fields", "sentence"),
     [
         ({"run": 99, "snapshot": 0, "labels": False}, "There is no run 99 in this store"),
         ({"run": 77, "snapshot": 0, "labels": True}, "There is no run 77 in this store"),
@@ -308,9 +308,9 @@ def test_what_a_corpus_lacks_is_said_at_the_choice_that_needs_it(
     ],
 )
 def test_a_link_that_continues_what_is_not_there_says_so_and_leads_back(
-    page: Page, request: dict[str, int], sentence: str
+    page: Page, fields: dict[str, int], sentence: str
 ) -> None:
-    page.form.refresh(SimpleNamespace(**request))  # type: ignore[arg-type]
+    page.form.refresh(SimpleNamespace(**fields))  # type: ignore[arg-type]
     assert sentence in page.form.board.html
     assert "Reading what" not in page.form.board.html
     assert 'data-do="cancel"' in page.form.board.html

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from bokeh.models import Glyph
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -55,6 +56,15 @@ def test_slots_are_added_when_needed_and_never_made_anew():
     assert [line.data_source for line in chart.lines] == chart.sources
     assert chart.hover.renderers == chart.lines
     assert {line.glyph.x for line in chart.lines} == {"seconds"}
+
+
+def test_a_chart_is_made_of_nothing_that_nobody_sees():
+    chart = curves.perplexity_chart("minibatches")
+    chart.grow(3)
+    steps = curves.step_chart("minibatches")
+    curves.dress_layers(steps, 3)
+    glyphs = [*chart.figure.select({"type": Glyph}), *steps.figure.select({"type": Glyph})]
+    assert len(glyphs) == 3 + 2 * 4
 
 
 def test_a_curve_of_one_point_is_a_dot():
