@@ -15,9 +15,9 @@ from store.tables import runs
 
 __all__ = [
     "ENDED",
+    "REQUESTS",
     "STALE_SECONDS",
     "STATES",
-    "WISHES",
     "RunRow",
     "abandon",
     "beat",
@@ -29,14 +29,14 @@ __all__ = [
     "get",
     "missing",
     "rename",
+    "request",
     "requeue",
     "restructure",
-    "wish",
 ]
 
 STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 ENDED = ("paused", "stopped", "finished", "failed")
-WISHES = ("run", "pause", "stop")
+REQUESTS = ("run", "pause", "stop")
 _MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
 
 
@@ -258,8 +258,8 @@ def restructure(
     db.transact(work)
 
 
-def wish(db: Database, n: int, wish: str) -> RunRow:
-    """Ask a run to pause, to stop or to go on; its worker reads the wish at its next beat.
+def request(db: Database, n: int, wanted: str) -> RunRow:
+    """Ask a run to pause, to stop or to go on; its worker reads that at its next beat.
 
     A paused run has no worker: asked to stop, it is stopped at once.
 
@@ -268,18 +268,18 @@ def wish(db: Database, n: int, wish: str) -> RunRow:
     Conflict
         When the run neither waits nor trains.
     """
-    if wish not in WISHES:
-        raise StoreError(f"a run can be asked to {', '.join(WISHES)}, not to {wish!r}")
+    if wanted not in REQUESTS:
+        raise StoreError(f"a run can be asked to {', '.join(REQUESTS)}, not to {wanted!r}")
 
     def work(connection: Connection) -> RunRow:
         row = run_rows.held(connection, n)
-        if row.state == "paused" and wish == "stop":
-            run_rows.change(connection, n, state="stopped", wish=wish)
+        if row.state == "paused" and wanted == "stop":
+            run_rows.change(connection, n, state="stopped", wish=wanted)
         elif row.state in ("queued", "running"):
-            run_rows.change(connection, n, wish=wish)
+            run_rows.change(connection, n, wish=wanted)
         else:
             way = "" if row.state == "finished" else "; resume it first"
-            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {wish}{way}")
+            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {wanted}{way}")
         return run_rows.get(connection, n)
 
     return db.transact(work)

@@ -31,7 +31,7 @@ class Interrupt:
         self.asked = False
 
     def listen(self) -> None:
-        """Take SIGTERM and SIGINT (on Windows also CTRL_BREAK) as the wish to pause."""
+        """Take SIGTERM and SIGINT (on Windows also CTRL_BREAK) as a request to pause."""
         for name in ("SIGTERM", "SIGINT", "SIGBREAK"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), self._ask)
@@ -55,7 +55,7 @@ class Claim:
         self.point_perplexity: float | None = None
         self.averaged_perplexity: float | None = None
         self._interrupt = interrupt
-        self._wish = "run"
+        self._request = "run"
         self._points: list[Point] = []
         self._last_beat = 0.0
         self._speed: deque[tuple[int, float]] = deque(maxlen=20)
@@ -72,9 +72,9 @@ class Claim:
     @property
     def ending(self) -> str:
         """The state the run is wanted in: "paused", "stopped", or "" to go on."""
-        if self._wish == "stop":
+        if self._request == "stop":
             return "stopped"
-        return "paused" if self._wish == "pause" or self._interrupt.asked else ""
+        return "paused" if self._request == "pause" or self._interrupt.asked else ""
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -107,8 +107,8 @@ class Claim:
         self.beat()
 
     def beat(self) -> None:
-        """One short transaction: points, progress and heartbeat go, the wish comes back."""
-        self._wish = runs.beat(
+        """One short transaction: points, progress and heartbeat go, the request comes back."""
+        self._request = runs.beat(
             self.db,
             self.row.number,
             self.row.attempt,

@@ -136,7 +136,7 @@ def stop(db: Database, run: int) -> None:
     if state_of(row) in ("queued", "silent"):
         _end(db, row, "stopped")
     else:
-        runs.wish(db, run, "stop")
+        runs.request(db, run, "stop")
 
 
 def pause(db: Database, run: int) -> None:
@@ -151,7 +151,7 @@ def pause(db: Database, run: int) -> None:
     if state_of(row) in ("queued", "silent"):
         _end(db, row, "paused")
     else:
-        runs.wish(db, run, "pause")
+        runs.request(db, run, "pause")
 
 
 def resume(db: Database, run: int) -> None:

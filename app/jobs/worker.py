@@ -42,7 +42,7 @@ class Session:
         self._saved = -1
 
     def run(self) -> None:
-        """Train until the plan is done or somebody wishes otherwise."""
+        """Train until the plan is done or somebody asks it to pause or stop."""
         corpus = self._load()
         if self.claim.ending:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")

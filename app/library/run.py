@@ -2,20 +2,18 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import pandas as pd
 
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
 from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
 from app.cli.show import run_facts
 from app.export.topics import topics_table
 from app.jobs import launcher
-from app.jobs.forks import default_text
-from app.jobs.new_run import NewRunError
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from app.views.tree.opening import threshold_of
@@ -26,6 +24,7 @@ from store.errors import NotFound
 from store.points import Point
 from store.runs import RunRow
 
+from .arguments import Roots, asked, nodes_of, settings_as_text
 from .opened import Opened
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 Layers: TypeAlias = Sequence[int] | int | str
 Watcher: TypeAlias = Callable[["Run"], None]
-Roots: TypeAlias = int | str | Iterable[int | str]
 
 
 class RunFailed(Exception):  # noqa: N818 - called after the fact that it tells
@@ -225,7 +223,7 @@ class Run:
         from app.export.graph import build_graph
 
         frame = self.frame(minibatch)
-        limit, nodes = threshold_of(threshold, frame), _nodes(frame, roots, layer)
+        limit, nodes = threshold_of(threshold, frame), nodes_of(frame, roots, layer)
         if not pruned:
             return build_graph(frame, limit, nodes, direction)
         from app.export.trees import EVERYTHING
@@ -392,7 +390,7 @@ class Run:
             return topics.write(frame, layer, path)
         return trees.write(
             frame,
-            _nodes(frame, 1 if roots is None else roots, layer),
+            nodes_of(frame, 1 if roots is None else roots, layer),
             threshold_of(threshold, frame),
             direction,
             path,
@@ -497,7 +495,7 @@ class Run:
         LookupError
             When there is no such topic.
         """
-        (node,) = _nodes(self.frame(None), topic, None)
+        (node,) = nodes_of(self.frame(None), topic, None)
         labels.set(self._opened.db, self.number, node.layer, node.column + 1, name)
 
     def __eq__(self, other: object) -> bool:
@@ -533,49 +531,3 @@ class Run:
 
     def _snapshot(self, minibatch: int | None) -> int:
         return snapshot_at(self._opened.db, self._row, minibatch).number
-
-
-def settings_as_text(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Settings as somebody would type them; those that are None are left out."""
-    return {name: default_text(_plain(value)) for name, value in settings.items() if value is not None}
-
-
-def asked(**given: Any) -> dict[str, Any]:
-    """What a new run and a fork are ordered with, beside the model and its settings.
-
-    Raises
-    ------
-    NewRunError
-        When a length of the averaged protocol is given where that is not asked for.
-    """
-    alone = [name for name in ("burn_in", "samples") if given[name] is not None]
-    if alone and not given["averaged"]:
-        named = " and ".join(f"averaged_{name}" for name in alone)
-        raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
-    plain = {name: _plain(value) for name, value in given.items()}
-    return plain | {"threads": launcher.threads() if plain["threads"] is None else plain["threads"]}
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's; lists as tuples."""
-    found = value.tolist() if hasattr(value, "tolist") else value
-    return tuple(map(_plain, found)) if isinstance(found, list | tuple) else found
-
-
-def _nodes(frame: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
-    """The topics that ranks and names mean."""
-    where = frame.n_layers if layer is None else layer
-    if roots is None:
-        frame.at_rank(where, 1)
-        return tuple(frame.nodes(where))
-    named = [roots] if isinstance(roots, int | str) else list(roots)
-    return tuple(_node(frame, where, root) for root in named)
-
-
-def _node(frame: Hierarchy, layer: int, root: int | str) -> Node:
-    if not isinstance(root, str):
-        return frame.at_rank(layer, int(root))
-    node = parse_identity(root)
-    if node is None or not frame.has(node):
-        raise LookupError(f"run {frame.run} has no topic {root!r}; topics() lists them, as in 'L1:3'")
-    return node

@@ -21,10 +21,11 @@ from store import corpora, runs
 from store.database import open_database
 from store.errors import NotFound
 
+from .arguments import asked, settings_as_text
 from .corpus import Corpus
 from .listing import Listing
 from .opened import Opened
-from .run import Layers, Run, Watcher, asked, settings_as_text
+from .run import Layers, Run, Watcher
 
 ImportWatcher: TypeAlias = Callable[[str, float | None], None]
 _CORPUS = ("corpus", "name", "documents", "train_documents", "words", "tokens", "kind")

@@ -27,7 +27,7 @@ def run_title(run: RunFacts) -> str:
 
 
 def chip(state: str, wish: str = "run") -> str:
-    """The state of a run as a coloured word; a wish on its way is said too."""
+    """The state of a run as a coloured word; a request on its way is said too."""
     word = words.state(state)
     if state == "running" and wish in ("pause", "stop"):
         word = {"pause": "pausing", "stop": "stopping"}[wish]

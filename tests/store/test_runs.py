@@ -90,12 +90,12 @@ def test_a_failed_run_keeps_message_and_traceback_until_it_is_claimed_again(db):
 @pytest.mark.parametrize("state", ["paused", "stopped", "failed"])
 def test_ended_runs_can_be_claimed_at_once_or_queued_again(db, state):
     row = claimed_run(db)
-    runs.wish(db, row.number, "stop")
+    runs.request(db, row.number, "stop")
     runs.finish(db, row.number, 1, state)
     queued = runs.requeue(db, row.number)
     assert (queued.state, queued.wish, queued.attempt, queued.ended) == ("queued", "run", 1, None)
     assert runs.claim(db, row.number, {}).attempt == 2
-    runs.wish(db, row.number, "pause")
+    runs.request(db, row.number, "pause")
     runs.finish(db, row.number, 2, state)
     assert runs.claim(db, row.number, {}).wish == "run"
 
@@ -107,7 +107,7 @@ def test_a_finished_run_is_final(db):
         with pytest.raises(Conflict, match="is finished"):
             action()
     with pytest.raises(Conflict, match="is finished, so it cannot be asked to stop"):
-        runs.wish(db, row.number, "stop")
+        runs.request(db, row.number, "stop")
 
 
 def test_a_living_run_is_not_claimed_a_silent_one_is(db):
@@ -170,22 +170,22 @@ def test_every_write_of_a_worker_is_a_sign_of_life(db):
 def test_a_wish_reaches_the_worker_at_its_next_beat(db):
     row = claimed_run(db)
     for wish in ("pause", "run", "stop"):
-        assert runs.wish(db, row.number, wish).wish == wish
+        assert runs.request(db, row.number, wish).wish == wish
         assert runs.beat(db, row.number, 1, minibatch=1, seconds=1.0) == wish
     with pytest.raises(StoreError, match="not to 'dance'"):
-        runs.wish(db, row.number, "dance")
+        runs.request(db, row.number, "dance")
 
 
 def test_a_wish_to_stop_a_waiting_run_is_still_there_when_it_is_claimed(db):
     row = new_run(db)
-    runs.wish(db, row.number, "stop")
+    runs.request(db, row.number, "stop")
     assert runs.claim(db, row.number, {}).wish == "stop"
 
 
 def test_a_paused_run_asked_to_stop_is_stopped_at_once(db):
     row = claimed_run(db)
     runs.finish(db, row.number, 1, "paused")
-    assert runs.wish(db, row.number, "stop").state == "stopped"
+    assert runs.request(db, row.number, "stop").state == "stopped"
 
 
 def test_a_zombie_writes_nothing(db):

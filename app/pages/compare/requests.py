@@ -67,18 +67,18 @@ class Requests:
 
     def handle(self, message: Message) -> None:
         """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
-        wish, value = message["do"], str(message.get("value", ""))
+        action, value = message["do"], str(message.get("value", ""))
         comparison, side = self._callbacks.comparison(), message.get("side")
-        if wish in self._on_topic:
+        if action in self._on_topic:
             node = parse_identity(str(message.get("id", "")))
             if comparison is None or side not in ("a", "b"):
                 return
             if node is not None and comparison.hierarchy(side).has(node):
-                self._on_topic[wish](comparison, side, node, value)
-            elif wish == "select":
+                self._on_topic[action](comparison, side, node, value)
+            elif action == "select":
                 self._view.topic = 0
-        elif wish in self._on_anything:
-            self._on_anything[wish](message, value)
+        elif action in self._on_anything:
+            self._on_anything[action](message, value)
 
     @cached_property
     def _on_topic(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:

@@ -242,7 +242,7 @@ class Documents:
             acts.append(Act("line", "Go between"))
         return neighbours(around.nearest, around.done, around.total, acts)
 
-    # ---------------------------------------------------------------- wishes
+    # -------------------------------------------------------------- requests
 
     def _on_message(self, message: Message) -> None:
         """Do what a click asks; nothing in a message is trusted."""

@@ -63,17 +63,17 @@ class Requests:
 
     def handle(self, message: Message) -> None:
         """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
-        wish, value = message["do"], str(message.get("value", ""))
+        action, value = message["do"], str(message.get("value", ""))
         node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
-        if wish in self._on_topic:
+        if action in self._on_topic:
             if node is not None and hierarchy is not None and hierarchy.has(node):
-                self._on_topic[wish](node)
-            elif wish == "select" and node is not None and node in self._callbacks.pruned():
+                self._on_topic[action](node)
+            elif action == "select" and node is not None and node in self._callbacks.pruned():
                 self._put(layer=node.layer, topic=node.column + 1)
-            elif wish == "select" and self._view.topic:  # nothing; the list stays on its layer
+            elif action == "select" and self._view.topic:  # nothing; the list stays on its layer
                 self._put(topic=0, tab=self._on_own_layer())
-        elif wish in self._on_anything:
-            self._on_anything[wish](message, value)
+        elif action in self._on_anything:
+            self._on_anything[action](message, value)
 
     @cached_property
     def _on_topic(self) -> dict[str, Callable[[Node], None]]:

@@ -1,7 +1,6 @@
 """A topic tree or subnetwork for print, from left to right: words in boxes, heavier edges wider."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import holoviews as hv
@@ -14,6 +13,7 @@ from app.plots.request import COLUMN, FigureError, Request
 from app.plots.sheet import Sheet, text_width, wrap
 from app.plots.style import MUTED, POINTS, SMALL
 from app.views.palette import LIGHT, layer_colour
+from app.views.tree.layout import links_of
 from app.views.tree.opening import joined, threshold_of
 from app.views.tree.ordering import order_layers
 from app.views.tree.picture import Choice, cut
@@ -115,26 +115,17 @@ def _places(
     layers: list[list[Node]], edges: Sequence[Edge], heights: Mapping[Node, float]
 ) -> tuple[list[list[Node]], dict[Node, float]]:
     """Order every layer so that few edges cross, and find the heights at which its boxes stand."""
-    met = [(link > 0).astype(np.int64) for link in _links(layers, edges)]
+    met = [(link > 0).astype(np.int64) for link in links_of(layers, edges)]
     order = order_layers(met, [len(nodes) for nodes in layers])
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
     sizes = [np.array([heights[node] for node in nodes]) for nodes in layers]
     rows = [Row(place, np.arange(len(each)), each) for place, each in enumerate(sizes)]
-    middles = spread(rows, _links(layers, edges), [len(nodes) for nodes in layers], _GAP)
+    middles = spread(rows, links_of(layers, edges), [len(nodes) for nodes in layers], _GAP)
     top = min(float((each - size / 2).min()) for each, size in zip(middles, sizes, strict=True))
     pairs = zip(layers, middles, strict=True)
     return layers, {
         node: y - top + _EDGE + _HEAD for nodes, each in pairs for node, y in zip(nodes, each.tolist(), strict=True)
     }
-
-
-def _links(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
-    seat = {node: (layer, place) for layer, nodes in enumerate(layers) for place, node in enumerate(nodes)}
-    links = [np.zeros((len(upper), len(lower))) for upper, lower in pairwise(layers)]
-    for edge in edges:
-        (layer, above), (_, below) = seat[edge.above], seat[edge.below]
-        links[layer][above, below] = edge.weight**0.5
-    return links
 
 
 def _box(sheet: Sheet, lines: list[str], corner: tuple[float, float], size: tuple[float, float], colour: str) -> None:

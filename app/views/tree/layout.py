@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.views.tree.boxes import Box
-from app.views.tree.ordering import RunOptions, order_layers
+from app.views.tree.ordering import Ordering, order_layers
 from app.views.tree.positions import Gaps, Row, Sizes, fold, spread
 from engine.hierarchy.tree import Edge, Node, Subnetwork
 
@@ -115,13 +115,13 @@ def lay_out(
         Of layers that the subnetwork has; ``boxes`` has theirs too.
     """
     layers = _layers(part)
-    links = _links(layers, part.edges)
+    links = links_of(layers, part.edges)
     order = order_layers(
         [(link > 0).astype(np.int64) for link in links], [len(nodes) for nodes in layers], _start(layers, previous)
     )
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
     layers = [_joined(nodes, guests) for nodes in layers]
-    links = _links(layers, (*part.edges, *_faint(part, guests)))
+    links = links_of(layers, (*part.edges, *_faint(part, guests)))
     sizes = [_sizes(nodes, boxes) for nodes in layers]
     gaps = Gaps(_ACROSS, _ROWS, _layer_gap(sizes))
     counts = fold(sizes, gaps, aspect)
@@ -180,7 +180,8 @@ def _faint(part: Subnetwork, guests: Guests) -> list[Edge]:
     return [edge._replace(weight=_FAINT * edge.weight) for edge in found]
 
 
-def _links(layers: list[list[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
+def links_of(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
+    """Weights of lines between neighbouring layers, (upper, lower) for each pair: the root of an edge's weight."""
     seat = {node: (layer, place) for layer, nodes in enumerate(layers) for place, node in enumerate(nodes)}
     links = [np.zeros((len(upper), len(lower))) for upper, lower in pairwise(layers)]
     for edge in edges:
@@ -189,11 +190,11 @@ def _links(layers: list[list[Node]], edges: Sequence[Edge]) -> list[NDArray[np.f
     return links
 
 
-def _start(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | None) -> RunOptions | None:
+def _start(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | None) -> Ordering | None:
     """Take the old order of the nodes that are still there, new ones at the end."""
     if not previous:
         return None
-    order: RunOptions = []
+    order: Ordering = []
     for nodes in layers:
         old = {node: place for place, node in enumerate(previous.get(nodes[0].layer, ()))}
         order.append(np.argsort([old.get(node, len(old)) for node in nodes], kind="stable"))

@@ -10,13 +10,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-RunOptions: TypeAlias = list[NDArray[np.intp]]  # per layer, its nodes (by index) from left to right
+Ordering: TypeAlias = list[NDArray[np.intp]]  # per layer, its nodes (by index) from left to right
 _SWEEPS = 10
 _SHUFFLES = 2
 _LOYALTY = 1.15  # an order grown from the previous picture may have this many times the crossings
 
 
-def crossings(links: Sequence[NDArray[np.int64]], order: RunOptions) -> int:
+def crossings(links: Sequence[NDArray[np.int64]], order: Ordering) -> int:
     """Count how often two edges cross.
 
     Parameters
@@ -37,8 +37,8 @@ def crossings(links: Sequence[NDArray[np.int64]], order: RunOptions) -> int:
 
 
 def order_layers(
-    links: Sequence[NDArray[np.int64]], sizes: Sequence[int], previous: RunOptions | None = None
-) -> RunOptions:
+    links: Sequence[NDArray[np.int64]], sizes: Sequence[int], previous: Ordering | None = None
+) -> Ordering:
     """Find an order with few crossings.
 
     Parameters
@@ -62,14 +62,14 @@ def order_layers(
     return found[best]
 
 
-def _starts(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[RunOptions]:
+def _starts(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Ordering]:
     rng = np.random.default_rng(7)
     starts = [[np.arange(size) for size in sizes], _depth_first(links, sizes)]
     starts.extend([rng.permutation(size) for size in sizes] for _ in range(_SHUFFLES))
     return starts
 
 
-def _depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> RunOptions:
+def _depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Ordering:
     met: list[dict[int, None]] = [{} for _ in sizes]
 
     def visit(layer: int, node: int) -> None:
@@ -86,7 +86,7 @@ def _depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Ru
     return [np.array(list(nodes), dtype=np.intp) for nodes in met]
 
 
-def _improve(links: Sequence[NDArray[np.int64]], start: RunOptions) -> RunOptions:
+def _improve(links: Sequence[NDArray[np.int64]], start: Ordering) -> Ordering:
     order = [layer.copy() for layer in start]
     best, fewest = [layer.copy() for layer in order], crossings(links, order)
     for sweep in range(_SWEEPS):
@@ -101,7 +101,7 @@ def _improve(links: Sequence[NDArray[np.int64]], start: RunOptions) -> RunOption
     return best
 
 
-def _placed(links: Sequence[NDArray[np.int64]], order: RunOptions, layer: int, *, above: bool) -> NDArray[np.int64]:
+def _placed(links: Sequence[NDArray[np.int64]], order: Ordering, layer: int, *, above: bool) -> NDArray[np.int64]:
     """Adjacency (nodes of ``layer``, nodes of its neighbour layer), both in their present order."""
     if above:
         return links[layer - 1][np.ix_(order[layer - 1], order[layer])].T
@@ -116,7 +116,7 @@ def _by_barycentre(near: NDArray[np.int64]) -> NDArray[np.intp]:
     return np.argsort(np.where(degree > 0, centre, own), kind="stable")
 
 
-def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: RunOptions, layer: int) -> None:
+def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer: int) -> None:
     """Swap adjacent nodes of a layer wherever that saves crossings, until nothing does (or 8 rounds)."""
     for turn in range(8):
         near = []

@@ -185,7 +185,7 @@ def test_the_number_of_threads_changes_no_bit(file):
 
 def test_a_wish_to_stop_ends_the_run_with_a_checkpoint(file):
     run = order(file).number
-    runs.wish(file, run, "stop")
+    runs.request(file, run, "stop")
     worker.train(file, run)
     row = runs.get(file, run)
     assert row.state == "stopped"
