@@ -37,34 +37,27 @@ def averaged(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
 def first_setting() -> Any:
     """The field ``step`` of a Config."""
     return setting(
-        1.0,
-        group=STEP_SIZES,
-        label="First step size",
-        help="eps_1 of eps_t = eps_1 ((tau + t)/(tau + 1))^-kappa.",
-        low=1e-9,
-        high=100,
+        1.0, STEP_SIZES, "First step size", "eps_1 of eps_t = eps_1 ((tau + t)/(tau + 1))^-kappa.", low=1e-9, high=100
     )
 
 
 def delay_setting() -> Any:
     """The field ``tau`` of a Config."""
-    return setting(
-        20.0, group=STEP_SIZES, label="Step delay tau", help="Larger: steps stay large for longer.", low=0, high=1e6
-    )
+    return setting(20.0, STEP_SIZES, "Step delay tau", "Larger: steps stay large for longer.", low=0, high=1e6)
 
 
 def decay_setting() -> Any:
     """The field ``kappa`` of a Config."""
-    return setting(0.7, group=STEP_SIZES, label="Step decay kappa", help="How fast steps shrink.", low=0, high=1)
+    return setting(0.7, STEP_SIZES, "Step decay kappa", "How fast steps shrink.", low=0, high=1)
 
 
 def scale_setting() -> Any:
     """The field ``scale_step`` of a Config."""
     return setting(
         0.5,
-        group=STEP_SIZES,
-        label="Preconditioner step",
-        help="eps'_t / eps_t of the running averages M (the authors' code halves it).",
+        STEP_SIZES,
+        "Preconditioner step",
+        "eps'_t / eps_t of the running averages M (the authors' code halves it).",
         low=1e-6,
         high=1,
     )

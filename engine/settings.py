@@ -11,7 +11,8 @@ import types
 import typing
 from typing import Any, NamedTuple
 
-# What settings are about: the headings under which a form shows them.
+# What settings are about: the headings under which a form shows them, but for the few that are always shown.
+ALWAYS = ""
 SWEEPS, STEP_SIZES, PRIORS = "Mini-batches and sweeps", "Steps of the topics", "Priors"
 ENCODER, WIDTHS = "Encoder", "Learning the widths"
 LABELS, PREDICTIONS = "Learning from labels", "Predictions"
@@ -28,8 +29,7 @@ class Setting(NamedTuple):
     low: float | None
     high: float | None
     choices: tuple[str, ...]
-    advanced: bool
-    group: str  # one of the headings above; none for the few that are always shown
+    group: str  # one of the headings above, or ALWAYS
 
 
 REMOVED = frozenset(("naive_bayes", "word_ratios", "bent"))  # of sDATM in version 1; zero switched them off
@@ -41,18 +41,17 @@ class SettingError(ValueError):
 
 def setting(
     default: Any,
-    *,
+    group: str,
     label: str,
     help: str,
+    *,
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] = (),
-    advanced: bool = True,
-    group: str = "",
 ) -> Any:
-    """A dataclass field that carries what a form needs to show it."""
+    """A dataclass field that carries what a form needs to show it; arguments as in :class:`Setting`."""
     about = {"label": label, "help": help, "low": low, "high": high, "choices": choices}
-    return dataclasses.field(default=default, metadata=about | {"advanced": advanced, "group": group})
+    return dataclasses.field(default=default, metadata=about | {"group": group})
 
 
 def describe(config: type[Any]) -> tuple[Setting, ...]:
@@ -63,7 +62,7 @@ def describe(config: type[Any]) -> tuple[Setting, ...]:
             field.name,
             _kind(hints[field.name], field.metadata["choices"]),
             field.default,
-            **{name: field.metadata[name] for name in ("label", "help", "low", "high", "choices", "advanced", "group")},
+            **{name: field.metadata[name] for name in ("label", "help", "low", "high", "choices", "group")},
         )
         for field in dataclasses.fields(config)
     )

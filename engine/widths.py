@@ -21,7 +21,7 @@ import numpy as np
 
 from engine import streams
 from engine.contract import Array, Event, FloatArray, IntArray
-from engine.settings import WIDTHS, setting
+from engine.settings import ALWAYS, WIDTHS, setting
 
 SETTLED = -1  # ``born`` of a structure that does not change any more
 
@@ -89,21 +89,21 @@ def layers_setting() -> Any:
     """The field ``layers`` of a Config."""
     return setting(
         (128, 64, 32),
-        label="Topics per layer",
-        help="Widths from the layer next to the words upwards, for example 128-64-32.",
+        ALWAYS,
+        "Topics per layer",
+        "Widths from the layer next to the words upwards, for example 128-64-32.",
         low=1,
         high=65535,
-        advanced=False,
     )
 
 
 def grow_setting() -> Any:
     """The field ``grow`` of a Config."""
     return setting(
-        default=False,
-        group=WIDTHS,
-        label="Learn the widths layer by layer",
-        help="Start with one layer as wide as the first of the topics per layer, add the others one by one, and "
+        False,
+        WIDTHS,
+        "Learn the widths layer by layer",
+        "Start with one layer as wide as the first of the topics per layer, add the others one by one, and "
         "prune from each the topics it does not need; of the other widths only their number counts.",
     )
 
@@ -112,9 +112,9 @@ def every_setting(default: int = 500) -> Any:
     """The field ``grow_every`` of a Config."""
     return setting(
         default,
-        group=WIDTHS,
-        label="Steps per added layer",
-        help="When widths are learnt: mini-batches (sweeps of Gibbs) before a layer is pruned and the next is added.",
+        WIDTHS,
+        "Steps per added layer",
+        "When widths are learnt: mini-batches (sweeps of Gibbs) before a layer is pruned and the next is added.",
         low=1,
         high=10**7,
     )
@@ -124,9 +124,9 @@ def below_setting(default: float = 0.01) -> Any:
     """The field ``prune_below`` of a Config."""
     return setting(
         default,
-        group=WIDTHS,
-        label="Prune topics below",
-        help="When widths are learnt: a topic of the newest layer goes when its weight r_k is below this.",
+        WIDTHS,
+        "Prune topics below",
+        "When widths are learnt: a topic of the newest layer goes when its weight r_k is below this.",
         low=0,
         high=100,
     )

@@ -9,36 +9,19 @@ from sqlalchemy import Connection, select, update
 
 from store import corpus_rows, removal
 from store.arrays import Array, unpack
-from store.blocks import SCORED, TRAIN, Counts, DocumentBlock, unpack_texts
-from store.corpus_rows import CorpusRow
-from store.corpus_writer import Writer, check_name, discard, improper, sweep, taken, writer
+from store.blocks import SCORED, TRAIN, unpack_texts
+from store.blocks import Counts as Counts
+from store.blocks import DocumentBlock as DocumentBlock
+from store.corpus_rows import CorpusRow as CorpusRow
+from store.corpus_writer import Writer as Writer
+from store.corpus_writer import check_name as check_name
+from store.corpus_writer import discard, sweep
+from store.corpus_writer import improper as improper
+from store.corpus_writer import taken as taken
+from store.corpus_writer import writer as writer
 from store.database import Database, now
 from store.errors import Conflict, NotFound
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
-
-__all__ = [
-    "CorpusArrays",
-    "CorpusRow",
-    "Counts",
-    "Document",
-    "DocumentBlock",
-    "Writer",
-    "check_name",
-    "counts",
-    "delete",
-    "documents",
-    "every",
-    "find",
-    "find_only",
-    "get",
-    "improper",
-    "load",
-    "search",
-    "taken",
-    "taught",
-    "vocabulary",
-    "writer",
-]
 
 
 @dataclass(frozen=True)
@@ -210,12 +193,7 @@ def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Documen
 
 
 def search(
-    db: Database,
-    number: int,
-    text: str,
-    offset: int = 0,
-    limit: int = 20,
-    request: Callable[[], bool] = lambda: True,
+    db: Database, number: int, text: str, offset: int = 0, limit: int = 20, request: Callable[[], bool] = lambda: True
 ) -> tuple[int, list[Document]]:
     """One page of the documents whose title or text has every word of ``text``, in the order of the corpus.
 

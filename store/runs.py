@@ -8,31 +8,12 @@ from sqlalchemy import Connection, insert, select
 from store import corpus_rows, events, lineage, removal, run_rows
 from store.database import Database, now
 from store.errors import Conflict, LostClaim, StoreError
-from store.ownership import hold, missing, own
+from store.ownership import hold, own
+from store.ownership import missing as missing
 from store.points import Point, insert_points, last_values
-from store.run_rows import STALE_SECONDS, RunRow
+from store.run_rows import STALE_SECONDS as STALE_SECONDS
+from store.run_rows import RunRow as RunRow
 from store.tables import runs
-
-__all__ = [
-    "ENDED",
-    "REQUESTS",
-    "STALE_SECONDS",
-    "STATES",
-    "RunRow",
-    "abandon",
-    "beat",
-    "claim",
-    "create",
-    "delete",
-    "every",
-    "finish",
-    "get",
-    "missing",
-    "rename",
-    "request",
-    "requeue",
-    "restructure",
-]
 
 STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 ENDED = ("paused", "stopped", "finished", "failed")

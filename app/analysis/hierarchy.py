@@ -1,4 +1,4 @@
-"""A frame: everything a view, an export or a command needs to know of one snapshot, computed once.
+"""A hierarchy: everything a view, an export or a command needs to know of one snapshot, computed once.
 
 Every number that leaves Topiary about a topic (list, tree, table, file, URL) is read from here, so
 that they cannot disagree.  A topic has two numbers: its *identity* ``L3:17`` (layer 3, column 16 of

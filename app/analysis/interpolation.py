@@ -36,11 +36,7 @@ class Step(NamedTuple):
 
 
 def mix(
-    phi: Sequence[Array],
-    thetas: tuple[Sequence[Array], Sequence[Array]],
-    layer: int,
-    steps: int,
-    n_words: int,
+    phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]], layer: int, steps: int, n_words: int
 ) -> list[Step]:
     """Decode the line between two documents.
 

@@ -34,18 +34,16 @@ class Neighbourhood:
     Parameters
     ----------
     db : Database
-    document_inference : DocumentInference
+    inference : DocumentInference
     most : int
         How many documents to place at most.
     """
 
-    def __init__(self, db: Database, document_inference: DocumentInference, most: int = MOST) -> None:
-        self._db, self._document_inference = db, document_inference
-        n = document_inference.corpus.documents
+    def __init__(self, db: Database, inference: DocumentInference, most: int = MOST) -> None:
+        self._db, self._document_inference = db, inference
+        n = inference.corpus.documents
         self.numbers = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
-        self._shares: NDArray[np.float32] = np.zeros(
-            (len(self.numbers), len(document_inference.topics.phi[0].T)), np.float32
-        )
+        self._shares: NDArray[np.float32] = np.zeros((len(self.numbers), len(inference.topics.phi[0].T)), np.float32)
         self._lock = Lock()
         self.done = 0
 

@@ -63,22 +63,18 @@ def classify_run(
         When there is no such snapshot.
     """
     chosen = find_snapshot(db, run.number, snapshot)
-    document_inference = open_inference(db, run, chosen)
-    names = document_inference.corpus.label_names
-    predict = document_inference.kernel.predict
+    inference = open_inference(db, run, chosen)
+    names = inference.corpus.label_names
+    predict = inference.kernel.predict
     if predict is None:
         raise ClassError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
-    counts = corpora.load(db, document_inference.corpus.number)
+    counts = corpora.load(db, inference.corpus.number)
     documents = np.flatnonzero((counts.part == TEST) & (counts.labels >= 0))
     if len(names) == 1:
-        raise ClassError(
-            f"{document_inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from"
-        )
+        raise ClassError(f"{inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
     if not len(documents):
-        raise ClassError(
-            f"no test document of {document_inference.corpus.name} has a label, so predictions cannot be compared"
-        )
-    probabilities, read = _predict(document_inference, predict, counts, documents, report)
+        raise ClassError(f"no test document of {inference.corpus.name} has a label, so predictions cannot be compared")
+    probabilities, read = _predict(inference, predict, counts, documents, report)
     labels = counts.labels[documents].astype(np.int64)
     try:
         scores = class_scores.scores(probabilities, labels)
@@ -100,7 +96,7 @@ def classify_run(
         carried=tuple(class_scores.carried(weights, read, probabilities).tolist()) if weights and read else (),
         misled=tuple(
             each._replace(path=_named(each.path, topics))
-            for each in _misled(document_inference, weights, counts, documents, labels, probabilities)
+            for each in _misled(inference, weights, counts, documents, labels, probabilities)
         ),
     )
 
@@ -111,7 +107,7 @@ def _named(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, ...]:
 
 
 def _predict(
-    document_inference: DocumentInference,
+    inference: DocumentInference,
     predict: Callable[..., FloatArray],
     counts: CorpusArrays,
     documents: Array,
@@ -121,13 +117,13 @@ def _predict(
 
     The kernel does not see their labels.
     """
-    seed, state, kernel = document_inference.run.seed, document_inference.state, document_inference.kernel
+    seed, state, kernel = inference.run.seed, inference.state, inference.kernel
     rows: list[FloatArray] = []
     read: list[list[FloatArray]] = []
     for begin in range(0, len(documents), BLOCK):
         report(begin, len(documents))
         batch = _hidden(counts, documents[begin : begin + BLOCK])
-        with document_inference.lock:
+        with inference.lock:
             rows.append(predict(seed, state, batch))
             read.append(kernel.reads(state, batch) if kernel.reads is not None else [])
     report(len(documents), len(documents))
@@ -145,7 +141,7 @@ def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
 
 
 def _misled(
-    document_inference: DocumentInference,
+    inference: DocumentInference,
     weights: Sequence[Array],
     counts: CorpusArrays,
     documents: Array,
@@ -153,14 +149,14 @@ def _misled(
     probabilities: FloatArray,
 ) -> tuple[Misled, ...]:
     rows, guesses = surest_wrong(probabilities, labels)
-    with document_inference.lock:
-        theta = document_inference.kernel.infer(
-            document_inference.run.seed, document_inference.state, _hidden(counts, documents[rows]), None
+    with inference.lock:
+        theta = inference.kernel.infer(
+            inference.run.seed, inference.state, _hidden(counts, documents[rows]), None
         ).theta
     found = []
     for place, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
         ends = int(labels[row]), guess
-        path = misleading_path(document_inference.topics.phi, [layer[place] for layer in theta], weights, *ends)
+        path = misleading_path(inference.topics.phi, [layer[place] for layer in theta], weights, *ends)
         sure = float(probabilities[row, ends[1]])
         found.append(Misled(int(documents[row]), *ends, sure, path.nodes, path.share))
     return tuple(found)

@@ -30,21 +30,18 @@ OPTIONS = ("format", "text_column", "title_column", "header", "encoding")
 def infer(arguments: argparse.Namespace) -> int:
     """Place the documents of a file in the topics of a run."""
     db = open_existing(arguments.store)
-    document_inference, hierarchy = _open(db, arguments)
+    inference, hierarchy = _open(db, arguments)
     try:
         options = ImportOptions(**{name: value for name in OPTIONS if (value := getattr(arguments, name)) is not None})
-        documents = from_path(arguments.file, document_inference.rules, options)
+        documents = from_path(arguments.file, inference.rules, options)
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
         raise Mistake(as_typed(str(error), OPTIONS)) from error
-    placed = document_inference.texts([document.counted for document in documents])
+    placed = inference.texts([document.counted for document in documents])
     report = any(not document.counted.blank for document in documents)
-    near = _neighbourhood(db, document_inference) if arguments.nearest > 0 and report else None
-    facts = [
-        _facts(db, hierarchy, document_inference, *pair, near, arguments)
-        for pair in zip(documents, placed, strict=True)
-    ]
+    near = _neighbourhood(db, inference) if arguments.nearest > 0 and report else None
+    facts = [_facts(db, hierarchy, inference, *pair, near, arguments) for pair in zip(documents, placed, strict=True)]
     if arguments.json:
         print_json({**_where(hierarchy), "documents": facts})
         return 0
@@ -57,12 +54,12 @@ def infer(arguments: argparse.Namespace) -> int:
 def interpolate(arguments: argparse.Namespace) -> int:
     """Show what lies between two documents of the corpus of a run."""
     db = open_existing(arguments.store)
-    document_inference, hierarchy = _open(db, arguments)
-    ends = [_document(db, document_inference, text) for text in (arguments.one, arguments.other)]
+    inference, hierarchy = _open(db, arguments)
+    ends = [_document(db, inference, text) for text in (arguments.one, arguments.other)]
     pair = ends[0].number, ends[1].number
     try:
         layer, steps = line_between(
-            db, document_inference, pair, layer=arguments.layer, steps=arguments.steps, words=arguments.words
+            db, inference, pair, layer=arguments.layer, steps=arguments.steps, words=arguments.words
         )
     except ValueError as error:
         raise Mistake(str(error)) from error
@@ -81,20 +78,14 @@ def interpolate(arguments: argparse.Namespace) -> int:
 
 
 def line_between(
-    db: Database,
-    document_inference: DocumentInference,
-    pair: tuple[int, int],
-    *,
-    layer: int | None,
-    steps: int,
-    words: int,
+    db: Database, inference: DocumentInference, pair: tuple[int, int], *, layer: int | None, steps: int, words: int
 ) -> tuple[int, list[Step]]:
     """Decode the line between two documents of the corpus.
 
     Parameters
     ----------
     db : Database
-    document_inference : DocumentInference
+    inference : DocumentInference
     pair : (int, int)
         Numbers of the documents.
     layer : int, optional
@@ -114,14 +105,14 @@ def line_between(
     store.errors.NotFound
         When there is no such document.
     """
-    n_layers = len(document_inference.topics.phi)
+    n_layers = len(inference.topics.phi)
     if layer is not None and not 1 <= layer <= n_layers:
-        raise ValueError(f"run {document_inference.run.number} has layers 1 to {n_layers}; got {layer}")
+        raise ValueError(f"run {inference.run.number} has layers 1 to {n_layers}; got {layer}")
     if not 2 <= steps <= 100:
         raise ValueError(f"steps must be from 2 to 100; got {steps}")
-    one, other = document_inference.documents(corpora.counts(db, document_inference.corpus.number, pair), pair)
-    mixed = layer or telling_layer(document_inference.topics.phi, (one.theta, other.theta))
-    return mixed, mix(document_inference.topics.phi, (one.theta, other.theta), mixed, steps, words)
+    one, other = inference.documents(corpora.counts(db, inference.corpus.number, pair), pair)
+    mixed = layer or telling_layer(inference.topics.phi, (one.theta, other.theta))
+    return mixed, mix(inference.topics.phi, (one.theta, other.theta), mixed, steps, words)
 
 
 def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
@@ -130,23 +121,23 @@ def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInferenc
     about = corpora.get(db, run.corpus)
     if must_compile(run, about):
         notify("compiling kernels, about 20 s, once on this machine")
-    document_inference = open_inference(db, run, chosen)
-    return document_inference, read_hierarchy(db, run, chosen)
+    inference = open_inference(db, run, chosen)
+    return inference, read_hierarchy(db, run, chosen)
 
 
-def _document(db: Database, document_inference: DocumentInference, text: str) -> Document:
+def _document(db: Database, inference: DocumentInference, text: str) -> Document:
     """A document by its number, or the first with every word of a text."""
     number = counted(text)
     if number is not None:
-        return corpora.documents(db, document_inference.corpus.number, [number])[0]
-    found = corpora.search(db, document_inference.corpus.number, text, 0, 1)[1]
+        return corpora.documents(db, inference.corpus.number, [number])[0]
+    found = corpora.search(db, inference.corpus.number, text, 0, 1)[1]
     if not found:
-        raise Mistake(f"corpus {document_inference.corpus.name!r} has no document with {text!r} in it")
+        raise Mistake(f"corpus {inference.corpus.name!r} has no document with {text!r} in it")
     return found[0]
 
 
-def _neighbourhood(db: Database, document_inference: DocumentInference) -> Neighbourhood:
-    near, progress = Neighbourhood(db, document_inference), Progress()
+def _neighbourhood(db: Database, inference: DocumentInference) -> Neighbourhood:
+    near, progress = Neighbourhood(db, inference), Progress()
     while not near.ready:
         near.advance()
         progress.show("placing documents of the corpus", near.done / len(near.numbers))
@@ -161,7 +152,7 @@ def _where(hierarchy: Hierarchy) -> dict[str, Any]:
 def _facts(
     db: Database,
     hierarchy: Hierarchy,
-    document_inference: DocumentInference,
+    inference: DocumentInference,
     given: NewDocument,
     placed: DocumentTopics,
     near: Neighbourhood | None,
@@ -177,7 +168,7 @@ def _facts(
     }
     if counted.blank:
         return report
-    found = paths.best_paths(document_inference.topics.phi, placed.theta, arguments.paths)
+    found = paths.best_paths(inference.topics.phi, placed.theta, arguments.paths)
     report |= {
         "theta": [[float(value) for value in layer] for layer in placed.theta],
         "from_above": list(placed.above),
@@ -190,19 +181,19 @@ def _facts(
     if placed.probabilities is not None:
         order = np.argsort(-placed.probabilities, kind="stable").tolist()
         report["labels"] = [
-            {"label": document_inference.corpus.label_names[place], "probability": float(placed.probabilities[place])}
+            {"label": inference.corpus.label_names[place], "probability": float(placed.probabilities[place])}
             for place in order
         ]
     if near is not None:
-        report["nearest"] = _nearest(db, document_inference, near, placed, arguments.nearest)
+        report["nearest"] = _nearest(db, inference, near, placed, arguments.nearest)
     return report
 
 
 def _nearest(
-    db: Database, document_inference: DocumentInference, near: Neighbourhood, placed: DocumentTopics, n: int
+    db: Database, inference: DocumentInference, near: Neighbourhood, placed: DocumentTopics, n: int
 ) -> list[dict[str, Any]]:
     found = near.nearest(placed.theta[0], n)
-    documents = corpora.documents(db, document_inference.corpus.number, [each.document for each in found])
+    documents = corpora.documents(db, inference.corpus.number, [each.document for each in found])
     return [
         {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}
         for each, document in zip(found, documents, strict=True)

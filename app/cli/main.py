@@ -200,9 +200,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         tints = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
         parser.add_argument("--class", dest="label", default="", metavar="NAME", help=tints)
     for parser in (topics, tree):
-        parser.add_argument(
-            "--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)"
-        )
+        _minibatch_argument(parser)
 
 
 def _figure(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -219,7 +217,7 @@ def _figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     width = "column (3.3 inches, default), page (6.8 inches) or a number of inches"
     figure.add_argument("--width", default="column", metavar="WIDTH", help=width)
     figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
-    figure.add_argument("--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)")
+    _minibatch_argument(figure)
 
 
 def _inferred(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -237,7 +235,7 @@ def _inferred(commands: "argparse._SubParsersAction[Parser]") -> None:
         infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=options.HELP[name])
     judge = _command(commands, "classify", "classify.classify", "say how well a run predicts the classes", reads=True)
     _run_argument(judge)
-    judge.add_argument("--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)")
+    _minibatch_argument(judge)
     between = _command(commands, "interpolate", "infer.interpolate", "show what lies between two documents", reads=True)
     _run_argument(between)
     between.add_argument("one", metavar="DOC", help="number of a document of the corpus, or words in it")
@@ -247,9 +245,7 @@ def _inferred(commands: "argparse._SubParsersAction[Parser]") -> None:
     between.add_argument("--layer", type=int, help=highest)
     between.add_argument("--words", type=whole(1), default=10, help="words of a step (default 10)")
     for parser in (infer, between):
-        parser.add_argument(
-            "--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)"
-        )
+        _minibatch_argument(parser)
 
 
 def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -278,6 +274,10 @@ def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _allowed_hosts(parser: Parser) -> None:
     names = "a name that browsers may reach the server by, besides its address and localhost; may be repeated"
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=names)
+
+
+def _minibatch_argument(parser: Parser) -> None:
+    parser.add_argument("--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)")
 
 
 def _run_argument(parser: Parser) -> None:

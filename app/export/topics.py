@@ -1,12 +1,10 @@
 """Topics as a table and as files: ``topics_<format>.py`` beside this file, found by name."""
 
-import importlib
-import pkgutil
 from pathlib import Path
 from typing import Any
 
-from app import export
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
+from app.export import writers
 
 _PREFIX = "topics_"
 
@@ -48,13 +46,12 @@ def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PR
 
 def formats() -> tuple[str, ...]:
     """Give the formats topics can be written in; a format is also the suffix of its files."""
-    found = (module.name for module in pkgutil.iter_modules(export.__path__))
-    return tuple(name.removeprefix(_PREFIX) for name in found if name.startswith(_PREFIX))
+    return writers.formats(_PREFIX)
 
 
 def render(table: list[dict[str, Any]], form: str) -> str:
     """Write a `topics_table` as text in one of the `formats`."""
-    return str(importlib.import_module(f"{export.__name__}.{_PREFIX}{form}").render(table))
+    return str(writers.writer(_PREFIX, form).render(table))
 
 
 def write(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> Path:
@@ -70,10 +67,6 @@ def write(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> Path:
         When the file cannot be written.
     """
     path = Path(path)
-    known = formats()
-    form = path.suffix.lower().removeprefix(".")
-    if form not in known:
-        listed = ", ".join(f".{name}" for name in known)
-        raise ValueError(f"cannot write topics as {path.name!r}: its name must end in one of {listed}")
+    form = writers.format_of(path, _PREFIX, f"topics as {path.name!r}")
     path.write_text(render(topics_table(hierarchy, layer), form), encoding="utf-8", newline="\n")
     return path

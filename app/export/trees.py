@@ -4,15 +4,12 @@ A writer offers ``render(hierarchy, choice, last_seen) -> str``; what it writes 
 what is left of pruned topics, as the screen and the commands do.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
 
-from app import export
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.pruned_topics import LastSeen
+from app.export import writers
 from app.views.tree.picture import Choice
 from engine.hierarchy.tree import Direction, Node
 
@@ -22,13 +19,12 @@ EVERYTHING = 1_000_000
 
 def formats() -> tuple[str, ...]:
     """Give the formats a tree can be written in; a format is also the suffix of its files."""
-    found = (module.name for module in pkgutil.iter_modules(export.__path__))
-    return tuple(name.removeprefix(_PREFIX) for name in found if name.startswith(_PREFIX))
+    return writers.formats(_PREFIX)
 
 
 def render(hierarchy: Hierarchy, choice: Choice, form: str, last_seen: Sequence[LastSeen] = ()) -> str:
     """Write the chosen part of a hierarchy, and pruned topics beside it, as text in one of the `formats`."""
-    return str(_writer(form).render(hierarchy, choice, last_seen))
+    return str(writers.writer(_PREFIX, form).render(hierarchy, choice, last_seen))
 
 
 def write(
@@ -55,11 +51,7 @@ def write(
         When the file cannot be written.
     """
     path = Path(path)
-    known = formats()
-    form = path.suffix.lower().removeprefix(".")
-    if form not in known:
-        listed = ", ".join(f".{name}" for name in known)
-        raise ValueError(f"cannot write a tree as {str(path)!r}: its name must end in one of {listed}")
+    form = writers.format_of(path, _PREFIX, f"a tree as {str(path)!r}")
     nodes = tuple(roots)
     if not nodes:
         raise ValueError("cannot write a tree without a root; choose at least one topic")
@@ -71,7 +63,3 @@ def write(
     choice = Choice(nodes, threshold, direction, cap=EVERYTHING, label=label, light=light)
     path.write_text(render(hierarchy, choice, form, last_seen), encoding="utf-8", newline="\n")
     return path
-
-
-def _writer(form: str) -> ModuleType:
-    return importlib.import_module(f"{export.__name__}.{_PREFIX}{form}")

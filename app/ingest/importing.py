@@ -11,16 +11,7 @@ from app.ingest import files, prune, registry
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.parsing import MOST_TOKENS
-from app.ingest.source import (
-    BLOCK,
-    Array,
-    CountSource,
-    Progress,
-    Rows,
-    Source,
-    TextSource,
-    piece,
-)
+from app.ingest.source import BLOCK, Array, CountSource, Progress, Rows, Source, TextSource, piece
 from app.ingest.words import storable
 from engine.contract import TEST, TRAIN, Counts
 from store import corpora

@@ -34,10 +34,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     base = files.stem(file)
     titles = _unnumbered(beside.column(file, (f"{base}.titles", f"{base}.titles.txt"), documents, options.encoding))
     return CountSource(
-        where=str(file),
-        vocabulary=words,
-        blocks=lambda: _blocks(file, len(words), titles),
-        n_documents=documents,
+        where=str(file), vocabulary=words, blocks=lambda: _blocks(file, len(words), titles), n_documents=documents
     )
 
 

@@ -47,17 +47,8 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     sizes = [matrix.shape[0] for matrix in loaded]
     loaded.clear()
     counts = sparse.of_matrix(joined, path, whole=whole)
-    labels, label_names = _labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
-    part, titles = files.split_and_titles(parts, sizes)
-    return CountSource(
-        where=str(path),
-        vocabulary=words,
-        blocks=lambda: sparse.blocks(counts, labels=labels, titles=titles),
-        n_documents=sum(sizes),
-        label_names=label_names,
-        kind="counts" if whole else "real",
-        part=part,
-    )
+    labels = _labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
+    return sparse.source_of(path, parts, sizes, words, counts, labels)
 
 
 def _labels(

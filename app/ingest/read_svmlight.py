@@ -40,18 +40,8 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     values = np.concatenate([cells.values for cells in loaded])
     counts = sparse.tidy(Counts.of(lengths, indices, values), len(words), path, whole=whole)
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
-    labels, label_names = beside.encode(map(_label, heads), beside.class_names(vocabulary_path))
-    sizes = [len(cells.heads) for cells in loaded]
-    part, titles = files.split_and_titles(parts, sizes)
-    return CountSource(
-        where=str(path),
-        vocabulary=words,
-        blocks=lambda: sparse.blocks(counts, labels=labels, titles=titles),
-        n_documents=len(lengths),
-        label_names=label_names,
-        kind="counts" if whole else "real",
-        part=part,
-    )
+    labels = beside.encode(map(_label, heads), beside.class_names(vocabulary_path))
+    return sparse.source_of(path, parts, [len(cells.heads) for cells in loaded], words, counts, labels)
 
 
 def _label(head: float) -> str | None:

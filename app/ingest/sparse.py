@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from app.ingest.errors import IngestError
+from app.ingest.files import Part, split_and_titles
 from app.ingest.parsing import LARGEST
-from app.ingest.source import BLOCK, Array, Rows, untitled
+from app.ingest.source import BLOCK, Array, CountSource, Rows, untitled
 from engine.contract import Counts
 
+Encoded: TypeAlias = tuple[Array, tuple[str, ...]]  # class numbers of documents, names of the classes
 TOO_MANY = f"the counts of a word in one document add up to more than {LARGEST:,}; correct the file"
 
 
@@ -77,3 +80,25 @@ def blocks(counts: Counts, *, labels: Array, titles: Sequence[str], scored: Coun
             titles=list(titles[begin:end]),
             scored=None if scored is None else scored.rows(begin, end),
         )
+
+
+def source_of(
+    path: Path,
+    parts: list[Part],
+    sizes: list[int],
+    words: tuple[str, ...],
+    counts: Counts,
+    encoded: tuple[Array, tuple[str, ...]],
+) -> CountSource:
+    """The documents of a file, or of a train and test pair, of so many each, whose counts are in memory."""
+    part, titles = split_and_titles(parts, sizes)
+    labels, label_names = encoded
+    return CountSource(
+        where=str(path),
+        vocabulary=words,
+        blocks=lambda: blocks(counts, labels=labels, titles=titles),
+        n_documents=sum(sizes),
+        label_names=label_names,
+        kind="counts" if np.issubdtype(counts.values.dtype, np.integer) else "real",
+        part=part,
+    )

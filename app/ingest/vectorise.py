@@ -10,16 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from app.ingest import beside, prune, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.source import (
-    BLOCK,
-    LEFT_OUT,
-    Array,
-    CountSource,
-    Progress,
-    Rows,
-    TextDocument,
-    TextSource,
-)
+from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Progress, Rows, TextDocument, TextSource
 from app.ingest.words import clean, stop_list
 from engine.contract import TEST, TRAIN, Counts
 

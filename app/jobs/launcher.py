@@ -132,11 +132,7 @@ def stop(db: Database, run: int) -> None:
     Conflict
         When it has ended already.
     """
-    row = runs.get(db, run)
-    if state_of(row) in ("queued", "silent"):
-        _end(db, row, "stopped")
-    else:
-        runs.request(db, run, "stop")
+    _ask(db, run, "stop", "stopped")
 
 
 def pause(db: Database, run: int) -> None:
@@ -147,11 +143,15 @@ def pause(db: Database, run: int) -> None:
     Conflict
         When it has ended already.
     """
+    _ask(db, run, "pause", "paused")
+
+
+def _ask(db: Database, run: int, request: str, state: str) -> None:
     row = runs.get(db, run)
     if state_of(row) in ("queued", "silent"):
-        _end(db, row, "paused")
+        _end(db, row, state)
     else:
-        runs.request(db, run, "pause")
+        runs.request(db, run, request)
 
 
 def resume(db: Database, run: int) -> None:

@@ -39,20 +39,20 @@ def _plain(value: Any) -> Any:
     return tuple(map(_plain, found)) if isinstance(found, list | tuple) else found
 
 
-def nodes_of(frame: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
+def nodes_of(hierarchy: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
     """The topics that ranks and names mean."""
-    where = frame.n_layers if layer is None else layer
+    where = hierarchy.n_layers if layer is None else layer
     if roots is None:
-        frame.at_rank(where, 1)
-        return tuple(frame.nodes(where))
+        hierarchy.at_rank(where, 1)
+        return tuple(hierarchy.nodes(where))
     named = [roots] if isinstance(roots, int | str) else list(roots)
-    return tuple(_node(frame, where, root) for root in named)
+    return tuple(_node(hierarchy, where, root) for root in named)
 
 
-def _node(frame: Hierarchy, layer: int, root: int | str) -> Node:
+def _node(hierarchy: Hierarchy, layer: int, root: int | str) -> Node:
     if not isinstance(root, str):
-        return frame.at_rank(layer, int(root))
+        return hierarchy.at_rank(layer, int(root))
     node = parse_identity(root)
-    if node is None or not frame.has(node):
-        raise LookupError(f"run {frame.run} has no topic {root!r}; topics() lists them, as in 'L1:3'")
+    if node is None or not hierarchy.has(node):
+        raise LookupError(f"run {hierarchy.run} has no topic {root!r}; topics() lists them, as in 'L1:3'")
     return node

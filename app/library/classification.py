@@ -74,8 +74,8 @@ class Classification:
 def classify(opened: Opened, run: RunRow, snapshot: int) -> Classification:
     """Predict under a snapshot, or take what the store remembers; see :meth:`Run.classify`."""
     found = opened.classes.fetch(run.number, snapshot)
-    frame = read_hierarchy(opened.db, run, find_snapshot(opened.db, run.number, found.snapshot))
-    return Classification(found, class_facts(found, frame))
+    hierarchy = read_hierarchy(opened.db, run, find_snapshot(opened.db, run.number, found.snapshot))
+    return Classification(found, class_facts(found, hierarchy))
 
 
 def _predictions(found: Classified, names: list[str]) -> pd.DataFrame:

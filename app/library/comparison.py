@@ -116,8 +116,8 @@ def _side(row: dict[str, Any], side: str) -> dict[str, Any]:
     return {side: identity(Node(row["layer"], topic["topic"] - 1)), f"title_{side}": topic["title"]}
 
 
-def _named(frame: Hierarchy, topic: str | None) -> Node | None:
+def _named(hierarchy: Hierarchy, topic: str | None) -> Node | None:
     node = None if topic is None else parse_identity(topic)
-    if topic is not None and (node is None or not frame.has(node)):
-        raise LookupError(f"run {frame.run} has no topic {topic!r}; topics() lists them, as in 'L1:3'")
+    if topic is not None and (node is None or not hierarchy.has(node)):
+        raise LookupError(f"run {hierarchy.run} has no topic {topic!r}; topics() lists them, as in 'L1:3'")
     return node

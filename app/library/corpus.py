@@ -67,7 +67,7 @@ class Corpus:
         return _documents(corpora.documents(self._opened.db, self.number, request))
 
     def search(self, words: str, n: int = 20) -> pd.DataFrame:
-        """The first ``n`` documents whose title or text has every word; a frame as of :meth:`texts`."""
+        """The first ``n`` documents whose title or text has every word; a table as of :meth:`texts`."""
         return _documents(corpora.search(self._opened.db, self.number, words, 0, n)[1])
 
     def counts(self) -> "csr_array":

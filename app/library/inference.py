@@ -35,7 +35,7 @@ class Inference:
     """
 
     _db: Database
-    _frame: Hierarchy
+    _hierarchy: Hierarchy
     _document_inference: DocumentInference
     _near: Neighbourhood
     _given: Sequence[NewDocument]
@@ -58,7 +58,7 @@ class Inference:
     @cached_property
     def theta(self) -> tuple[pd.DataFrame, ...]:
         """Activations of layer 1, 2 and so on: (documents, topics), columns such as "L1:3"."""
-        return tuple(self._layer(layer) for layer in range(1, self._frame.n_layers + 1))
+        return tuple(self._layer(layer) for layer in range(1, self._hierarchy.n_layers + 1))
 
     @cached_property
     def shares(self) -> pd.DataFrame:
@@ -83,8 +83,8 @@ class Inference:
             {
                 "document": number,
                 "share": path.share,
-                "path": [identity(self._frame.node(*node)) for node in path.nodes],
-                "titles": [self._frame.title(self._frame.node(*node)) for node in path.nodes],
+                "path": [identity(self._hierarchy.node(*node)) for node in path.nodes],
+                "titles": [self._hierarchy.title(self._hierarchy.node(*node)) for node in path.nodes],
             }
             for number, placed in self._report
             for path in paths.best_paths(self._document_inference.topics.phi, placed.theta, n)
@@ -111,12 +111,12 @@ class Inference:
         return f"<p>{escape(self._sentence())}</p>{self.documents.to_html(border=0)}"
 
     def _sentence(self) -> str:
-        where = f"run {self._frame.run} at mini-batch {self._frame.minibatch:,}"
+        where = f"run {self._hierarchy.run} at mini-batch {self._hierarchy.minibatch:,}"
         return f"{len(self)} {'document' if len(self) == 1 else 'documents'} in the topics of {where}"
 
     def _layer(self, layer: int) -> pd.DataFrame:
-        width = self._frame.widths[layer - 1]
-        names = [identity(self._frame.node(layer, column)) for column in range(width)]
+        width = self._hierarchy.widths[layer - 1]
+        names = [identity(self._hierarchy.node(layer, column)) for column in range(width)]
         rows = [
             np.full(width, np.nan) if blank else placed.theta[layer - 1]
             for placed, blank in zip(self._placed, self._blank, strict=True)
@@ -147,36 +147,30 @@ class Inference:
 
 
 def infer(
-    opened: Opened,
-    run: RunRow,
-    snapshot: int,
-    texts: str | os.PathLike[str] | Iterable[str],
-    options: dict[str, Any],
+    opened: Opened, run: RunRow, snapshot: int, texts: str | os.PathLike[str] | Iterable[str], options: dict[str, Any]
 ) -> Inference:
     """Place documents under a snapshot; see :meth:`Run.infer`."""
-    document_inference = opened.places.document_inference(run.number, snapshot)
+    inference = opened.places.inference(run.number, snapshot)
     near = opened.places.neighbourhood(run.number, snapshot)
-    given = _given(texts, document_inference, options)
-    placed = document_inference.texts([each.counted for each in given])
-    return Inference(
-        opened.db, read_hierarchy(opened.db, run, document_inference.snapshot), document_inference, near, given, placed
-    )
+    given = _given(texts, inference, options)
+    placed = inference.texts([each.counted for each in given])
+    return Inference(opened.db, read_hierarchy(opened.db, run, inference.snapshot), inference, near, given, placed)
 
 
 def _given(
-    texts: str | os.PathLike[str] | Iterable[str], document_inference: DocumentInference, options: dict[str, Any]
+    texts: str | os.PathLike[str] | Iterable[str], inference: DocumentInference, options: dict[str, Any]
 ) -> list[NewDocument]:
     is_file = isinstance(texts, os.PathLike)
     strange = next((name for name in options if not is_file or name not in OPTIONS), None)
     if strange is not None:
         raise OptionError(f"{strange} is no option of {'a file' if is_file else 'texts'}; leave it out")
     if isinstance(texts, os.PathLike):
-        return from_path(str(Path(texts)), document_inference.rules, ImportOptions(**options))
+        return from_path(str(Path(texts)), inference.rules, ImportOptions(**options))
     found = [texts] if isinstance(texts, str) else list(texts)
     for number, text in enumerate(found):
         if not isinstance(text, str):
             raise TypeError(f"document {number} is no text but {text!r}; give strings")
-    return [from_text(text, document_inference.rules) for text in found]
+    return [from_text(text, inference.rules) for text in found]
 
 
 def _by_document(frame: pd.DataFrame) -> pd.DataFrame:

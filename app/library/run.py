@@ -162,11 +162,11 @@ class Run:
         NotFound
             When there is no snapshot yet.
         """
-        frame = self.frame(minibatch)
-        rows = topics_table(frame, layer, words)
+        hierarchy = self.hierarchy(minibatch)
+        rows = topics_table(hierarchy, layer, words)
         for row in rows:
             node = Node(row["layer"], row["topic"] - 1)
-            row |= {"topic": identity(node), "weight": frame.weight(node)}
+            row |= {"topic": identity(node), "weight": hierarchy.weight(node)}
         columns = ["topic", "layer", "rank", "weight", "share", "title", "name", "words"]
         return pd.DataFrame(rows, columns=columns).set_index("topic")
 
@@ -178,11 +178,11 @@ class Run:
         LookupError
             When there is no such layer.
         """
-        frame = self.frame(minibatch)
-        frame.at_rank(layer, 1)
-        projection = frame.projections[layer - 1]
-        names = [identity(frame.node(layer, column)) for column in range(projection.shape[1])]
-        return pd.DataFrame(projection, index=pd.Index(frame.vocabulary, name="word"), columns=names)
+        hierarchy = self.hierarchy(minibatch)
+        hierarchy.at_rank(layer, 1)
+        projection = hierarchy.projections[layer - 1]
+        names = [identity(hierarchy.node(layer, column)) for column in range(projection.shape[1])]
+        return pd.DataFrame(projection, index=pd.Index(hierarchy.vocabulary, name="word"), columns=names)
 
     def tree(
         self,
@@ -222,15 +222,15 @@ class Run:
         from app.export.chosen import chosen_graph
         from app.export.graph import build_graph
 
-        frame = self.frame(minibatch)
-        limit, nodes = threshold_of(threshold, frame), nodes_of(frame, roots, layer)
+        hierarchy = self.hierarchy(minibatch)
+        limit, nodes = threshold_of(threshold, hierarchy), nodes_of(hierarchy, roots, layer)
         if not pruned:
-            return build_graph(frame, limit, nodes, direction)
+            return build_graph(hierarchy, limit, nodes, direction)
         from app.export.trees import EVERYTHING
         from app.views.tree.picture import Choice
 
         choice = Choice(nodes, limit, direction, cap=EVERYTHING)
-        return chosen_graph(frame, choice, last_seen_of(self._opened.db, self.number))
+        return chosen_graph(hierarchy, choice, last_seen_of(self._opened.db, self.number))
 
     def infer(
         self, texts: str | os.PathLike[str] | Iterable[str], *, minibatch: int | None = None, **options: Any
@@ -288,11 +288,9 @@ class Run:
         """
         from app.cli.infer import line_between
 
-        document_inference = self._opened.places.document_inference(self.number, self._snapshot(minibatch))
-        mixed, found = line_between(
-            self._opened.db, document_inference, (one, other), layer=layer, steps=steps, words=words
-        )
-        vocabulary = document_inference.rules.vocabulary
+        inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
+        mixed, found = line_between(self._opened.db, inference, (one, other), layer=layer, steps=steps, words=words)
+        vocabulary = inference.rules.vocabulary
         rows = [
             {
                 "layer": mixed,
@@ -343,7 +341,7 @@ class Run:
         from .comparison import compare
 
         theirs = other if isinstance(other, Run) else Run(self._opened, other)
-        hierarchies = theirs.frame(other_minibatch), self.frame(minibatch)
+        hierarchies = theirs.hierarchy(other_minibatch), self.hierarchy(minibatch)
         return compare(self._opened.db, hierarchies, threshold)
 
     def export(
@@ -385,16 +383,16 @@ class Run:
         from app.export import topics, trees
         from app.views.tree.class_overlay import class_number
 
-        path, frame = Path(file), self.frame(minibatch)
+        path, hierarchy = Path(file), self.hierarchy(minibatch)
         if (what or ("topics" if path.suffix.lower() == ".csv" else "tree")) == "topics":
-            return topics.write(frame, layer, path)
+            return topics.write(hierarchy, layer, path)
         return trees.write(
-            frame,
-            nodes_of(frame, 1 if roots is None else roots, layer),
-            threshold_of(threshold, frame),
+            hierarchy,
+            nodes_of(hierarchy, 1 if roots is None else roots, layer),
+            threshold_of(threshold, hierarchy),
             direction,
             path,
-            label=class_number(frame.classes, label) if label else 0,
+            label=class_number(hierarchy.classes, label) if label else 0,
             last_seen=last_seen_of(self._opened.db, self.number) if pruned else (),
         )
 
@@ -456,7 +454,7 @@ class Run:
         made = Run(self._opened, row.number)
         return made.wait(progress=progress) if wait else made
 
-    def frame(self, minibatch: int | None = None) -> Hierarchy:
+    def hierarchy(self, minibatch: int | None = None) -> Hierarchy:
         """Everything of one snapshot as the pages read it: topics, weights, shares, edges.
 
         Raises
@@ -495,7 +493,7 @@ class Run:
         LookupError
             When there is no such topic.
         """
-        (node,) = nodes_of(self.frame(None), topic, None)
+        (node,) = nodes_of(self.hierarchy(None), topic, None)
         labels.set(self._opened.db, self.number, node.layer, node.column + 1, name)
 
     def __eq__(self, other: object) -> bool:

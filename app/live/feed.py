@@ -221,7 +221,7 @@ class Feed:
 
         Returns
         -------
-        Frame or None
+        Hierarchy or None
             None when the run has no such snapshot.
         """
         if snapshot:

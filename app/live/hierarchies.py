@@ -1,4 +1,4 @@
-"""Frames of snapshots kept in memory, the least used forgotten first.
+"""Hierarchies of snapshots kept in memory, the least used forgotten first.
 
 A snapshot never changes, so neither does its hierarchy, except for the names people give its topics.
 """

@@ -9,29 +9,14 @@ from array import array
 from collections.abc import Iterable
 from itertools import count
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from store.points import Point
+
 _EPOCHS = count(1)
-
-
-class PointLike(Protocol):
-    """What a history wants of a point (a row of the store fits)."""
-
-    @property
-    def minibatch(self) -> int: ...  # noqa: D102
-    @property
-    def documents(self) -> int: ...  # noqa: D102
-    @property
-    def seconds(self) -> float: ...  # noqa: D102
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def layer(self) -> int: ...  # noqa: D102
-    @property
-    def value(self) -> float | None: ...  # noqa: D102
 
 
 class Columns(NamedTuple):
@@ -70,7 +55,7 @@ class History:
         self.points = 0
         self._series: dict[tuple[str, int], tuple[array[float], ...]] = {}
 
-    def add(self, points: Iterable[PointLike]) -> int:
+    def add(self, points: Iterable[Point]) -> int:
         """Append points, in the order of the store; returns how many."""
         added = 0
         with self._lock:

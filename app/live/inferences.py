@@ -28,7 +28,7 @@ class InferenceCache:
         self._db = db
         self._known: Cache[tuple[int, int], tuple[DocumentInference, Neighbourhood]] = Cache(KEPT)
 
-    def document_inference(self, run: int, snapshot: int = 0) -> DocumentInference:
+    def inference(self, run: int, snapshot: int = 0) -> DocumentInference:
         """A snapshot (0 = the newest) ready to place documents; may wait for kernels to be compiled."""
         return self._open(run, snapshot)[0]
 
@@ -40,8 +40,8 @@ class InferenceCache:
         request = find_snapshot(self._db, run, snapshot)
 
         def opened() -> tuple[DocumentInference, Neighbourhood]:
-            document_inference = open_inference(self._db, runs.get(self._db, run), request)
-            return document_inference, Neighbourhood(self._db, document_inference)
+            inference = open_inference(self._db, runs.get(self._db, run), request)
+            return inference, Neighbourhood(self._db, inference)
 
         found = self._known.fetch((run, request.number), opened)
         self.opened = True

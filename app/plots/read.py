@@ -45,7 +45,7 @@ class Source:
         """One measured curve."""
         return self.history.after(name, layer)
 
-    def frame(self, minibatch: int | None = None) -> Hierarchy:
+    def hierarchy(self, minibatch: int | None = None) -> Hierarchy:
         """The snapshot at or before a mini-batch; the newest one for None."""
         return read_hierarchy(self.db, self.row, snapshot_at(self.db, self.row, minibatch))
 
@@ -81,6 +81,6 @@ def compared(one: Source, other: Source, minibatch: int | None = None) -> Compar
     """
     decided = decisions(one.db, one.number, other.number) if one.db.url == other.db.url else ()
     try:
-        return compare(one.frame(minibatch), other.frame(minibatch), decided)
+        return compare(one.hierarchy(minibatch), other.hierarchy(minibatch), decided)
     except ValueError as error:
         raise FigureError(str(error)) from error

@@ -19,7 +19,7 @@ from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
 from engine.pool import Pool
-from engine.settings import ENCODER, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
+from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
 from engine.topic_moves import diffusion
 from engine.widths import Rule
 
@@ -30,9 +30,9 @@ def head_gain_setting(default: float) -> Any:
     """The field ``head_gain`` of a Config."""
     return setting(
         default,
-        group=ENCODER,
-        label="Start of the second head",
-        help="Its first weights, times Glorot's; above 1 documents are told apart from the start, which labels need.",
+        ENCODER,
+        "Start of the second head",
+        "Its first weights, times Glorot's; above 1 documents are told apart from the start, which labels need.",
         low=1e-3,
         high=100,
     )
@@ -45,109 +45,90 @@ class Settings:
     layers: tuple[int, ...] = widths.layers_setting()
     inference: str = setting(
         "whai",
-        label="Inference",
-        help="whai: Weibull encoder, topics by MCMC; wai: topics by gradients; iwhai: no downward path; ghai: gamma.",
+        ALWAYS,
+        "Inference",
+        "whai: Weibull encoder, topics by MCMC; wai: topics by gradients; iwhai: no downward path; ghai: gamma.",
         choices=("whai", "wai", "iwhai", "ghai"),
-        advanced=False,
     )
-    batch_size: int = setting(
-        200, group=SWEEPS, label="Mini-batch size", help="Documents per mini-batch.", low=1, high=10**7
-    )
+    batch_size: int = setting(200, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
     inputs: str = setting(
         "log",
-        group=ENCODER,
-        label="Input of the encoder",
-        help="log: ln(1 + count), as the paper; tfidf: times how rare a word is, all documents of one length.",
+        ENCODER,
+        "Input of the encoder",
+        "log: ln(1 + count), as the paper; tfidf: times how rare a word is, all documents of one length.",
         choices=("log", "tfidf"),
     )
     learning_rate: float = setting(
         5e-3,
-        group=ENCODER,
-        label="Encoder step size",
-        help="Step size of Adam for the encoder's weights; falls as (1 + t/1000)^-1/2.",
+        ENCODER,
+        "Encoder step size",
+        "Step size of Adam for the encoder's weights; falls as (1 + t/1000)^-1/2.",
         low=1e-8,
         high=1,
     )
     prior: str = setting(
         "matched",
-        group=PRIORS,
-        label="Prior scale",
-        help="matched: r is learned and c^(2) follows each document's length; paper: r = c = 1 as in the experiments.",
+        PRIORS,
+        "Prior scale",
+        "matched: r is learned and c^(2) follows each document's length; paper: r = c = 1 as in the experiments.",
         choices=("matched", "paper"),
     )
     head: str = setting(
         "mean",
-        group=ENCODER,
-        label="Second head",
-        help="mean: the encoder tells the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
+        ENCODER,
+        "Second head",
+        "mean: the encoder tells the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
         choices=("mean", "scale"),
     )
     head_gain: float = head_gain_setting(1.0)
     kl_weight: float = setting(
         0.1,
-        group=ENCODER,
-        label="Weight of the divergence",
-        help="1 is the evidence lower bound; a Weibull cannot follow a sparse gamma prior, so less places better.",
+        ENCODER,
+        "Weight of the divergence",
+        "1 is the evidence lower bound; a Weibull cannot follow a sparse gamma prior, so less places better.",
         low=0,
         high=100,
     )
     kl_warm_up: int = setting(
-        200,
-        group=ENCODER,
-        label="Divergence warm-up",
-        help="Mini-batches over which its weight rises from 0.",
-        low=0,
-        high=10**7,
+        200, ENCODER, "Divergence warm-up", "Mini-batches over which its weight rises from 0.", low=0, high=10**7
     )
     counts: str = setting(
         "gibbs",
-        group=SWEEPS,
-        label="Counts for the topics",
-        help="gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1 has it.",
+        SWEEPS,
+        "Counts for the topics",
+        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1 has it.",
         choices=("gibbs", "encoder"),
     )
     burn_in: int = setting(
-        5,
-        group=SWEEPS,
-        label="Burn-in sweeps per layer",
-        help="Gibbs sweeps per layer before counts are kept.",
-        low=0,
-        high=10**4,
+        5, SWEEPS, "Burn-in sweeps per layer", "Gibbs sweeps per layer before counts are kept.", low=0, high=10**4
     )
     collect: int = setting(
-        5,
-        group=SWEEPS,
-        label="Collected sweeps per layer",
-        help="Gibbs sweeps per layer whose counts are kept.",
-        low=1,
-        high=10**4,
+        5, SWEEPS, "Collected sweeps per layer", "Gibbs sweeps per layer whose counts are kept.", low=1, high=10**4
     )
     refine: int = setting(
         3,
-        group=SWEEPS,
-        label="Gibbs sweeps per layer after the encoder",
-        help="Sweeps per layer that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
+        SWEEPS,
+        "Gibbs sweeps per layer after the encoder",
+        "Sweeps per layer that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
         low=0,
         high=10**4,
     )
     topic_rate: float = setting(
         0.3,
-        group=STEP_SIZES,
-        label="Step size of topics",
-        help="Of Adam, where topics move by gradients (wai); falls as the encoder's.",
+        STEP_SIZES,
+        "Step size of topics",
+        "Of Adam, where topics move by gradients (wai); falls as the encoder's.",
         low=1e-8,
         high=10,
     )
-    eta: float = setting(
-        0.05, group=PRIORS, label="Topic smoothing eta", help="Dirichlet parameter of the topics.", low=1e-6, high=100
-    )
+    eta: float = setting(0.05, PRIORS, "Topic smoothing eta", "Dirichlet parameter of the topics.", low=1e-6, high=100)
     step: float = schedule.first_setting()
     tau: float = schedule.delay_setting()
     kappa: float = schedule.decay_setting()
     scale_step: float = schedule.scale_setting()
     simplex: str = diffusion.step_setting("clamp")
-    gamma0: float = setting(1.0, group=PRIORS, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
-    c0: float = setting(1.0, group=PRIORS, label="c_0", help="Rate of the prior of r.", low=1e-9)
+    gamma0: float = setting(1.0, PRIORS, "gamma_0", "Total shape of the prior of r.", low=1e-9)
+    c0: float = setting(1.0, PRIORS, "c_0", "Rate of the prior of r.", low=1e-9)
 
     def __post_init__(self) -> None:
         check(self)

@@ -115,13 +115,7 @@ def divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: Fl
 
 
 def pull_back(
-    at: Draw,
-    prior: FloatArray,
-    rate: FloatArray,
-    outer: FloatArray,
-    weight: float,
-    by_mean: bool,
-    reward: FloatArray,
+    at: Draw, prior: FloatArray, rate: FloatArray, outer: FloatArray, weight: float, by_mean: bool, reward: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """As ``weibull.pull_back``; ``reward`` (documents,) is the rest of the objective, which the correction weighs."""
     k, s, a, b = at.shape, at.scale, np.maximum(prior, LEAST_PRIOR), rate[:, None]

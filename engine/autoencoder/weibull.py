@@ -95,13 +95,7 @@ def divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: Fl
 
 @compiled
 def pull_back(
-    at: Draw,
-    prior: FloatArray,
-    rate: FloatArray,
-    outer: FloatArray,
-    weight: float,
-    by_mean: bool,
-    _reward: FloatArray,
+    at: Draw, prior: FloatArray, rate: FloatArray, outer: FloatArray, weight: float, by_mean: bool, _reward: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Derivatives of ``sum outer * theta - weight * KL`` with respect to k, the size and the prior shape a.
 

@@ -196,13 +196,7 @@ class Sampler(NamedTuple):
         return Local((theta1, *(theta[:, begin : begin + width] for begin, width in edges)))
 
     def _sweep(
-        self,
-        glob: Globals,
-        address: Address,
-        batch: Batch,
-        local: Locals,
-        plan: Plan,
-        outcome: Callable[[], Outcome],
+        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, outcome: Callable[[], Outcome]
     ) -> None:
         """Run the compiled sampler; every thread gets an ``outcome()`` of its own."""
         own: tuple[Any, ...]

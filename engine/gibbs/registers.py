@@ -12,27 +12,12 @@ import numpy as np
 from llvmlite import ir
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.simd import (
-    DOUBLE,
-    I32,
-    I64,
-    NOTHING,
-    NUMBER,
-    PLACE,
-    count_true,
-    item,
-    operation,
-    order,
-    row,
-    same,
-    sklansky,
-    vector_type,
-)
+from engine.gibbs import simd
 
 CARDS = 4  # of a hand: float64 numbers in a register of AVX2
-_VECTOR, _BITS = ir.VectorType(DOUBLE, CARDS), ir.VectorType(ir.IntType(1), CARDS)
+_VECTOR, _BITS = ir.VectorType(simd.DOUBLE, CARDS), ir.VectorType(ir.IntType(1), CARDS)
 _ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * CARDS), ir.Constant(_VECTOR, [1.0] * CARDS)
-_STEPS = sklansky(CARDS)
+_STEPS = simd.sklansky(CARDS)
 _BEFORE = [0, *(CARDS + card for card in range(CARDS - 1))]  # nothing, then the card before
 
 
@@ -56,10 +41,10 @@ class Deal(NamedTuple):
 def deal(n: int) -> Deal:
     """Operations on numbers dealt to ``n`` hands; :class:`_Twins` says what each of them does."""
     code, twins = _Code(n), _Twins(n)
-    numbers, mask = vector_type(f"Dealt{n}", code.held), vector_type(f"DealtMask{n}", code.bits)
-    results = {"store": NOTHING, "last": NUMBER, "count": PLACE, "not_above": mask, "ahead_of": mask}
+    numbers, mask = simd.vector_type(f"Dealt{n}", code.held), simd.vector_type(f"DealtMask{n}", code.bits)
+    results = {"store": simd.NOTHING, "last": simd.NUMBER, "count": simd.PLACE, "not_above": mask, "ahead_of": mask}
     names = Deal._fields[1:]
-    made = [operation(results.get(name, numbers), getattr(twins, name))(getattr(code, name)) for name in names]
+    made = [simd.operation(results.get(name, numbers), getattr(twins, name))(getattr(code, name)) for name in names]
     return Deal(twins.room, *made)
 
 
@@ -69,8 +54,8 @@ class _Code:
     def __init__(self, n: int) -> None:
         self.n = n
         self.held, self.bits = ir.ArrayType(_VECTOR, n), ir.ArrayType(_BITS, n)
-        self.places = [(hand, card, I64(card * n + hand)) for hand in range(n) for card in range(CARDS)]
-        kind = ir.VectorType(I64, CARDS)
+        self.places = [(hand, card, simd.I64(card * n + hand)) for hand in range(n) for card in range(CARDS)]
+        kind = ir.VectorType(simd.I64, CARDS)
         self.numbered = [ir.Constant(kind, [card * n + hand for card in range(CARDS)]) for hand in range(n)]
 
     def _hands(self, code: Any, together: Any) -> list[Any]:
@@ -85,25 +70,25 @@ class _Code:
     def _dealt(self, code: Any, find: Callable[[Any], Any]) -> Any:
         hands = [ir.Constant(_VECTOR, ir.Undefined)] * self.n
         for hand, card, place in self.places:
-            hands[hand] = code.insert_element(hands[hand], find(place), I32(card))
+            hands[hand] = code.insert_element(hands[hand], find(place), simd.I32(card))
         return self._together(code, hands)
 
     def load(self, code: Any, array: Any) -> Any:
-        return self._dealt(code, lambda place: item(code, array.data, place))
+        return self._dealt(code, lambda place: simd.item(code, array.data, place))
 
     def store(self, code: Any, array: Any, dealt: Any) -> None:
         hands = self._hands(code, dealt)
         for hand, card, place in self.places:
-            code.store(code.extract_element(hands[hand], I32(card)), code.gep(array.data, [place]))
+            code.store(code.extract_element(hands[hand], simd.I32(card)), code.gep(array.data, [place]))
 
     def gather(self, code: Any, table: Any, number: Any, columns: Any) -> Any:
-        begin = row(code, table, number)
-        return self._dealt(code, lambda place: item(code, begin, item(code, columns.data, place)))
+        begin = simd.row(code, table, number)
+        return self._dealt(code, lambda place: simd.item(code, begin, simd.item(code, columns.data, place)))
 
     def transfer(self, code: Any, dealt: Any, to: Any, off: Any) -> Any:
         hands = self._hands(code, dealt)
         for chosen, change in ((to, code.fadd), (off, code.fsub)):
-            request = same(code, chosen, CARDS)
+            request = simd.same(code, chosen, CARDS)
             for hand, part in enumerate(hands):
                 here = code.icmp_unsigned("==", self.numbered[hand], request)
                 hands[hand] = code.select(here, change(part, _ONES), part)
@@ -119,32 +104,35 @@ class _Code:
             rounds[hand] = code.fadd(rounds[hand - 1], rounds[hand])
         ends = rounds[-1]
         for sources in _STEPS:
-            lanes = order([CARDS + lane if lane >= 0 else 0 for lane in sources])
+            lanes = simd.order([CARDS + lane if lane >= 0 else 0 for lane in sources])
             ends = code.fadd(ends, code.shuffle_vector(_ZEROS, ends, lanes))
-        reached = code.shuffle_vector(_ZEROS, ends, order(_BEFORE))
+        reached = code.shuffle_vector(_ZEROS, ends, simd.order(_BEFORE))
         return self._together(code, [*(code.fadd(reached, part) for part in rounds[:-1]), ends])
 
     def last(self, code: Any, dealt: Any) -> Any:
-        return code.extract_element(self._hands(code, dealt)[-1], I32(CARDS - 1))
+        return code.extract_element(self._hands(code, dealt)[-1], simd.I32(CARDS - 1))
 
     def raised(self, code: Any, dealt: Any, extra: Any, spared: Any) -> Any:
-        more, pairs = same(code, extra, CARDS), zip(self._hands(code, dealt), self._hands(code, spared), strict=True)
+        more, pairs = (
+            simd.same(code, extra, CARDS),
+            zip(self._hands(code, dealt), self._hands(code, spared), strict=True),
+        )
         return self._together(code, [code.select(bit, part, code.fadd(part, more)) for part, bit in pairs])
 
     def not_above(self, code: Any, dealt: Any, u: Any) -> Any:
-        limit = same(code, u, CARDS)
+        limit = simd.same(code, u, CARDS)
         found = [code.fcmp_ordered("<=", part, limit) for part in self._hands(code, dealt)]
         return self._together(code, found, self.bits)
 
     def ahead_of(self, code: Any, place: Any) -> Any:
-        limit = same(code, place, CARDS)
+        limit = simd.same(code, place, CARDS)
         found = [code.icmp_unsigned("<", numbers, limit) for numbers in self.numbered]
         return self._together(code, found, self.bits)
 
     def count(self, code: Any, mask: Any) -> Any:
-        total = I64(0)
+        total = simd.I64(0)
         for hand in self._hands(code, mask):
-            total = code.add(total, count_true(code, hand, CARDS))
+            total = code.add(total, simd.count_true(code, hand, CARDS))
         return total
 
 

@@ -1,6 +1,6 @@
 """Eight float64 numbers at a time, in memory before and after: documents of many topics are swept so.
 
-See ``vectors.py`` for what the compiler makes of it, and ``dealt.py`` for numbers that stay in registers.
+See ``simd.py`` for what the compiler makes of it, and ``registers.py`` for numbers that stay in registers.
 """
 
 from typing import Any, TypeAlias
@@ -9,33 +9,18 @@ import numpy as np
 from llvmlite import ir
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.simd import (
-    DOUBLE,
-    I32,
-    I64,
-    NOTHING,
-    NUMBER,
-    PLACE,
-    count_true,
-    item,
-    operation,
-    order,
-    row,
-    same,
-    sklansky,
-    vector_type,
-)
+from engine.gibbs import simd
 from engine.jit import compiled
 
 Eight: TypeAlias = Any  # eight numbers in a register, an array of them with the compiler off
 
 LANES = 8
 _LINE = 64  # bytes of a cache line, and of eight numbers
-_VECTOR = ir.VectorType(DOUBLE, LANES)
+_VECTOR = ir.VectorType(simd.DOUBLE, LANES)
 _ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
-_COUNTING = ir.Constant(ir.VectorType(I64, LANES), list(range(LANES)))
-_EIGHT = vector_type("Eight", _VECTOR)
-_STEPS = sklansky(LANES)
+_COUNTING = ir.Constant(ir.VectorType(simd.I64, LANES), list(range(LANES)))
+_EIGHT = simd.vector_type("Eight", _VECTOR)
+_STEPS = simd.sklansky(LANES)
 
 
 @compiled
@@ -54,7 +39,7 @@ def _load(array: FloatArray, place: int) -> Eight:
     return array[int(place) : int(place) + LANES].copy()
 
 
-@operation(_EIGHT, _load)
+@simd.operation(_EIGHT, _load)
 def load(code: Any, array: Any, place: Any) -> Any:
     """``array[place : place + 8]``."""
     return code.load(_at(code, array, place), align=8)
@@ -64,7 +49,7 @@ def _store(array: FloatArray, place: int, eight: Eight) -> None:
     array[int(place) : int(place) + LANES] = eight
 
 
-@operation(NOTHING, _store)
+@simd.operation(simd.NOTHING, _store)
 def store(code: Any, array: Any, place: Any, eight: Any) -> None:
     """``array[place : place + 8] = eight``."""
     code.store(eight, _at(code, array, place), align=8)
@@ -74,13 +59,15 @@ def _gather(table: FloatArray, number: int, columns: Array, place: int) -> Eight
     return table[int(number), columns[int(place) : int(place) + LANES].astype(np.int64)]
 
 
-@operation(_EIGHT, _gather)
+@simd.operation(_EIGHT, _gather)
 def gather(code: Any, table: Any, number: Any, columns: Any, place: Any) -> Any:
     """``table[number, columns[place : place + 8]]``; ``columns`` holds 64-bit places."""
-    begin, first = row(code, table, number), code.gep(columns.data, [place])
+    begin, first = simd.row(code, table, number), code.gep(columns.data, [place])
     eight = ir.Constant(_VECTOR, ir.Undefined)
     for lane in range(LANES):
-        eight = code.insert_element(eight, item(code, begin, item(code, first, I64(lane))), I32(lane))
+        eight = code.insert_element(
+            eight, simd.item(code, begin, simd.item(code, first, simd.I64(lane))), simd.I32(lane)
+        )
     return eight
 
 
@@ -89,11 +76,11 @@ def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
     return eight + (lanes == int(to)) - (lanes == int(off))
 
 
-@operation(_EIGHT, _transfer)
+@simd.operation(_EIGHT, _transfer)
 def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
     """Of places ``place ... place + 7``: 1 more at ``to`` and 1 less at ``off``, where these are among them."""
     for chosen, change in ((to, code.fadd), (off, code.fsub)):
-        here = code.icmp_unsigned("==", _COUNTING, same(code, code.sub(chosen, place), LANES))
+        here = code.icmp_unsigned("==", _COUNTING, simd.same(code, code.sub(chosen, place), LANES))
         eight = code.select(here, change(eight, _ONES), eight)
     return eight
 
@@ -102,7 +89,7 @@ def _product(a: Eight, b: Eight) -> Eight:
     return a * b
 
 
-@operation(_EIGHT, _product)
+@simd.operation(_EIGHT, _product)
 def product(code: Any, a: Any, b: Any) -> Any:
     """Lane by lane."""
     return code.fmul(a, b)
@@ -115,30 +102,30 @@ def _running(eight: Eight, reached: float) -> Eight:
     return sums + reached
 
 
-@operation(_EIGHT, _running)
+@simd.operation(_EIGHT, _running)
 def running(code: Any, eight: Any, reached: Any) -> Any:
     """Running sums of the lanes, from ``reached`` on."""
     for sources in _STEPS:
-        taken = order([LANES + lane if lane >= 0 else 0 for lane in sources])
+        taken = simd.order([LANES + lane if lane >= 0 else 0 for lane in sources])
         eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, taken))
-    return code.fadd(eight, same(code, reached, LANES))
+    return code.fadd(eight, simd.same(code, reached, LANES))
 
 
 def _last(eight: Eight) -> float:
     return float(eight[-1])
 
 
-@operation(NUMBER, _last)
+@simd.operation(simd.NUMBER, _last)
 def last(code: Any, eight: Any) -> Any:
     """The eighth."""
-    return code.extract_element(eight, I32(LANES - 1))
+    return code.extract_element(eight, simd.I32(LANES - 1))
 
 
 def _not_above(eight: Eight, u: float) -> np.uint64:
     return np.uint64(np.count_nonzero(eight <= u))
 
 
-@operation(PLACE, _not_above)
+@simd.operation(simd.PLACE, _not_above)
 def not_above(code: Any, eight: Any, u: Any) -> Any:
     """How many lanes are at most ``u``, as an unsigned place."""
-    return count_true(code, code.fcmp_ordered("<=", eight, same(code, u, LANES)), LANES)
+    return simd.count_true(code, code.fcmp_ordered("<=", eight, simd.same(code, u, LANES)), LANES)

@@ -23,7 +23,7 @@ from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
 from engine.jit import compiled
 from engine.pool import Pool
-from engine.settings import PRIORS, SWEEPS, SettingError, check, setting
+from engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
 from engine.topic_moves import diffusion, dirichlet, simplex
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
@@ -36,69 +36,54 @@ class Config:
     layers: tuple[int, ...] = widths.layers_setting()
     inference: str = setting(
         "tlasgr",
-        label="Inference",
-        help="TLASGR, TLFSGR and SGRLD learn from mini-batches; Gibbs sweeps every document at every step.",
+        ALWAYS,
+        "Inference",
+        "TLASGR, TLFSGR and SGRLD learn from mini-batches; Gibbs sweeps every document at every step.",
         choices=("tlasgr", "tlfsgr", "sgrld", "gibbs"),
-        advanced=False,
     )
     link: str = setting(
         "poisson",
-        label="Data",
-        help="poisson: counts; bernoulli: present or absent; gamma: non-negative real values such as pixels.",
+        ALWAYS,
+        "Data",
+        "poisson: counts; bernoulli: present or absent; gamma: non-negative real values such as pixels.",
         choices=tuple(LINKS),
-        advanced=False,
     )
     batch_size: int = setting(
-        200,
-        group=SWEEPS,
-        label="Mini-batch size",
-        help="Documents per mini-batch (not used by Gibbs).",
-        low=1,
-        high=10**7,
+        200, SWEEPS, "Mini-batch size", "Documents per mini-batch (not used by Gibbs).", low=1, high=10**7
     )
     eta: tuple[float, ...] = setting(
         (0.05,),
-        group=PRIORS,
-        label="Topic smoothing eta",
-        help="Dirichlet parameter of the topics: one number, or one per layer separated by commas.",
+        PRIORS,
+        "Topic smoothing eta",
+        "Dirichlet parameter of the topics: one number, or one per layer separated by commas.",
         low=1e-6,
         high=100,
     )
     sampler: str = setting(
         "collapsed",
-        group=SWEEPS,
-        label="Local sampler",
-        help="collapsed: activations of layer 1 integrated out (fast, Poisson only); plain: every variable drawn.",
+        SWEEPS,
+        "Local sampler",
+        "collapsed: activations of layer 1 integrated out (fast, Poisson only); plain: every variable drawn.",
         choices=("collapsed", "plain"),
     )
     statistics: str = setting(
         "sampled",
-        group=SWEEPS,
-        label="Statistics",
-        help="sampled counts, or expected (Rao-Blackwellised) counts as the authors used on RCV1 and Wiki.",
+        SWEEPS,
+        "Statistics",
+        "sampled counts, or expected (Rao-Blackwellised) counts as the authors used on RCV1 and Wiki.",
         choices=("sampled", "expected"),
     )
     burn_in: int = setting(
-        5,
-        group=SWEEPS,
-        label="Burn-in sweeps per layer",
-        help="Local sweeps per layer before counts are kept.",
-        low=0,
-        high=10**4,
+        5, SWEEPS, "Burn-in sweeps per layer", "Local sweeps per layer before counts are kept.", low=0, high=10**4
     )
     collect: int = setting(
-        3,
-        group=SWEEPS,
-        label="Collected sweeps per layer",
-        help="Local sweeps per layer whose counts are kept.",
-        low=1,
-        high=10**4,
+        3, SWEEPS, "Collected sweeps per layer", "Local sweeps per layer whose counts are kept.", low=1, high=10**4
     )
     settle: int = setting(
         10,
-        group=SWEEPS,
-        label="First draw of rates",
-        help="Sweep from which the rates p and c are drawn; before it they stay at 1.",
+        SWEEPS,
+        "First draw of rates",
+        "Sweep from which the rates p and c are drawn; before it they stay at 1.",
         low=1,
         high=10**4,
     )
@@ -110,17 +95,17 @@ class Config:
     grow: bool = widths.grow_setting()
     grow_every: int = widths.every_setting()
     prune_below: float = widths.below_setting()
-    a0: float = setting(0.01, group=PRIORS, label="a_0", help="Beta prior of p^(2).", low=1e-9)
-    b0: float = setting(0.01, group=PRIORS, label="b_0", help="Beta prior of p^(2).", low=1e-9)
-    e0: float = setting(1.0, group=PRIORS, label="e_0", help="Gamma prior shape of the rates c.", low=1e-9)
-    f0: float = setting(1.0, group=PRIORS, label="f_0", help="Gamma prior rate of the rates c.", low=1e-9)
-    gamma0: float = setting(1.0, group=PRIORS, label="gamma_0", help="Total shape of the prior of r.", low=1e-9)
-    c0: float = setting(1.0, group=PRIORS, label="c_0", help="Rate of the prior of r.", low=1e-9)
+    a0: float = setting(0.01, PRIORS, "a_0", "Beta prior of p^(2).", low=1e-9)
+    b0: float = setting(0.01, PRIORS, "b_0", "Beta prior of p^(2).", low=1e-9)
+    e0: float = setting(1.0, PRIORS, "e_0", "Gamma prior shape of the rates c.", low=1e-9)
+    f0: float = setting(1.0, PRIORS, "f_0", "Gamma prior rate of the rates c.", low=1e-9)
+    gamma0: float = setting(1.0, PRIORS, "gamma_0", "Total shape of the prior of r.", low=1e-9)
+    c0: float = setting(1.0, PRIORS, "c_0", "Rate of the prior of r.", low=1e-9)
     sample_gamma0: bool = setting(
-        default=False,
-        group=PRIORS,
-        label="Sample gamma_0 and c_0",
-        help="Draw gamma_0 and c_0 too, as Zhou, Cong and Chen (2016) do; Gibbs only.",
+        False,
+        PRIORS,
+        "Sample gamma_0 and c_0",
+        "Draw gamma_0 and c_0 too, as Zhou, Cong and Chen (2016) do; Gibbs only.",
     )
 
     def __post_init__(self) -> None:

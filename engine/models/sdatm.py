@@ -15,7 +15,7 @@ from engine.autoencoder.classifier import Classifier, features
 from engine.autoencoder.encoder import PER_LAYER
 from engine.autoencoder.hybrid import Chain, Settings, Setup, State
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Sweeps, Topics
-from engine.settings import LABELS, PREDICTIONS, SWEEPS, SettingError, setting
+from engine.settings import ALWAYS, LABELS, PREDICTIONS, SWEEPS, SettingError, setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
 NEEDS_LABELS = True
@@ -28,116 +28,105 @@ class Config(Settings):
 
     classifier: str = setting(
         "network",
-        label="Classifier",
-        help="network: sDATM-N, more accurate; linear: sDATM-L, whose weights say what each topic stands for.",
+        ALWAYS,
+        "Classifier",
+        "network: sDATM-N, more accurate; linear: sDATM-L, whose weights say what each topic stands for.",
         choices=("network", "linear"),
-        advanced=False,
     )
     counts: str = setting(
         "mixed",
-        group=SWEEPS,
-        label="Counts for the topics",
-        help="encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each.",
+        SWEEPS,
+        "Counts for the topics",
+        "encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each.",
         choices=("mixed", "encoder", "gibbs"),
     )
     head_gain: float = hybrid.head_gain_setting(4.0)
     label_weight: float = setting(
         100.0,
-        group=LABELS,
-        label="Weight of labels",
-        help="Of a label's log-probability beside that of the words; ten times a document's words to predict best.",
+        LABELS,
+        "Weight of labels",
+        "Of a label's log-probability beside that of the words; ten times a document's words to predict best.",
         low=0,
         high=1e6,
     )
     label_start: int = setting(
         500,
-        group=LABELS,
-        label="Labels from mini-batch",
-        help="Mini-batches without labels at first; none in a fork of a run of DATM, which has had them.",
+        LABELS,
+        "Labels from mini-batch",
+        "Mini-batches without labels at first; none in a fork of a run of DATM, which has had them.",
         low=0,
         high=10**7,
     )
     label_ramp: int = setting(
-        200,
-        group=LABELS,
-        label="Label warm-up",
-        help="Mini-batches over which the weight of labels rises.",
-        low=0,
-        high=10**7,
+        200, LABELS, "Label warm-up", "Mini-batches over which the weight of labels rises.", low=0, high=10**7
     )
     label_rate: float = setting(
         5e-4,
-        group=LABELS,
-        label="Classifier step size",
-        help="Step size of Adam for the network of sDATM-N; its units die at the encoder's.",
+        LABELS,
+        "Classifier step size",
+        "Step size of Adam for the network of sDATM-N; its units die at the encoder's.",
         low=1e-8,
         high=1,
     )
     hidden: tuple[int, ...] = setting(
-        (400, 200), group=LABELS, label="Units of the network", help="Widths a_1 and a_2 of sDATM-N.", low=1, high=65535
+        (400, 200), LABELS, "Units of the network", "Widths a_1 and a_2 of sDATM-N.", low=1, high=65535
     )
     shortcut: bool = setting(
-        default=True,
-        group=LABELS,
-        label="Shortcut past the network",
-        help="The last layer of sDATM-N sees the topics too: the network adds to sDATM-L. Off: as the paper.",
+        True,
+        LABELS,
+        "Shortcut past the network",
+        "The last layer of sDATM-N sees the topics too: the network adds to sDATM-L. Off: as the paper.",
     )
     read_share: float = setting(
         0.5,
-        group=LABELS,
-        label="Words read for labels",
-        help="Share of a document's words, drawn anew each time, read once labels count; 1: all, as the paper.",
+        LABELS,
+        "Words read for labels",
+        "Share of a document's words, drawn anew each time, read once labels count; 1: all, as the paper.",
         low=0.01,
         high=1,
     )
     dropout: float = setting(
         0.5,
-        group=LABELS,
-        label="Units left out",
-        help="Share of the encoder's units left out while labels are learned, others each time; 0: as the paper.",
+        LABELS,
+        "Units left out",
+        "Share of the encoder's units left out while labels are learned, others each time; 0: as the paper.",
         low=0,
         high=0.99,
     )
     decay: float = setting(
         5000.0,
-        group=LABELS,
-        label="Decay of the encoder",
-        help="Over the number of labelled documents, how fast its weights fade, so that few are not learned by heart; "
+        LABELS,
+        "Decay of the encoder",
+        "Over the number of labelled documents, how fast its weights fade, so that few are not learned by heart; "
         "0: as the paper.",
         low=0,
         high=1e9,
     )
     encoders: int = setting(
         1,
-        group=LABELS,
-        label="Encoders",
-        help="Encoders on the same topics, each from its own start; a prediction is the mean of all. 1: as the paper.",
+        LABELS,
+        "Encoders",
+        "Encoders on the same topics, each from its own start; a prediction is the mean of all. 1: as the paper.",
         low=1,
         high=20,
     )
     moved: int = setting(
         0,
-        group=LABELS,
-        label="Pixels that pictures move",
-        help="At most, another way each time they are read, so that where a thing stands does not matter; "
-        "0: as the paper.",
+        LABELS,
+        "Pixels that pictures move",
+        "At most, another way each time they are read, so that where a thing stands does not matter; 0: as the paper.",
         low=0,
         high=8,
     )
     placed_by: str = setting(
         "sweeps",
-        group=SWEEPS,
-        label="Places of documents",
-        help="sweeps: Gibbs sweeps under the topics, as DLDA; encoder: as the paper, and nearly only by their label.",
+        SWEEPS,
+        "Places of documents",
+        "sweeps: Gibbs sweeps under the topics, as DLDA; encoder: as the paper, and nearly only by their label.",
         choices=("sweeps", "encoder"),
     )
     predict_samples: int = setting(
-        50,
-        group=PREDICTIONS,
-        label="Samples of a prediction",
-        help="Draws of activations and weights averaged.",
-        low=1,
-        high=10**4,
+        50, PREDICTIONS, "Samples of a prediction", "Draws of activations and weights averaged.", low=1, high=10**4
     )
 
 

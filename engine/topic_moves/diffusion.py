@@ -134,8 +134,8 @@ def step_setting(default: str) -> Any:
     """The setting that names one of ``STEPS``."""
     return setting(
         default,
-        group=STEP_SIZES,
-        label="Step on the simplex",
-        help="exact: no error; clamp: the paper's Euler step, entries held at 2.2e-16; reflect: made positive.",
+        STEP_SIZES,
+        "Step on the simplex",
+        "exact: no error; clamp: the paper's Euler step, entries held at 2.2e-16; reflect: made positive.",
         choices=tuple(STEPS),
     )

@@ -167,13 +167,7 @@ def _propose(
 
 @compiled
 def _project(
-    phi: FloatArray,
-    excess: FloatArray,
-    reflect: bool,
-    new: FloatArray,
-    first: int,
-    last: int,
-    sums: FloatArray,
+    phi: FloatArray, excess: FloatArray, reflect: bool, new: FloatArray, first: int, last: int, sums: FloatArray
 ) -> None:
     """Move every column to sum 1 along ``phi``, make it at least ``SMALLEST``, leave its new sum by block."""
     for block in range(first, last):

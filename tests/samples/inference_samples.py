@@ -39,8 +39,8 @@ DOCUMENTS = 24
 class Config:
     """Settings of the model."""
 
-    layers: tuple[int, ...] = setting((4, 2), label="Topics per layer", help="Widths.", low=1)
-    classes: bool = setting(default=False, label="Classes", help="Whether it predicts labels.")
+    layers: tuple[int, ...] = setting((4, 2), "", "Topics per layer", "Widths.", low=1)
+    classes: bool = setting(False, "", "Classes", "Whether it predicts labels.")
 
 
 class State(NamedTuple):

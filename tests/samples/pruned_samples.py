@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
-from topic_frames import arrays, vocabulary
+from topic_hierarchies import arrays, vocabulary
 
 from app.analysis.hierarchy import Hierarchy, build_hierarchy
 from app.analysis.pruned_topics import LastSeen, Pruned, last_seen_of

@@ -75,10 +75,7 @@ def cost(corpus: Corpus, layers: tuple[int, ...], rounds: int, warm_up: int) -> 
     for t in range(1, warm_up + 1):
         topics, _ = state.step(1, topics, corpus.batch(minibatch(1, t, train, size)))
     docs = corpus.batch(minibatch(1, warm_up + 1, train, size))
-    contestants = {
-        "short": lambda: short.step(1, topics, docs),
-        "long": lambda: long.step(1, topics, docs),
-    }
+    contestants = {"short": lambda: short.step(1, topics, docs), "long": lambda: long.step(1, topics, docs)}
     interleaved(contestants, 1)
     seconds = interleaved(contestants, rounds)
     least = {name: min(each.processor) for name, each in seconds.items()}  # one thread: what no neighbour disturbs

@@ -86,9 +86,7 @@ class Interpolation:
         self._form.html = form.ends(self._chosen(ends), self._search.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
-            steps = mix(
-                ends.document_inference.topics.phi, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS
-            )
+            steps = mix(ends.inference.topics.phi, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
             self._steps.html = line(self._context.feed.as_named_now(ends.hierarchy), steps)
 
     def _mixed(self, ends: loading.Ends) -> form.Mixed:

@@ -73,7 +73,7 @@ class Inferred(NamedTuple):
 
     request: Request
     hierarchy: Hierarchy
-    document_inference: DocumentInference
+    inference: DocumentInference
     answer: Answer
 
 
@@ -88,7 +88,7 @@ class Ends(NamedTuple):
 
     request: tuple[int, int, int, int]  # run, snapshot, and the two documents
     hierarchy: Hierarchy
-    document_inference: DocumentInference
+    inference: DocumentInference
     placed: tuple[DocumentTopics, DocumentTopics]
     documents: tuple[Document, Document]
     telling: int  # the highest layer that tells them apart
@@ -133,24 +133,22 @@ def kind(context: Context, run: int) -> Kind:
 
 def place(context: Context, request: Request) -> Inferred:
     """Place a document; waits for kernels that nobody has compiled yet."""
-    hierarchy, document_inference = _open(context, request.run, request.snapshot)
+    hierarchy, inference = _open(context, request.run, request.snapshot)
     if request.document >= 0:
-        answer = _of_corpus(context, hierarchy, document_inference, request.document)
+        answer = _of_corpus(context, hierarchy, inference, request.document)
     else:
-        answer = _of_text(hierarchy, document_inference, request)
-    return Inferred(request, hierarchy, document_inference, answer)
+        answer = _of_text(hierarchy, inference, request)
+    return Inferred(request, hierarchy, inference, answer)
 
 
 def ends(context: Context, request: tuple[int, int, int, int]) -> Ends:
     """Place the two ends of a line."""
     run, snapshot, *numbers = request
-    hierarchy, document_inference = _open(context, run, snapshot)
-    one, other = document_inference.documents(
-        corpora.counts(context.db, document_inference.corpus.number, numbers), numbers
-    )
-    first, last = corpora.documents(context.db, document_inference.corpus.number, numbers)
-    telling = telling_layer(document_inference.topics.phi, (one.theta, other.theta))
-    return Ends(request, hierarchy, document_inference, (one, other), (first, last), telling)
+    hierarchy, inference = _open(context, run, snapshot)
+    one, other = inference.documents(corpora.counts(context.db, inference.corpus.number, numbers), numbers)
+    first, last = corpora.documents(context.db, inference.corpus.number, numbers)
+    telling = telling_layer(inference.topics.phi, (one.theta, other.theta))
+    return Ends(request, hierarchy, inference, (one, other), (first, last), telling)
 
 
 def around(context: Context, inferred: Inferred) -> Around:
@@ -192,47 +190,40 @@ def any_two(context: Context, run: int) -> tuple[int, ...]:
 
 def _open(context: Context, run: int, snapshot: int) -> tuple[Hierarchy, DocumentInference]:
     chosen = find_snapshot(context.db, run, snapshot)
-    document_inference = context.feed.places.document_inference(run, chosen.number)
+    inference = context.feed.places.inference(run, chosen.number)
     hierarchy = context.feed.hierarchy(run, chosen.number)
     if hierarchy is None:
         raise LookupError(f"snapshot {chosen.number} of run {run} is no longer there; choose another moment")
-    return hierarchy, document_inference
+    return hierarchy, inference
 
 
-def _of_text(hierarchy: Hierarchy, document_inference: DocumentInference, request: Request) -> Answer:
-    given = from_text(request.text, document_inference.rules, request.title)
-    (placed,) = document_inference.texts([given.counted])
+def _of_text(hierarchy: Hierarchy, inference: DocumentInference, request: Request) -> Answer:
+    given = from_text(request.text, inference.rules, request.title)
+    (placed,) = inference.texts([given.counted])
     counted = given.counted
-    reading = Reading(counted.tokens, counted.known, counted.stopped, counted.unknown, document_inference.rules.own)
+    reading = Reading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
     spots = [Spot(*span) for span in counted.spans]
-    found = _answer(hierarchy, document_inference, placed, given.title, given.text, spots)
+    found = _answer(hierarchy, inference, placed, given.title, given.text, spots)
     return found._replace(reading=reading)
 
 
-def _of_corpus(context: Context, hierarchy: Hierarchy, document_inference: DocumentInference, number: int) -> Answer:
-    corpus = document_inference.corpus.number
+def _of_corpus(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> Answer:
+    corpus = inference.corpus.number
     (document,) = corpora.documents(context.db, corpus, [number])
-    (placed,) = document_inference.documents(corpora.counts(context.db, corpus, [number]), [number])
-    spots = [Spot(*span) for span in document_inference.rules.count(document.text).spans]
-    found = _answer(hierarchy, document_inference, placed, document.title, document.text, spots)
+    (placed,) = inference.documents(corpora.counts(context.db, corpus, [number]), [number])
+    spots = [Spot(*span) for span in inference.rules.count(document.text).spans]
+    found = _answer(hierarchy, inference, placed, document.title, document.text, spots)
     return found._replace(document=number, label=document.label or "")
 
 
 def _answer(
-    hierarchy: Hierarchy,
-    document_inference: DocumentInference,
-    placed: DocumentTopics,
-    title: str,
-    text: str,
-    spots: list[Spot],
+    hierarchy: Hierarchy, inference: DocumentInference, placed: DocumentTopics, title: str, text: str, spots: list[Spot]
 ) -> Answer:
-    phi = document_inference.topics.phi
+    phi = inference.topics.phi
     classes = None
     if placed.probabilities is not None:
         order = np.argsort(-placed.probabilities, kind="stable").tolist()
-        classes = [
-            (document_inference.corpus.label_names[place], float(placed.probabilities[place])) for place in order
-        ]
+        classes = [(inference.corpus.label_names[place], float(placed.probabilities[place])) for place in order]
     return Answer(
         title=title,
         text=text,
@@ -255,7 +246,7 @@ def _answer(
 
 def _nearest(context: Context, inferred: Inferred, near: Neighbourhood) -> list[Nearby]:
     found = near.nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
-    corpus = inferred.document_inference.corpus.number
+    corpus = inferred.inference.corpus.number
     documents = corpora.documents(context.db, corpus, [each.document for each in found])
     listed = _listed(context, corpus, documents)
     return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]

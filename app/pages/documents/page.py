@@ -223,7 +223,7 @@ class Documents:
         found = inferred.answer
         trail = self._trail(inferred)
         columns = [Node(node.layer, inferred.hierarchy.place(node)) for node in trail]
-        part = paths.responsibilities(inferred.document_inference.topics.phi, found.theta, found.words, columns)
+        part = paths.responsibilities(inferred.inference.topics.phi, found.theta, found.words, columns)
         parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
         self._answer.html = answer(
             self._context.feed.as_named_now(inferred.hierarchy), found, trail, parts, self._near(inferred)
@@ -236,7 +236,7 @@ class Documents:
         return known or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
 
     def _near(self, inferred: loading.Inferred) -> str:
-        around = self._around or loading.Around(0, min(inferred.document_inference.corpus.documents, MOST), None)
+        around = self._around or loading.Around(0, min(inferred.inference.corpus.documents, MOST), None)
         acts = [Act("document", "Place")]
         if inferred.answer.document >= 0:
             acts.append(Act("line", "Go between"))

@@ -230,11 +230,7 @@ class NewCorpusForm:
     def _field(self, name: str, error: str) -> Field:
         usual = getattr(ImportOptions(), name)
         choices: Any = {
-            "stop_words": (
-                ("", "as usual: English for texts"),
-                ("english", "English"),
-                ("none", "none: keep all"),
-            ),
+            "stop_words": (("", "as usual: English for texts"), ("english", "English"), ("none", "none: keep all")),
             "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
             "format": (("", "found by itself"), *self._formats),
         }.get(name, ())

@@ -1,7 +1,7 @@
 """The new-run form: drawn from the model's settings, checked while one types, one sentence per error."""
 
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from app.jobs.forks import LEARNS_LABELS, Origin, default_text, growing, inherited, origin, wrong_layers
 from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, NewRunError, objections, usual_length
@@ -10,7 +10,7 @@ from app.pages.components.board import Board, Message
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.runs.new_run_form import BACK, Field, bounds, by_label, form, sheet, trouble
 from engine import models, settings
-from engine.settings import Setting, SettingError
+from engine.settings import ALWAYS, Setting, SettingError
 from store import corpora, runs
 from store.database import Database
 from store.errors import NotFound
@@ -20,15 +20,12 @@ OWN = {"minibatches": "Mini-batches", "seed": "Seed"}  # fields that every model
 MOST_STEPS = 10**9
 
 
-class Request(Protocol):
-    """A run to continue, the number of its snapshot (0 = the latest), and whether it is to learn labels."""
+class Fork(NamedTuple):
+    """A run to continue, its snapshot (0 = the latest), and whether it is to learn labels."""
 
-    @property
-    def run(self) -> int: ...  # noqa: D102
-    @property
-    def snapshot(self) -> int: ...  # noqa: D102
-    @property
-    def labels(self) -> bool: ...  # noqa: D102
+    run: int
+    snapshot: int
+    labels: bool
 
 
 class _Known(NamedTuple):
@@ -54,9 +51,9 @@ class NewRunForm:
         self._known: _Known | None = None
         self._typed: dict[str, str] = {}
         self._sending = False
-        self._requested: Request | None = None
+        self._requested: Fork | None = None
 
-    def refresh(self, request: Request | None = None) -> None:
+    def refresh(self, request: Fork | None = None) -> None:
         """Read the corpora again and draw: the form of a new run, or of one that continues another."""
         self._sending = False
         if request != self._requested:
@@ -64,7 +61,7 @@ class NewRunForm:
             self.board.html = _WAIT
         self._context.later(partial(self._tried, request), partial(self._take, request))
 
-    def _tried(self, request: Request | None) -> _Known | str:
+    def _tried(self, request: Fork | None) -> _Known | str:
         """What the form offers, or the sentence to show in its place."""
         try:
             return self._read(request)
@@ -73,7 +70,7 @@ class NewRunForm:
                 return _nothing_to_continue(self._context.db, request)
             return f"The store cannot be read at the moment: {str(error).splitlines()[0]}"
 
-    def _read(self, request: Request | None) -> _Known:
+    def _read(self, request: Fork | None) -> _Known:
         begin = None
         if request is not None:
             begin = origin(self._context.db, request.run, snapshot=request.snapshot or None)
@@ -85,7 +82,7 @@ class NewRunForm:
             begin,
         )
 
-    def _take(self, request: Request | None, known: _Known | str) -> None:
+    def _take(self, request: Fork | None, known: _Known | str) -> None:
         if request != self._requested:
             return
         if isinstance(known, str):
@@ -280,7 +277,7 @@ class NewRunForm:
         model = self._model(known)
         values = self._values(model)
         fields = [
-            (about.advanced, _field(about, values[about.name], errors.get(about.name, "")))
+            (about.group != ALWAYS, _field(about, values[about.name], errors.get(about.name, "")))
             for about in known.settings[model]
         ]
         if self._has_layers(values):
@@ -363,7 +360,7 @@ def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:
     return ""
 
 
-def _nothing_to_continue(db: Database, request: Request) -> str:
+def _nothing_to_continue(db: Database, request: Fork) -> str:
     """Why a link does not lead to topics that a run could begin with."""
     try:
         runs.get(db, request.run)

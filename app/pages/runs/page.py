@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import panel as pn
 from panel.viewable import Viewable
@@ -14,7 +14,7 @@ from app.jobs.notices import Notice
 from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
 from app.pages.runs.new_corpus import NewCorpusForm, as_here
-from app.pages.runs.new_run import NewRunForm
+from app.pages.runs.new_run import Fork, NewRunForm
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.icons import icon
 from app.views.markup import run_title
@@ -25,14 +25,6 @@ from store.runs import RunRow
 
 ADD = "add"  # the tab of the form that makes a corpus
 MANY = 12  # runs from which on there is a field to find them
-
-
-class Fork(NamedTuple):
-    """A run to continue, its snapshot (0 = the latest), and whether it is to learn labels."""
-
-    run: int
-    snapshot: int
-    labels: bool
 
 
 def fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:

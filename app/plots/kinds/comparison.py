@@ -79,8 +79,8 @@ def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Compare a layer: topics of the second run, the most popular or those of the wanted ranks, and their partners."""
     found = compared(sources[0], sources[1], request.minibatch)
     layer = request.layer or min(found.a.n_layers, found.b.n_layers)
-    for frame in (found.a, found.b):
-        frame.at_rank(layer, 1)
+    for hierarchy in (found.a, found.b):
+        hierarchy.at_rank(layer, 1)
     chosen = [found.b.at_rank(layer, rank) for rank in request.node] or found.b.nodes(layer)[: request.most or _USUAL]
     pairs = [pair for node in chosen if (pair := found.pair("b", node)) is not None]
     before = _before(found, pairs)
@@ -95,8 +95,8 @@ def _before(found: Comparison, pairs: Sequence[Pair]) -> list[Node]:
     return sorted((pair.a for pair in pairs if pair.a is not None), key=found.a.rank)
 
 
-def _entry(frame: Hierarchy, node: Node) -> Entry:
-    return Entry(frame.rank(node), tuple(word.text for word in frame.top_words(node, _WORDS)))
+def _entry(hierarchy: Hierarchy, node: Node) -> Entry:
+    return Entry(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node, _WORDS)))
 
 
 def _column(sheet: Sheet, entries: Sequence[Entry], start: float, width: float) -> list[float]:

@@ -44,10 +44,12 @@ def draw(images: NDArray[Any], *, width: float = COLUMN) -> hv.Image:
 
 def figure(sources: Sequence[Source], request: Request) -> hv.Image:
     """Lay out topics of a layer: those of the wanted ranks, or the most popular ones."""
-    frame = sources[0].frame(request.minibatch)
-    if not has_pictures(frame):
-        raise FigureError(f"the corpus of run {frame.run} is not one of images; use the figure topics for words")
+    hierarchy = sources[0].hierarchy(request.minibatch)
+    if not has_pictures(hierarchy):
+        raise FigureError(f"the corpus of run {hierarchy.run} is not one of images; use the figure topics for words")
     layer = request.layer or 1
-    frame.at_rank(layer, 1)
-    nodes = [frame.at_rank(layer, rank) for rank in request.node] or frame.nodes(layer)[: request.most or _USUAL]
-    return draw(np.stack([atom(frame, node) for node in nodes]), width=request.width)
+    hierarchy.at_rank(layer, 1)
+    nodes = [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[
+        : request.most or _USUAL
+    ]
+    return draw(np.stack([atom(hierarchy, node) for node in nodes]), width=request.width)

@@ -58,16 +58,18 @@ def draw(topics: Sequence[Topic], *, width: float = COLUMN) -> hv.Overlay:
 
 def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Write topics of a layer: those of the wanted ranks, or the most popular ones."""
-    frame = sources[0].frame(request.minibatch)
+    hierarchy = sources[0].hierarchy(request.minibatch)
     layer = request.layer or 1
-    frame.at_rank(layer, 1)
-    nodes = [frame.at_rank(layer, rank) for rank in request.node] or frame.nodes(layer)[: request.most or _USUAL]
+    hierarchy.at_rank(layer, 1)
+    nodes = [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[
+        : request.most or _USUAL
+    ]
     found = [
         Topic(
-            frame.rank(node),
-            frame.share(node),
-            frame.name(node),
-            tuple(word.text for word in frame.top_words(node, _WORDS)),
+            hierarchy.rank(node),
+            hierarchy.share(node),
+            hierarchy.name(node),
+            tuple(word.text for word in hierarchy.top_words(node, _WORDS)),
         )
         for node in nodes
     ]

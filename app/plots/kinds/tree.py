@@ -85,26 +85,26 @@ def draw(
 
 def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Draw what hangs under topics: those of the wanted ranks, or the most popular one with children."""
-    frame = sources[0].frame(request.minibatch)
-    threshold = threshold_of(request.threshold, frame)
-    layer = request.layer or frame.n_layers
-    frame.at_rank(layer, 1)
-    roots = [frame.at_rank(layer, rank) for rank in request.node] or _first(frame, layer, threshold)
-    part, more = cut(frame, Choice(tuple(roots), threshold, cap=request.most or _USUAL))
-    return draw({node: _content(frame, node) for node in part.nodes}, part.edges, more=more, width=request.width)
+    hierarchy = sources[0].hierarchy(request.minibatch)
+    threshold = threshold_of(request.threshold, hierarchy)
+    layer = request.layer or hierarchy.n_layers
+    hierarchy.at_rank(layer, 1)
+    roots = [hierarchy.at_rank(layer, rank) for rank in request.node] or _first(hierarchy, layer, threshold)
+    part, more = cut(hierarchy, Choice(tuple(roots), threshold, cap=request.most or _USUAL))
+    return draw({node: _content(hierarchy, node) for node in part.nodes}, part.edges, more=more, width=request.width)
 
 
-def _first(frame: Hierarchy, layer: int, threshold: float) -> list[Node]:
-    if layer == frame.n_layers:
-        return joined(frame, threshold)[:1]
-    parents = {edge.above for edge in frame.edges(threshold)}
-    nodes = frame.nodes(layer)
+def _first(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
+    if layer == hierarchy.n_layers:
+        return joined(hierarchy, threshold)[:1]
+    parents = {edge.above for edge in hierarchy.edges(threshold)}
+    nodes = hierarchy.nodes(layer)
     return [node for node in nodes if node in parents][:1] or nodes[:1]
 
 
-def _content(frame: Hierarchy, node: Node) -> Box:
-    name = (frame.name(node),) if frame.name(node) else ()
-    return Box(frame.rank(node), (*name, *(word.text for word in frame.top_words(node, _WORDS))))
+def _content(hierarchy: Hierarchy, node: Node) -> Box:
+    name = (hierarchy.name(node),) if hierarchy.name(node) else ()
+    return Box(hierarchy.rank(node), (*name, *(word.text for word in hierarchy.top_words(node, _WORDS))))
 
 
 def _lines(box: Box, across: float) -> list[str]:

@@ -121,12 +121,7 @@ def draw_trees(
         )
         halves.append(_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
     return TwoTrees(
-        halves[0],
-        halves[1],
-        drawn,
-        frozenset(seats.pairs.values()),
-        layout.order(),
-        (layout.width, layout.height),
+        halves[0], halves[1], drawn, frozenset(seats.pairs.values()), layout.order(), (layout.width, layout.height)
     )
 
 

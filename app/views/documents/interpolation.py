@@ -1,38 +1,18 @@
 """The line between two documents: a card for every step, with its words or its picture."""
 
 from collections.abc import Sequence, Set
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.interpolation import ALIKE, apart, percent_of_way
+from app.analysis.interpolation import ALIKE, Step, apart, percent_of_way
 from app.analysis.topic_images import has_pictures, picture_uri
 from app.views.text import escape, percent, shorten
-
-
-class StepFacts(Protocol):
-    """What a card shows of a step (:class:`app.analysis.interpolation.Step` fits)."""
-
-    @property
-    def weight(self) -> float: ...  # noqa: D102
-    @property
-    def words(self) -> Sequence[int]: ...  # noqa: D102
-    @property
-    def shares(self) -> Sequence[float]: ...  # noqa: D102
-    @property
-    def new(self) -> Sequence[bool]: ...  # noqa: D102
-    @property
-    def rates(self) -> NDArray[np.float64]: ...  # noqa: D102
-
 
 _LEGEND = (
     '<b class="dc-new">+ word</b> has come in since the step before, <span class="dc-stay">word</span> is in every step'
 )
 
 
-def line(hierarchy: Hierarchy, steps: Sequence[StepFacts]) -> str:
+def line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
     """Write all steps, from the one document to the other."""
     everywhere = set.intersection(*(set(step.words) for step in steps))
     cards = "".join(_step(hierarchy, step, everywhere) for step in steps)
@@ -42,7 +22,7 @@ def line(hierarchy: Hierarchy, steps: Sequence[StepFacts]) -> str:
     return f'<section class="dc-card">{body}</section>'
 
 
-def _alike(steps: Sequence[StepFacts]) -> str:
+def _alike(steps: Sequence[Step]) -> str:
     """Say so where the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
     distance = apart(steps[0].rates, steps[-1].rates)
     if distance >= ALIKE:
@@ -54,7 +34,7 @@ def _alike(steps: Sequence[StepFacts]) -> str:
     )
 
 
-def _step(hierarchy: Hierarchy, step: StepFacts, everywhere: Set[int]) -> str:
+def _step(hierarchy: Hierarchy, step: Step, everywhere: Set[int]) -> str:
     name = f"{percent_of_way(step.weight)}%"
     if has_pictures(hierarchy):
         image = picture_uri(hierarchy.image_shape or (1, 1), step.rates)

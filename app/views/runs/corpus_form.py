@@ -41,13 +41,7 @@ class Made(NamedTuple):
 
 
 def corpus_form(
-    address: str,
-    sending: Sending,
-    first: Sequence[Field],
-    more: Sequence[Field],
-    error: str,
-    *,
-    ready: bool,
+    address: str, sending: Sending, first: Sequence[Field], more: Sequence[Field], error: str, *, ready: bool
 ) -> str:
     """The form before the import, and nothing around it.
 

@@ -167,10 +167,7 @@ def fields(inside: Sequence[Field]) -> str:
 def _row(field: Field) -> str:
     about = f"about-{field.name}"
     common = attributes(
-        name=field.name,
-        id=f"field-{field.name}",
-        aria_describedby=about,
-        aria_invalid="true" if field.error else None,
+        name=field.name, id=f"field-{field.name}", aria_describedby=about, aria_invalid="true" if field.error else None
     )
     if field.kind == "choice":
         options = "".join(

@@ -249,13 +249,13 @@ def _fork(run: RunFacts, *, labelled: bool, bare: bool) -> str:
     return f'<button class="tp-button"{more} aria-label="{word} run {run.number}">{icon("fork")}{word}</button>'
 
 
-def _acts(run: RunFacts, state: str, beside: str) -> str:
-    """Everything that can be done with a run; ``beside`` stands next to the ways to look at it."""
-    verbs = "".join(
+def verb_buttons(run: RunFacts, state: str, look: str) -> str:
+    """Pause, stop or resume: what a run in this state can be asked for, as buttons of one class."""
+    return "".join(
         element(
             "button",
             icon(MARKS[verb]),
-            class_="tp-icon-button",
+            class_=look,
             data_do=verb,
             data_run=run.number,
             title=verb.capitalize(),
@@ -263,6 +263,11 @@ def _acts(run: RunFacts, state: str, beside: str) -> str:
         )
         for verb in ACTIONS.get(state, ())
     )
+
+
+def _acts(run: RunFacts, state: str, beside: str) -> str:
+    """Everything that can be done with a run; ``beside`` stands next to the ways to look at it."""
+    verbs = verb_buttons(run, state, "tp-icon-button")
     return (
         f'<button class="tp-button"{attributes(data_do="watch", data_run=run.number)}>Watch</button>'
         f'<button class="tp-button"{attributes(data_do="explore", data_run=run.number)}>Explore</button>'

@@ -9,7 +9,7 @@ from app.views.icons import icon
 from app.views.markup import chip, element, run_title
 from app.views.pages import PAGES
 from app.views.run_facts import RunFacts
-from app.views.runs.run_list import ACTIONS, FORK, MARKS, NO_FORK, foremost
+from app.views.runs.run_list import FORK, NO_FORK, foremost, verb_buttons
 
 
 class Place(NamedTuple):
@@ -159,18 +159,7 @@ def _buttons(run: RunFacts, state: str, *, bare: bool) -> str:
         disabled=bare,
         aria_label=f"continue run {run.number} as ...",
     )
-    return fork + "".join(
-        element(
-            "button",
-            icon(MARKS[name]),
-            class_="tp-plain tp-act",
-            data_do=name,
-            data_run=run.number,
-            title=name.capitalize(),
-            aria_label=f"{name} run {run.number}",
-        )
-        for name in ACTIONS.get(state, ())
-    )
+    return fork + verb_buttons(run, state, "tp-plain tp-act")
 
 
 def _line(place: Place) -> str:

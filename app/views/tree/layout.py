@@ -221,11 +221,7 @@ class _Shelf(NamedTuple):
 
 
 def _shelves(
-    layers: list[list[Node]],
-    rows: list[Row],
-    centres: list[NDArray[np.float64]],
-    boxes: Mapping[Node, Box],
-    gaps: Gaps,
+    layers: list[list[Node]], rows: list[Row], centres: list[NDArray[np.float64]], boxes: Mapping[Node, Box], gaps: Gaps
 ) -> list[_Shelf]:
     left = min(float((centres[row.layer][row.members] - row.widths / 2).min()) for row in rows) - MARGIN
     shelves: list[_Shelf] = []

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from topic_frames import arrays, make_hierarchy, vocabulary
+from topic_hierarchies import arrays, make_hierarchy, vocabulary
 from topic_pairs import WIDTHS, changed, frame_of, permuted, reworded, same
 
 from app.analysis.changes import EdgeChange, agreement, counted, edge_changes

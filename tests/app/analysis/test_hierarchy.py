@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
-from topic_frames import arrays, make_hierarchy, vocabulary
+from topic_hierarchies import arrays, make_hierarchy, vocabulary
 
 from app.analysis.hierarchy import build_hierarchy, identity, parse_identity
 from app.export.graph import build_graph

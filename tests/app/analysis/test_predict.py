@@ -75,11 +75,11 @@ def test_a_layer_of_which_the_classifier_reads_nothing_carries_nothing(db, monke
     opened = classes.open_inference
 
     def deaf(*arguments):
-        document_inference = opened(*arguments)
-        reads = document_inference.kernel.reads
-        kernel = document_inference.kernel._replace(reads=lambda *asked: [0.0 * reads(*asked)[0], *reads(*asked)[1:]])
-        object.__setattr__(document_inference, "kernel", kernel)
-        return document_inference
+        inference = opened(*arguments)
+        reads = inference.kernel.reads
+        kernel = inference.kernel._replace(reads=lambda *asked: [0.0 * reads(*asked)[0], *reads(*asked)[1:]])
+        object.__setattr__(inference, "kernel", kernel)
+        return inference
 
     monkeypatch.setattr(classes, "open_inference", deaf)
     assert classify_run(db, plant(db)).carried == pytest.approx((0.0, 1.0))
@@ -97,15 +97,15 @@ def test_the_kernel_does_not_see_the_labels(db, monkeypatch):
     opened = classes.open_inference
 
     def spying(*arguments):
-        document_inference = opened(*arguments)
-        inner = document_inference.kernel.predict
+        inference = opened(*arguments)
+        inner = inference.kernel.predict
 
         def predict(seed, state, batch):
             seen.append(batch.labels.tolist())
             return inner(seed, state, batch)
 
-        object.__setattr__(document_inference, "kernel", document_inference.kernel._replace(predict=predict))
-        return document_inference
+        object.__setattr__(inference, "kernel", inference.kernel._replace(predict=predict))
+        return inference
 
     monkeypatch.setattr(classes, "open_inference", spying)
     classify_run(db, run)

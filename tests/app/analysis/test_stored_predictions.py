@@ -143,11 +143,7 @@ def test_the_surest_mistakes_come_back_surest_first_each_with_its_own_path(db):
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"settings": {"layers": [4, 2], "classes": True, "predict_samples": 7}},
-        {"seed": 2},
-        {"model": "another"},
-    ],
+    [{"settings": {"layers": [4, 2], "classes": True, "predict_samples": 7}}, {"seed": 2}, {"model": "another"}],
 )
 def test_what_other_settings_would_predict_is_not_what_was_remembered(db, change):
     run = plant(db)

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from topic_frames import make_hierarchy
+from topic_hierarchies import make_hierarchy
 
 from app.analysis.changes import edge_changes
 from app.analysis.comparison import Comparison, compare

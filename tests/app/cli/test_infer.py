@@ -182,18 +182,16 @@ def test_a_table_tells_which_of_its_rows_could_be_placed(store, tmp_path, capsys
 def test_the_same_text_has_the_same_place_in_every_row_of_a_file(store):
     """What is drawn for it is keyed by its words."""
     db = open_database(store)
-    document_inference = open_inference(db, runs.get(db, 1), find_snapshot(db, 1))
+    inference = open_inference(db, runs.get(db, 1), find_snapshot(db, 1))
     db.close()
     numbers = []
 
     def infer(seed, state, batch, sweeps=None):
         numbers.extend(batch.documents.tolist())
-        return document_inference.kernel.infer(seed, state, batch, sweeps)
+        return inference.kernel.infer(seed, state, batch, sweeps)
 
-    listening = replace(document_inference, kernel=document_inference.kernel._replace(infer=infer))
-    listening.texts(
-        [document_inference.rules.count(text) for text in ("rose hedge", "goal", "hedge, rose", "rose hedge hedge")]
-    )
+    listening = replace(inference, kernel=inference.kernel._replace(infer=infer))
+    listening.texts([inference.rules.count(text) for text in ("rose hedge", "goal", "hedge, rose", "rose hedge hedge")])
     assert numbers[0] == numbers[2]
     assert len(set(numbers)) == 3
 

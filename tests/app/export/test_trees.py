@@ -10,7 +10,7 @@ from pathlib import Path
 import networkx as nx
 import pruned_samples
 import pytest
-from topic_frames import make_hierarchy
+from topic_hierarchies import make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import topics, trees

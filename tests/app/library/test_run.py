@@ -99,12 +99,7 @@ def test_a_file_becomes_a_corpus_and_can_be_deleted(store, tmp_path):
     [
         (["a", 3], {}, topiary.IngestError, "document 2 is no text but 3; give strings"),
         (["a b"], {"labels": ["x", "y"]}, topiary.IngestError, "1 texts and 2 labels; give one for each"),
-        (
-            ["a b"],
-            {"colour": 1},
-            topiary.OptionError,
-            "no option 'colour' of an import; the options are .*min_df",
-        ),
+        (["a b"], {"colour": 1}, topiary.OptionError, "no option 'colour' of an import; the options are .*min_df"),
         (["a b"], {"text_column": "t"}, topiary.IngestError, "texts: is no table"),
         ("nowhere.csv", {}, topiary.IngestError, "nowhere.csv: there is no such file or folder"),
         ("nowhere.csv", {"labels": []}, topiary.OptionError, "labels and titles belong to texts"),

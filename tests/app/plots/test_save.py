@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from inference_samples import plain_model, plant
 from matplotlib import pyplot
-from topic_frames import make_hierarchy
+from topic_hierarchies import make_hierarchy
 
 from app.cli import main
 from app.library import plots

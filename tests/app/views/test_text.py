@@ -8,7 +8,7 @@ import re
 import networkx as nx
 import numpy as np
 import pytest
-from topic_frames import arrays
+from topic_hierarchies import arrays
 from topic_pairs import WIDTHS, frame_of, permuted
 
 from app.analysis.changes import edge_changes

@@ -74,8 +74,7 @@ def test_moved_while_learned_things_are_known_where_none_was_seen():
     wrong = {}
     for most in (0, 1):
         kernel = models.load("sdatm").build(
-            models.load("sdatm").Config(**(TINY | own | {"moved": most})),
-            Facts(64, 300, 3, (8, 8)),
+            models.load("sdatm").Config(**(TINY | own | {"moved": most})), Facts(64, 300, 3, (8, 8))
         )
         state = trained(kernel, 150, learned)
         wrong[most] = np.mean(kernel.predict(4, state, asked, 18).argmax(axis=1) != asked.labels)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from topic_frames import hierarchy_with_classes, make_hierarchy
+from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import narrow
 
 from app.analysis.hierarchy import Hierarchy, identity

@@ -178,8 +178,7 @@ def test_an_empty_store_makes_the_demo_and_tells_how_far_it_is(db: Database) -> 
 
 @pytest.mark.parametrize("runs_there", [False, True])
 def test_an_import_that_another_session_began_is_told_and_why_it_failed_until_somebody_has_read_it(
-    db: Database,
-    runs_there: bool,
+    db: Database, runs_there: bool
 ) -> None:
     if runs_there:
         plant(db)

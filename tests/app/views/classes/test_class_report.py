@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from topic_frames import CLASSES, arrays, hierarchy_with_classes, vocabulary
+from topic_hierarchies import CLASSES, arrays, hierarchy_with_classes, vocabulary
 
 from app.analysis.hierarchy import Hierarchy, build_hierarchy
 from app.analysis.predictions import Classified, Misled

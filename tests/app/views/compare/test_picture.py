@@ -4,7 +4,7 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
-from topic_frames import NASTY, arrays
+from topic_hierarchies import NASTY, arrays
 from topic_pairs import WIDTHS, changed, frame_of, opinionated, reworded
 
 from app.analysis.changes import KINDS, counted, edge_changes

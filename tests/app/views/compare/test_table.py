@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from topic_frames import NASTY, arrays
+from topic_hierarchies import NASTY, arrays
 from topic_pairs import WIDTHS, changed, frame_of, reworded, same
 
 from app.analysis.changes import KINDS, Agreement, counted, edge_changes

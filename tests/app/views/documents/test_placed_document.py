@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from topic_frames import NASTY, make_hierarchy
+from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.interpolation import mix, telling_layer

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from topic_frames import NASTY, make_hierarchy
+from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom, mosaic_uri, png

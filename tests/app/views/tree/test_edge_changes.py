@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from topic_frames import arrays, vocabulary
+from topic_hierarchies import arrays, vocabulary
 
 from app.analysis.hierarchy import Hierarchy, build_hierarchy
 from app.views.palette import LIGHT

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from topic_frames import make_hierarchy
+from topic_hierarchies import make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy
 from app.views.tree.boxes import Box, boxes

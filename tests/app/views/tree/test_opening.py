@@ -1,7 +1,7 @@
 """With which threshold and roots trees open, and what is offered where nothing is joined."""
 
 import pytest
-from topic_frames import arrays, make_hierarchy
+from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import frame_of, narrow
 
 from app.analysis.comparison import compare

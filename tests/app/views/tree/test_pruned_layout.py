@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from pruned_samples import LOST, NODES, WHEN, frame_at, pruned
-from topic_frames import NASTY, arrays
+from topic_hierarchies import NASTY, arrays
 
 from app.analysis.hierarchy import identity
 from app.analysis.pruned_topics import Pruned, gone, last_seen_of, successors

@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from topic_frames import NASTY, make_hierarchy
+from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import identity
 from app.views.palette import DARK, LIGHT, LIVE, Theme, layer_border, layer_colour
