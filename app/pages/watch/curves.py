@@ -53,6 +53,7 @@ class WatchCurves:
             _Card(self._step_head, self._steps),
             _Card(_title("Tokens per second"), self._rate),
         )
+        self._cards[0].add_figure()  # the browser lays out one sooner than three; the others follow
         self.page = pn.Row(
             *(card.page for card in self._cards),
             styles=TALL | {"flex-wrap": "wrap", "gap": "18px", "align-items": "stretch"},
@@ -60,6 +61,11 @@ class WatchCurves:
             margin=0,
         )  # no FlexBox: figures that are added to one later stay without the page's theme
         self.choose()
+        context.soon(self._add_others)
+
+    def _add_others(self) -> None:
+        for card in self._cards[1:]:
+            card.add_figure()
 
     def choose(self) -> None:
         """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
@@ -118,6 +124,7 @@ class WatchCurves:
             own = self._context
             chart = curves.rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
             self._rare[name] = _Card(_title(curves.RARE[name].title), chart)
+            self._rare[name].add_figure()
             self.page.append(self._rare[name].page)
         if name in self._rare:
             card = self._rare[name]
@@ -247,15 +254,11 @@ class _Card:
     def __init__(self, head: Viewable, chart: curves.Chart) -> None:
         self.chart = chart
         self._wait = Board()
-        self.page = pn.Column(
-            head,
-            self._wait,
-            pn.pane.Bokeh(chart.figure, sizing_mode="stretch_width", margin=0),
-            css_classes=["tp-card"],
-            stylesheets=[CARD],
-            styles=WIDE,
-            margin=0,
-        )
+        self.page = pn.Column(head, self._wait, css_classes=["tp-card"], stylesheets=[CARD], styles=WIDE, margin=0)
+
+    def add_figure(self) -> None:
+        """Put the chart into the card."""
+        self.page.append(pn.pane.Bokeh(self.chart.figure, sizing_mode="stretch_width", margin=0))
 
     def wait(self, sentence: str) -> None:
         """Show the chart if it has a curve, or else the sentence."""
