@@ -1,0 +1,1 @@
+"""How good topics are: coherence, diversity, hierarchy and clusters, in the definitions of the literature."""

@@ -1,0 +1,125 @@
+"""Coherence of topics: how often their first words meet in the documents of a corpus.
+
+NPMI: Bouma (GSCL 2009), for topics Lau, Newman and Baldwin (EACL 2014); UMass: Mimno et al. (EMNLP 2011).  Here whole
+documents are the windows, so counts are all that is needed and no word order: document NPMI, which is not the c_npmi
+of gensim, whose windows are ten words.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from engine.contract import Array, Counts, FloatArray, IntArray
+
+WORDS = 10  # of a topic that are looked at
+SAMPLED = 50_000  # documents beyond so many are sampled: every second, third ...
+_EPSILON = 1e-12  # of UMass, as in gensim
+
+
+class Meetings(NamedTuple):
+    """In how many documents words occur, and pairs of them.
+
+    Attributes
+    ----------
+    words : (U,) int
+        Word numbers, ascending.
+    documents : (U,) float64
+        Documents that hold the word.
+    together : (U, U) float64
+        Documents that hold both.
+    n_documents : int
+        Documents looked at.
+    """
+
+    words: IntArray
+    documents: FloatArray
+    together: FloatArray
+    n_documents: int
+
+    def rows(self, words: IntArray) -> IntArray:
+        """Where words (any shape) stand in ``words``; all of them must."""
+        return np.searchsorted(self.words, words)
+
+
+def meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
+    """Count the documents in which words meet.
+
+    Parameters
+    ----------
+    words : (...) int
+        Word numbers, in any shape; repeated ones count once.
+    counts : Counts
+        Documents x words.
+    n_words : int
+        V.
+    most : int
+        Of more documents every second, third ... is looked at, so that no more than this are.
+    """
+    wanted = np.unique(words)
+    column = np.full(n_words, -1, dtype=np.int64)
+    column[wanted] = np.arange(len(wanted))
+    step = -(-counts.n_documents // most) if counts.n_documents else 1
+    lengths = np.diff(counts.starts)
+    owner = np.repeat(np.arange(counts.n_documents), lengths)
+    kept = column[counts.words] >= 0
+    if step > 1:
+        kept &= owner % step == 0
+    rows, columns = owner[kept] // step, column[counts.words[kept]]
+    n = -(-counts.n_documents // step)
+    present = sparse.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(n, len(wanted)))
+    together = np.asarray((present.T @ present).todense(), dtype=np.float64)
+    return Meetings(wanted, together.diagonal().copy(), together, n)
+
+
+def npmi(words: IntArray, met: Meetings) -> FloatArray:
+    """Document NPMI of topics, -1 to 1: the mean over pairs of ``ln(p_ij / (p_i p_j)) / -ln p_ij``.
+
+    A pair that never meets counts -1; one that is in every document counts 1.
+
+    Parameters
+    ----------
+    words : (K, n) int
+        First words of every topic, n >= 2.
+    met : Meetings
+        Of at least these words.
+
+    Returns
+    -------
+    (K,) float64
+    """
+    first, second = np.triu_indices(words.shape[1], 1)
+    at = met.rows(words)
+    n = max(met.n_documents, 1)
+    both = met.together[at[:, first], at[:, second]] / n
+    each = met.documents[at] / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.log(both / (each[:, first] * each[:, second])) / -np.log(both)
+    value = np.where(both >= 1.0, 1.0, np.where(both > 0.0, value, -1.0))
+    return np.asarray(value.mean(axis=1))
+
+
+def umass(words: IntArray, met: Meetings) -> FloatArray:
+    """UMass coherence of topics: the mean of ``ln((D(w_i, w_j) / N + 1e-12) / (D(w_j) / N))``, w_j ranked higher.
+
+    Arguments as :func:`npmi`; a topic with a word in no document has none (nan).
+    """
+    higher, lower = np.triu_indices(words.shape[1], 1)
+    at = met.rows(words)
+    n = max(met.n_documents, 1)
+    both, base = met.together[at[:, lower], at[:, higher]] / n, met.documents[at[:, higher]] / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.log((both + _EPSILON) / base)
+    value[np.broadcast_to(base <= 0.0, value.shape)] = np.nan
+    return np.asarray(value.mean(axis=1))
+
+
+def missing(words: IntArray, met: Meetings) -> IntArray:
+    """How many first words of every topic (K,) are in none of the documents, so that their pairs count -1."""
+    return np.asarray((met.documents[met.rows(words)] == 0).sum(axis=1))
+
+
+def worst_tenth(values: Array) -> float:
+    """Mean of the lowest tenth of the topics, at least of one; nan without topics."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    return float(ordered[: max(1, len(ordered) // 10)].mean()) if len(ordered) else float("nan")

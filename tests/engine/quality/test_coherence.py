@@ -1,0 +1,65 @@
+"""Coherence and diversity against the golden values of gensim 4.4.0 and by hand."""
+
+import numpy as np
+import pytest
+
+from engine.contract import Counts
+from engine.quality import coherence, diversity
+
+TEXTS = "cat dog pet / cat dog / dog pet vet / stock bond rate / stock bond / bond rate bank / cat bank / vet pet cat"
+VOCABULARY = ("bank", "bond", "cat", "dog", "pet", "rate", "stock", "vet")
+LISTS = (("cat", "dog", "pet"), ("stock", "bond", "rate"), ("cat", "bond", "vet"))
+
+
+def numbers(lists):
+    return np.array([[VOCABULARY.index(word) for word in words] for words in lists])
+
+
+def corpus():
+    documents = [sorted(VOCABULARY.index(word) for word in text.split()) for text in TEXTS.split(" / ")]
+    words = np.concatenate(documents).astype(np.int32)
+    return Counts.of(np.array([len(each) for each in documents]), words, np.ones(len(words), np.int32))
+
+
+def met(lists=LISTS, most=100):
+    return coherence.meetings(numbers(lists), corpus(), len(VOCABULARY), most)
+
+
+def test_npmi_is_that_of_gensim_but_for_pairs_that_never_meet():
+    assert coherence.npmi(numbers(LISTS), met()) == pytest.approx([0.276692, 0.582790, -0.666667], abs=1e-6)
+
+
+def test_umass_is_that_of_gensim():
+    assert coherence.umass(numbers(LISTS), met()) == pytest.approx([-0.597253, -0.366204, -18.324787], abs=1e-6)
+
+
+def test_a_word_that_is_in_no_document_is_counted_and_never_infinite():
+    few = corpus().only(corpus().words != VOCABULARY.index("vet"))
+    found = coherence.meetings(numbers(LISTS), few, len(VOCABULARY))
+    assert coherence.missing(numbers(LISTS), found).tolist() == [0, 0, 1]
+    assert coherence.npmi(numbers(LISTS), found)[2] == -1.0
+    first = numbers([("vet", "cat", "bond")])  # UMass divides by the documents of the words before the last
+    assert np.isnan(coherence.umass(first, found)).tolist() == [True]
+
+
+def test_words_that_are_in_every_document_always_meet():
+    both = Counts.of(np.array([2, 2]), np.array([0, 1, 0, 1], np.int32), np.ones(4, np.int32))
+    words = np.array([[0, 1]])
+    assert coherence.npmi(words, coherence.meetings(words, both, 2)) == pytest.approx([1.0])
+
+
+def test_of_many_documents_every_second_is_looked_at():
+    found = met(most=4)
+    assert found.n_documents == 4
+    assert found.documents[found.rows(np.array([VOCABULARY.index("cat")]))] == [2]
+
+
+def test_the_worst_tenth_is_at_least_one_topic():
+    assert coherence.worst_tenth(np.array([0.3, -0.2, 0.1])) == pytest.approx(-0.2)
+    assert coherence.worst_tenth(np.arange(20.0)) == pytest.approx(0.5)
+    assert np.isnan(coherence.worst_tenth(np.array([])))
+
+
+def test_diversity_and_uniqueness_are_those_of_the_literature():
+    assert diversity.topic_diversity(numbers(LISTS)) == pytest.approx(0.777778, abs=1e-6)
+    assert diversity.uniqueness(numbers(LISTS)) == pytest.approx([0.833333, 0.833333, 0.666667], abs=1e-6)
