@@ -105,6 +105,7 @@ class Facts(NamedTuple):
     n_documents: int  # training documents: the N of rho = N / batch size
     n_classes: int = 0
     image_shape: tuple[int, int] | None = None  # (height, width) where words are pixels
+    n_tokens: int = 0  # of the training documents
 
 
 class Topics(NamedTuple):
@@ -208,18 +209,28 @@ class Kernel(NamedTuple):
     Attributes
     ----------
     batch_size : int
-        Documents wanted per step; 0 means every training document, in corpus order (batch samplers).
+        Documents of a mini-batch.
+    sweeps_after : int or None
+        From this value of ``state.t`` on a step reads every training document, in corpus order: 0 for batch samplers;
+        None for those that read mini-batches for ever.
     measure : str
         How held-out tokens are judged: "perplexity" (Poisson counts) or "log-likelihood" (mean
         log-probability of a held-out cell: binary and real-valued links).
     init : (seed) -> State
+        Before anything is known of the corpus.
+    begin : (seed, Batch) -> State, or None
+        Before the first step of a new run, from training documents (at most ``first_topics.SAMPLED`` of them); None
+        where a run begins with ``init``.
     prepare : (seed, state, Batch) -> State
-        Called once before the first step of a batch sampler, with all training documents, so that
-        the state can hold per-document variables; the identity for mini-batch samplers.
+        Called where the first step reads all training documents, with these, so that the state can hold
+        per-document variables; a step that is the first to read them all does it by itself.
     step : (seed, state, Batch) -> (State, Info)
     infer : (seed, state, Batch, Sweeps | None) -> Local
         Place documents in the hierarchy, topics fixed; ``None`` = the model's own default length.
     topics : (state) -> Topics
+    averaged : (state) -> State, or None
+        The state with the mean of the topics over the last samples in place of the last one: less noisy, and what
+        people are shown.  None where the model keeps no mean.
     start_chain : (seed, state, Batch) -> Chain
         Local variables of documents at their starting values: a NamedTuple of arrays.
     advance_chain : (seed, state, Chain, observed, scored, Sweeps) -> (Chain, Rates)
@@ -246,6 +257,7 @@ class Kernel(NamedTuple):
     """
 
     batch_size: int
+    sweeps_after: int | None
     measure: str
     init: Callable[..., Any]
     prepare: Callable[..., Any]
@@ -258,8 +270,18 @@ class Kernel(NamedTuple):
     restore: Callable[..., Any]
     predict: Callable[..., FloatArray] | None = None
     reads: Callable[..., list[FloatArray]] | None = None
+    begin: Callable[..., Any] | None = None
+    averaged: Callable[..., Any] | None = None
     work: float = 0.0
     asking: float = 0.0
+
+    def shown(self, state: Any) -> Any:
+        """The state whose topics people are shown: the averaged one, where there is one."""
+        return state if self.averaged is None else self.averaged(state)
+
+    def sweeps(self, state: Any) -> bool:
+        """Whether the next step reads every training document."""
+        return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
 
 
 def flatten(state: tuple[Any, ...]) -> dict[str, Array]:

@@ -54,6 +54,11 @@ class Corpus:
         """Numbers of the documents of one part (TRAIN or TEST), ascending, (n,) int64."""
         return np.flatnonzero(self.part == part)
 
+    def tokens(self, part: int) -> int:
+        """Tokens of the documents of one part (of real values, their sum)."""
+        lengths = np.diff(self.counts.starts)
+        return int(self.counts.values[np.repeat(self.part == part, lengths)].sum(dtype=np.float64))
+
     def batch(self, documents: Array) -> Batch:
         """The named documents with all their tokens, copied out as a Batch."""
         return take(self.counts, documents, self.labels)

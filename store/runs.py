@@ -304,7 +304,8 @@ def finish(db: Database, n: int, attempt: int, state: str, message: str = "", tr
         row = run_rows.get(connection, n)
         if row.state != "running":
             raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
-        run_rows.change(connection, n, state=state, message=message, traceback=traceback, ended=now())
+        made = {"planned": row.minibatch} if state == "finished" else {}  # it may have ended before its plan did
+        run_rows.change(connection, n, state=state, message=message, traceback=traceback, ended=now(), **made)
         events.notify(connection, n, attempt, row.minibatch, state, message)
         return run_rows.get(connection, n)
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from app.estimators.labels import plain
 from app.machine import processors
-from engine import models, widths
+from engine import first_topics, models, widths
 from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel, Sweeps
 from engine.corpus import Corpus, minibatch, own_number, take
 from engine.hierarchy import evaluate, paths, topics
@@ -147,15 +147,18 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         self.n_classes_ = n_classes
         self.n_documents_ = counts.n_documents
+        self.n_tokens_ = int(counts.values.sum(dtype=np.float64))
         kernel = self._kernel()
-        state = kernel.init(self.seed_)
         documents = np.arange(counts.n_documents)
         every = take(counts, documents, labels)
-        if not kernel.batch_size:
+        state = kernel.init(self.seed_)
+        if kernel.begin is not None:
+            state = kernel.begin(self.seed_, take(counts, first_topics.sampled(documents), labels))
+        if kernel.sweeps(state):
             state = kernel.prepare(self.seed_, state, every)
         for t in range(1, n_iter + 1):
             batch = every
-            if kernel.batch_size:
+            if not kernel.sweeps(state):
                 batch = take(counts, minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
         return self._keep(kernel, state)
@@ -211,7 +214,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return {}
 
     def _kernel(self) -> Kernel:
-        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._hierarchy())
+        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._hierarchy(), self.n_tokens_)
         kernel: Kernel = models.load(self._model).build(self.config_, facts, n_threads=_threads(self.n_jobs))
         return kernel
 

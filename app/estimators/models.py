@@ -30,8 +30,8 @@ class DLDA(TopicEstimator):
     ----------
     layers : tuple of int, default=(128, 64, 32)
         Topics of every layer, from the one next to the words upwards.
-    inference : {"tlasgr", "tlfsgr", "sgrld", "gibbs"}, optional
-        How topics are learnt; the model's own default (tlasgr) when not given.
+    inference : {"auto", "tlasgr", "tlfsgr", "sgrld", "gibbs"}, optional
+        How topics are learnt; the model's own default (auto) when not given.
     n_iter : int, default=500
         Mini-batches; sweeps over all documents for gibbs.
     batch_size : int, default=200

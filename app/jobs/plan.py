@@ -46,6 +46,8 @@ class RunOptions:
         Its length; None = the paper's 2,000 and 1,500, or 4/7 and the rest of a shorter run.
     paper_point : bool
         Make the last evaluation with the paper's 600 sweeps over all test documents, whatever it costs.
+    until_plateau : bool
+        End earlier, once the curve no longer falls while all documents are swept (:mod:`app.jobs.plateau`).
     """
 
     minibatches: int
@@ -54,6 +56,7 @@ class RunOptions:
     burn_in: int | None = None
     samples: int | None = None
     paper_point: bool = False
+    until_plateau: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1)):
@@ -102,6 +105,10 @@ class Effort(NamedTuple):
         Test documents whose label the model predicts and somebody knows.
     asking : float
         What one draw of the prediction of one of them costs, in draws of topics.
+    first : int or None
+        Mini-batches that come before sweeps of all training documents; None: mini-batches to the end.
+    swept : int
+        Those documents.
     """
 
     documents: int
@@ -113,11 +120,14 @@ class Effort(NamedTuple):
     others: float = 0.0
     labelled: int = 0
     asking: float = 0.0
+    first: int | None = None
+    swept: int = 0
 
-    @property
-    def draws(self) -> float:
-        """Token draws of one mini-batch, and what else it costs."""
-        return max(1.0, self.documents * self.sweeps * self.tokens_per_document + self.others)
+    def draws(self, last: int) -> float:
+        """Token draws of the first ``last`` steps, and what else they cost."""
+        step = max(1.0, self.documents * self.sweeps * self.tokens_per_document + self.others)
+        first = last if self.first is None else min(self.first, last)
+        return first * step + (last - first) * (self.swept * self.tokens_per_document + self.others)
 
 
 class Averaging(NamedTuple):
@@ -181,7 +191,7 @@ class Plan:
 def make(order: RunOptions, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
     """The plan of a run (a pure function of its arguments)."""
     last = order.minibatches
-    draws = effort.draws * last
+    draws = effort.draws(last)
     curve_documents = _scored(CURVE_TOKENS, effort, test_documents)
     final_documents = test_documents if order.paper_point else _scored(FINAL_TOKENS, effort, test_documents)
     point = curve_documents * effort.tokens_per_document * (CURVE_SWEEPS.burn_in + CURVE_SWEEPS.collect)

@@ -12,7 +12,7 @@ import numpy as np
 
 from app.jobs.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan
 from app.jobs.records import from_snapshot
-from engine import streams
+from engine import first_topics, streams
 from engine.contract import TEST, TRAIN, Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
 from engine.corpus import Corpus, minibatch
 from engine.hierarchy import class_scores, evaluate
@@ -27,7 +27,9 @@ class Position(NamedTuple):
     Attributes
     ----------
     minibatch : int
-        Mini-batches done.
+        Mini-batches done; a sweep of all documents counts as one.
+    documents : int
+        Documents read by them.
     state : State
         The model's state.
     chain : Chain or None
@@ -39,6 +41,7 @@ class Position(NamedTuple):
     """
 
     minibatch: int
+    documents: int
     state: Any
     chain: Any
     rates: Rates | None
@@ -79,16 +82,16 @@ class Training:
     @property
     def batch_documents(self) -> int:
         """Documents of a mini-batch."""
-        return min(self.kernel.batch_size or len(self.train), len(self.train))
+        return min(self.kernel.batch_size, len(self.train))
 
     @property
     def judged(self) -> bool:
         """Whether test documents have tokens to hold out: one of a single token has none."""
         return any(len(self.corpus.held_out(documents)[1].words) for documents in _blocks(self.test))
 
-    def batch(self, t: int) -> Batch:
-        """Mini-batch ``t`` = 1, 2, ...; the same batch every time for a batch sampler."""
-        if self.kernel.batch_size:
+    def batch(self, t: int, state: Any) -> Batch:
+        """What step ``t`` = 1, 2, ... reads from this state on: a mini-batch, or all training documents."""
+        if not self.kernel.sweeps(state):
             size = self.kernel.batch_size
             return self.corpus.batch(minibatch(self.seed, t, self.train, size, filed=self._filed))
         if self._whole is None:
@@ -107,8 +110,12 @@ class Training:
     def warm_step(self) -> float:
         """Compile what a step needs; give its sweeps (token draws for every token)."""
         state, batch = self._first_documents()
+        if self.kernel.begin is not None:
+            self.kernel.begin(self.seed, batch)
         state, info = self.kernel.step(self.seed, state, batch)
         self.kernel.step(self.seed, state, batch)
+        if self.kernel.sweeps_after:  # mini-batches, and sweeps after them
+            self.kernel.step(self.seed, state._replace(t=np.array(self.kernel.sweeps_after)), batch)
         return info.token_draws / info.tokens if info.tokens else 1.0
 
     def warm_rest(self, *, averaged: bool) -> None:
@@ -131,8 +138,13 @@ class Training:
 
     def first_state(self, snapshot: dict[str, Array] | None = None) -> Any:
         """The model's state before the first mini-batch: a new one, or the one that goes on from a snapshot."""
-        state = self.kernel.init(self.seed) if snapshot is None else from_snapshot(self.kernel, self.seed, snapshot)
-        return state if self.kernel.batch_size else self.kernel.prepare(self.seed, state, self.batch(1))
+        if snapshot is not None:
+            state = from_snapshot(self.kernel, self.seed, snapshot)
+        elif self.kernel.begin is not None:
+            state = self.kernel.begin(self.seed, self.corpus.batch(first_topics.sampled(self.train)))
+        else:
+            state = self.kernel.init(self.seed)
+        return self.kernel.prepare(self.seed, state, self.batch(1, state)) if self.kernel.sweeps(state) else state
 
     def start(self, state: Any, plan: Plan) -> Position:
         """The position before the first mini-batch, around the model's first state."""
@@ -143,16 +155,18 @@ class Training:
             rates = Rates(np.zeros(len(scored.words)), np.zeros(len(self.test)))
         topics = self.kernel.topics(state)
         places = tuple(np.full((plan.placed_documents, phi.shape[1]), -1, dtype=np.float32) for phi in topics.phi)
-        return Position(0, state, chain, rates, places)
+        return Position(0, 0, state, chain, rates, places)
 
     def step(self, position: Position) -> tuple[Position, Info]:
         """One mini-batch of training; where the structure changed, the chains of test documents begin anew."""
         t = position.minibatch + 1
-        state, info = self.kernel.step(self.seed, position.state, self.batch(t))
+        batch = self.batch(t, position.state)
+        state, info = self.kernel.step(self.seed, position.state, batch)
         chain = position.chain
         if info.events and chain is not None:
             chain = self.kernel.start_chain(self.seed, state, self._all_held_out()[0])
-        return position._replace(minibatch=t, state=state, chain=chain), info
+        documents = position.documents + len(batch.documents)
+        return position._replace(minibatch=t, documents=documents, state=state, chain=chain), info
 
     def follow(self, position: Position, plan: Plan) -> Position:
         """One sweep of all test documents under the topics of now (averaged protocol, models.md 1.4)."""
@@ -208,20 +222,21 @@ class Training:
         mean = total / weight if weight else math.nan
         return math.exp(mean) if perplexity else mean
 
-    def place(self, position: Position, plan: Plan) -> Position:
-        """Place the next few example documents in the hierarchy; at the end, or in another structure, all of them."""
+    def place(self, position: Position, plan: Plan, *, every: bool) -> Position:
+        """Place the next few example documents in the hierarchy; ``every`` one, and in another structure, all."""
         n = plan.placed_documents
         widths = tuple(phi.shape[1] for phi in self.kernel.topics(position.state).phi)
-        if position.minibatch == plan.minibatches or widths != tuple(old.shape[1] for old in position.places):
+        if every or widths != tuple(old.shape[1] for old in position.places):
             rows = np.arange(n)
             places = tuple(np.full((n, width), -1, dtype=np.float32) for width in widths)
         else:
             done = sum(t < position.minibatch for t in plan.snapshots)
             rows = np.arange(done * plan.placed_each, (done + 1) * plan.placed_each) % n
             places = tuple(old.copy() for old in position.places)
+        shown = self.kernel.shown(position.state)
         for block in _blocks(rows):
             batch = self.corpus.batch(self._examples[block])
-            local = self.kernel.infer(self.seed, position.state, batch, PLACE_SWEEPS)
+            local = self.kernel.infer(self.seed, shown, batch, PLACE_SWEEPS)
             for table, theta in zip(places, local.theta, strict=True):
                 totals = theta.sum(axis=1, keepdims=True)
                 table[block] = theta / np.maximum(totals, np.finfo(np.float64).tiny)
@@ -238,6 +253,7 @@ class Training:
     def pack(self, position: Position) -> dict[str, Array]:
         """A position as named arrays, for a checkpoint."""
         arrays = {f"state.{name}": array for name, array in flatten(position.state).items()}
+        arrays["documents"] = np.array(position.documents)
         if position.chain is not None:
             arrays |= {f"chain.{name}": array for name, array in flatten(position.chain).items()}
         if position.rates is not None:
@@ -254,7 +270,12 @@ class Training:
             chain = unflatten(kind, _below("chain", arrays))
             rates = Rates(arrays["rates.cells"], arrays["rates.totals"])
         tables = _below("places", arrays)
-        return Position(minibatches, state, chain, rates, tuple(tables[str(i)] for i in range(len(tables))))
+        documents = int(arrays["documents"]) if "documents" in arrays else self._documents_by(minibatches, state)
+        return Position(minibatches, documents, state, chain, rates, tuple(tables[str(i)] for i in range(len(tables))))
+
+    def _documents_by(self, minibatches: int, state: Any) -> int:
+        """Documents read so far, where a checkpoint was written before these were counted."""
+        return minibatches * (len(self.train) if self.kernel.sweeps(state) else self.batch_documents)
 
     def _all_held_out(self) -> tuple[Batch, Batch]:
         if self._averaged is None:
@@ -264,7 +285,8 @@ class Training:
 
 def facts(corpus: Corpus) -> Facts:
     """What a model must know of a corpus."""
-    return Facts(corpus.n_words, len(corpus.documents(TRAIN)), len(corpus.label_names), corpus.image_shape)
+    documents, classes = len(corpus.documents(TRAIN)), len(corpus.label_names)
+    return Facts(corpus.n_words, documents, classes, corpus.image_shape, corpus.tokens(TRAIN))
 
 
 def effort(training: Training, state: Any, sweeps: float, tokens_per_document: float) -> Effort:
@@ -273,11 +295,17 @@ def effort(training: Training, state: Any, sweeps: float, tokens_per_document: f
     widths = sum(phi.shape[1] for phi in topics.phi)
     shown = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
     shown += sum(array.size for array in training.kernel.keep(state).values())
+    if training.kernel.averaged is not None:
+        shown += sum(phi.size for phi in topics.phi)
     kept = sum(array.size for array in flatten(state).values())
+    kernel, swept = training.kernel, len(training.train)
+    first = None if kernel.sweeps_after is None else max(0, kernel.sweeps_after - int(state.t))
+    if first:  # what sweeps keep of every document comes later
+        kept += int(swept * (tokens_per_document + widths))
     others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
     labelled = len(training.labelled_test) if training.kernel.predict is not None else 0
     sizes = (training.batch_documents, sweeps, tokens_per_document, shown, kept, widths)
-    return Effort(*sizes, others, labelled, training.kernel.asking)
+    return Effort(*sizes, others, labelled, kernel.asking, first, swept)
 
 
 def best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:

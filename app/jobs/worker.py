@@ -145,15 +145,15 @@ class Session:
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
         if t in plan.predictions:
-            error, documents = training.label_error(position, plan), t * training.batch_documents
-            self.claim.add([Point(t, documents, self.claim.seconds, "label_error", 0, error)])
+            error = training.label_error(position, plan)
+            self.claim.add([Point(t, position.documents, self.claim.seconds, "label_error", 0, error)])
         return position
 
     def _report(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> None:
         from app.jobs.records import step_points
 
         claim, t = self.claim, position.minibatch
-        documents = t * training.batch_documents
+        documents = position.documents
         topics = training.kernel.topics(position.state)
         n_layers = len(claim.row.settings.get("layers", ()))
         claim.add(step_points(info, topics, minibatch=t, documents=documents, seconds=claim.seconds, n_layers=n_layers))
@@ -174,7 +174,7 @@ class Session:
 
     def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
-        documents = t * training.batch_documents
+        documents = position.documents
         claim.score("point", measure, t, documents, training.curve_point(position, plan))
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
         if t == plan.minibatches:

@@ -1,4 +1,4 @@
-"""Deep latent Dirichlet allocation: the Poisson gamma belief network, by batch Gibbs or SG-MCMC.
+"""Deep latent Dirichlet allocation: the Poisson gamma belief network, by SG-MCMC, batch Gibbs or one after the other.
 
 Cong, Chen, Liu and Zhou, "Deep latent Dirichlet allocation with topic-layer-adaptive stochastic
 gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The generative model:
@@ -8,12 +8,13 @@ gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The g
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import schedule, streams, widths
+from engine import first_topics, phases, schedule, streams, widths
 from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.gibbs import augment
 from engine.gibbs.gibbs import Address, Plan
@@ -24,7 +25,7 @@ from engine.hierarchy import topics
 from engine.jit import compiled
 from engine.pool import Pool
 from engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
-from engine.topic_moves import diffusion, dirichlet, simplex
+from engine.topic_moves import averages, diffusion, dirichlet, simplex
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
 
@@ -35,11 +36,20 @@ class Config:
 
     layers: tuple[int, ...] = widths.layers_setting()
     inference: str = setting(
-        "tlasgr",
+        "auto",
         ALWAYS,
         "Inference",
-        "TLASGR, TLFSGR and SGRLD learn from mini-batches; Gibbs sweeps every document at every step.",
-        choices=("tlasgr", "tlfsgr", "sgrld", "gibbs"),
+        "auto: TLASGR on mini-batches, then Gibbs sweeps of every document where the corpus allows; tlasgr, tlfsgr and "
+        "sgrld stay with mini-batches; gibbs begins with sweeps.",
+        choices=("auto", "tlasgr", "tlfsgr", "sgrld", "gibbs"),
+    )
+    start: str = setting(
+        "clusters",
+        ALWAYS,
+        "Start of the topics",
+        "clusters: from groups of similar documents (k-means), which gives far better topics; flat: nearly equal ones, "
+        "as the paper.",
+        choices=("clusters", "flat"),
     )
     link: str = setting(
         "poisson",
@@ -50,6 +60,14 @@ class Config:
     )
     batch_size: int = setting(
         200, SWEEPS, "Mini-batch size", "Documents per mini-batch (not used by Gibbs).", low=1, high=10**7
+    )
+    first_minibatches: int = setting(
+        0,
+        SWEEPS,
+        "Mini-batches before the sweeps",
+        "When inference is auto: after so many mini-batches it goes on with sweeps; 0: one pass over the corpus.",
+        low=0,
+        high=10**7,
     )
     eta: tuple[float, ...] = setting(
         (0.05,),
@@ -118,11 +136,29 @@ class Config:
             raise SettingError("statistics expected needs link poisson; got " + self.link)
         if self.statistics == "expected" and self.inference == "gibbs":
             raise SettingError("statistics expected needs mini-batches: tlasgr, tlfsgr or sgrld; got gibbs")
+        if self.first_minibatches and not self.turns:
+            raise SettingError(
+                "first_minibatches needs inference auto, link poisson, the collapsed sampler with sampled statistics, "
+                "and widths that are given; leave it out"
+            )
 
     @property
     def collapsed(self) -> bool:
         """Whether the fast sampler applies: Poisson counts and sampled statistics."""
         return self.sampler == "collapsed" and self.link == "poisson" and self.statistics == "sampled"
+
+    @property
+    def turns(self) -> bool:
+        """Whether mini-batches may be followed by sweeps: the fast sampler makes these cheap; widths stay."""
+        return self.inference == "auto" and self.collapsed and not self.grow
+
+    def sweeps_after(self, facts: Facts) -> int | None:
+        """After how many steps sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
+        if self.inference == "gibbs":
+            return 0
+        if self.first_minibatches:
+            return self.first_minibatches
+        return phases.minibatches_first(facts, self.batch_size) if self.turns else None
 
     def etas(self, n_layers: int) -> tuple[float, ...]:
         """Dirichlet parameter of every layer there is (a run that learns its widths begins with one)."""
@@ -133,9 +169,10 @@ class State(NamedTuple):
     """Everything the next step needs.
 
     ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``expanded`` the phi_hat of SGRLD (else none);
-    ``r`` (K_L,); ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1), 0 before the first
+    ``r`` (K_L,); ``mean[l-1]``, of ``averaged[l-1]`` (K_l,) samples, and ``mean_r`` the means of both over the
+    last ones (see :mod:`engine.topic_moves.averages`); ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1), 0 before the first
     estimate; ``gamma0``, ``c0`` (); ``names`` and ``born`` as in :class:`engine.widths.Structure`;
-    then the local variables of every training document in batch Gibbs (empty otherwise): ``topics``
+    then the local variables of every training document where it is swept (empty otherwise): ``topics``
     (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     """
 
@@ -143,6 +180,9 @@ class State(NamedTuple):
     phi: tuple[FloatArray, ...]
     expanded: tuple[FloatArray, ...]
     r: FloatArray
+    mean: tuple[Array, ...]
+    averaged: tuple[Array, ...]
+    mean_r: FloatArray
     scale: tuple[FloatArray, ...]
     top_scale: FloatArray
     gamma0: FloatArray
@@ -173,6 +213,7 @@ class _Build(NamedTuple):
     config: Config
     facts: Facts
     sampler: Sampler
+    sweeps_after: int | None
     packed: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
 
     def globals_of(self, state: State, words: Array | None = None) -> Globals:
@@ -195,16 +236,18 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
     hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
     sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
-    setup = _Build(config, facts, sampler, {})
-    batch = config.inference == "gibbs"
+    setup = _Build(config, facts, sampler, config.sweeps_after(facts), {})
     return Kernel(
-        batch_size=0 if batch else config.batch_size,
+        batch_size=config.batch_size,
+        sweeps_after=setup.sweeps_after,
         measure="perplexity" if config.link == "poisson" else "log-likelihood",
         init=lambda seed: _init(setup, seed),
-        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs) if batch else state,
-        step=lambda seed, state, docs: (_gibbs_step if batch else _gradient_step)(setup, seed, state, docs),
+        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs) if config.inference == "gibbs" else state,
+        step=lambda seed, state, docs: _step(setup, seed, state, docs),
         infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
         topics=lambda state: Topics(state.phi, state.r),
+        begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),
+        averaged=_averaged,
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=_keep,
@@ -224,6 +267,7 @@ def _init(setup: _Build, seed: int) -> State:
         phi=phi,
         expanded=_expanded(config, phi),
         r=np.full(layers[-1], 1.0 / layers[-1]),
+        **_unaveraged(phi, np.full(layers[-1], 1.0 / layers[-1])),
         scale=tuple(np.zeros(width) for width in layers),
         top_scale=np.array(0.0),
         gamma0=np.array(config.gamma0),
@@ -236,6 +280,39 @@ def _init(setup: _Build, seed: int) -> State:
         c=none,
         link_scale=none,
     )
+
+
+def _unaveraged(phi: tuple[FloatArray, ...], r: FloatArray) -> dict[str, Any]:
+    """The means before the first sample."""
+    means = [averages.begin(layer) for layer in phi]
+    return {"mean": tuple(mean.phi for mean in means), "averaged": tuple(mean.samples for mean in means), "mean_r": r}
+
+
+def _average(setup: _Build, state: State, samples: Sequence[Array], etas: Sequence[float]) -> State:
+    """The state whose means have taken in one sample of every layer, and its r."""
+    pool = setup.sampler.pool
+    means, weight = [], np.zeros(0)
+    for mean, averaged, sample, eta in zip(state.mean, state.averaged, samples, etas, strict=True):
+        new, weight = averages.follow(averages.Mean(mean, averaged), sample, eta, pool)
+        means.append(new)
+    mean_r = state.mean_r + weight * (state.r - state.mean_r)
+    return state._replace(
+        mean=tuple(mean.phi for mean in means), averaged=tuple(mean.samples for mean in means), mean_r=mean_r
+    )
+
+
+def _begin(setup: _Build, seed: int, docs: Batch) -> State:
+    """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
+    state = _init(setup, seed)
+    layers = widths.first_widths(setup.config)
+    phi, r = first_topics.topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)
+    return state._replace(phi=phi, r=r, expanded=_expanded(setup.config, phi), **_unaveraged(phi, r))
+
+
+def _averaged(state: State) -> State:
+    """The state with the means in place of the last topics, in double precision again."""
+    phi = tuple(np.ascontiguousarray(mean / mean.sum(axis=0, dtype=np.float64)) for mean in state.mean)
+    return state._replace(phi=phi, r=state.mean_r) if phi else state
 
 
 def _expanded(config: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
@@ -265,6 +342,7 @@ def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
         phi=phi,
         expanded=_expanded(config, phi),
         r=r,
+        **_unaveraged(phi, r),
         scale=scale or tuple(np.zeros(layer.shape[1]) for layer in phi),
         top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
         names=names,
@@ -290,7 +368,8 @@ def _grown(setup: _Build, seed: int, state: State) -> tuple[State, tuple[Event, 
         scale = (*scale, np.zeros(phi[-1].shape[1]))
         expanded = (*expanded, _expanded(setup.config, phi)[-1]) if expanded else ()
         top_scale = np.array(0.0)
-    state = state._replace(scale=scale, expanded=expanded, top_scale=top_scale, **change.structure._asdict())
+    means = _unaveraged(phi, change.structure.r)
+    state = state._replace(scale=scale, expanded=expanded, top_scale=top_scale, **means, **change.structure._asdict())
     return state, change.events
 
 
@@ -298,6 +377,16 @@ def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
     """Local variables of every training document, where batch Gibbs starts."""
     local = setup.sampler.fresh(setup.globals_of(state), docs, Address(seed, streams.INIT, 0))
     return _with_locals(state, local)
+
+
+def _step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
+    """One step of the phase that the state is in; the first of the sweeps begins with local variables at rest."""
+    if not state.mean:  # of a checkpoint that was written before there were means
+        state = state._replace(**_unaveraged(state.phi, state.r))
+    after = setup.sweeps_after
+    if after is None or int(state.t) < after:
+        return _gradient_step(setup, seed, state, docs)
+    return _gibbs_step(setup, seed, state, docs)
 
 
 def _with_locals(state: State, local: Locals) -> State:
@@ -322,7 +411,7 @@ def _gibbs_step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple[St
     state, events = _grown(setup, seed, state)
     plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= config.settle else 2)
     local = _locals_of(state)
-    if events:  # of other shapes than before: they begin anew, and come to rest before topics are drawn
+    if events or not len(local.c):  # of other shapes than before, or none: they come to rest before topics are drawn
         local = setup.sampler.empty(setup.globals_of(state), docs)
         plan = setup.plan(state)._replace(collect=1)
     got = setup.sampler.collect(setup.globals_of(state), Address(seed, streams.LOCAL, t), docs, local, plan, 1.0)
@@ -335,6 +424,7 @@ def _gibbs_step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple[St
         gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, state.r)
     r = simplex.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
     state = state._replace(t=np.array(t), phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
+    state = _average(setup, state, got.tables, config.etas(len(phi)))
     setup.sampler.redraw(setup.globals_of(state), Address(seed, streams.REDRAW, t), docs, local, got.counts)
     tokens = len(local.topics) or int(docs.counts.sum())
     return _with_locals(state, local), Info((), float("nan"), tokens, tokens * (plan.burn_in + 1), events)
@@ -381,7 +471,7 @@ def _gradient_step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple
     )
     info = Info(sizes, float("nan"), tokens, tokens * (plan.burn_in + plan.collect), events)
     state = state._replace(t=np.array(t), phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale)
-    return state, info
+    return _average(setup, state, phi, (0.0,) * len(phi)), info
 
 
 def _scale_rate(config: Config, t: int) -> float:

@@ -35,7 +35,8 @@ class Case(NamedTuple):
 
     def kernel(self, n_threads: int = 1) -> Kernel:
         """A kernel for the corpus of this file."""
-        return models.load(self.model).build(self.config, Facts(V, N, n_classes=3, image_shape=(5, 6)), n_threads)
+        facts = Facts(V, N, n_classes=3, image_shape=(5, 6), n_tokens=500)
+        return models.load(self.model).build(self.config, facts, n_threads)
 
     @property
     def data(self) -> str:
@@ -213,7 +214,8 @@ def test_a_number_out_of_bounds_is_refused_by_name(name):
 def test_the_settings_as_they_come_build_a_kernel(name):
     kernel = Case(name, ()).kernel()
     assert isinstance(kernel, Kernel)
-    assert kernel.batch_size >= 0
+    assert kernel.batch_size >= 1
+    assert kernel.sweeps_after is None or kernel.sweeps_after >= 0
     assert kernel.measure in ("perplexity", "log-likelihood")
     module = models.load(name)
     whole = module.build(module.Config(), Facts(V, N))
@@ -279,7 +281,7 @@ def test_a_step_reports_its_tokens_and_positive_step_sizes_of_every_topic(case):
     widths = [layer.shape[1] for layer in kernel.topics(state).phi]
     assert info.tokens == int(documents(case.data).counts.sum(dtype=np.float64))
     assert info.token_draws >= info.tokens
-    if kernel.batch_size:
+    if kernel.sweeps_after is None:
         assert [len(sizes) for sizes in info.step_sizes][: len(widths)] == widths
     for sizes in info.step_sizes:
         assert (sizes > 0).all()

@@ -1,0 +1,91 @@
+"""Running means of topics over the last samples: what people are shown instead of one noisy draw.
+
+A topic drawn from ``Dir(eta + x)`` carries the noise of that draw; averaged are its expectations under the counts of
+each sweep, ``(eta + x_vk) / (eta V + x_.k)`` (Rao-Blackwellised), or where topics move by steps the topics themselves.
+A mean makes sense only as long as topic ``k`` stays the same topic: where the chain has swapped two, the next sample
+has little in common with the mean, which then begins anew with it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, FloatArray
+from engine.jit import compiled
+from engine.pool import Pool
+from engine.topic_moves.rows import BLOCK, by_blocks, column_sums
+
+MEMORY = 20  # samples; the weight of older ones falls by a factor of e within so many more
+SAME = 0.5  # a topic and its mean share at least so much of their words, else the mean begins anew
+
+
+class Mean(NamedTuple):
+    """A running mean of the topics of one layer: ``phi`` (K_{l-1}, K_l) float32, ``samples`` (K_l,) int32 in it."""
+
+    phi: Array
+    samples: Array
+
+
+def begin(phi: FloatArray) -> Mean:
+    """The mean before the first sample; what it is of is forgotten then."""
+    return Mean(phi.astype(np.float32), np.zeros(phi.shape[1], dtype=np.int32))
+
+
+def follow(mean: Mean, sample: Array, eta: float, pool: Pool) -> tuple[Mean, FloatArray]:
+    """Take one sample more into the mean.
+
+    Parameters
+    ----------
+    mean : Mean
+    sample : (K_{l-1}, K_l) array, >= 0
+        Counts of a sweep, or topics (then ``eta`` is 0).
+    eta : float
+        Added to every entry before columns are divided by their sums.
+    pool : Pool
+
+    Returns
+    -------
+    Mean
+    (K_l,) float64
+        The weight that the sample has in it.
+    """
+    totals = column_sums(sample, pool) + eta * len(sample)
+    inverse = np.where(totals > 0.0, 1.0 / np.where(totals > 0.0, totals, 1.0), 0.0)
+    common = by_blocks(_overlaps, (mean.phi, sample, eta, inverse), sample.shape, pool)
+    samples = np.where(common < SAME, 0, mean.samples)
+    samples = np.minimum(samples + 1, MEMORY).astype(np.int32)
+    weight = np.where(totals > 0.0, 1.0 / samples, 0.0)
+    new = np.empty_like(mean.phi)
+    by_blocks(_mix, (mean.phi, sample, eta, inverse, weight, new), sample.shape, pool)
+    return Mean(new, samples), weight
+
+
+@compiled
+def _overlaps(
+    mean: Array, sample: Array, eta: float, inverse: FloatArray, first: int, last: int, sums: FloatArray
+) -> None:
+    """Leave ``sum_v min(mean_vk, sample_vk)`` by block."""
+    for block in range(first, last):
+        total = sums[block]
+        for v in range(block * BLOCK, min((block + 1) * BLOCK, sample.shape[0])):
+            for k in range(sample.shape[1]):
+                total[k] += min(np.float64(mean[v, k]), (sample[v, k] + eta) * inverse[k])
+
+
+@compiled
+def _mix(
+    mean: Array,
+    sample: Array,
+    eta: float,
+    inverse: FloatArray,
+    weight: FloatArray,
+    new: Array,
+    first: int,
+    last: int,
+    _sums: FloatArray,
+) -> None:
+    """Write ``mean + weight (sample - mean)`` to ``new``."""
+    for v in range(first * BLOCK, min(last * BLOCK, sample.shape[0])):
+        for k in range(sample.shape[1]):
+            old = np.float64(mean[v, k])
+            new[v, k] = old + weight[k] * ((sample[v, k] + eta) * inverse[k] - old)
