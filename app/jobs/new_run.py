@@ -7,6 +7,7 @@ from typing import Any
 
 from app.jobs.forks import Origin, inherited, learns_without_labels, wrong_layers
 from app.jobs.plan import RunOptions, averaging
+from app.jobs.protocol import Protocol, protocol_of
 from engine import models, settings
 from store import corpora, runs
 from store.corpora import CorpusRow
@@ -122,6 +123,7 @@ def create(
             burn_in=burn_in if not averaged else _burn_in(config, steps, burn_in),
             samples=samples,
             paper_point=paper_point,
+            protocol=_protocol(about),
         )
     except NewRunError:
         raise
@@ -300,6 +302,12 @@ def _taught(db: Database, about: CorpusRow) -> list[str]:
     """The classes of the training documents."""
     numbers = corpora.taught(db, about.number)
     return [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
+
+
+def _protocol(about: CorpusRow) -> Protocol:
+    """How runs on a corpus are judged."""
+    tokens = max(1.0, about.tokens / max(1, about.documents))
+    return protocol_of(tokens, about.documents - about.train_documents, has_scored=about.has_scored)
 
 
 def _learnt(config: Any) -> int:

@@ -6,13 +6,15 @@ the row says what is happening while the compiler loads.
 """
 
 import argparse
+import math
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import launcher, process
-from app.jobs.claim import Claim, Interrupt
-from store import corpora, runs, snapshots
+from app.jobs.claim import SCORES, Claim, Interrupt
+from app.jobs.plateau import trend
+from store import corpora, points, runs, snapshots
 from store.database import Database, open_database
 from store.errors import Conflict, LostClaim, NotFound, StoreError
 from store.points import Point
@@ -117,6 +119,7 @@ class Session:
             return training, plan, position, meta
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
         claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
+        claim.curve = points.curve(claim.db, row.number, "point_perplexity")
         self._saved = checkpoint.minibatch
         position = training.unpack(checkpoint.minibatch, checkpoint.arrays)
         self._restructure(training, position)
@@ -177,10 +180,9 @@ class Session:
         documents = t * training.batch_documents
         claim.score("point", measure, t, documents, training.curve_point(position, plan))
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
-        if t == plan.minibatches:
-            claim.say(f"last evaluation, on {plan.final_documents:,} test documents")
-            value = training.final_point(position, plan, claim.beat_if_due)
-            claim.score("full", measure, t, documents, value)
+        if t == plan.minibatches and plan.paper_documents:
+            claim.say(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
+            claim.score("paper", measure, t, documents, training.paper_point(position, plan, claim.beat_if_due))
 
     def _save(self, training: "Training", position: "Position", meta: dict[str, Any]) -> None:
         scores = [self.claim.point_perplexity, self.claim.averaged_perplexity]
@@ -188,15 +190,22 @@ class Session:
         self._saved = position.minibatch
 
     def _last_words(self, training: "Training", plan: "Plan", *, done: bool) -> str:
+        from app.jobs.protocol import PAPER_WORDS
+
         if not done:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
             return f"finished; {_unjudged(training)}"
-        sweeps = plan.final_sweeps.burn_in + plan.final_sweeps.collect
-        about = f"{plan.final_documents:,} test documents, {sweeps} sweeps"
-        if self.claim.point_perplexity is None:
-            return f"finished; last evaluation on {about}"
-        return f"finished: point perplexity {self.claim.point_perplexity:,.1f} on {about}"
+        about = f"judged with {self.order.protocol}"
+        if self.claim.point_perplexity is not None:
+            about = f"point perplexity {self.claim.point_perplexity:,.1f} ({self.order.protocol})"
+        paper = f"; {PAPER_WORDS} {self._paper_score(training):,.1f}" if plan.paper_documents else ""
+        return ", ".join(filter(None, (f"finished: {about}", trend(self.claim.curve)))) + paper
+
+    def _paper_score(self, training: "Training") -> float:
+        """What the store has of it: an earlier attempt may have made it."""
+        made = points.curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
+        return made[-1][1] if made else math.nan
 
 
 def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None:
