@@ -75,7 +75,7 @@ def clusters(seed: int, layer: int, rows: Counts, n_words: int, width: int, pool
         Their mean directions; 0 where a cluster is empty.
     """
     centres = _seeds(seed, layer, rows, n_words, width)
-    labels = np.zeros(rows.n_documents, dtype=np.int64)
+    labels: IntArray = np.zeros(rows.n_documents, dtype=np.int64)
     for _ in range(ROUNDS):
         before = labels
         labels, near = _assigned(rows, centres, pool)

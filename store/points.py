@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, Select, func, insert, or_, select
 from store.arrays import Array
 from store.database import Database
 from store.ownership import own
-from store.tables import points, runs
+from store.tables import points
 
 _AT_ONCE = 5000
 
@@ -149,13 +149,25 @@ def table(db: Database, run: int) -> Iterator[Point]:
             return
 
 
-def ends(db: Database, name: str) -> dict[int, float | None]:
-    """The last value of one curve for every run, ``None`` where there is none; one question for all."""
-    mine = (points.c.run == runs.c.number, points.c.name == name, points.c.layer == 0)
-    last = select(points.c.value).where(*mine).order_by(points.c.minibatch.desc(), points.c.number.desc()).limit(1)
+def curve(db: Database, run: int, name: str) -> list[tuple[int, float]]:
+    """All points (minibatch, value) of one curve of a run, in order."""
+    return _curves(db, name, points.c.run == run).get(run, [])
+
+
+def curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
+    """All points (minibatch, value) of one curve of every run that has some; one question for all."""
+    return _curves(db, name, points.c.run.is_not(None))
+
+
+def _curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
+    query = select(points.c.run, points.c.minibatch, points.c.value).where(
+        which, points.c.name == name, points.c.layer == 0
+    )
+    found: dict[int, list[tuple[int, float]]] = {}
     with db.read() as connection:
-        rows = connection.execute(select(runs.c.number, last.correlate(runs).scalar_subquery())).all()
-    return {row[0]: row[1] for row in rows}
+        for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
+            found.setdefault(run, []).append((minibatch, _or_nan(value)))
+    return found
 
 
 def last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float | None]:

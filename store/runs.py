@@ -221,9 +221,9 @@ def restructure(
     attempt: int,
     minibatch: int,
     layers: Sequence[int],
-    happened: Sequence[tuple[str, str, events.Change]] = (),
+    happened: Sequence[tuple[str, str, events.Change | None]] = (),
 ) -> None:
-    """Write the widths that a run has now, and the events (kind, text, change) that made them so.
+    """Write the widths that a run has now, and events (kind, text, change or None): what made them so, or else happened.
 
     Raises
     ------

@@ -131,7 +131,7 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
         process.wait()
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
     kernel = module.build(config, facts, n_threads=launcher.threads())
-    state = records.from_snapshot(kernel, run.seed, snapshots.load(db, snapshot.number))
+    state = records.from_snapshot(kernel, run.seed, snapshots.load(db, snapshot.number), shown=True)
     vocabulary = corpora.vocabulary(db, corpus.number)
     return DocumentInference(
         run=run,

@@ -99,7 +99,7 @@ def measure(corpus: Corpus, trial: Trial, seed: int, length: Length, *, start: d
         trial=trial.key,
         seed=seed,
         averaged=float("nan") if averaged is None else averaged,
-        point=training.final_point(standing.position, plan, lambda: None),
+        point=training.paper_point(standing.position, plan, lambda: None),
         published=published.PUBLISHED[trial],
         training_seconds=standing.training_seconds,
         seconds=standing.seconds,
@@ -121,7 +121,7 @@ def prepare(corpus: Corpus, trial: Trial, seed: int, length: Length) -> tuple[Tr
     plan = plans.make(order, effort, train_documents=len(training.train), test_documents=len(training.test))
     plan = dataclasses.replace(plan, placed_documents=0)  # nobody looks at examples here
     if trial.table == "datm":  # all documents are test documents there
-        plan = dataclasses.replace(plan, final_documents=min(MOST_POINT, len(training.test)))
+        plan = dataclasses.replace(plan, paper_documents=min(MOST_POINT, len(training.test)))
     return training, plan
 
 

@@ -10,7 +10,9 @@ from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_a
 from app.cli.console import Mistake, find_run, flat, notify, percent, print_json, print_table, say, say_json
 from app.jobs import launcher
 from app.jobs.plan import RunOptions
-from app.views.run_facts import CURVE, curve_end
+from app.jobs.plateau import Curve, plateau, trend
+from app.jobs.protocol import PAPER_WORDS
+from app.views.run_facts import judged
 from app.views.words import perplexity
 from store import points as points_of
 from store import runs
@@ -27,13 +29,12 @@ CHANGED = 12  # topics that a comparison lists
 def list_runs(arguments: argparse.Namespace) -> int:
     """List all runs."""
     db = open_existing(arguments.store)
-    rows = runs.every(db)
+    rows, curves = runs.every(db), points_of.curves(db, "point_perplexity")
     if arguments.json:
-        print_json([run_facts(row) for row in rows])
+        print_json([run_facts(row) | curve_facts(row, curves.get(row.number, [])) for row in rows])
         return 0
-    ends = points_of.ends(db, "point_perplexity")
     print_table(
-        ("run", "corpus", "model", "layers", "state", "mini-batches", CURVE),
+        ("run", "corpus", "model", "layers", "state", "mini-batches", "point perplexity", "its curve"),
         [
             (
                 row.number,
@@ -42,7 +43,8 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.state_of(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                perplexity(_curve_end(row, ends.get(row.number))),
+                perplexity(row.point_perplexity),
+                trend(curves.get(row.number, [])),
             )
             for row in rows
         ],
@@ -55,13 +57,15 @@ def show(arguments: argparse.Namespace) -> int:
     """Show one run."""
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    facts = run_facts(row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
+    facts = all_facts(db, row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
     if arguments.json:
         print_json(facts)
         return 0
+    names = {"test_perplexity": PAPER_WORDS, "judged": "point perplexity of", "trend": "its curve"}
     for name, value in facts.items():
         if value not in (None, "", {}):
-            say(f"{name.replace('_', ' '):<22}{_plain(value)}")
+            said = names.get(name, name.replace("_", " "))
+            say(f"{said:<21} {_plain(value)}")
     return 0
 
 
@@ -161,7 +165,7 @@ def points(arguments: argparse.Namespace) -> int:
 
 
 def run_facts(row: RunRow) -> dict[str, Any]:
-    """What ``show --json`` says of a run; numbers that are not known are null."""
+    """What ``show --json`` says of a run from its row; numbers that are not known are null."""
     return {
         "run": row.number,
         "name": row.name,
@@ -192,6 +196,19 @@ def run_facts(row: RunRow) -> dict[str, Any]:
     }
 
 
+def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
+    """What is said beside a run's point perplexity: what it is of, and whether its curve still falls."""
+    measured = row.point_perplexity is not None
+    return {"judged": judged(row) if measured else "", "trend": trend(curve), "level_since": plateau(curve)}
+
+
+def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
+    """All that ``show --json`` says of a run, but whether its parent exists."""
+    paper = points_of.curve(db, row.number, "test_perplexity")
+    curve = points_of.curve(db, row.number, "point_perplexity")
+    return run_facts(row) | {"test_perplexity": _finite(paper[-1][1] if paper else None)} | curve_facts(row, curve)
+
+
 def _refuse_without_picture(usual: str, output: str | None, given: dict[str, Any]) -> None:
     """Refuse options that only a picture uses where none is written."""
     if any(given.values()) and Path(output or "").suffix.lower() != ".svg":
@@ -210,11 +227,6 @@ def _hierarchy(arguments: argparse.Namespace) -> "Hierarchy":
 
 def _hierarchy_of(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
     return read_hierarchy(db, row, snapshot_at(db, row, minibatch))
-
-
-def _curve_end(row: RunRow, end: float | None) -> float | None:
-    """The figure of the page Runs; the row of a finished run has that of the last evaluation instead."""
-    return curve_end(row, () if end is None else (end,))
 
 
 def _plain(value: Any) -> str:

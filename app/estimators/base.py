@@ -13,14 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from app.estimators.labels import plain
 from app.machine import processors
 from engine import first_topics, models, widths
-from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel, Sweeps
+from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
 from engine.corpus import Corpus, minibatch, own_number, take
 from engine.hierarchy import evaluate, paths, topics
 from engine.settings import SettingError, describe
 
 LARGEST_SEED = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1
-SCORING = Sweeps(60, 60, 2)  # as many as a point of the live curve has
 
 
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -101,7 +100,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - as every scorer
         """How well the topics predict words that they were not shown: higher is better.
 
-        A fifth of the tokens of every document is held out, and foretold from the others by 120 Gibbs sweeps (of
+        A fifth of the tokens of every document is held out, and foretold from the others by 40 Gibbs sweeps (of
         real values, a fifth of the cells): point perplexity, as its logarithm.
 
         Returns
@@ -122,7 +121,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not len(scored.words):
             raise ValueError("score holds a fifth of the tokens of a document out, so X needs one with 2 tokens")
         kernel = self._kernel()
-        value = evaluate.point(kernel, self.seed_, self.state_, observed, scored, SCORING)
+        value = evaluate.point(kernel, self.seed_, self.state_, observed, scored, evaluate.SHORT)
         return -float(np.log(value)) if kernel.measure == "perplexity" else value
 
     @property

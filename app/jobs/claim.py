@@ -16,10 +16,12 @@ from store.runs import RunRow
 BEAT_SECONDS = 0.5
 SCORES = {
     ("point", "perplexity"): "point_perplexity",
-    ("full", "perplexity"): "full_perplexity",
+    ("paper", "perplexity"): "test_perplexity",
     ("averaged", "perplexity"): "averaged_perplexity",
+    ("mean", "perplexity"): "mean_perplexity",
     ("point", "log-likelihood"): "heldout_loglik",
-    ("full", "log-likelihood"): "full_loglik",
+    ("mean", "log-likelihood"): "mean_loglik",
+    ("paper", "log-likelihood"): "test_loglik",
     ("averaged", "log-likelihood"): "averaged_loglik",
 }
 
@@ -54,6 +56,7 @@ class Claim:
         self.seconds = row.seconds
         self.point_perplexity: float | None = None
         self.averaged_perplexity: float | None = None
+        self.curve: list[tuple[int, float]] = []  # of the point perplexity
         self._interrupt = interrupt
         self._request = "run"
         self._points: list[Point] = []
@@ -93,13 +96,14 @@ class Claim:
         self._points += points
 
     def score(self, kind: str, measure: str, minibatch: int, documents: int, value: float) -> None:
-        """Keep one evaluation: ``kind`` is "point" (the curve), "full" (the last one) or "averaged"."""
+        """Keep one evaluation: ``kind`` is "point" (the curve), "mean", "paper" (600 sweeps, once at the end) or "averaged"."""
         name = SCORES[kind, measure]
         self.add([Point(minibatch, documents, self.seconds, name, 0, value)])
-        if measure == "perplexity" and kind == "averaged":
+        if name == "averaged_perplexity":
             self.averaged_perplexity = value
-        elif measure == "perplexity":
+        elif name == "point_perplexity":
             self.point_perplexity = value
+            self.curve.append((minibatch, value))
 
     def say(self, message: str) -> None:
         """Tell people what is happening now."""

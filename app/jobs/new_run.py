@@ -7,7 +7,9 @@ from typing import Any
 
 from app.jobs.forks import Origin, inherited, learns_without_labels, wrong_layers
 from app.jobs.plan import RunOptions, averaging
+from app.jobs.protocol import Protocol, protocol_of
 from engine import models, settings
+from engine.contract import Facts
 from store import corpora, runs
 from store.corpora import CorpusRow
 from store.database import Database
@@ -122,6 +124,8 @@ def create(
             burn_in=burn_in if not averaged else _burn_in(config, steps, burn_in),
             samples=samples,
             paper_point=paper_point,
+            until_plateau=minibatches is None and _swept(config, about),
+            protocol=_protocol(about),
         )
     except NewRunError:
         raise
@@ -208,7 +212,7 @@ def check(about: CorpusRow, request: NewRun, classes: Sequence[str]) -> tuple[An
         raise NewRunError(wrong, "layers")
     steps = request.minibatches
     if steps is None:
-        steps = usual_length(model, config, about.train_documents)
+        steps = usual_length(model, config, about)
     _check_length(config, steps, fork)
     if about.image_shape is None and getattr(config, "moved", False):
         raise NewRunError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0", "moved")
@@ -240,29 +244,44 @@ def objections(about: CorpusRow, request: NewRun) -> dict[str, str]:
     return {}
 
 
-def usual_length(model: str, config: Any, train_documents: int) -> int:
-    """Mini-batches (sweeps of batch Gibbs) of a run whose length nobody gave.
+def usual_length(model: str, config: Any, about: CorpusRow) -> int:
+    """Steps of a run whose length nobody gave.
 
     Parameters
     ----------
     model : str
     config : Config
         The settings of the run.
-    train_documents : int
-        Of the corpus.
+    about : CorpusRow
 
     Returns
     -------
     int
-        Twelve passes over the corpus, 300 to 3,500 mini-batches; a model with an encoder, which learns more slowly,
-        has 3,500.  Learning the widths comes before that.
+        300 sweeps where all documents are swept, after the mini-batches that come before (a run of ``auto`` ends
+        sooner, at a plateau of its curve); else twelve passes over the corpus, 300 to 3,500 mini-batches; a model with
+        an encoder, which learns more slowly, has 3,500.  Learning the widths comes before that.
     """
-    if getattr(config, "inference", "") == "gibbs":
-        return SWEEPS + _learnt(config)
+    after = _sweeps_after(config, about)
+    if after is not None:
+        return SWEEPS + after + _learnt(config)
     if model != "dlda":
         return max(MOST_STEPS, 2 * _learnt(config))
-    passes = -(-EPOCHS * train_documents // config.batch_size)
+    passes = -(-EPOCHS * about.train_documents // config.batch_size)
     return min(max(passes, LEAST_STEPS), MOST_STEPS) + _learnt(config)
+
+
+def _sweeps_after(config: Any, about: CorpusRow) -> int | None:
+    """After how many mini-batches a run sweeps all documents of a corpus; None where it never does."""
+    if not hasattr(config, "sweeps_after"):
+        return None
+    tokens = about.tokens * about.train_documents // max(1, about.documents)
+    facts = Facts(about.words, about.train_documents, n_tokens=tokens)
+    return config.sweeps_after(facts)
+
+
+def _swept(config: Any, about: CorpusRow) -> bool:
+    """Whether a run may end at a plateau: one that chose itself to sweep all documents."""
+    return getattr(config, "inference", "") == "auto" and _sweeps_after(config, about) is not None
 
 
 def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
@@ -300,6 +319,12 @@ def _taught(db: Database, about: CorpusRow) -> list[str]:
     """The classes of the training documents."""
     numbers = corpora.taught(db, about.number)
     return [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
+
+
+def _protocol(about: CorpusRow) -> Protocol:
+    """How runs on a corpus are judged."""
+    tokens = max(1.0, about.tokens / max(1, about.documents))
+    return protocol_of(tokens, about.documents - about.train_documents, has_scored=about.has_scored)
 
 
 def _learnt(config: Any) -> int:

@@ -4,27 +4,24 @@ Everything here is a pure function of counts (mini-batches, documents, sweeps, s
 clock, so a run that was killed and resumed writes the same points and snapshots as one that was not.
 
 Costs are counted in *token draws*: one topic drawn for one token.  Watching a run is kept to a fixed
-share of the draws of training: the live curve 6 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
+share of the draws of training: the live curve 7 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
 second each, if that is more), documents placed for the topics' examples 1 %.  Which documents are evaluated, and
-how long, depends on the corpus alone: so the figures of its runs compare.  The last evaluation takes two or three
-seconds.
+how long, depends on the corpus alone (:mod:`app.jobs.protocol`): so the figures of its runs compare.
 """
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Self
 
+from app.jobs.protocol import LEAST_SCORED, Protocol, protocol_of, stored
 from engine.contract import Sweeps
 
-CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.06, 0.01, 0.06, 0.02, 0.04
-CURVE_SWEEPS = Sweeps(60, 60, 2)
-PAPER_SWEEPS = Sweeps(200, 400, 2)  # point perplexity as in Figure 1 of DLDA
+CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.07, 0.01, 0.06, 0.02, 0.04
 PLACE_SWEEPS = Sweeps(20, 20, 1)
 # Packing and writing one number takes about the time of this many token draws (at 20 million draws per second).
 SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
 MOVE_DRAWS = 0.4  # so has the step of one weight of a topic
 LEAST_DRAWS = 20_000_000  # a second: a short run is watched too, though it takes more than its share
-CURVE_TOKENS, FINAL_TOKENS = 6_000, 400_000  # of the documents behind a point of the curve, and the last evaluation
-LEAST_SCORED = 16
+LEAST_CURVE = 26_000_000  # thirteen points of 50,000 tokens: a curve of a run of 20 seconds is to be seen
 RULES = 2  # of a stored order; under the first, which wrote no number, a burn-in or samples of 0 meant the default
 MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled test documents behind a point of the label error, draws of each
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
@@ -45,9 +42,11 @@ class RunOptions:
     burn_in, samples : int or None
         Its length; None = the paper's 2,000 and 1,500, or 4/7 and the rest of a shorter run.
     paper_point : bool
-        Make the last evaluation with the paper's 600 sweeps over all test documents, whatever it costs.
+        After the last mini-batch, also judge all test documents with the paper's 600 sweeps, whatever it costs.
     until_plateau : bool
         End earlier, once the curve no longer falls while all documents are swept (:mod:`app.jobs.plateau`).
+    protocol : Protocol or None
+        What the point perplexity is of; None leaves it to the plan, which knows the corpus.
     """
 
     minibatches: int
@@ -57,6 +56,7 @@ class RunOptions:
     samples: int | None = None
     paper_point: bool = False
     until_plateau: bool = False
+    protocol: Protocol | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1)):
@@ -81,7 +81,8 @@ class RunOptions:
         known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
         if "rules" not in values:
             known |= {name: known.get(name) or None for name in ("burn_in", "samples")}
-        return cls(**known)
+        unsaid = "protocol" in values and values["protocol"] is None
+        return cls(**known | {"protocol": None if unsaid else stored(values)})
 
 
 class Effort(NamedTuple):
@@ -153,10 +154,12 @@ class Plan:
         Mini-batches that write a point of the label error; empty where no label is learned, or none can be checked.
     snapshots, checkpoints : frozenset of int
         Mini-batches that write one.
-    curve_documents, final_documents : int
-        Test documents behind a point of the curve, and behind the last evaluation.
-    curve_sweeps, final_sweeps : Sweeps
+    curve_documents : int
+        Test documents behind every point of the curve.
+    curve_sweeps : Sweeps
         How long their local chains run.
+    paper_documents : int
+        Test documents judged once more at the end with the paper's sweeps; 0 where nobody asked for that.
     predicted_documents : int
         Labelled test documents behind a point of the label error.
     placed_documents : int
@@ -175,8 +178,7 @@ class Plan:
     checkpoints: frozenset[int]
     curve_documents: int
     curve_sweeps: Sweeps
-    final_documents: int
-    final_sweeps: Sweeps
+    paper_documents: int
     predicted_documents: int
     placed_documents: int
     placed_each: int
@@ -192,10 +194,10 @@ def make(order: RunOptions, effort: Effort, *, train_documents: int, test_docume
     """The plan of a run (a pure function of its arguments)."""
     last = order.minibatches
     draws = effort.draws(last)
-    curve_documents = _scored(CURVE_TOKENS, effort, test_documents)
-    final_documents = test_documents if order.paper_point else _scored(FINAL_TOKENS, effort, test_documents)
-    point = curve_documents * effort.tokens_per_document * (CURVE_SWEEPS.burn_in + CURVE_SWEEPS.collect)
-    evaluations = _fit(last, max(draws * CURVE_SHARE, LEAST_DRAWS), point, most=70)
+    protocol = order.protocol or protocol_of(effort.tokens_per_document, test_documents)
+    curve_documents = protocol.scored(effort.tokens_per_document, test_documents)
+    point = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
+    evaluations = _fit(last, max(draws * CURVE_SHARE, LEAST_CURVE), point, most=70)
     predicted = min(MOST_PREDICTED, effort.labelled)
     predictions = _fit(
         last, max(draws * LABEL_SHARE, LEAST_DRAWS), predicted * PREDICTION_DRAWS * effort.asking, most=70
@@ -212,9 +214,8 @@ def make(order: RunOptions, effort: Effort, *, train_documents: int, test_docume
         snapshots=snapshots,
         checkpoints=checkpoints,
         curve_documents=curve_documents,
-        curve_sweeps=CURVE_SWEEPS,
-        final_documents=final_documents,
-        final_sweeps=PAPER_SWEEPS if order.paper_point else CURVE_SWEEPS,
+        curve_sweeps=protocol.sweeps,
+        paper_documents=test_documents if order.paper_point else 0,
         predicted_documents=predicted,
         placed_documents=placed,
         placed_each=each,
@@ -234,14 +235,9 @@ def spread(last: int, steps: int) -> frozenset[int]:
     return frozenset({1, *range(every, last + 1, every), last})
 
 
-def _scored(tokens: int, effort: Effort, test_documents: int) -> int:
-    """How many test documents have about so many tokens together; at least ``LEAST_SCORED``."""
-    return min(test_documents, max(LEAST_SCORED, int(tokens / effort.tokens_per_document)))
-
-
 def _candidates(last: int, most: int) -> list[frozenset[int]]:
     """Ways to spread something over a run, the densest first."""
-    dense = [ladder(last, steps) for steps in (150, 100, 70, 50, 35, 25, 18, 12) if steps <= most]
+    dense = [ladder(last, steps) for steps in (150, 100, 70, 50, 35, 25, 18, 12, 8, 5) if steps <= most]
     return [*dense, *(spread(last, steps) for steps in (10, 5, 3, 1))]
 
 

@@ -65,10 +65,17 @@ def active(weights: Array) -> int:
 
 
 def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, Array]) -> dict[str, Array]:
-    """The arrays of a snapshot: ``phi.l``, ``r``, ``step.l``, the examples of every topic, ``model.`` what it keeps."""
+    """The arrays of a snapshot.
+
+    ``phi.l`` and ``r``, their means ``mean.l`` and ``mean_r``, ``step.l``, the examples of every topic, and under
+    ``model.`` what the model keeps.
+    """
     topics = kernel.topics(state)
     arrays: dict[str, Array] = {f"phi.{layer}": phi for layer, phi in enumerate(topics.phi)}
     arrays["r"] = topics.r
+    if kernel.averaged is not None:
+        mean = kernel.topics(kernel.averaged(state))
+        arrays |= {f"mean.{layer}": phi for layer, phi in enumerate(mean.phi)} | {"mean_r": mean.r}
     arrays |= {f"step.{layer}": sizes for layer, sizes in enumerate(info.step_sizes[: len(topics.phi)])}
     return arrays | examples | {_shown(name): array for name, array in kernel.keep(state).items()}
 
@@ -90,6 +97,13 @@ def _shown(name: str) -> str:
     return name if name.startswith("names.") else f"{KEPT}{name}"
 
 
-def from_snapshot(kernel: Kernel, seed: int, arrays: dict[str, Array]) -> Any:
-    """The state that goes on from the arrays of a snapshot, of this model or of one it can learn from."""
-    return kernel.restore(seed, {name.removeprefix(KEPT): array for name, array in arrays.items()})
+def from_snapshot(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown: bool = False) -> Any:
+    """The state that goes on from the arrays of a snapshot, of this model or of one it can learn from.
+
+    With ``shown`` its topics are those that people are shown: the means, where the snapshot has them.
+    """
+    own = {name.removeprefix(KEPT): array for name, array in arrays.items()}
+    if shown:
+        own |= {f"phi.{layer}": mean for layer, mean in enumerate(hierarchy.numbered(arrays, "mean"))}
+        own["r"] = arrays.get("mean_r", arrays["r"])
+    return kernel.restore(seed, own)

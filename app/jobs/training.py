@@ -5,7 +5,7 @@ bit, which is what makes a resumed run equal to one that never stopped.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ class Training:
         self.labelled_test = self.test[corpus.labels[self.test] >= 0]
         self._whole: Batch | None = None
         self._examples = _shuffled(corpus, TRAIN)
-        self._curve: tuple[Batch, Batch] | None = None
+        self._curve: list[tuple[Batch, Batch]] | None = None
         self._averaged: tuple[Batch, Batch] | None = None
 
     @property
@@ -87,7 +87,7 @@ class Training:
     @property
     def judged(self) -> bool:
         """Whether test documents have tokens to hold out: one of a single token has none."""
-        return any(len(self.corpus.held_out(documents)[1].words) for documents in _blocks(self.test))
+        return self._holds_out(self.test)
 
     def batch(self, t: int, state: Any) -> Batch:
         """What step ``t`` = 1, 2, ... reads from this state on: a mini-batch, or all training documents."""
@@ -187,18 +187,22 @@ class Training:
             return None
         return evaluate.score(self.kernel, position.rates, self._all_held_out()[1])
 
-    def curve_point(self, position: Position, plan: Plan) -> float:
-        """Point perplexity (or log-likelihood) of the fixed documents of the live curve."""
+    def curve_point(self, state: Any, plan: Plan) -> float:
+        """Point perplexity (or log-likelihood) of the fixed documents of the live curve under a state's topics."""
         if self._curve is None:
-            self._curve = self._curve_split(max(1, plan.curve_documents))
-        observed, scored = self._curve
-        return evaluate.point(self.kernel, self.seed, position.state, observed, scored, plan.curve_sweeps)
+            documents = self._curve_documents(max(1, plan.curve_documents))
+            self._curve = [self.corpus.held_out(block) for block in _blocks(documents)]
+        return self._score(state, iter(self._curve), plan.curve_sweeps)
 
-    def _curve_split(self, n_documents: int) -> tuple[Batch, Batch]:
+    def _curve_documents(self, n_documents: int) -> Array:
         """The first test documents, or the next as many where none of those has a token to hold out."""
         firsts = range(0, max(1, len(self.test)), n_documents)
-        splits = (self.corpus.held_out(self.test[first : first + n_documents]) for first in firsts)
-        return next((split for split in splits if len(split[1].words)), None) or self.corpus.held_out(self.test[:1])
+        parts = (self.test[first : first + n_documents] for first in firsts)
+        return next((part for part in parts if self._holds_out(part)), self.test[:1])
+
+    def _holds_out(self, documents: Array) -> bool:
+        """Whether any of these documents has a token to hold out."""
+        return any(len(self.corpus.held_out(block)[1].words) for block in _blocks(documents))
 
     def label_error(self, position: Position, plan: Plan) -> float:
         """Percent of the fixed labelled test documents that get a wrong label; nan where none is predicted."""
@@ -208,15 +212,25 @@ class Training:
         chances = self.kernel.predict(self.seed, position.state, batch, PREDICTION_DRAWS)
         return 100.0 * class_scores.scores(chances, batch.labels).error
 
-    def final_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
-        """Score of all documents of the last evaluation; ``between`` is called after each block of them."""
+    def paper_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
+        """Score of the documents that the paper's sweeps judge; ``between`` is called after each block of them."""
+        blocks = _blocks(self.test[: plan.paper_documents])
+        return self._score(position.state, map(self.corpus.held_out, blocks), evaluate.POINT, between)
+
+    def _score(
+        self,
+        state: Any,
+        splits: Iterator[tuple[Batch, Batch]],
+        sweeps: Sweeps,
+        between: Callable[[], None] = lambda: None,
+    ) -> float:
+        """Score of documents in blocks, the tokens (or cells) of all weighing the same."""
         total = weight = 0.0
         perplexity = self.kernel.measure == "perplexity"
-        for documents in _blocks(self.test[: plan.final_documents]):
-            observed, scored = self.corpus.held_out(documents)
+        for observed, scored in splits:
             n = float(scored.counts.sum(dtype=np.float64)) if perplexity else float(len(scored.words))
             if n > 0:
-                value = evaluate.point(self.kernel, self.seed, position.state, observed, scored, plan.final_sweeps)
+                value = evaluate.point(self.kernel, self.seed, state, observed, scored, sweeps)
                 total, weight = total + n * (math.log(value) if perplexity else value), weight + n
             between()
         mean = total / weight if weight else math.nan

@@ -6,13 +6,15 @@ the row says what is happening while the compiler loads.
 """
 
 import argparse
+import math
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import launcher, process
-from app.jobs.claim import Claim, Interrupt
-from store import corpora, runs, snapshots
+from app.jobs.claim import SCORES, Claim, Interrupt
+from app.jobs.plateau import plateau, trend
+from store import corpora, points, runs, snapshots
 from store.database import Database, open_database
 from store.errors import Conflict, LostClaim, NotFound, StoreError
 from store.points import Point
@@ -49,12 +51,14 @@ class Session:
             return
         training, plan, position, meta = self._prepare(corpus)
         self.claim.say(_training_sentence(training, plan))
-        while position.minibatch < plan.minibatches and not self.claim.ending:
-            began = time.perf_counter()
+        while not self._done(training, plan, position) and not self.claim.ending:
+            began, swept = time.perf_counter(), training.kernel.sweeps(position.state)
             position, info = training.step(position)
             self.claim.worked(position.minibatch, info.tokens, time.perf_counter() - began)
             if info.events:
                 self._restructure(training, position, info)
+            if training.kernel.sweeps(position.state) and not swept:
+                self._begin_sweeps(training, position)
             position = training.follow(position, plan)
             position = self._record(training, plan, position, info)
             if position.minibatch in plan.checkpoints:
@@ -62,7 +66,7 @@ class Session:
             self.claim.beat_if_due()
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
-        done = position.minibatch >= plan.minibatches
+        done = self._done(training, plan, position)
         last = self._last_words(training, plan, done=done)
         self.claim.finish("finished" if done else self.claim.ending, last)
 
@@ -117,6 +121,7 @@ class Session:
             return training, plan, position, meta
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
         claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
+        claim.curve = points.curve(claim.db, row.number, "point_perplexity")
         self._saved = checkpoint.minibatch
         position = training.unpack(checkpoint.minibatch, checkpoint.arrays)
         self._restructure(training, position)
@@ -131,6 +136,23 @@ class Session:
         widths = [layer.shape[1] for layer in phi]
         runs.restructure(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
 
+    def _begin_sweeps(self, training: "Training", position: "Position") -> None:
+        """Say that from the next step on all documents are swept, which has no step sizes."""
+        after = f"after {position.minibatch:,} mini-batches"
+        text = f"sweeps of all {len(training.train):,} training documents begin, {after}"
+        widths = [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
+        happened = [("sweeps begin", text, None)]
+        runs.restructure(
+            self.claim.db, self.claim.row.number, self.claim.row.attempt, position.minibatch, widths, happened
+        )
+
+    def _done(self, training: "Training", plan: "Plan", position: "Position") -> bool:
+        """Whether the run has made its steps, or sweeps bring nothing more."""
+        if position.minibatch >= plan.minibatches:
+            return True
+        settled = self.order.until_plateau and training.kernel.sweeps(position.state)
+        return settled and position.minibatch in plan.evaluations and plateau(self.claim.curve) is not None
+
     def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
         """Write what the plan wants after this mini-batch; placing examples moves the position on."""
         from app.jobs.records import refuse_nonsense
@@ -138,13 +160,16 @@ class Session:
         t = position.minibatch
         if plan.due(t) or info.events:
             refuse_nonsense(training.kernel.topics(position.state), t)
-        if t in plan.reports or info.events:
-            self._report(training, plan, position, info)
-        if t in plan.snapshots or info.events:
-            position = self._snapshot(training, plan, position, info)
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
-        if t in plan.predictions:
+        last = self._done(training, plan, position)
+        if t in plan.reports or info.events or last:
+            self._report(training, plan, position, info)
+        if t in plan.snapshots or info.events or last:
+            position = self._snapshot(training, position, info, plan, last=last)
+        if last and plan.paper_documents:
+            self._judge_as_paper(training, plan, position)
+        if t in plan.predictions or (last and plan.predictions):
             error = training.label_error(position, plan)
             self.claim.add([Point(t, position.documents, self.claim.seconds, "label_error", 0, error)])
         return position
@@ -162,11 +187,13 @@ class Session:
         if averaged is not None:
             claim.score("averaged", training.kernel.measure, t, documents, averaged)
 
-    def _snapshot(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
+    def _snapshot(
+        self, training: "Training", position: "Position", info: "Info", plan: "Plan", *, last: bool
+    ) -> "Position":
         from app.jobs.records import snapshot_arrays
 
         claim = self.claim
-        position = training.place(position, plan)
+        position = training.place(position, plan, every=last)
         arrays = snapshot_arrays(training.kernel, position.state, info, training.examples(position))
         claim.beat()
         snapshots.append(claim.db, claim.row.number, claim.row.attempt, position.minibatch, claim.seconds, arrays)
@@ -175,12 +202,18 @@ class Session:
     def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         documents = position.documents
-        claim.score("point", measure, t, documents, training.curve_point(position, plan))
+        claim.score("point", measure, t, documents, training.curve_point(position.state, plan))
+        if training.kernel.averaged is not None:
+            claim.score(
+                "mean", measure, t, documents, training.curve_point(training.kernel.shown(position.state), plan)
+            )
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
-        if t == plan.minibatches:
-            claim.say(f"last evaluation, on {plan.final_documents:,} test documents")
-            value = training.final_point(position, plan, claim.beat_if_due)
-            claim.score("full", measure, t, documents, value)
+
+    def _judge_as_paper(self, training: "Training", plan: "Plan", position: "Position") -> None:
+        claim, t, measure = self.claim, position.minibatch, training.kernel.measure
+        claim.say(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
+        value = training.paper_point(position, plan, claim.beat_if_due)
+        claim.score("paper", measure, t, position.documents, value)
 
     def _save(self, training: "Training", position: "Position", meta: dict[str, Any]) -> None:
         scores = [self.claim.point_perplexity, self.claim.averaged_perplexity]
@@ -188,15 +221,22 @@ class Session:
         self._saved = position.minibatch
 
     def _last_words(self, training: "Training", plan: "Plan", *, done: bool) -> str:
+        from app.jobs.protocol import PAPER_WORDS
+
         if not done:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
             return f"finished; {_unjudged(training)}"
-        sweeps = plan.final_sweeps.burn_in + plan.final_sweeps.collect
-        about = f"{plan.final_documents:,} test documents, {sweeps} sweeps"
-        if self.claim.point_perplexity is None:
-            return f"finished; last evaluation on {about}"
-        return f"finished: point perplexity {self.claim.point_perplexity:,.1f} on {about}"
+        about = f"judged with {self.order.protocol}"
+        if self.claim.point_perplexity is not None:
+            about = f"point perplexity {self.claim.point_perplexity:,.1f} ({self.order.protocol})"
+        paper = f"; {PAPER_WORDS} {self._paper_score(training):,.1f}" if plan.paper_documents else ""
+        return ", ".join(filter(None, (f"finished: {about}", trend(self.claim.curve)))) + paper
+
+    def _paper_score(self, training: "Training") -> float:
+        """What the store has of it: an earlier attempt may have made it."""
+        made = points.curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
+        return made[-1][1] if made else math.nan
 
 
 def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
 from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
-from app.cli.show import run_facts
+from app.cli.show import all_facts
 from app.export.topics import topics_table
 from app.jobs import launcher
 from app.jobs.progress import Progress
@@ -83,7 +83,7 @@ class Run:
     @property
     def info(self) -> dict[str, Any]:
         """All that ``topiary show`` tells: state, sizes, perplexities, times, settings, plan and parent."""
-        return run_facts(self._row)
+        return all_facts(self._opened.db, self._row)
 
     @property
     def points(self) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import numpy as np
 from engine.contract import Batch, FloatArray, Kernel, Rates, Sweeps
 
 POINT = Sweeps(burn_in=200, collect=400, thin=2)  # the papers' point perplexity: 200 samples of 600 sweeps
+SHORT = Sweeps(burn_in=20, collect=20)  # that of a curve, many times a run
 
 
 def perplexity(rates: Rates, scored: Batch) -> float:

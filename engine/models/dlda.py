@@ -65,7 +65,7 @@ class Config:
         0,
         SWEEPS,
         "Mini-batches before the sweeps",
-        "When inference is auto: after so many mini-batches it goes on with sweeps; 0: one pass over the corpus.",
+        "When inference is auto: so many mini-batches come before the sweeps of every document.",
         low=0,
         high=10**7,
     )
@@ -158,7 +158,7 @@ class Config:
             return 0
         if self.first_minibatches:
             return self.first_minibatches
-        return phases.minibatches_first(facts, self.batch_size) if self.turns else None
+        return phases.sweeps_after(facts) if self.turns else None
 
     def etas(self, n_layers: int) -> tuple[float, ...]:
         """Dirichlet parameter of every layer there is (a run that learns its widths begins with one)."""
@@ -170,8 +170,8 @@ class State(NamedTuple):
 
     ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``expanded`` the phi_hat of SGRLD (else none);
     ``r`` (K_L,); ``mean[l-1]``, of ``averaged[l-1]`` (K_l,) samples, and ``mean_r`` the means of both over the
-    last ones (see :mod:`engine.topic_moves.averages`); ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1), 0 before the first
-    estimate; ``gamma0``, ``c0`` (); ``names`` and ``born`` as in :class:`engine.widths.Structure`;
+    last ones (see :mod:`engine.topic_moves.averages`); ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the
+    M^(L+1), 0 before the first estimate; ``gamma0``, ``c0`` (); ``names`` and ``born`` as in :class:`engine.widths.Structure`;
     then the local variables of every training document where it is swept (empty otherwise): ``topics``
     (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     """

@@ -32,7 +32,7 @@ NAME = "corpus"
 PARTS = {
     "mini-batches": (Training, "step"),
     "curve": (Training, "curve_point"),
-    "last evaluation": (Training, "final_point"),
+    "paper's evaluation": (Training, "paper_point"),
     "examples": (Training, "place"),
     "snapshots": (worker.Session, "_snapshot"),
     "checkpoints": (worker.Session, "_save"),

@@ -161,10 +161,13 @@ def test_claims_and_ends_are_events_by_themselves(db, state):
     assert report == [(1, 0, "started", "by process 1 on here"), (1, 7, state, "a reason")]
 
 
-def test_the_ends_of_one_curve_are_told_of_all_runs_at_once(db):
+def test_one_curve_is_told_of_all_runs_at_once_or_of_one(db):
     one, two, none = (claimed_run(db).number for _ in range(3))
     points.append(
         db, one, 1, [*some(3), Point(9, 90, 9.0, "elbo", 0, 1.0), Point(9, 90, 9.0, "point_perplexity", 1, 2.0)]
     )
     points.append(db, two, 1, [Point(5, 50, 5.0, "point_perplexity", 0, math.nan)])
-    assert points.ends(db, "point_perplexity") == {one: 1000.0 / 3, two: None, none: None}
+    curves = points.curves(db, "point_perplexity")
+    assert curves[one] == [(t, 1000.0 / t) for t in (1, 2, 3)] == points.curve(db, one, "point_perplexity")
+    assert [at for at, value in curves[two] if math.isnan(value)] == [5]
+    assert (none in curves, points.curve(db, none, "point_perplexity")) == (False, [])

@@ -1,6 +1,5 @@
 """The page where two runs, or two snapshots, are compared: what changed, where, and by how much."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -318,15 +317,7 @@ class Compare:
         if one is None or two is None:
             self._settings.html = ""
         else:
-            ends = self._curve_end(one.number), self._curve_end(two.number)
-            shown = self._view.identical == "shown"
-            self._settings.html = settings.settings_table(one, two, ends, identical=shown)
-
-    def _curve_end(self, run: int) -> Sequence[float]:
-        """The last points of a run's curve, from what is in memory."""
-        history = self._context.feed.known_history(run)
-        last = history.last("point_perplexity") if history is not None else None
-        return self._context.feed.spark(run) if last is None else (last,)
+            self._settings.html = settings.settings_table(one, two, identical=self._view.identical == "shown")
 
     # ---------------------------------------------------------- the window
 

@@ -252,7 +252,7 @@ class NewRunForm:
             return ""
         about = next((each for each in known.corpora if str(each.number) == self._corpus(known)), known.corpora[-1])
         model = self._model(known)
-        return str(usual_length(model, self._config(model), about.train_documents))
+        return str(usual_length(model, self._config(model), about))
 
     def _config(self, model: str) -> Any:
         """The settings as they stand where they can be read, else the defaults."""

@@ -1,22 +1,16 @@
 """The settings of two runs side by side; those that are the same are hidden until asked for."""
 
 import re
-from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from app.views.markup import element
-from app.views.run_facts import CURVE, RunFacts, curve_end, last_evaluation
+from app.views.run_facts import RunFacts, judged
 from app.views.runs.setting_names import Report, report, value_words
 from app.views.words import model, perplexity, span
 
-Curves: TypeAlias = tuple[Sequence[float], Sequence[float]]
 _LONGEST = 14  # letters of a word that the column has room for
-_LAST = "perplexity (final)"  # short: the table is narrow
-_TIPS = {
-    CURVE: "Last point of the curve, on the same held-out documents for every run of a corpus",
-    _LAST: "Last evaluation of a finished run, on more documents: it does not compare with a point of a curve",
-}
+_POINT = "point perplexity"
 
 
 class Setting(NamedTuple):
@@ -33,27 +27,25 @@ class Setting(NamedTuple):
         return self.a == self.b
 
 
-def settings_of(a: RunFacts, b: RunFacts, curves: Curves) -> list[Setting]:
+def settings_of(a: RunFacts, b: RunFacts) -> list[Setting]:
     """List every setting of either run, what they are first."""
-    one, two = (_facts(run, curve) for run, curve in zip((a, b), curves, strict=True))
+    one, two = _facts(a), _facts(b)
     return [
-        Setting(name, one.get(name, "–"), two.get(name, "–"), _report(a if name in a.settings else b, name))
+        Setting(name, one.get(name, "–"), two.get(name, "–"), _report(a, b, name))
         for name in dict.fromkeys((*one, *two))
     ]
 
 
-def settings_table(a: RunFacts, b: RunFacts, curves: Curves, *, identical: bool) -> str:
+def settings_table(a: RunFacts, b: RunFacts, *, identical: bool) -> str:
     """Write the table and the switch that shows the settings that do not differ.
 
     Parameters
     ----------
     a, b : RunFacts
-    curves : pair of sequences of float
-        Points of the curves of both, the last ones among them.
     identical : bool
         Whether settings that do not differ are shown.
     """
-    every = settings_of(a, b, curves)
+    every = settings_of(a, b)
     shown = [each for each in every if identical or not each.same]
     rows = "".join(_row(each) for each in shown)
     hidden = sum(each.same for each in every)
@@ -89,11 +81,15 @@ def _value(text: str) -> str:
     return element("td", escape(text), class_="cm-long" if long else None)
 
 
-def _report(run: RunFacts, name: str) -> Report:
-    return report(run.model, name) if name in run.settings else Report(name.capitalize(), _TIPS.get(name, ""))
+def _report(a: RunFacts, b: RunFacts, name: str) -> Report:
+    if name in a.settings or name in b.settings:
+        return report((a if name in a.settings else b).model, name)
+    one, two = judged(a), judged(b)
+    tip = one if one == two else f"A: {one}; B: {two}"
+    return Report(name.capitalize(), f"Last point of the curve: {tip}" if name == _POINT else "")
 
 
-def _facts(run: RunFacts, curve: Sequence[float]) -> dict[str, str]:
+def _facts(run: RunFacts) -> dict[str, str]:
     found = {
         "corpus": run.corpus_name,
         "model": model(run.model),
@@ -102,8 +98,7 @@ def _facts(run: RunFacts, curve: Sequence[float]) -> dict[str, str]:
         "seed": str(run.seed),
         "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
         "training time": span(run.seconds),
-        CURVE: perplexity(curve_end(run, curve)),
-        _LAST: perplexity(last_evaluation(run)),
+        _POINT: perplexity(run.point_perplexity),
         "averaged perplexity": perplexity(run.averaged_perplexity),
     }
     report = {name: value_words(value) for name, value in run.settings.items() if name not in ("layers", "inference")}

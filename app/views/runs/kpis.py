@@ -1,25 +1,39 @@
 """The strip of numbers above the curves, the legend of the curves, and what a run is made of."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
+from app.jobs.plateau import trend
 from app.jobs.structure_words import Widths, in_short
 from app.views import words
 from app.views.icons import icon
 from app.views.markup import attributes, element, run_title
-from app.views.run_facts import RunFacts
+from app.views.run_facts import RunFacts, judged
 from app.views.runs.setting_names import report, value_words
 
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
 
 
 class Health(NamedTuple):
-    """What the strip tells besides the row: the change of the point perplexity, and over how many mini-batches."""
+    """What the strip tells besides the row.
+
+    Attributes
+    ----------
+    state : str
+    change : float or None
+        Of the point perplexity.
+    over : int
+        In how many mini-batches.
+    trend : str
+        Whether it still falls.
+    """
 
     state: str
     change: float | None
     over: int
+    trend: str = ""
 
 
 def health(state: str, minibatches: Sequence[float], value: Sequence[float]) -> Health:
@@ -27,7 +41,8 @@ def health(state: str, minibatches: Sequence[float], value: Sequence[float]) -> 
     if len(value) < 2:
         return Health(state, None, 0)
     before = max(0, len(value) - 1 - CHANGE_OVER)
-    return Health(state, float(value[-1] - value[before]), int(minibatches[-1] - minibatches[before]))
+    change, over = float(value[-1] - value[before]), int(minibatches[-1] - minibatches[before])
+    return Health(state, change, over, trend([(int(at), each) for at, each in zip(minibatches, value, strict=True)]))
 
 
 def kpis(run: RunFacts, about: Health) -> str:
@@ -40,7 +55,7 @@ def kpis(run: RunFacts, about: Health) -> str:
             "Point perplexity",
             words.perplexity(run.point_perplexity),
             _change(about, measured=run.point_perplexity is not None),
-            "On held-out tokens, with the topics of this moment; lower is better.",
+            f"On held-out tokens, with the topics of this moment; lower is better. Point perplexity: {judged(run)}.",
         ),
         (
             "Mini-batch",
@@ -72,9 +87,9 @@ def kpis(run: RunFacts, about: Health) -> str:
     return f'<div class="tp-kpis">{"".join(map(_cell, cells))}</div>'
 
 
-def card_head(title: str, rest: str) -> str:
-    """The first line of a card."""
-    return f'<div class="tp-card-head"><h3 class="tp-h">{escape(title)}</h3>{rest}</div>'
+def card_head(title: str, rest: str, tip: str = "") -> str:
+    """The first line of a card; ``tip`` is said when its title is pointed at."""
+    return f'<div class="tp-card-head">{element("h3", escape(title), class_="tp-h", title=tip or None)}{rest}</div>'
 
 
 def legend(entries: Iterable[tuple[str, str, Any]]) -> str:
@@ -208,13 +223,12 @@ def _cell(cell: tuple[str, str, str, str]) -> str:
 
 
 def _change(about: Health, *, measured: bool) -> str:
-    if about.state == "finished" and measured:
-        return "last evaluation, on more documents than the curve"
     if about.change is None:
         missing = "first one is on its way" if about.state == "running" else "not measured"
         return "" if measured else missing
     sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
-    return f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
+    change = f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
+    return f"{about.trend}<br>{change}" if about.trend else change
 
 
 def _structure(run: RunFacts) -> tuple[str, str, str, str]:
@@ -233,6 +247,10 @@ def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str
     return ("Training time", words.span(run.seconds), words.state(state), tip)
 
 
+_EARLIER = re.compile(r"point perplexity [\d,.]+ on")  # how runs of earlier versions say it
+_REPEATED = re.compile(r"point perplexity [\d,.]+ \([^)]*\)(, |; )?")  # which has a card of its own
+
+
 def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
     said = run.message or words.state(state)
     if state in ("running", "silent"):
@@ -240,6 +258,5 @@ def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else words.state(state).capitalize()
     report = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
-    if run.point_perplexity is not None:  # which has a card of its own
-        report = report.replace(f"point perplexity {run.point_perplexity:,.1f}", "last evaluation")
+    report = _REPEATED.sub("", _EARLIER.sub("last evaluation on", report)) or f"{run.minibatch:,} mini-batches"
     return (name, f"{when.astimezone():%d %b %H:%M}", escape(report), f"{said}. By the clock of the database.")

@@ -7,7 +7,7 @@ from typing import TypeVar
 from app.views import words
 from app.views.icons import icon
 from app.views.markup import attributes, chip, delete_button, delete_dialog, element, run_title
-from app.views.run_facts import RunFacts, curve_end
+from app.views.run_facts import RunFacts, judged
 from app.views.runs.corpus_form import formats, meter
 from app.views.runs.new_run_form import trouble
 from app.views.runs.sparkline import sparkline
@@ -27,10 +27,6 @@ MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
 FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
-_PERPLEXITY = (
-    "Last point of the curve, on the same held-out documents for every run of a corpus; "
-    "Watch and Compare also tell the last evaluation of a finished run, on more documents"
-)
 
 
 def run_list(
@@ -225,10 +221,11 @@ def _progress(run: RunFacts, state: str) -> str:
 
 
 def _numbers(run: RunFacts, spark: Sequence[float]) -> str:
-    value, pace = words.perplexity(curve_end(run, spark)), words.rate(run.tokens_per_second)
+    value, pace = words.perplexity(run.point_perplexity), words.rate(run.tokens_per_second)
+    tip = None if run.point_perplexity is None else f"Point perplexity: {judged(run)}"
     return (
         f'<div class="tp-run-spark">{sparkline(spark)}</div>'
-        f'<div class="tp-run-value"{attributes(title=_PERPLEXITY)}><b>{value}</b>'
+        f'<div class="tp-run-value"{attributes(title=tip)}><b>{value}</b>'
         '<span class="tp-dim">perplexity</span></div>'
         f'<div class="tp-run-value tp-run-rate"><b>{pace}</b><span class="tp-dim">tokens/s</span></div>'
     )

@@ -147,21 +147,25 @@ def test_runs_are_listed_with_the_same_facts_as_show(capsys, filled):
     assert "4/9" in out
 
 
-def test_the_list_of_runs_has_the_perplexity_of_the_page_runs_also_when_a_run_has_finished(capsys, filled):
+def test_list_show_and_page_tell_one_point_perplexity_and_whether_it_still_falls(capsys, filled):
     db = open_database(filled)
-    for state in ("running", "finished"):
-        row = runs.get(db, 1)
-        if state == "finished":
-            runs.beat(
-                db, 1, row.attempt, minibatch=9, seconds=0.9, tokens_per_second=8.0, point_perplexity=4.4, points=[]
-            )
-            runs.finish(db, 1, row.attempt, state)
+    row = runs.get(db, 1)
+    falling = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 5.4 - 0.1 * t) for t in range(5, 10)]
+    level = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 4.5) for t in range(10, 31)]
+    for points, said, since in ((falling, "", None), (level, "no longer improving since step 11", 11)):
+        last = points[-1]
+        runs.beat(db, 1, row.attempt, minibatch=9, seconds=0.9, point_perplexity=last.value, points=points)
         head, line = call(capsys, "runs", "--store", filled)[1].splitlines()
-        assert (head.endswith("  perplexity (curve)"), line.split()[-1]) == (True, "5.5")
-        curve = points_of.series(db, 1, "point_perplexity").value
-        assert "<b>5.5</b>" in run_list([runs.get(db, 1)], {1: state}.__getitem__, {1: curve}.__getitem__, 1)
+        assert head.endswith("  point perplexity  its curve")
+        assert line.endswith(f"  4.5{' ' * 15}{said}".rstrip())
+        assert "<b>4.5</b>" in run_list([runs.get(db, 1)], lambda _: "running", lambda _: (), 1)
+        for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
+            assert (facts["point_perplexity"], facts["trend"], facts["level_since"]) == (last.value, said, since)
+            assert facts["judged"].startswith("60 + 60 sweeps, in a run of an earlier version")
     db.close()
-    assert read(capsys, "show", "1", "--store", filled)["point_perplexity"] == 4.4
+    shown = call(capsys, "show", "1", "--store", filled)[1].splitlines()
+    assert "its curve             no longer improving since step 11" in shown
+    assert any(line.startswith("point perplexity of   60 + 60 sweeps") for line in shown)
 
 
 def test_a_run_that_nobody_trains_is_shown_as_silent(capsys, filled):
@@ -885,6 +889,6 @@ def test_a_comparison_that_cannot_be_made_is_one_sentence(words, sentence, two_r
 
 
 def test_a_run_deleted_while_the_list_is_read_is_listed_without_a_figure(capsys, filled, monkeypatch):
-    monkeypatch.setattr("store.points.ends", lambda _, name: {})
+    monkeypatch.setattr("store.points.curves", lambda _, name: {})
     assert main.main(["runs", "--store", filled]) == 0
     assert "dlda tlasgr" in capsys.readouterr().out

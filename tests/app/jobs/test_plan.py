@@ -1,11 +1,14 @@
 """The plan of a run is a pure function of counts, and keeps watching cheap."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.jobs import plan
 from app.jobs.plan import Averaging, Effort, RunOptions
+from app.jobs.protocol import protocol_of
 
 TABLE_1 = Effort(200, 90.0, 51.1, 275_456, 266_500, 224)  # 128-64-32 on 20 Newsgroups
 efforts = st.builds(
@@ -33,7 +36,6 @@ def cost(made, effort):
         return length.burn_in + length.collect
 
     documents = len(made.evaluations) * made.curve_documents * sweeps(made.curve_sweeps)
-    documents += made.final_documents * sweeps(made.final_sweeps)
     placed = made.placed_documents + (len(made.snapshots) - 1) * made.placed_each
     documents += placed * sweeps(plan.PLACE_SWEEPS)
     written = len(made.snapshots) * plan.SNAPSHOT_DRAWS * effort.snapshot_numbers
@@ -57,7 +59,7 @@ def test_the_same_counts_make_the_same_plan_and_it_stays_within_the_run(minibatc
     assert made.predicted_documents <= effort.labelled
     assert all(made.due(t) for t in made.predictions)
     assert made.curve_documents <= test
-    assert made.final_documents <= test
+    assert made.paper_documents == 0
     assert 1 <= made.placed_each <= made.placed_documents <= train
     assert len(made.snapshots) < 190
     assert len(made.reports) < 450
@@ -73,7 +75,7 @@ def test_watching_costs_less_than_20_percent_of_training_and_a_few_seconds(
     effort = TABLE_1._replace(documents=documents, sweeps=float(sweeps), tokens_per_document=tokens)
     effort = effort._replace(labelled=test, asking=640.0)  # 128-64-32
     made = make(minibatches, effort, test=test)
-    fixed = 4 * plan.LEAST_DRAWS + plan.FINAL_TOKENS * (plan.CURVE_SWEEPS.burn_in + plan.CURVE_SWEEPS.collect)
+    fixed = 3 * plan.LEAST_DRAWS + plan.LEAST_CURVE
     assert cost(made, effort) < 0.20 * effort.draws * minibatches + fixed
 
 
@@ -82,8 +84,7 @@ def test_watching_costs_less_than_20_percent_of_training_and_a_few_seconds(
 def test_what_runs_of_one_corpus_are_judged_by_does_not_depend_on_the_run(minibatches, one, other):
     other = other._replace(tokens_per_document=one.tokens_per_document, labelled=one.labelled)
     first, second = make(3500, one), make(minibatches, other)
-    assert (first.curve_documents, first.final_documents) == (second.curve_documents, second.final_documents)
-    assert (first.curve_sweeps, first.final_sweeps) == (second.curve_sweeps, second.final_sweeps)
+    assert (first.curve_documents, first.curve_sweeps) == (second.curve_documents, second.curve_sweeps)
     assert first.predicted_documents == second.predicted_documents
 
 
@@ -106,7 +107,7 @@ def test_evaluation_costs_less_than_a_tenth_at_the_settings_of_table_1():
     made = make()
     sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
     assert len(made.evaluations) * made.curve_documents * sweeps < 0.1 * 3500 * 200 * 90
-    assert made.final_documents == 7502
+    assert made.curve_documents == int(50_000 / 51.1)
     assert len(made.evaluations) > 70
     assert len(made.snapshots) > 100
     assert len(made.checkpoints) > 40
@@ -118,7 +119,7 @@ def test_the_live_curve_takes_no_more_than_its_share_of_training(minibatches, ef
     made = make(minibatches, effort, test=test)
     sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
     cost_of_curve = len(made.evaluations) * made.curve_documents * sweeps * effort.tokens_per_document
-    allowed = max(0.06 * effort.draws * minibatches, plan.LEAST_DRAWS)
+    allowed = max(0.07 * effort.draws * minibatches, plan.LEAST_CURVE)
     assert cost_of_curve <= allowed or made.evaluations == {1, minibatches}
 
 
@@ -127,7 +128,34 @@ def test_the_share_of_the_live_curve_is_used():
     made = make(effort=effort)
     sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
     cost_of_curve = len(made.evaluations) * made.curve_documents * sweeps * effort.tokens_per_document
-    assert 0.03 < cost_of_curve / (effort.draws * 3500) <= 0.06
+    assert 0.03 < cost_of_curve / (effort.draws * 3500) <= 0.07
+
+
+def test_a_run_of_twenty_seconds_has_a_dozen_points_the_first_ones_early():
+    news = Effort(200, 24.0, 127.0, 1_500_000, 1_600_000, 224, others=520_000.0)  # about eight mini-batches a second
+    made = make(160, news, train=11_314, test=7_532)
+    assert len(made.evaluations) >= 12
+    assert {1, 2, 5, 10, 20} <= made.evaluations
+    assert made.curve_documents == 393
+
+
+def test_the_last_point_of_the_curve_is_of_the_same_documents_and_sweeps_as_the_first():
+    made = make(paper_point=True)
+    assert {1, 3500} <= made.evaluations
+    assert made.curve_sweeps == (20, 20, 1)
+    assert make(test=90).curve_documents == 90, "all of a small corpus"
+
+
+def test_a_stored_order_brings_its_protocol_and_one_of_an_earlier_version_keeps_what_it_had():
+    protocol = protocol_of(51.1, 7_502, has_scored=True)
+    order = RunOptions(minibatches=700, protocol=protocol)
+    assert RunOptions.from_json(json.loads(json.dumps(order.to_json()))) == order
+    assert str(protocol) == "20 + 20 sweeps, 978 test documents, the words held out by the corpus"
+    earlier = RunOptions.from_json({"minibatches": 700, "rules": 2})
+    made = plan.make(earlier, TABLE_1, train_documents=11_284, test_documents=7_502)
+    assert (made.curve_documents, made.curve_sweeps) == (117, (60, 60, 2))
+    assert "does not compare" in str(earlier.protocol)
+    assert str(protocol_of(160.0, 7_502)) == "20 + 20 sweeps, 312 test documents, 80 % of each observed"
 
 
 def test_the_curve_is_dense_at_the_start():
@@ -138,7 +166,7 @@ def test_a_corpus_without_test_documents_is_not_evaluated():
     made = make(test=0, averaged=True)
     assert made.evaluations == frozenset()
     assert made.averaging is None
-    assert made.final_documents == 0
+    assert made.curve_documents == 0
 
 
 def test_the_averaged_protocol_is_that_of_table_1_and_keeps_its_shares_in_shorter_runs():
@@ -173,9 +201,9 @@ def test_a_burn_in_of_none_is_stored_as_what_it_is():
 
 def test_the_papers_point_perplexity_is_made_on_demand_on_all_test_documents():
     made = make(10, paper_point=True)
-    assert made.final_documents == 7502
-    assert made.final_sweeps == plan.PAPER_SWEEPS
-    assert (made.final_sweeps.burn_in, made.final_sweeps.collect) == (200, 400)
+    assert made.paper_documents == 7502
+    assert made.curve_documents == make(10).curve_documents < 1000
+    assert make(10).paper_documents == 0
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from app.jobs import training as mathematics
 from app.jobs.plan import RunOptions, make
 from app.jobs.training import EXAMPLES, Training, best_documents, effort
 from engine.contract import TEST, TRAIN, Counts, Facts
+from engine.hierarchy import evaluate
 from engine.models import dlda, sdatm
 from tests.speed.synthetic import small_corpus
 
@@ -78,6 +80,23 @@ def test_a_model_that_learns_no_labels_has_no_label_error():
     made = make(RunOptions(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
     assert not made.predictions
     assert np.isnan(training.label_error(training.start(state, made), made))
+
+
+def test_a_point_of_the_curve_is_that_of_its_documents_in_one_piece_however_many_blocks_they_make(monkeypatch):
+    corpus = small_corpus(100)
+    kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80))
+    values = []
+    for block in (2000, 7):
+        monkeypatch.setattr(mathematics, "BLOCK", block)
+        training = Training(corpus, kernel, dlda.State, 1)
+        state = training.first_state()
+        about = effort(training, state, 4.0, 20.0)
+        made = make(RunOptions(minibatches=4), about, train_documents=80, test_documents=20)
+        values.append(training.curve_point(training.start(state, made), made))
+    assert made.curve_documents == len(training.test) == 20
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    point = evaluate.point(kernel, 1, state, *corpus.held_out(training.test), evaluate.SHORT)
+    assert values[0] == pytest.approx(point, rel=1e-12)
 
 
 def test_the_curve_has_points_where_the_first_test_documents_have_nothing_to_hold_out():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
 
-from app.jobs import claim, launcher, new_run, process, training, worker
+from app.jobs import claim, launcher, new_run, plateau, process, training, worker
 from engine import models
 from store import points, runs, snapshots
 from store.errors import Conflict, LostClaim, StoreError
@@ -37,14 +37,19 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     assert row.minibatch == row.planned == 60
     assert row.point_perplexity is not None
     assert 1 < row.point_perplexity < 80
-    assert row.message.startswith("finished: point perplexity")
+    curve = points.curve(db, run, "point_perplexity")
+    assert curve[-1] == (60, row.point_perplexity)
+    about = "20 + 20 sweeps, 30 test documents, 80 % of each observed"
+    assert row.message.startswith(f"finished: point perplexity {row.point_perplexity:,.1f} ({about})")
+    assert row.message.endswith(plateau.trend(curve))
+    assert {point.value for point in points.table(db, run) if point.name == "evaluation_documents"} == {30}
     assert row.seconds > 0
     assert row.tokens_per_second is not None
     assert row.tokens_per_second > 0
     assert row.process == process.identity()
     assert names(db, run) == {
         "step_size_mean", "step_size_low", "step_size_high", "active_topics", "tokens_per_second",
-        "point_perplexity", "full_perplexity", "evaluation_documents",
+        "point_perplexity", "evaluation_documents",
     }  # fmt: skip
     saved = snapshots.load_checkpoint(db, run)
     assert saved is not None
@@ -52,6 +57,22 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     kept = snapshots.every(db, run)
     assert kept[0].minibatch == 1
     assert kept[-1].minibatch == 60
+
+
+def test_the_papers_evaluation_is_a_figure_of_its_own_and_never_the_point_perplexity(file):
+    plain, paper = (
+        new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=30, paper_point=each).number
+        for each in (False, True)
+    )
+    for run in (plain, paper):
+        worker.train(file, run)
+    one, two = runs.get(file, plain), runs.get(file, paper)
+    assert one.point_perplexity == two.point_perplexity
+    ((at, value),) = points.curve(file, paper, "test_perplexity")
+    assert at == 30
+    assert value != two.point_perplexity
+    assert two.message == f"{one.message}; test perplexity (600 sweeps, all test documents) {value:,.1f}"
+    assert points.curve(file, plain, "test_perplexity") == []
 
 
 def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(file):
@@ -132,7 +153,7 @@ def test_without_tokens_to_hold_out_there_is_no_perplexity_and_the_run_says_so(f
 def test_links_other_than_poisson_report_a_held_out_log_likelihood(file, link):
     run = order(file, minibatches=6, link=link).number
     worker.train(file, run)
-    assert {"heldout_loglik", "full_loglik"} <= names(file, run)
+    assert "heldout_loglik" in names(file, run)
     assert runs.get(file, run).point_perplexity is None
 
 

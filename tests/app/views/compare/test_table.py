@@ -174,37 +174,35 @@ def test_the_numbers_stand_beside_those_of_another_seed() -> None:
     assert "Looking for another seed" in without
 
 
-NO_CURVES: settings.Curves = ((), ())
-
-
 def run(number: int, **more: object) -> SimpleNamespace:
     known = {
         "number": number, "name": "", "corpus_name": "<b>news</b>", "model": "dlda", "inference": "tlasgr",
         "layers": (8, 4), "seed": 1, "minibatch": 10, "planned": 20, "seconds": 3.0, "point_perplexity": None,
-        "averaged_perplexity": None, "state": "running", "settings": {"eta": 0.05, "layers": [8, 4]},
+        "averaged_perplexity": None, "state": "running", "plan": {}, "settings": {"eta": 0.05, "layers": [8, 4]},
     }  # fmt: skip
     return SimpleNamespace(**(known | more))
 
 
 def test_settings_that_differ_are_shown_and_a_setting_of_one_model_only_is_a_dash() -> None:
     one, two = run(1), run(2, seed=2, settings={"eta": 0.05, "label_weight": 1.0})
-    rows = {each.name: (each.a, each.b) for each in settings.settings_of(one, two, NO_CURVES) if not each.same}
+    rows = {each.name: (each.a, each.b) for each in settings.settings_of(one, two) if not each.same}
     assert rows == {"seed": ("1", "2"), "label_weight": ("–", "1.0")}
-    html = settings.settings_table(one, two, NO_CURVES, identical=False)
+    html = settings.settings_table(one, two, identical=False)
     assert html.count("<tr") == 3
     assert re.findall(r"<th[^>]*>([^<]*)</th>", html)[3:] == ["Seed", "label_weight"]
-    assert "<b>news" not in settings.settings_table(one, two, NO_CURVES, identical=True)
-    assert "Nothing differs" in settings.settings_table(one, replace_seed(one), NO_CURVES, identical=False)
+    assert "<b>news" not in settings.settings_table(one, two, identical=True)
+    assert "Nothing differs" in settings.settings_table(one, replace_seed(one), identical=False)
 
 
-def test_the_end_of_a_curve_and_a_last_evaluation_do_not_stand_in_one_line() -> None:
-    done = run(1, state="finished", point_perplexity=3032.0)
-    stopped = run(2, state="stopped", point_perplexity=2485.0)
-    rows = {each.name: each for each in settings.settings_of(done, stopped, ((2800.0, 2470.0), (2485.0,)))}
-    curve, last = rows["perplexity (curve)"], rows["perplexity (final)"]
-    assert (curve.a, curve.b) == ("2,470.0", "2,485.0")
-    assert (last.a, last.b) == ("3,032.0", "–")
-    assert "more documents" in last.report.tip
+def test_the_point_perplexity_is_one_figure_and_says_what_it_is_of() -> None:
+    protocol = {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}
+    done = run(1, state="finished", point_perplexity=3032.0, plan={"protocol": protocol})
+    earlier = run(2, state="stopped", point_perplexity=2485.0, plan={})
+    rows = {each.name: each for each in settings.settings_of(done, earlier)}
+    row = rows["point perplexity"]
+    assert (row.a, row.b) == ("3,032.0", "2,485.0")
+    assert "A: 20 + 20 sweeps, 312 test documents, 80 % of each observed; B: 60 + 60 sweeps" in row.report.tip
+    assert [name for name in rows if "perplexity" in name] == ["point perplexity", "averaged perplexity"]
 
 
 def replace_seed(row: SimpleNamespace) -> SimpleNamespace:

@@ -27,6 +27,7 @@ def run(**changes):
         "inference": "tlasgr",
         "layers": (8, 4),
         "settings": {"eta": [0.05]},
+        "plan": {"protocol": {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}},
         "seed": 1,
         "attempt": 1,
         "state": "running",
@@ -90,13 +91,18 @@ def test_a_run_offers_what_its_state_allows(state, verbs):
     assert {verb for verb in ("pause", "stop", "resume") if f'data-do="{verb}"' in html} == verbs
 
 
-def test_the_list_tells_the_end_of_the_curve_of_every_run_and_no_last_evaluation():
-    curve = (2800.0, 2485.0)
-    rows = [run(state="finished", point_perplexity=3032.0), run(number=8, state="stopped", point_perplexity=2485.0)]
-    html = run_list(rows, lambda _: "finished", lambda _: curve, 7)
-    assert re.findall(r"<b>([\d,.]+)</b>\s*<span[^>]*>perplexity", html) == ["2,485.0", "2,485.0"]
-    assert run_list([rows[0]], lambda _: "finished", lambda _: (), 7).count("<b>–</b>") == 1
-    assert "last evaluation" in kpis.kpis(rows[0], kpis.Health("finished", None, 0))
+def test_list_and_strip_tell_one_point_perplexity_and_what_it_is_of():
+    row = run(state="finished", point_perplexity=2485.0)
+    of = "Point perplexity: 20 + 20 sweeps, 312 test documents, 80 % of each observed"
+    html = run_list([row], lambda _: "finished", lambda _: (2800.0, 2485.0), 7)
+    assert re.findall(r"<b>([\d,.]+)</b>\s*<span[^>]*>perplexity", html) == ["2,485.0"]
+    assert f'title="{of}"' in html
+    strip = kpis.kpis(row, kpis.health("finished", [10, 20], [2800.0, 2485.0]))
+    assert "<b>2,485.0</b>" in strip
+    assert of in strip
+    assert "▼ 315.0" in strip
+    earlier = run(state="finished", point_perplexity=2485.0, plan={"minibatches": 200})
+    assert "60 + 60 sweeps, in a run of an earlier version" in kpis.kpis(earlier, kpis.Health("finished", None, 0))
 
 
 @pytest.mark.parametrize(("minibatch", "left"), [(150, True), (200, False)])
@@ -117,6 +123,18 @@ def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended
     assert '<span class="tp-dim">last evaluation on 1,968 test documents, 600 sweeps</span>' in strip
     assert strip.count("812.3</b>") == 1
     assert f'title="{last}. By the clock' in strip
+
+
+def test_the_end_of_a_run_says_whether_its_curve_still_fell_and_repeats_no_figure():
+    about = "20 + 20 sweeps, 312 test documents, 80 % of each observed"
+    last = f"finished: point perplexity 812.3 ({about}), no longer improving since step 210"
+    row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
+    strip = kpis.kpis(row, kpis.Health("finished", -0.1, 40, "no longer improving since step 210"))
+    assert strip.count("812.3") == 2, "its card, and the tip of the last one"
+    assert '<span class="tp-dim">no longer improving since step 210</span>' in strip
+    assert "no longer improving since step 210<br>" in strip
+    row.message = f"finished: point perplexity 812.3 ({about})"
+    assert '<span class="tp-dim">50 mini-batches</span>' in kpis.kpis(row, kpis.Health("finished", None, 0))
 
 
 @pytest.mark.parametrize(

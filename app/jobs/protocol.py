@@ -1,0 +1,88 @@
+"""How the topics of a moment are judged: the same test documents and sweeps at every point of a run's curve.
+
+A run keeps its protocol in its row (:class:`app.jobs.plan.RunOptions`), so whoever shows a point perplexity can say
+beside it what it is of.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.contract import Sweeps
+from engine.hierarchy.evaluate import POINT, SHORT
+
+EVALUATED_TOKENS = 50_000  # of the test documents behind a point perplexity, all together
+LEAST_SCORED = 16
+OBSERVED = 0.8
+PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
+_EARLIER_TOKENS = 6_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """What a point perplexity is of.
+
+    Attributes
+    ----------
+    documents : int or None
+        Test documents that are judged, the first ones of an order that the corpus fixes; None for a run of an earlier
+        version, whose plan counts them.
+    burn_in, collect, thin : int
+        Sweeps of their local chains: unused, kept, and every how many of those.
+    observed : float or None
+        Part of the tokens of each document that the model reads; None where the corpus says which tokens are held out.
+    """
+
+    documents: int | None
+    burn_in: int = SHORT.burn_in
+    collect: int = SHORT.collect
+    thin: int = SHORT.thin
+    observed: float | None = OBSERVED
+
+    @property
+    def sweeps(self) -> Sweeps:
+        """How long the local chains run."""
+        return Sweeps(self.burn_in, self.collect, self.thin)
+
+    def scored(self, tokens_per_document: float, test_documents: int) -> int:
+        """How many of the test documents are judged."""
+        if self.documents is None:
+            return _worth(_EARLIER_TOKENS, tokens_per_document, test_documents)
+        return min(test_documents, self.documents)
+
+    def __str__(self) -> str:
+        """Say it: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
+        sweeps = f"{self.burn_in} + {self.collect} sweeps"
+        if self.documents is None:
+            return f"{sweeps}, in a run of an earlier version: it does not compare with those of later ones"
+        held = "the words held out by the corpus" if self.observed is None else f"{self.observed:.0%} of each observed"
+        return f"{sweeps}, {self.documents:,} test documents, {held.replace('%', ' %')}"
+
+
+EARLIER = Protocol(documents=None, burn_in=60, collect=60, thin=2)
+
+
+def stored(plan: Mapping[str, Any]) -> Protocol:
+    """The protocol of a run, from the plan in its row."""
+    kept = plan.get("protocol")
+    return EARLIER if kept is None else Protocol(**kept)
+
+
+def protocol_of(tokens_per_document: float, test_documents: int, *, has_scored: bool = False) -> Protocol:
+    """The protocol of every new run on a corpus: test documents of about ``EVALUATED_TOKENS`` tokens.
+
+    Parameters
+    ----------
+    tokens_per_document : float
+        Mean over the corpus.
+    test_documents : int
+    has_scored : bool
+        Whether the corpus says which tokens are held out.
+    """
+    documents = _worth(EVALUATED_TOKENS, tokens_per_document, test_documents)
+    return Protocol(documents=documents, observed=None if has_scored else OBSERVED)
+
+
+def _worth(tokens: int, tokens_per_document: float, test_documents: int) -> int:
+    """How many test documents have about so many tokens together; at least ``LEAST_SCORED``."""
+    return min(test_documents, max(LEAST_SCORED, int(tokens / tokens_per_document)))
