@@ -156,6 +156,7 @@ def measure(
     labelled: Labelled | None = None,
     threshold: float = THRESHOLD,
     most: int = SAMPLED,
+    of: tuple[int, int] | None = None,
 ) -> tuple[Quality, ...]:
     """Measure every layer.
 
@@ -175,6 +176,8 @@ def measure(
         A child is heavier in its parent than ``threshold / K_{l-1}``.
     most : int
         Of more training (or test) documents every second, third ... is looked at.
+    of : (int, int), optional
+        How many training and test documents there are, where ``train`` and ``test`` are samples of them already.
 
     Returns
     -------
@@ -186,6 +189,7 @@ def measure(
     seen = coherence.every_so_many(train, most)
     met = _meetings(layers, seen, n_words, most)
     again = None if test is None else _meetings(layers, test, n_words, most)
+    n_train, n_test = of or (train.n_documents, 0 if test is None else test.n_documents)
     frequencies = np.bincount(seen.words, seen.values, minlength=n_words)
     return tuple(
         Quality(
@@ -200,8 +204,8 @@ def measure(
             affinity=_affinity(layers[place - 1], layer, threshold) if place else None,
             cross_npmi=_cross_npmi(layers[place - 1], layer, threshold, met) if place else float("nan"),
             clusters=None if labelled is None else _clusters(labelled.labels, labelled.theta[place]),
-            train=Sample(met.n_documents, train.n_documents),
-            test=Sample(0, 0) if test is None or again is None else Sample(again.n_documents, test.n_documents),
+            train=Sample(met.n_documents, n_train),
+            test=Sample(0 if again is None else again.n_documents, n_test),
         )
         for place, layer in enumerate(layers)
     )
