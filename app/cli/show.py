@@ -137,6 +137,10 @@ def compare(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_a), find_run(db, arguments.run_b)
     hierarchies = _hierarchy_of(db, rows[0], arguments.minibatch_a), _hierarchy_of(db, rows[1], arguments.minibatch_b)
+    if Path(arguments.output or "").suffix.lower() != ".svg":
+        from app.analysis.quality import with_npmi
+
+        hierarchies = with_npmi(db, rows[0], hierarchies[0]), with_npmi(db, rows[1], hierarchies[1])
     threshold = threshold_of(arguments.threshold, *hierarchies)
     try:
         if arguments.output:

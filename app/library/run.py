@@ -171,11 +171,7 @@ class Run:
         NotFound
             When there is no snapshot yet.
         """
-        hierarchy = self.hierarchy(minibatch)
-        if quality:
-            from app.analysis.quality import with_npmi
-
-            hierarchy = with_npmi(self._opened.db, self._row, hierarchy)
+        hierarchy = self.hierarchy(minibatch, npmi=quality)
         rows = topics_table(hierarchy, layer, words)
         for row in rows:
             node = Node(row["layer"], row["topic"] - 1)
@@ -391,7 +387,7 @@ class Run:
         from .comparison import compare
 
         theirs = other if isinstance(other, Run) else Run(self._opened, other)
-        hierarchies = theirs.hierarchy(other_minibatch), self.hierarchy(minibatch)
+        hierarchies = theirs.hierarchy(other_minibatch, npmi=True), self.hierarchy(minibatch, npmi=True)
         return compare(self._opened.db, hierarchies, threshold)
 
     def export(
@@ -504,8 +500,15 @@ class Run:
         made = Run(self._opened, row.number)
         return made.wait(progress=progress) if wait else made
 
-    def hierarchy(self, minibatch: int | None = None) -> Hierarchy:
+    def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False) -> Hierarchy:
         """Everything of one snapshot as the pages read it: topics, weights, shares, edges.
+
+        Parameters
+        ----------
+        minibatch : int, optional
+            The snapshot at or before it; the latest one when not given.
+        npmi : bool, default=False
+            Read the corpus for the NPMI of topics where the snapshot does not know it.
 
         Raises
         ------
@@ -513,7 +516,12 @@ class Run:
             When there is no such snapshot.
         """
         row = self._row
-        return read_hierarchy(self._opened.db, row, snapshot_at(self._opened.db, row, minibatch))
+        found = read_hierarchy(self._opened.db, row, snapshot_at(self._opened.db, row, minibatch))
+        if not npmi:
+            return found
+        from app.analysis.quality import with_npmi
+
+        return with_npmi(self._opened.db, row, found)
 
     def pause(self) -> None:
         """Pause it after its mini-batch."""
