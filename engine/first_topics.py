@@ -19,7 +19,7 @@ from engine.pool import Pool, chunks
 SAMPLED = 20_000  # documents that are looked at, at most
 SEEDED = 4_000  # of them from which the first centres come
 ROUNDS = 10  # of k-means; more change next to nothing
-OWN = 0.7  # part of a first topic that is its cluster's; the rest is everybody's, so that every word is possible
+OWN = 0.9  # part of a first topic that is its cluster's; the rest is everybody's, so that every word is possible
 
 
 def sampled(documents: IntArray) -> IntArray:

@@ -108,6 +108,8 @@ class Hierarchy:
         How much each topic speaks for each class, less the mean over classes; empty likewise.
     family : int
         The run that its line of forks began with, its own number where it was not forked.
+    npmi : tuple of (K_l,) arrays
+        Document NPMI of every topic over the training documents; empty when the snapshot has none.
     """
 
     run: int
@@ -136,6 +138,7 @@ class Hierarchy:
     classes: tuple[str, ...] = ()
     class_weights: tuple[NDArray[np.float64], ...] = ()
     family: int = 0
+    npmi: tuple[NDArray[Any], ...] = ()
 
     @property
     def n_layers(self) -> int:
@@ -368,6 +371,7 @@ def build_hierarchy(
         classes=tuple(classes) if speaking else (),
         class_weights=speaking,
         family=run.family,
+        npmi=topics.numbered(arrays, "npmi"),
     )
 
 

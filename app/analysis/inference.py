@@ -84,10 +84,14 @@ class DocumentInference:
 
     def shares(self, counts: corpora.Counts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
         """Layer-1 activations of documents, (documents, K_1), each summing to 1."""
+        theta = self.activations(counts, numbers, sweeps)[0]
+        return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
+
+    def activations(self, counts: corpora.Counts, numbers: Sequence[int], sweeps: Any = None) -> tuple[FloatArray, ...]:
+        """Activations of documents, a layer each: (documents, K_l)."""
         batch = Counts(*counts).batch(np.asarray(numbers, dtype=np.int64))
         with self.lock:
-            theta = self.kernel.infer(self.run.seed, self.state, batch, sweeps).theta[0]
-        return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
+            return self.kernel.infer(self.run.seed, self.state, batch, sweeps).theta
 
     def _place(self, cells: list[tuple[Array, Array]], numbers: Array) -> list[DocumentTopics]:
         value_type = np.float32 if self.corpus.kind == "real" else np.int32

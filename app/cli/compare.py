@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.analysis.changes import KINDS, agreement, counted, edge_changes
+from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, Pair, compare
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.partners import decisions
@@ -103,11 +104,31 @@ def summary_text(comparison: Comparison, threshold: float, most: int) -> str:
             f"layer {place + 1}: {paired} of {a.widths[place]} and {b.widths[place]} topics matched, "
             f"mean score {_ratio(now.scores[place])}, {percent(now.matched[place], 1)} of the mass"
         )
+    lines += _coherence(comparison)
     report = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
     like = f"F1 {_ratio(now.edges)}, correlation of weights {_ratio(now.correlation)}"
     lines.append(f"edges at threshold {threshold:g}: {report}; {like}")
     lines += [_line(comparison, pair) for pair in sorted_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)
+
+
+def _coherence(comparison: Comparison) -> list[str]:
+    """A line a layer with coherence and diversity of both; none where neither snapshot knows them."""
+    a, b = coherence_of(comparison.a), coherence_of(comparison.b)
+    lines = []
+    for place in range(max(len(a), len(b)) - 1, -1, -1):
+        sides = [layers[place] if place < len(layers) else None for layers in (a, b)]
+        figures = [
+            (math.nan,) * 3 if each is None else (each.mean_npmi, each.worst_tenth, each.diversity) for each in sides
+        ]
+        named = zip(("NPMI", "worst tenth", "diversity"), *figures, strict=True)
+        said = ", ".join(f"{name} {_figure(one)} -> {_figure(two)}" for name, one, two in named)
+        lines.append(f"live topics of layer {place + 1}: {said}")
+    return lines
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3f}" if math.isfinite(value) else "-"
 
 
 def _json(comparison: Comparison, threshold: float) -> str:

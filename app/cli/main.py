@@ -166,6 +166,16 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--words", type=whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)"
     )
     topics.add_argument("--all", action="store_true", help="topics of under 0.1 %% of the tokens too")
+    coherence = (
+        "how coherent every topic is (NPMI of its ten first words in the training documents), and whether it is live"
+    )
+    topics.add_argument("--quality", action="store_true", help=coherence)
+    quality = _command(commands, "quality", "quality.quality", "say how good the topics of a run are", reads=True)
+    quality.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
+    quality.add_argument("--most", type=whole(0), default=3, help="best and worst topics listed a layer (default 3)")
+    quality.add_argument(
+        "--no-labels", action="store_true", help="leave out how well topics tell the labels, which takes longest"
+    )
     tree = _command(commands, "tree", "show.tree", "write the tree under a topic")
     tree.add_argument("--light", action="store_true", help="draw topics of under 0.1 %% of the tokens too")
     tree.add_argument("--layer", type=whole(1), help="layer of the root (default: the top)")
@@ -192,14 +202,14 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         compare.add_argument(f"--minibatch-{side}", type=whole(0), help=text)
     _figure(commands)
     points = _command(commands, "points", "show.points", "print every point of a run as CSV")
-    for parser in (show, topics, tree, points):
+    for parser in (show, topics, quality, tree, points):
         _run_argument(parser)
     edges = "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
     for parser, picture in ((tree, "tree.svg"), (compare, "compare.svg")):
         parser.add_argument("--threshold", type=weight, help=edges)
         tints = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
         parser.add_argument("--class", dest="label", default="", metavar="NAME", help=tints)
-    for parser in (topics, tree):
+    for parser in (topics, quality, tree):
         _minibatch_argument(parser)
 
 

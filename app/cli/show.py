@@ -73,7 +73,13 @@ def topics(arguments: argparse.Namespace) -> int:
     """List topics, most popular first."""
     from app.export.topics import topics_table
 
-    hierarchy = _hierarchy(arguments)
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run)
+    hierarchy = _hierarchy_of(db, run, arguments.minibatch)
+    if arguments.quality:
+        from app.analysis.quality import with_npmi
+
+        hierarchy = with_npmi(db, run, hierarchy)
     try:
         table = topics_table(hierarchy, arguments.layer, arguments.words)
     except LookupError as error:
@@ -87,7 +93,10 @@ def topics(arguments: argparse.Namespace) -> int:
     width = max(map(len, titles), default=0)
     for row, title in zip(table, titles, strict=True):
         words = flat(" ".join(row["words"]))
-        say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {title:<{width}}  {words}")
+        said = _quality_of(row) if arguments.quality else ""
+        say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {said}{title:<{width}}  {words}")
+    if arguments.quality:
+        notify("figures before the titles: NPMI of the ten first words in the training documents, see topiary quality")
     if light:
         notify(f"{light} {'topic' if light == 1 else 'topics'} of under 0.1 % of the tokens left out; --all lists them")
     return 0
@@ -132,6 +141,10 @@ def compare(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_a), find_run(db, arguments.run_b)
     hierarchies = _hierarchy_of(db, rows[0], arguments.minibatch_a), _hierarchy_of(db, rows[1], arguments.minibatch_b)
+    if Path(arguments.output or "").suffix.lower() != ".svg":
+        from app.analysis.quality import with_npmi
+
+        hierarchies = with_npmi(db, rows[0], hierarchies[0]), with_npmi(db, rows[1], hierarchies[1])
     threshold = threshold_of(arguments.threshold, *hierarchies)
     try:
         if arguments.output:
@@ -220,9 +233,10 @@ def _unwritten(path: str, error: OSError) -> Mistake:
     return Mistake(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")
 
 
-def _hierarchy(arguments: argparse.Namespace) -> "Hierarchy":
-    db = open_existing(arguments.store)
-    return _hierarchy_of(db, find_run(db, arguments.run), arguments.minibatch)
+def _quality_of(topic: dict[str, Any]) -> str:
+    """NPMI of a topic, and whether it is live or light."""
+    npmi = "-" if topic["npmi"] is None else f"{topic['npmi']:.3f}"
+    return f"{npmi:>6}  {'light' if topic['light'] else 'live':<5}  "
 
 
 def _hierarchy_of(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":

@@ -16,6 +16,7 @@ from engine import first_topics, models, widths
 from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
 from engine.corpus import Corpus, minibatch, own_number, take
 from engine.hierarchy import evaluate, paths, topics
+from engine.quality import coherence, diversity
 from engine.settings import SettingError, describe
 
 LARGEST_SEED = 2**31 - 1
@@ -35,6 +36,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The hierarchy itself; columns sum to 1.
     popularity_ : list of (K_l,) float64 arrays
         Share of every topic in its layer.
+    coherence_ : list of (K_l,) float64 arrays
+        Document NPMI of the ten heaviest words of every topic in the documents of ``fit``, -1 to 1; a pair that never
+        meets counts -1, so it is not the c_npmi of gensim.  Of more than 50,000 documents every second, third ... is
+        counted; that takes about a second at most.  NaN where there is one word only.
+    diversity_ : list of float
+        Distinct words among the ten heaviest of the topics of each layer over all of them.  Topics of under 0.1 % of
+        the layer are left out.
     n_iter_ : int
         Steps made.
     config_ : object
@@ -160,7 +168,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             if not kernel.sweeps(state):
                 batch = take(counts, minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
-        return self._keep(kernel, state)
+        return self._keep(kernel, state, counts)
 
     def _steps(self) -> int:
         """The mini-batches to be made, checked."""
@@ -168,13 +176,18 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise ValueError(f"n_iter must be a whole number of at least 1; got {self.n_iter!r}")
         return int(self.n_iter)
 
-    def _keep(self, kernel: Kernel, state: Any) -> Self:
+    def _keep(self, kernel: Kernel, state: Any, counts: Counts) -> Self:
         found = kernel.topics(state)
         self.state_ = state
         self.phi_ = found.phi
         self.topics_ = [np.ascontiguousarray(table.T) for table in topics.projections(found.phi)]
         self.components_ = self.topics_[0]
         self.popularity_ = [topics.shares(layer) for layer in topics.popularity(found.phi, found.r)]
+        lists = [topics.top_words(table.T, coherence.WORDS)[0] for table in self.topics_]
+        met = coherence.meetings(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
+        self.coherence_ = [coherence.npmi(words, met) for words in lists]
+        live = [~topics.light(layer) for layer in self.popularity_]
+        self.diversity_ = [diversity.topic_diversity(words[own]) for words, own in zip(lists, live, strict=True)]
         self.n_iter_ = self._steps()
         return self
 

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
+from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import Hierarchy, identity
 from engine.hierarchy.tree import Edge, Node
+from engine.quality.measures import Coherence
 
 _SIDES: tuple[Side, ...] = ("a", "b")
 _EDGE = ("kind", "layer", "parent_a", "child_a", "weight_a", "parent_b", "child_b", "weight_b", "ratio")
@@ -58,9 +60,14 @@ def edge_rows(changes: Sequence[EdgeChange]) -> list[dict[str, Any]]:
 
 
 def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
-    """Sum a comparison up in numbers: both ends, how far they agree, how many edges changed how."""
+    """Sum a comparison up in numbers: both ends, how far they agree, how many edges changed how.
+
+    Every layer that both have also has ``npmi``, ``worst_tenth`` and ``diversity`` of the live topics of ``a`` and
+    ``b``, None where the snapshot does not know them.
+    """
     changes = edge_changes(comparison, threshold)
     now = agreement(comparison, changes)
+    coherences = coherence_of(comparison.a), coherence_of(comparison.b)
     layers = [
         {
             "layer": place + 1,
@@ -70,6 +77,8 @@ def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
             "topics_a": comparison.a.widths[place],
             "topics_b": comparison.b.widths[place],
         }
+        | _coherence(coherences[0], place, "a")
+        | _coherence(coherences[1], place, "b")
         for place, score in enumerate(now.scores)
     ]
     return {
@@ -130,6 +139,15 @@ def _edge(edge: Edge | None, side: Side) -> dict[str, Any]:
     if edge is None:
         return dict.fromkeys(names)
     return dict(zip(names, (identity(edge.above), identity(edge.below), edge.weight), strict=True))
+
+
+def _coherence(layers: Sequence[Coherence], place: int, side: Side) -> dict[str, float | None]:
+    about = layers[place] if place < len(layers) else None
+    return {
+        f"npmi_{side}": None if about is None else _finite(about.mean_npmi),
+        f"worst_tenth_{side}": None if about is None else _finite(about.worst_tenth),
+        f"diversity_{side}": None if about is None else _finite(about.diversity),
+    }
 
 
 def _end(hierarchy: Hierarchy) -> dict[str, Any]:

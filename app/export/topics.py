@@ -1,10 +1,12 @@
 """Topics as a table and as files: ``topics_<format>.py`` beside this file, found by name."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
 from app.export import writers
+from engine.hierarchy.tree import Node
 
 _PREFIX = "topics_"
 
@@ -18,7 +20,8 @@ def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PR
         ``layer``; ``rank`` (1 = most popular now); ``topic`` (the identity number, which lasts);
         ``share`` of the layer's popularity, 0 to 1; ``words``, the heaviest first; ``name`` given by
         a person, or ""; ``title``, that name or its three most distinctive words, as on every page;
-        ``light``, whether it has so few tokens that its words are noise.
+        ``light``, whether it has so few tokens that its words are noise; ``npmi``, the document NPMI of its
+        first ten words over the training documents, None where the snapshot has none.
 
     Raises
     ------
@@ -38,10 +41,18 @@ def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PR
             "name": hierarchy.name(node),
             "title": hierarchy.title(node),
             "light": node in hierarchy.light,
+            "npmi": _npmi(hierarchy, node),
         }
         for number in layers
         for node in hierarchy.nodes(number)
     ]
+
+
+def _npmi(hierarchy: Hierarchy, node: Node) -> float | None:
+    if len(hierarchy.npmi) < node.layer:
+        return None
+    value = float(hierarchy.npmi[node.layer - 1][hierarchy.place(node)])
+    return value if math.isfinite(value) else None
 
 
 def formats() -> tuple[str, ...]:

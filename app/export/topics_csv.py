@@ -4,14 +4,15 @@ import csv
 import io
 from typing import Any
 
-_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light")
+_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "npmi")
 
 
 def render(table: list[dict[str, Any]]) -> str:
-    """Write a header and the rows; the words are separated by blanks, and a light topic has 1."""
+    """Write a header and the rows; the words are separated by blanks, a light topic has 1, an unknown NPMI is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writeheader()
     for row in table:
-        writer.writerow(row | {"words": " ".join(row["words"]), "light": int(row["light"])})
+        npmi = "" if row["npmi"] is None else row["npmi"]
+        writer.writerow(row | {"words": " ".join(row["words"]), "light": int(row["light"]), "npmi": npmi})
     return text.getvalue()

@@ -57,19 +57,34 @@ def meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED)
         Of more documents every second, third ... is looked at, so that no more than this are.
     """
     wanted = np.unique(words)
-    column = np.full(n_words, -1, dtype=np.int64)
+    column = np.full(n_words, -1, dtype=np.int32)
     column[wanted] = np.arange(len(wanted))
-    step = -(-counts.n_documents // most) if counts.n_documents else 1
-    lengths = np.diff(counts.starts)
-    owner = np.repeat(np.arange(counts.n_documents), lengths)
-    kept = column[counts.words] >= 0
-    if step > 1:
-        kept &= owner % step == 0
-    rows, columns = owner[kept] // step, column[counts.words[kept]]
-    n = -(-counts.n_documents // step)
-    present = sparse.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(n, len(wanted)))
-    together = np.asarray((present.T @ present).todense(), dtype=np.float64)
+    seen = every_so_many(counts, most)
+    n = seen.n_documents
+    columns = column[seen.words]
+    here = columns >= 0
+    starts = np.concatenate([[0], np.cumsum(here)])[seen.starts]
+    columns = columns[here]
+    present = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(n, len(wanted)))
+    together = (present.T @ present).toarray().astype(np.float64)
     return Meetings(wanted, together.diagonal().copy(), together, n)
+
+
+def every_so_many(counts: Counts, most: int = SAMPLED) -> Counts:
+    """All documents where there are ``most`` or fewer; of more every second, third ..., so that no more are left."""
+    step = -(-counts.n_documents // most)
+    if step <= 1:
+        return counts
+    return some(counts, np.arange(0, counts.n_documents, step))
+
+
+def some(counts: Counts, documents: IntArray) -> Counts:
+    """Copy documents out, in the order asked for."""
+    begins = counts.starts[documents]
+    lengths = counts.starts[np.asarray(documents) + 1] - begins
+    ends = np.cumsum(lengths)
+    cells = np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - lengths), lengths)
+    return Counts.of(lengths, counts.words[cells], counts.values[cells])
 
 
 def npmi(words: IntArray, met: Meetings) -> FloatArray:
@@ -80,7 +95,7 @@ def npmi(words: IntArray, met: Meetings) -> FloatArray:
     Parameters
     ----------
     words : (K, n) int
-        First words of every topic, n >= 2.
+        First words of every topic; with fewer than two there is no pair, and nan.
     met : Meetings
         Of at least these words.
 
@@ -90,13 +105,21 @@ def npmi(words: IntArray, met: Meetings) -> FloatArray:
     """
     first, second = np.triu_indices(words.shape[1], 1)
     at = met.rows(words)
+    return _mean(pair_npmi(at[:, first], at[:, second], met))
+
+
+def pair_npmi(first: IntArray, second: IntArray, met: Meetings) -> FloatArray:
+    """NPMI of pairs of words given by their rows in ``met``, (...) float64: -1 never together, 1 in every document."""
     n = max(met.n_documents, 1)
-    both = met.together[at[:, first], at[:, second]] / n
-    each = met.documents[at] / n
+    both = met.together[first, second] / n
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log(both / (each[:, first] * each[:, second])) / -np.log(both)
-    value = np.where(both >= 1.0, 1.0, np.where(both > 0.0, value, -1.0))
-    return np.asarray(value.mean(axis=1))
+        value = np.log(both / (met.documents[first] / n * (met.documents[second] / n))) / -np.log(both)
+    return np.where(both >= 1.0, 1.0, np.where(both > 0.0, value, -1.0))
+
+
+def _mean(pairs: FloatArray) -> FloatArray:
+    """Mean over the pairs of every topic; nan for all of them where a topic has one word, and so no pair."""
+    return np.asarray(pairs.mean(axis=1)) if pairs.shape[1] else np.full(len(pairs), np.nan)
 
 
 def umass(words: IntArray, met: Meetings) -> FloatArray:
@@ -110,8 +133,7 @@ def umass(words: IntArray, met: Meetings) -> FloatArray:
     both, base = met.together[at[:, lower], at[:, higher]] / n, met.documents[at[:, higher]] / n
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log((both + _EPSILON) / base)
-    value[np.broadcast_to(base <= 0.0, value.shape)] = np.nan
-    return np.asarray(value.mean(axis=1))
+    return _mean(np.where(base > 0.0, value, np.nan))
 
 
 def missing(words: IntArray, met: Meetings) -> IntArray:

@@ -15,7 +15,7 @@ from engine.corpus import minibatch
 from store import corpora
 from store.database import open_database
 
-from . import encoder, gibbs_sweep, memory, overhead, scaling, screen, synthetic
+from . import encoder, gibbs_sweep, memory, overhead, quality, scaling, screen, synthetic
 from . import minibatch as minibatch_speed
 from .rivals import Plain, PlainState
 
@@ -170,3 +170,11 @@ def test_the_synthetic_corpus_is_the_same_every_time_and_of_the_size_asked_for(t
     assert 0 < rows[0].documents - rows[0].train_documents < 0.05 * rows[0].documents
     assert corpora.load(db, rows[0].number).counts.words.max() < 700
     db.close()
+
+
+def test_the_quality_benchmark_prints_seconds_and_the_documents_looked_at(capsys):
+    run(quality, "--documents 600 --words 100 --tokens 20 --layers 6-3 --rounds 1")
+    out = capsys.readouterr().out
+    assert "540 of 540 training documents" in out
+    assert "60 of 60 test documents" in out
+    assert re.search(r"median \d+\.\d\d s, in processor time", out)

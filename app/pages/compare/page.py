@@ -19,6 +19,7 @@ from app.pages.components.latest import Latest
 from app.pages.components.tree_view import TreeView, aspect_of
 from app.pages.session import Context
 from app.views.compare import edges, numbers, pair, settings, table
+from app.views.compare.coherence import coherence_table
 from app.views.compare.head import End, compare_head, status
 from app.views.compare.picture import ComparePicture, compare_picture, first_cut
 from app.views.compare.summary import in_short
@@ -264,7 +265,7 @@ class Compare:
         base, sentence = self._base(comparison)
         changes = self._edge_changes(comparison)
         now, short = agreement(comparison, changes), in_short(comparison, changes)
-        self._numbers.html = numbers.agreement_strip(now, base, sentence, short)
+        self._numbers.html = numbers.agreement_strip(now, base, sentence, short) + coherence_table(comparison)
 
     def _base(self, comparison: Comparison) -> tuple[Agreement | None, str]:
         if self._baseline is None or (self._baseline[0].a.run, self._baseline[0].b.run) != (

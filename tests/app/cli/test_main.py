@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import garden
 import numpy as np
 import pytest
 
@@ -189,10 +190,84 @@ def test_topics_are_listed_by_layer_and_rank(capsys, filled):
         assert re.search(rf" {row['title']}  +{' '.join(row['words'])}$", line)
 
 
+@pytest.fixture
+def allotment(store):
+    """A store with a run whose topics are about planted subjects."""
+    db = open_database(store)
+    garden.plant(db)
+    db.close()
+    return store
+
+
+def test_quality_prints_a_column_a_layer_and_the_best_and_worst_topics(capsys, allotment):
+    status, out, _ = call(capsys, "quality", "1", "--store", allotment)
+    assert status == 0
+    lines = [re.split(r"  +", line) for line in out.splitlines()]
+    assert ["", "layer 1", "layer 2", "layer 3"] in lines
+    facts = read(capsys, "quality", "1", "--store", allotment)
+    for name, key in (("NPMI", "npmi"), ("diversity", "diversity"), ("NPMI, test documents", "npmi_test")):
+        assert [name, *(f"{layer[key]:.3f}" for layer in facts["layers"])] in lines
+    assert ["live topics", "8", "4", "2"] in lines
+    assert [line[1] for line in lines if line[0].startswith("affinity")] == ["-", "-"]
+    assert "label NMI" not in out
+    assert "(all 30), where a pair that never meets counts -1; not comparable" in out
+    for layer in facts["layers"]:
+        ranked = sorted(layer["by_topic"], key=lambda topic: -topic["npmi"])
+        assert ranked[0]["npmi"] > ranked[-1]["npmi"]
+        assert layer["npmi"] == pytest.approx(np.mean([topic["npmi"] for topic in ranked]))
+        for word, topic in (("best", ranked[0]), ("worst", ranked[-1])):
+            line = out.partition(f"{word} topics of layer {layer['layer']}\n")[2].splitlines()[0]
+            npmi, identity, rank, words = line.split(None, 3)
+            assert (npmi, identity) == (f"{topic['npmi']:.3f}", f"L{layer['layer']}:{topic['topic']}")
+            assert (rank, words) == (str(topic["rank"]), " ".join(topic["words"]))
+
+
+def test_quality_lists_no_topic_twice_and_as_many_as_asked_for(capsys, allotment):
+    out = call(capsys, "quality", "1", "--layer", "2", "--store", allotment)[1]
+    listed = re.findall(r" (L2:\d+) ", out)
+    assert len(listed) == len(set(listed)) == 4  # three of the four are the best, one is left for the worst
+    assert not re.search(r" L2:\d+ ", call(capsys, "quality", "1", "--most", "0", "--store", allotment)[1])
+
+
+def test_quality_says_what_it_knows_as_json(capsys, filled):
+    facts = read(capsys, "quality", "1", "--layer", "2", "--store", filled)
+    assert [layer["layer"] for layer in facts["layers"]] == [2]
+    assert (facts["training_documents"], facts["training_documents_read"], facts["test_documents"]) == (3, 3, 1)
+    (layer,) = facts["layers"]
+    assert layer["label_nmi"] is None
+    assert [topic["rank"] for topic in layer["by_topic"]] == [1, 2]
+    assert call(capsys, "quality", "1", "--layer", "3", "--store", filled)[::2] == (
+        2,
+        "topiary quality: run 1 has no layer 3: it has layers 1 to 2\n",
+    )
+
+
+def test_quality_says_that_documents_were_sampled(capsys, filled, monkeypatch):
+    monkeypatch.setattr("app.analysis.quality.SAMPLED", 2)
+    assert "(a sample of 2 of 3)" in call(capsys, "quality", "1", "--store", filled)[1]
+
+
+def test_topics_are_listed_with_their_coherence_when_asked(capsys, filled):
+    assert {row["npmi"] for row in read(capsys, "topics", "1", "--store", filled)} == {None}
+    table = read(capsys, "topics", "1", "--quality", "--store", filled)
+    every = {
+        (layer["layer"], topic["topic"]): topic["npmi"]
+        for layer in read(capsys, "quality", "1", "--store", filled)["layers"]
+        for topic in layer["by_topic"]
+    }
+    assert {(row["layer"], row["topic"]): row["npmi"] for row in table} == pytest.approx(every)
+    _, out, err = call(capsys, "topics", "1", "--quality", "--store", filled)
+    for row, line in zip(table, out.splitlines(), strict=True):
+        assert f" {row['npmi']:.3f}  live   {row['title']} " in line
+    assert "NPMI of the ten first words" in err
+
+
 STEERING = ("red\x1b[31m", "bell\x07", "clear\x9b2J", "two\nlines", "rub\x7fout", "tab\tbed")
 
 
-@pytest.mark.parametrize("words", ["topics 1", "compare 1 1", "show 1", "runs", "corpora", "train bell\x07"])
+@pytest.mark.parametrize(
+    "words", ["topics 1", "quality 1", "compare 1 1", "show 1", "runs", "corpora", "train bell\x07"]
+)
 def test_texts_of_a_corpus_cannot_steer_the_terminal_or_break_a_line(capsys, store, words):
     _fill(store, STEERING)
     db = open_database(store)

@@ -71,6 +71,21 @@ def test_activations_of_every_layer_are_shares_and_topics_lie_on_the_simplex(fit
     assert list(model.get_feature_names_out()) == [f"dlda{k}" for k in range(5)]
 
 
+def test_topics_come_with_their_coherence_and_layers_with_their_diversity(fitted):
+    model, counts, _ = fitted
+    assert [len(layer) for layer in model.coherence_] == [3, 2]
+    present = counts > 0
+    first = np.argsort(-model.topics_[0][1], kind="stable")[:10]
+    pairs = [(i, j) for place, i in enumerate(first) for j in first[place + 1 :]]
+    both = [(present[:, i] & present[:, j]).mean() for i, j in pairs]
+    apart = [present[:, i].mean() * present[:, j].mean() for i, j in pairs]
+    by_hand = np.mean([np.log(b / a) / -np.log(b) if b else -1.0 for b, a in zip(both, apart, strict=True)])
+    assert model.coherence_[0][1] == pytest.approx(by_hand)
+    heaviest = [set(np.argsort(-topic, kind="stable")[:10].tolist()) for topic in model.topics_[0]]
+    assert model.diversity_[0] == pytest.approx(len(set.union(*heaviest)) / 30)
+    assert len(model.diversity_) == 2
+
+
 def test_a_document_has_the_same_place_in_whatever_company_and_form_it_comes(fitted):
     model, counts, _ = fitted
     whole = model.transform(counts)

@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from topic_pairs import changed, frame_of, same
 
 from app.analysis.changes import agreement, counted, edge_changes
+from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import identity
 from app.cli.compare import summary_text
@@ -47,6 +49,19 @@ def test_the_json_file_has_every_topic_and_every_edge_and_no_number_that_is_none
                 assert (row[side]["rank"], row[side]["share"]) == (hierarchy.rank(node), hierarchy.share(node))
         assert (row["score"], row["margin"]) == (pair.score, pair.margin)
         assert row["share_change"] == comparison.share_change(pair)
+
+
+def test_the_summary_has_coherence_and_diversity_of_both_where_they_are_known(comparison: Comparison) -> None:
+    old = files.summary(comparison, THRESHOLD)["layers"]
+    assert {layer[f"{name}_{side}"] for layer in old for name in ("npmi", "diversity") for side in "ab"} == {None}
+    assert "live topics" not in summary_text(comparison, THRESHOLD, 0)
+    b = replace(comparison.b, npmi=tuple(np.linspace(-0.5, 0.5, width) for width in comparison.b.widths))
+    known = compare(comparison.a, b)
+    for layer, about in zip(files.summary(known, THRESHOLD)["layers"], coherence_of(b), strict=True):
+        found = tuple(layer[f"{name}_b"] for name in ("npmi", "worst_tenth", "diversity"))
+        assert found == (about.mean_npmi, about.worst_tenth, about.diversity)
+        line = f"live topics of layer {layer['layer']}: NPMI - -> {about.mean_npmi:.3f}, worst tenth - -> "
+        assert line in summary_text(known, THRESHOLD, 0)
 
 
 def test_hierarchies_without_edges_are_written_too() -> None:

@@ -5,9 +5,11 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pruned_samples
 import pytest
 from topic_hierarchies import make_hierarchy
@@ -199,6 +201,18 @@ def test_topics_as_csv_keep_words_that_look_like_something_else(hierarchy: Hiera
     assert [row["words"] for row in rows] == [" ".join(row["words"]) for row in table]
     assert [row["share"] for row in rows] == [row["share"] for row in table]
     assert {row["name"] for row in rows} == {"", "nan", 'A "name" & <more>'}
+
+
+def test_topics_are_written_with_their_npmi_and_without_where_it_is_not_known(hierarchy: Hierarchy) -> None:
+    npmi = tuple(np.linspace(-1, 1, width, dtype=np.float32) for width in hierarchy.widths)
+    for known in (replace(hierarchy, npmi=npmi), hierarchy):
+        table = topics.topics_table(known)
+        read = list(csv.DictReader(io.StringIO(topics.render(table, "csv")), quoting=csv.QUOTE_NONNUMERIC))
+        for row, line, again in zip(table, read, json.loads(topics.render(table, "json")), strict=True):
+            value = float(npmi[row["layer"] - 1][row["topic"] - 1]) if known.npmi else None
+            assert (row["npmi"], line["npmi"], again["npmi"]) == (value, "" if value is None else value, value)
+    lost = replace(hierarchy, npmi=tuple(np.full(width, np.nan) for width in hierarchy.widths))
+    assert {row["npmi"] for row in topics.topics_table(lost)} == {None}
 
 
 def test_topics_as_json_are_the_table(hierarchy: Hierarchy, tmp_path: Path) -> None:

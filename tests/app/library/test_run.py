@@ -131,7 +131,7 @@ def test_a_run_tells_how_it_is(store, run):
 
 def test_topics_are_listed_by_rank_with_weight_share_title_and_words(run):
     first = run.topics(1, words=3)
-    assert list(first.columns) == ["layer", "rank", "weight", "share", "title", "name", "words"]
+    assert list(first.columns) == ["layer", "rank", "weight", "share", "npmi", "light", "title", "name", "words"]
     assert (first["rank"].tolist(), first["share"].sum()) == ([1, 2, 3, 4], pytest.approx(1.0))
     assert first["weight"].is_monotonic_decreasing
     assert all(len(words) == 3 for words in first["words"])
@@ -144,6 +144,28 @@ def test_topics_are_listed_by_rank_with_weight_share_title_and_words(run):
     assert not run.topics(1, minibatch=1)["weight"].equals(first["weight"])
     with pytest.raises(LookupError, match="has no layer 3"):
         run.topics(3)
+
+
+def test_the_quality_of_every_layer_is_a_table(run, corpus):
+    found = run.quality()
+    assert found.index.tolist() == [1, 2]
+    assert found["topics"].tolist() == [4, 2]
+    assert found["training_documents"].tolist() == [108, 108]
+    assert found["test_documents"].tolist() == [12, 12]
+    assert found["npmi"].between(-1, 1).all()
+    assert found["label_purity"].between(0.5, 1).all()
+    assert found["affinity_child"].isna().tolist()[0]
+    assert found.loc[2, "affinity_weighted"] > 0.3
+    assert run.quality(labels=False)["label_nmi"].isna().all()
+    assert len(corpus.labels) == 2
+
+
+def test_topics_have_the_npmi_that_the_measures_are_means_of(run):
+    found, listed = run.quality(labels=False), run.topics(quality=True)
+    means = listed.groupby("layer")["npmi"].mean()
+    np.testing.assert_allclose(means, found["npmi_all"], rtol=1e-6)
+    live = listed[~listed["light"]]
+    np.testing.assert_allclose(live.groupby("layer")["npmi"].min(), found["worst_tenth"], rtol=1e-6)
 
 
 def test_a_tree_is_a_graph_of_what_roots_reach(run):

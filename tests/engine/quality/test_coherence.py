@@ -1,24 +1,15 @@
 """Coherence and diversity against the golden values of gensim 4.4.0 and by hand."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from gold import VOCABULARY, corpus, numbers
 
 from engine.contract import Counts
 from engine.quality import coherence, diversity
 
-TEXTS = "cat dog pet / cat dog / dog pet vet / stock bond rate / stock bond / bond rate bank / cat bank / vet pet cat"
-VOCABULARY = ("bank", "bond", "cat", "dog", "pet", "rate", "stock", "vet")
 LISTS = (("cat", "dog", "pet"), ("stock", "bond", "rate"), ("cat", "bond", "vet"))
-
-
-def numbers(lists):
-    return np.array([[VOCABULARY.index(word) for word in words] for words in lists])
-
-
-def corpus():
-    documents = [sorted(VOCABULARY.index(word) for word in text.split()) for text in TEXTS.split(" / ")]
-    words = np.concatenate(documents).astype(np.int32)
-    return Counts.of(np.array([len(each) for each in documents]), words, np.ones(len(words), np.int32))
 
 
 def met(lists=LISTS, most=100):
@@ -63,3 +54,17 @@ def test_the_worst_tenth_is_at_least_one_topic():
 def test_diversity_and_uniqueness_are_those_of_the_literature():
     assert diversity.topic_diversity(numbers(LISTS)) == pytest.approx(0.777778, abs=1e-6)
     assert diversity.uniqueness(numbers(LISTS)) == pytest.approx([0.833333, 0.833333, 0.666667], abs=1e-6)
+
+
+def test_documents_are_copied_out_in_the_order_asked_for():
+    found = coherence.some(corpus(), np.array([6, 0, 4]))
+    parts = [found.words[begin:end].tolist() for begin, end in pairwise(found.starts)]
+    assert parts == [[0, 2], [2, 3, 4], [1, 6]]
+    assert coherence.some(corpus(), np.array([], dtype=int)).n_documents == 0
+
+
+def test_a_topic_of_one_word_has_no_coherence():
+    one = numbers([("cat",), ("dog",)])
+    found = coherence.meetings(one, corpus(), len(VOCABULARY))
+    assert np.isnan(coherence.npmi(one, found)).tolist() == [True, True]
+    assert np.isnan(coherence.umass(one, found)).tolist() == [True, True]

@@ -1,0 +1,117 @@
+"""The quality of the topics of a snapshot in the documents of its corpus, read from the store."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from app.analysis.hierarchy import Hierarchy
+from engine.contract import TEST, TRAIN, Counts, IntArray
+from engine.quality import coherence
+from engine.quality.coherence import SAMPLED, WORDS
+from engine.quality.measures import Labelled, Quality, measure
+from store import corpora
+from store.corpora import CorpusArrays
+from store.database import Database
+from store.runs import RunRow
+
+PLACED = 1000  # labelled documents that are placed at most
+
+
+def read_quality(
+    db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: bool = True, words: Sequence[IntArray] | None = None
+) -> tuple[Quality, ...]:
+    """Measure every layer of a snapshot; reads the counts of the corpus, and places documents where it has labels.
+
+    Parameters
+    ----------
+    db : Database
+    run : RunRow
+    hierarchy : Hierarchy
+        Of one of its snapshots.
+    labels : bool
+        Whether to say how well topics tell the labels, which takes longest.
+    words : sequence of (K_l, n) int arrays, optional
+        First words of every topic; the ten heaviest when not given.
+
+    Raises
+    ------
+    engine.settings.SettingError
+        When documents are to be placed, and the run used a setting that was removed since.
+    """
+    arrays = corpora.load(db, run.corpus)
+    train, test = (_documents(arrays, part) for part in (TRAIN, TEST))
+    return measure(
+        hierarchy.phi,
+        hierarchy.r,
+        _sample(arrays, train),
+        _sample(arrays, test) if len(test) else None,
+        words=words,
+        labelled=_labelled(db, run, hierarchy, arrays) if labels else None,
+        of=(len(train), len(test)),
+    )
+
+
+def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
+    """The hierarchy with the NPMI of its first words: that of the snapshot, or computed from the corpus."""
+    if hierarchy.npmi:
+        return hierarchy
+    arrays = corpora.load(db, run.corpus)
+    lists = [words[:, :WORDS] for words in hierarchy.words]
+    every = np.concatenate([words.ravel() for words in lists])
+    met = coherence.meetings(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
+    return replace(hierarchy, npmi=tuple(coherence.npmi(words, met) for words in lists))
+
+
+def figures(quality: Quality) -> dict[str, Any]:
+    """What is said of a layer, by the names of JSON and tables; what is not known is nan, or None without documents."""
+    affinity, clusters = quality.affinity, quality.clusters
+    return {
+        "topics": quality.n_topics,
+        "live": quality.n_live,
+        "npmi": quality.mean_npmi,
+        "npmi_all": quality.mean_npmi_all,
+        "worst_tenth": quality.worst_tenth,
+        "diversity": quality.diversity,
+        "umass": quality.mean_umass,
+        "npmi_test": quality.mean_held_out,
+        "specialization": quality.mean_specialization,
+        "affinity_child": affinity.child if affinity else np.nan,
+        "affinity_other": affinity.other if affinity else np.nan,
+        "affinity_weighted": affinity.weighted if affinity else np.nan,
+        "cross_npmi": quality.cross_npmi,
+        "label_nmi": clusters.nmi if clusters else np.nan,
+        "label_purity": clusters.purity if clusters else np.nan,
+    }
+
+
+def _documents(arrays: CorpusArrays, part: int) -> IntArray:
+    return np.flatnonzero(arrays.part == part)
+
+
+def _sample(arrays: CorpusArrays, documents: IntArray) -> Counts:
+    """Their counts; of many documents only those that will be looked at, since a copy of all takes long."""
+    step = max(1, -(-len(documents) // SAMPLED))
+    return coherence.some(Counts(*arrays.counts), documents[::step])
+
+
+def _labelled(db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays) -> Labelled | None:
+    """Labelled test documents (training ones where there are no such) and their places; None without two labels."""
+    for part in (TEST, TRAIN):
+        known = np.flatnonzero((arrays.part == part) & (arrays.labels >= 0))
+        if len(np.unique(arrays.labels[known])) > 1:
+            chosen = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), PLACED)).round().astype(np.int64))]
+            return Labelled(arrays.labels[chosen], _placed(db, run, hierarchy, arrays, chosen))
+    return None
+
+
+def _placed(
+    db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays, documents: IntArray
+) -> tuple[Any, ...]:
+    from app.analysis.inference import find_snapshot, open_inference
+    from app.jobs.plan import PLACE_SWEEPS
+
+    inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
+    counts = coherence.some(Counts(*arrays.counts), documents)
+    return inference.activations(corpora.Counts(*counts), documents.tolist(), PLACE_SWEEPS)

@@ -1,0 +1,221 @@
+"""How good topics are after so many seconds: Topiary as it comes beside its peers, on the same documents and words.
+
+Every method is looked at once its own work has taken as long as each budget; judging is not timed.  All are judged in
+one way: perplexity of held-out tokens of test documents, whose topics local chains of the same length infer with the
+topics fixed, and the measures of :mod:`engine.quality`.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.benchmarks.peers import PEERS, Made
+from app.jobs import plan as plans
+from app.jobs import training as mathematics
+from app.jobs.plateau import plateau
+from app.jobs.training import Training
+from engine import models
+from engine.contract import TEST, TRAIN, Facts, IntArray, Kernel, Topics
+from engine.corpus import Corpus
+from engine.hierarchy import evaluate
+from engine.hierarchy import topics as hierarchy
+from engine.quality import coherence, diversity, measures
+
+OURS = "topiary"
+METHODS = (OURS, *PEERS)
+JUDGED_TOKENS = 200_000  # of test documents, all together
+LABELLED = 2_000  # labelled test documents whose strongest topics are compared with the labels
+LONGEST = 300  # sweeps of ours
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What all methods share: widths of the layers (peers have the first), budgets in seconds, threads."""
+
+    layers: tuple[int, ...]
+    budgets: tuple[float, ...]
+    threads: int
+
+
+class Row(NamedTuple):
+    """One layer of one method after one budget.
+
+    Attributes
+    ----------
+    method, corpus : str
+    seed : int
+    budget : float
+        Seconds it was given.
+    seconds : float
+        What it took, more than the budget where its first result came later.
+    steps : int
+    perplexity : float
+        Of held-out tokens; nan for a method without a law of documents.
+    layer, topics, live : int
+        Live topics hold at least 0.1 % of the tokens.
+    npmi, worst, diversity : float
+        Document NPMI of the ten heaviest words in training documents, mean over live topics and over their worst
+        tenth, and how many of these words are distinct.
+    held_out : float
+        NPMI in test documents.
+    affinity : float
+        Mean cosine of topics with their children less that with others of the layer below; nan for layer 1.
+    nmi : float
+        Of the strongest topic of documents with their labels; nan without labels.
+    shown_npmi, shown_worst, shown_diversity : float
+        The same of the words that Topiary shows, by relevance.
+    """
+
+    method: str
+    corpus: str
+    seed: int
+    budget: float
+    seconds: float
+    steps: int
+    perplexity: float
+    layer: int
+    topics: int
+    live: int
+    npmi: float
+    worst: float
+    diversity: float
+    held_out: float
+    affinity: float
+    nmi: float
+    shown_npmi: float
+    shown_worst: float
+    shown_diversity: float
+
+
+class Stand(NamedTuple):
+    """A method at one moment: ``kernel`` and ``state`` judge it; ``topics`` are what it shows of its topics."""
+
+    seconds: float
+    steps: int
+    topics: Topics
+    kernel: Kernel | None
+    state: Any
+
+
+def measure(name: str, corpus: Corpus, method: str, seed: int, setup: Setup) -> Iterator[Row]:
+    """The rows of one method with one seed on one corpus, as its budgets pass."""
+    stands = _ours(corpus, seed, setup) if method == OURS else _peer(corpus, method, seed, setup)
+    judge = Judge(corpus, seed)
+    for budget, stand in _at_budgets(stands, setup.budgets):
+        for figures in judge.figures(stand):
+            yield Row(method, name, seed, budget, stand.seconds, stand.steps, **figures)
+
+
+def _at_budgets(stands: Iterator[Stand], budgets: Sequence[float]) -> Iterator[tuple[float, Stand]]:
+    """The last stand within every budget, or the first one where none is; the last of all where no more comes."""
+    left = sorted(budgets)
+    before: Stand | None = None
+    for stand in stands:
+        while left and before is not None and stand.seconds > left[0]:
+            yield left.pop(0), before
+        while left and before is None and stand.seconds > left[0]:
+            yield left.pop(0), stand
+        if not left:
+            return
+        before = stand
+    for budget in left:
+        if before is not None:
+            yield budget, before
+
+
+def _ours(corpus: Corpus, seed: int, setup: Setup) -> Iterator[Stand]:
+    """DLDA with its default settings, until its curve no longer falls; the points of the curve are timed too."""
+    module = models.load("dlda")
+    kernel = module.build(module.Config(layers=setup.layers), mathematics.facts(corpus), n_threads=setup.threads)
+    training = Training(corpus, kernel, module.State, seed)
+    sweeps = training.warm_up(averaged=False)  # kernels are compiled once for a machine, not for a run
+    began = time.perf_counter()
+    state = training.first_state()
+    tokens = max(1.0, float(corpus.counts.values.sum(dtype=np.float64)) / corpus.counts.n_documents)
+    effort = mathematics.effort(training, state, sweeps, tokens)
+    order = plans.RunOptions(minibatches=LONGEST, threads=setup.threads)
+    plan = plans.make(order, effort, train_documents=len(training.train), test_documents=len(training.test))
+    position = training.start(state, plan)
+    curve: list[tuple[int, float]] = []
+    seconds = time.perf_counter() - began
+    while True:
+        shown = kernel.shown(position.state)
+        yield Stand(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
+        if position.minibatch >= plan.minibatches or plateau(curve) is not None:
+            return
+        began = time.perf_counter()
+        position, _ = training.step(position)
+        if position.minibatch in plan.evaluations:
+            curve.append((position.minibatch, training.curve_point(position.state, plan)))
+        seconds += time.perf_counter() - began
+
+
+def _peer(corpus: Corpus, method: str, seed: int, setup: Setup) -> Iterator[Stand]:
+    """A peer with as many topics as our first layer, judged as a model of one layer with its own topics and prior."""
+    width = setup.layers[0]
+    counts = corpus.batch(corpus.documents(TRAIN)).cells
+    module = models.load("dlda")
+    facts = Facts(corpus.n_words, counts.n_documents)
+    kernel = module.build(module.Config(layers=(width,), inference="gibbs"), facts, n_threads=setup.threads)
+    for made in PEERS[method](counts, corpus.n_words, width, seed, setup.threads):
+        found = Topics((np.ascontiguousarray(made.phi),), made.shares)
+        if not len(made.alpha):
+            yield Stand(made.seconds, made.steps, found, None, None)
+            continue
+        state = kernel.init(seed)._replace(phi=found.phi, r=made.alpha)
+        yield Stand(made.seconds, made.steps, found, kernel, state)
+
+
+class Judge:
+    """Measures what a method has made of a corpus; the same documents and dice for all."""
+
+    def __init__(self, corpus: Corpus, seed: int) -> None:
+        self._seed = seed
+        self._train = corpus.batch(corpus.documents(TRAIN)).cells
+        test = corpus.documents(TEST)
+        order = np.random.default_rng(0).permutation(test)
+        lengths = np.cumsum([corpus.counts.values[slice(*corpus.counts.starts[j : j + 2])].sum() for j in order])
+        self._test = corpus.batch(test).cells
+        self._split = corpus.held_out(np.sort(order[: max(1, int(np.searchsorted(lengths, JUDGED_TOKENS)))]))
+        labelled = order[corpus.labels[order] >= 0][:LABELLED]
+        self._labelled = corpus.batch(labelled) if len(labelled) else None
+
+    def figures(self, stand: Stand) -> Iterator[dict[str, Any]]:
+        """What a row says of every layer."""
+        perplexity, labelled = float("nan"), None
+        if stand.kernel is not None:
+            perplexity = evaluate.point(stand.kernel, self._seed, stand.state, *self._split, evaluate.SHORT)
+            if self._labelled is not None:
+                theta = stand.kernel.infer(self._seed, stand.state, self._labelled, evaluate.SHORT).theta
+                labelled = measures.Labelled(self._labelled.labels, theta)
+        phi, r = stand.topics
+        found = measures.measure(phi, r, self._train, self._test, labelled=labelled)
+        for layer, words in zip(found, _shown_words(stand.topics), strict=True):
+            npmi = coherence.npmi(words, coherence.meetings(words, self._train, len(phi[0])))[layer.live]
+            yield {
+                "perplexity": perplexity,
+                "layer": layer.layer,
+                "topics": layer.n_topics,
+                "live": layer.n_live,
+                "npmi": layer.mean_npmi,
+                "worst": layer.worst_tenth,
+                "diversity": layer.diversity,
+                "held_out": layer.mean_held_out,
+                "affinity": float("nan") if layer.affinity is None else layer.affinity.child - layer.affinity.other,
+                "nmi": float("nan") if layer.clusters is None else layer.clusters.nmi,
+                "shown_npmi": float(npmi.mean()) if len(npmi) else float("nan"),
+                "shown_worst": coherence.worst_tenth(npmi),
+                "shown_diversity": diversity.topic_diversity(words[layer.live]),
+            }
+
+
+def _shown_words(made: Topics) -> list[IntArray]:
+    """The ten words that pages show first, by relevance."""
+    tables, weights = hierarchy.projections(made.phi), hierarchy.popularity(made.phi, made.r)
+    return [
+        hierarchy.relevant_words(table, hierarchy.shares(weight), coherence.WORDS)[0]
+        for table, weight in zip(tables, weights, strict=True)
+    ]

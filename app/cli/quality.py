@@ -1,0 +1,167 @@
+"""``topiary quality``: how good the topics of a run are, layer by layer, and which are the best and the worst."""
+
+import argparse
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.quality import figures, read_quality
+from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
+from app.cli.console import Mistake, find_run, flat, print_json, say
+from engine.quality.measures import Quality, Sample
+from store.database import open_existing
+
+LISTED = 3  # best and worst topics of a layer
+
+_COUNTS = ("topics", "live")
+_NAMES = {
+    "topics": "topics",
+    "live": "live topics",
+    "npmi": "NPMI",
+    "npmi_all": "NPMI, all topics",
+    "worst_tenth": "worst tenth",
+    "diversity": "diversity",
+    "umass": "UMass",
+    "npmi_test": "NPMI, test documents",
+    "specialization": "specialization",
+    "affinity_child": "affinity, children",
+    "affinity_other": "affinity, other topics",
+    "affinity_weighted": "affinity, by weight",
+    "cross_npmi": "CLNPMI",
+    "label_nmi": "label NMI",
+    "label_purity": "label purity",
+}
+
+
+def quality(arguments: argparse.Namespace) -> int:
+    """Print the measures of every layer, and its best and worst topics."""
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run)
+    hierarchy = read_hierarchy(db, run, snapshot_at(db, run, arguments.minibatch))
+    if arguments.layer is not None:
+        try:
+            hierarchy.at_rank(arguments.layer, 1)
+        except LookupError as error:
+            raise Mistake(str(error.args[0])) from error
+    every = read_quality(db, run, hierarchy, labels=not arguments.no_labels)
+    found = [each for each in every if arguments.layer in (None, each.layer)]
+    if arguments.json:
+        print_json(quality_facts(hierarchy, found))
+        return 0
+    say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}, corpus {flat(hierarchy.corpus)}\n")
+    _print_measures(found)
+    say(f"\n{definitions(found[0])}")
+    for each in found:
+        _print_topics(hierarchy, each, arguments.most)
+    return 0
+
+
+def quality_facts(hierarchy: Hierarchy, found: Sequence[Quality]) -> dict[str, Any]:
+    """What ``quality --json`` says; what is not known is null."""
+    first = found[0]
+    return {
+        "run": hierarchy.run,
+        "snapshot": hierarchy.snapshot,
+        "minibatch": hierarchy.minibatch,
+        "words": first.words.shape[1],
+        "training_documents": first.train.every,
+        "training_documents_read": first.train.documents,
+        "test_documents": first.test.every,
+        "test_documents_read": first.test.documents,
+        "labelled_documents": first.clusters.documents if first.clusters else 0,
+        "layers": [_layer_facts(hierarchy, each) for each in found],
+    }
+
+
+def _layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
+    about = {name: value if name in _COUNTS else _known(value) for name, value in figures(found).items()}
+    return (
+        {"layer": found.layer}
+        | about
+        | {"by_topic": [_topic_facts(hierarchy, found, k) for k in _ranked(hierarchy, found)]}
+    )
+
+
+def _topic_facts(hierarchy: Hierarchy, found: Quality, column: int) -> dict[str, Any]:
+    node = hierarchy.node(found.layer, column)
+    return {
+        "topic": node.column + 1,
+        "rank": hierarchy.rank(node),
+        "live": bool(found.live[column]),
+        "npmi": _known(found.npmi[column]),
+        "umass": _known(found.umass[column]),
+        "npmi_test": None if found.held_out is None else _known(found.held_out[column]),
+        "specialization": _known(found.specialization[column]),
+        "words": _words(hierarchy, found, column),
+    }
+
+
+def definitions(found: Quality) -> str:
+    """One line on what the figures are about: whose words, which documents, how many of them."""
+    said = [
+        f"NPMI: the {found.words.shape[1]} heaviest words in whole training documents ({_sampled(found.train)}), "
+        "where a pair that never meets counts -1; not comparable with c_npmi of papers."
+    ]
+    if found.test.documents:
+        said.append(f"For reference the same in test documents ({_sampled(found.test)}){_missing(found)}.")
+    if found.clusters:
+        said.append(f"Labels: of {found.clusters.documents:,} documents.")
+    said.append("Figures are of live topics, of at least 0.1 % of the tokens.")
+    return " ".join(said)
+
+
+def _sampled(sample: Sample) -> str:
+    if sample.documents == sample.every:
+        return f"all {sample.every:,}"
+    return f"a sample of {sample.documents:,} of {sample.every:,}"
+
+
+def _missing(found: Quality) -> str:
+    """First words that no test document has, in layer 1 or whichever is printed first."""
+    lost = int(found.missing[found.live].sum())
+    return f", which lack {lost:,} of the words of layer {found.layer}" if lost else ""
+
+
+def _print_measures(found: Sequence[Quality]) -> None:
+    """Measures as rows, layers as columns; rows that no layer has are left out."""
+    columns = [figures(each) for each in found]
+    width = max(map(len, _NAMES.values()))
+    say(" " * width + "".join(f"{f'layer {each.layer}':>11}" for each in found))
+    for name, title in _NAMES.items():
+        values = [column[name] for column in columns]
+        if any(math.isfinite(value) for value in values):
+            say(f"{title:<{width}}" + "".join(f"{_cell(name, value):>11}" for value in values))
+
+
+def _cell(name: str, value: float) -> str:
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:,}" if name in _COUNTS else f"{value:.3f}"
+
+
+def _print_topics(hierarchy: Hierarchy, found: Quality, most: int) -> None:
+    """The best and the worst live topics of a layer by NPMI, each once."""
+    live = [column for column in np.argsort(-found.npmi, kind="stable").tolist() if found.live[column]]
+    best, rest = live[:most], live[most:]
+    for word, columns in (("best", best), ("worst", rest[::-1][:most])):
+        if columns:
+            say(f"\n{word} topics of layer {found.layer}")
+        for column in columns:
+            node = hierarchy.node(found.layer, column)
+            words = flat(" ".join(_words(hierarchy, found, column)))
+            say(f"  {found.npmi[column]:6.3f}  {identity(node):<7}{hierarchy.rank(node):>5}  {words}")
+
+
+def _ranked(hierarchy: Hierarchy, found: Quality) -> list[int]:
+    return [int(column) for column in hierarchy.order[found.layer - 1]]
+
+
+def _words(hierarchy: Hierarchy, found: Quality, column: int) -> list[str]:
+    return [hierarchy.vocabulary[number] for number in found.words[column].tolist()]
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
