@@ -14,8 +14,6 @@ from app.cli.console import Mistake, find_run, flat, print_json, say
 from engine.quality.measures import Quality, Sample
 from store.database import open_existing
 
-LISTED = 3  # best and worst topics of a layer
-
 _COUNTS = ("topics", "live")
 _NAMES = {
     "topics": "topics",
@@ -143,10 +141,10 @@ def _cell(name: str, value: float) -> str:
 
 
 def _print_topics(hierarchy: Hierarchy, found: Quality, most: int) -> None:
-    """The best and the worst live topics of a layer by NPMI, each once."""
+    """The best and the worst live topics of a layer by NPMI, each once: of few topics half are the best."""
     live = [column for column in np.argsort(-found.npmi, kind="stable").tolist() if found.live[column]]
-    best, rest = live[:most], live[most:]
-    for word, columns in (("best", best), ("worst", rest[::-1][:most])):
+    half = -(-len(live) // 2)
+    for word, columns in (("best", live[:half][:most]), ("worst", live[half:][::-1][:most])):
         if columns:
             say(f"\n{word} topics of layer {found.layer}")
         for column in columns:

@@ -197,8 +197,8 @@ class Run:
             By layer: topics, live (of at least 0.1 % of the tokens; the figures that follow are of these), npmi,
             npmi_all (of all topics), worst_tenth, diversity, umass, npmi_test (in test documents), specialization,
             affinity_child, affinity_other, affinity_weighted and cross_npmi with the layer below, label_nmi and
-            label_purity, then how many documents were read: training_documents and test_documents.  NaN is what is
-            not known.
+            label_purity, then how many documents were read: training_documents, test_documents and
+            labelled_documents (test documents where these have labels).  NaN is what is not known.
 
         Raises
         ------
@@ -212,6 +212,7 @@ class Run:
             {"layer": each.layer}
             | figures(each)
             | {"training_documents": each.train.documents, "test_documents": each.test.documents}
+            | {"labelled_documents": each.clusters.documents if each.clusters else 0}
             for each in found
         ]
         return pd.DataFrame(rows).set_index("layer")

@@ -37,9 +37,9 @@ def coherence_table(comparison: Comparison) -> str:
     same = comparison.a.corpus == comparison.b.corpus
     said = "" if same else '<p class="tp-dim">The two corpora differ: these figures do not compare.</p>'
     return (
-        '<table class="cm-quality" aria-label="Coherence and diversity of the live topics">'
+        '<div class="cm-quality"><table aria-label="Coherence and diversity of the live topics">'
         f'<thead><tr><th scope="col" rowspan="2">Live topics</th>{heads}</tr><tr>{sides}</tr></thead>'
-        f"<tbody>{rows}</tbody></table>{said}"
+        f"<tbody>{rows}</tbody></table></div>{said}"
     )
 
 

@@ -225,7 +225,8 @@ def test_quality_prints_a_column_a_layer_and_the_best_and_worst_topics(capsys, a
 def test_quality_lists_no_topic_twice_and_as_many_as_asked_for(capsys, allotment):
     out = call(capsys, "quality", "1", "--layer", "2", "--store", allotment)[1]
     listed = re.findall(r" (L2:\d+) ", out)
-    assert len(listed) == len(set(listed)) == 4  # three of the four are the best, one is left for the worst
+    assert len(listed) == len(set(listed)) == 4
+    assert len(re.findall(r" L2:\d+ ", out.partition("worst topics")[2])) == 2
     assert not re.search(r" L2:\d+ ", call(capsys, "quality", "1", "--most", "0", "--store", allotment)[1])
 
 

@@ -215,6 +215,14 @@ def test_topics_are_written_with_their_npmi_and_without_where_it_is_not_known(hi
     assert {row["npmi"] for row in topics.topics_table(lost)} == {None}
 
 
+def test_a_topic_has_its_own_npmi_where_others_were_pruned_before_it() -> None:
+    _, now, _ = pruned_samples.pruned()
+    known = replace(now, npmi=tuple(np.arange(width) / 100 for width in now.widths))
+    for row in topics.topics_table(known):
+        assert row["npmi"] == known.place(Node(row["layer"], row["topic"] - 1)) / 100
+    assert any(known.place(node) != node.column for node in known.nodes(2))
+
+
 def test_topics_as_json_are_the_table(hierarchy: Hierarchy, tmp_path: Path) -> None:
     path = topics.write(hierarchy, 1, tmp_path / "topics.json")
     assert json.loads(path.read_text(encoding="utf-8")) == topics.topics_table(hierarchy, 1)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import changed
@@ -134,6 +135,14 @@ def test_without_a_click_a_run_is_compared_with_the_latest_other_run_of_its_corp
     assert "What changed" in session.page._table.html
     assert "no other seed yet" in session.page._numbers.html
     assert session.view.partner == 0
+
+
+def test_coherence_of_both_runs_is_on_the_page_where_their_snapshots_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = changed()
+    assert "Worst tenth" not in Session(monkeypatch, found).page._numbers.html
+    known = [replace(each, npmi=tuple(np.full(width, 0.123) for width in each.widths)) for each in (found.a, found.b)]
+    html = Session(monkeypatch, compare(*known)).page._numbers.html
+    assert html.count("<td>0.123</td>") == 4 * 3  # NPMI and worst tenth of both, in three layers
 
 
 def test_a_fork_is_compared_with_the_run_it_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
