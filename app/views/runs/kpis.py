@@ -13,6 +13,7 @@ from app.views.markup import attributes, element, run_title
 from app.views.run_facts import RunFacts, judged
 from app.views.runs.setting_names import report, value_words
 
+SWEEPS_BEGIN = "sweeps begin"  # kind of the event where sweeps over all documents follow mini-batches
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
 
 
@@ -170,6 +171,20 @@ def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
         if event.change is not None:
             said.setdefault(event.minibatch, []).append(in_short(event.change))
     return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
+
+
+class Named(Protocol):
+    """An event by its kind (a row of the store fits)."""
+
+    @property
+    def minibatch(self) -> int: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+
+
+def phases(happened: Iterable[Named]) -> list[int]:
+    """The steps at which a run that began with mini-batches goes on with sweeps over all documents."""
+    return [event.minibatch for event in happened if event.kind == SWEEPS_BEGIN]
 
 
 _SEED = "The same seed and settings give the same topics again"
