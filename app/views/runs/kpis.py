@@ -263,7 +263,9 @@ def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str
 
 
 _EARLIER = re.compile(r"point perplexity [\d,.]+ on")  # how runs of earlier versions say it
-_REPEATED = re.compile(r"point perplexity [\d,.]+ \([^)]*\)(, |; )?")  # which has a card of its own
+_REPEATED = re.compile(  # in a card of its own
+    r"point perplexity [\d,.]+ \([^)]*\)(, (still falling|no longer improving since step [\d,]+))?(; )?"
+)
 
 
 def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
@@ -273,5 +275,5 @@ def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else words.state(state).capitalize()
     report = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
-    report = _REPEATED.sub("", _EARLIER.sub("last evaluation on", report)) or f"{run.minibatch:,} mini-batches"
+    report = _REPEATED.sub("", _EARLIER.sub("last evaluation on", report)) or "as planned"
     return (name, f"{when.astimezone():%d %b %H:%M}", escape(report), f"{said}. By the clock of the database.")
