@@ -87,12 +87,9 @@ ERRORS = {
     "mnist": {"sdatm-n": 0.97, "sdatm-l": 1.03},
 }
 
-# What every row of DLDA has, as in the paper.
-_OF_DLDA: dict[str, object] = {"simplex": "clamp", "burn_in": 20, "collect": 10}
-
-# What differs from that, or from the defaults of DATM.  Exact steps come nearest to the table of DLDA, and TLASGR's
-# may shrink more slowly than TLFSGR's, best at 0.7 (`assets/guide/measurements.md` has both at several kappas).
-# SGRLD moves by eps_t = 0.1 ((20 + t) / 21)^-0.9.
+# What differs from the preset "paper" of DLDA, or from the defaults of DATM.  Exact steps come nearest to the table of
+# DLDA, and TLASGR's may shrink more slowly than TLFSGR's, best at 0.7 (`assets/guide/measurements.md` has both at
+# several kappas).  SGRLD moves by eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS: dict[tuple[str, str], dict[str, object]] = {
     ("dlda", "tlasgr"): {"simplex": "exact", "kappa": 0.5},
     ("dlda", "tlfsgr"): {"simplex": "exact"},
@@ -105,12 +102,22 @@ _SHORT: dict[str, object] = {"burn_in": 5, "collect": 5}
 
 def settings(trial: Trial) -> dict[str, object]:
     """Values of the model's ``Config`` for a trial."""
-    own = dict(_OF_DLDA) if trial.model == "dlda" else {}
+    own = _paper("dlda") if trial.model == "dlda" else {}
     own |= _SETTINGS.get((trial.table, trial.inference), {})
     own |= {"refine": trial.refine} if trial.model == "datm" else {}
     if trial.table == "datm" and trial.inference == "tlasgr" and len(trial.layers) == 1:
         own |= _SHORT
-    return {"layers": trial.layers, "inference": trial.inference, **own}
+    return own | {"layers": trial.layers, "inference": trial.inference}
+
+
+def _paper(model: str) -> dict[str, object]:
+    """The settings that the preset "paper" of a model names."""
+    from app.jobs.presets import preset
+    from engine import models, settings  # take the compiler along
+
+    texts = preset(model, "paper").texts
+    config = settings.parse(models.load(model).Config, texts)
+    return {name: getattr(config, name) for name in texts}
 
 
 def tables() -> tuple[str, ...]:

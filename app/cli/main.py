@@ -117,7 +117,8 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
     parser.add_argument("--model", default="dlda", help="model (default dlda)")
     parser.add_argument("--inference", help="sampler, for example tlasgr or gibbs")
-    parser.add_argument("--layers", metavar="WIDTHS", help="topics of every layer from the words up, as in 128-64-32")
+    widths = "topics of every layer from the words up, as in 128-64-32 (default: by the size of the corpus)"
+    parser.add_argument("--layers", metavar="WIDTHS", help=widths)
     parser.add_argument(
         "--minibatches",
         type=whole(1),
@@ -141,6 +142,8 @@ def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 def _training(parser: Parser, made: str) -> None:
     """The options that a new run and a fork share."""
+    preset = "settings that go together: paper, as in the paper of the model; what is given beside it wins"
+    parser.add_argument("--preset", default="", metavar="NAME", help=preset)
     setting = "a setting of the model; may be repeated"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
@@ -148,7 +151,7 @@ def _training(parser: Parser, made: str) -> None:
     parser.add_argument("--burn-in", type=whole(0), help=shorter)
     parser.add_argument("--samples", type=whole(1), help="of --averaged: mini-batches that add rates (default 1500)")
     parser.add_argument(
-        "--paper-point", action="store_true", help="last evaluation with 600 sweeps over all test documents"
+        "--paper-point", action="store_true", help="at the end also judge all test documents with 600 sweeps"
     )
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"

@@ -13,10 +13,11 @@ from app.cli.console import Mistake, as_typed, find_run, notify, print_json, pri
 from app.ingest.options import counted
 from app.jobs import launcher
 from app.jobs.forks import origin
-from app.jobs.new_run import create
+from app.jobs.new_run import create, proposes
 from app.jobs.new_run import fork as order_fork
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
+from app.jobs.widths_for import proposal
 from store import corpora as corpora_of
 from store import runs, snapshots
 from store.corpora import CorpusRow
@@ -138,7 +139,8 @@ def train(arguments: argparse.Namespace) -> int:
     asked = _asked(arguments)
     db = open_existing(arguments.store)
     row = create(db, arguments.corpus, model=arguments.model, texts=texts, **asked)
-    return _start(db, row, arguments)
+    about = corpora_of.get(db, row.corpus)
+    return _start(db, row, arguments, proposal(row.layers, about.train_documents) if proposes(texts) else "")
 
 
 def fork(arguments: argparse.Namespace) -> int:
@@ -158,7 +160,7 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
     given = {name: getattr(arguments, name) for name in ("minibatches", "seed", "averaged", "burn_in", "samples")}
-    given |= {"paper_point": arguments.paper_point, "name": arguments.name}
+    given |= {"paper_point": arguments.paper_point, "name": arguments.name, "preset": arguments.preset}
     return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}
 
 

@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.jobs.forks import Origin, inherited, learns_without_labels, wrong_layers
+from app.jobs import presets
+from app.jobs.forks import Origin, default_text, growing, inherited, learns_without_labels, wrong_layers
 from app.jobs.plan import RunOptions, averaging
+from app.jobs.presets import RECOMMENDED
 from app.jobs.protocol import Protocol, protocol_of
+from app.jobs.widths_for import widths_for
 from engine import models, settings
 from engine.contract import Facts
 from store import corpora, runs
@@ -48,6 +51,8 @@ class NewRun:
         Settings as texts, by name; those that are not named keep their default.
     minibatches : int or None
         None is the usual length.
+    preset : str
+        Settings and length that hold where nothing else is said (:mod:`app.jobs.presets`).
     averaged : bool
         Also run the averaged protocol.
     seed : int
@@ -60,6 +65,7 @@ class NewRun:
     model: str
     texts: Mapping[str, str]
     minibatches: int | None
+    preset: str = RECOMMENDED
     averaged: bool = False
     seed: int = 1
     name: str = ""
@@ -73,6 +79,7 @@ def create(
     model: str,
     texts: Mapping[str, str],
     minibatches: int | None = None,
+    preset: str = RECOMMENDED,
     seed: int = 1,
     threads: int = 1,
     averaged: bool = False,
@@ -95,6 +102,8 @@ def create(
         Settings of the model as text (``{"layers": "128-64-32", "eta": "0.05"}``); the rest keep their defaults.
     minibatches : int, optional
         Steps to make; see :func:`usual_length` for the default.
+    preset : str
+        Of the model; what ``texts`` and ``minibatches`` say wins over it.
     seed, threads, averaged, burn_in, samples, paper_point
         As in :class:`app.jobs.plan.RunOptions`.
     name : str
@@ -112,7 +121,14 @@ def create(
     """
     about = corpora.find(db, corpus)
     request = NewRun(
-        corpus=about.number, model=model, texts=texts, minibatches=minibatches, averaged=averaged, seed=seed, fork=fork
+        corpus=about.number,
+        model=model,
+        texts=texts,
+        minibatches=minibatches,
+        preset=preset,
+        averaged=averaged,
+        seed=seed,
+        fork=fork,
     )
     try:
         learned = getattr(models.load(model), "NEEDS_LABELS", False)
@@ -152,6 +168,7 @@ def fork(
     model: str | None = None,
     texts: Mapping[str, str],
     minibatches: int | None = None,
+    preset: str = RECOMMENDED,
     seed: int | None = None,
     **more: Any,
 ) -> RunRow:
@@ -162,7 +179,7 @@ def fork(
     db : Database
     begin : Origin
         See :func:`app.jobs.forks.origin`.
-    model, texts, minibatches, seed, **more
+    model, texts, minibatches, preset, seed, **more
         As in :func:`create`.
 
     Raises
@@ -176,7 +193,8 @@ def fork(
         parent.corpus,
         model=model or parent.model,
         texts=texts,
-        minibatches=parent.planned if minibatches is None else minibatches,
+        minibatches=parent.planned if minibatches is None and not preset else minibatches,
+        preset=preset,
         seed=parent.seed if seed is None else seed,
         fork=begin,
         **more,
@@ -203,14 +221,18 @@ def check(about: CorpusRow, request: NewRun, classes: Sequence[str]) -> tuple[An
     engine.settings.SettingError
         When a setting cannot be read or is out of its bounds.
     """
-    model, fork, texts = request.model, request.fork, dict(request.texts)
+    model, fork = request.model, request.fork
+    named = presets.preset(model, request.preset)
+    texts = named.texts | dict(request.texts)
     _check_corpus(about, model, classes)
     if fork is not None:
         texts = inherited(fork, model, texts) | texts
+    elif proposes(texts):
+        texts["layers"] = default_text(proposed(about))
     config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
     if fork is not None and (wrong := wrong_layers(fork, config)):
         raise NewRunError(wrong, "layers")
-    steps = request.minibatches
+    steps = named.minibatches if request.minibatches is None else request.minibatches
     if steps is None:
         steps = usual_length(model, config, about)
     _check_length(config, steps, fork)
@@ -218,6 +240,17 @@ def check(about: CorpusRow, request: NewRun, classes: Sequence[str]) -> tuple[An
         raise NewRunError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0", "moved")
     _check_numbers(about, request.seed, averaged=request.averaged)
     return config, steps
+
+
+def proposes(texts: Mapping[str, str]) -> bool:
+    """Whether settings leave the widths to the size of the corpus: they name none, and none are to be learnt."""
+    return "layers" not in texts and not growing(dict(texts))
+
+
+def proposed(about: CorpusRow) -> tuple[int, ...]:
+    """The widths of a run on a corpus where nobody says any."""
+    tokens = about.tokens * about.train_documents // max(1, about.documents)
+    return widths_for(about.train_documents, tokens)
 
 
 def objections(about: CorpusRow, request: NewRun) -> dict[str, str]:

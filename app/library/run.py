@@ -449,6 +449,7 @@ class Run:
         *,
         minibatch: int | None = None,
         minibatches: int | None = None,
+        preset: str = "",
         seed: int | None = None,
         threads: int | None = None,
         averaged: bool = False,
@@ -470,7 +471,7 @@ class Run:
             The snapshot at or before it.
         minibatches, seed : int, optional
             Those of this run when not given.
-        threads, averaged, averaged_burn_in, averaged_samples, paper_point, name, wait, progress, **settings
+        preset, threads, averaged, averaged_burn_in, averaged_samples, paper_point, name, wait, progress, **settings
             As in :meth:`Store.train`; settings that are not given are those of this run.
 
         Raises
@@ -488,6 +489,7 @@ class Run:
             texts=settings_as_text(settings),
             **asked(
                 minibatches=minibatches,
+                preset=preset,
                 seed=seed,
                 threads=threads,
                 averaged=averaged,

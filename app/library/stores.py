@@ -146,6 +146,7 @@ class Store:
         layers: Layers | None = None,
         inference: str | None = None,
         minibatches: int | None = None,
+        preset: str = "",
         seed: int = 1,
         threads: int | None = None,
         averaged: bool = False,
@@ -166,11 +167,14 @@ class Store:
         model : str, default="dlda"
             "dlda", "datm" or "sdatm".
         layers : sequence of int, or str, optional
-            Topics of every layer, from the words upwards: ``(128, 64, 32)`` or ``"128-64-32"``.
+            Topics of every layer, from the words upwards: ``(128, 64, 32)`` or ``"128-64-32"``; proposed from the size
+            of the corpus when not given.
         inference : str, optional
             For example "tlasgr" or "gibbs".
         minibatches : int, optional
             Steps; sweeps over all documents for "gibbs".
+        preset : {"", "paper"}
+            Settings and length as in the paper of the model; what is given beside it wins.
         seed : int, default=1
             The same number gives the same topics, whatever ``threads``.
         threads : int, optional
@@ -178,7 +182,7 @@ class Store:
         averaged, averaged_burn_in, averaged_samples
             The averaged protocol of the paper's Table 1, and its length.
         paper_point : bool, default=False
-            Make the last evaluation with 600 sweeps over all test documents.
+            At the end also judge all test documents with 600 sweeps.
         name : str
             For people.
         wait, progress
@@ -202,6 +206,7 @@ class Store:
             texts=settings_as_text(settings | {"layers": layers, "inference": inference}),
             **asked(
                 minibatches=minibatches,
+                preset=preset,
                 seed=seed,
                 threads=threads,
                 averaged=averaged,

@@ -61,6 +61,7 @@ class Actions:
             model=request.model,
             texts=request.texts,
             minibatches=request.minibatches,
+            preset=request.preset,
             averaged=request.averaged,
             seed=request.seed,
             threads=launcher.threads(),

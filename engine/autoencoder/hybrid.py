@@ -23,6 +23,12 @@ from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, Setting
 from engine.topic_moves import diffusion
 from engine.widths import Rule
 
+PAPER = {
+    "inference": "whai", "batch_size": "200", "inputs": "log", "prior": "paper", "head": "scale", "kl_weight": "1",
+    "counts": "encoder", "refine": "0", "simplex": "clamp",
+}  # fmt: skip
+"""What the paper says of the settings that all models with an encoder have."""
+
 NEVER = 1 << 40  # a sweep that does not come
 
 

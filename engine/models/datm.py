@@ -16,7 +16,8 @@ from engine.contract import Facts, Kernel, Topics
 from engine.settings import SettingError
 
 TITLE = "DATM: deep autoencoding topic model"
-__all__ = ["TITLE", "Config", "State", "build"]
+PRESETS = {"paper": hybrid.PAPER | {"minibatches": "5000"}}
+__all__ = ["PRESETS", "TITLE", "Config", "State", "build"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,11 +28,18 @@ from engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
 from engine.topic_moves import averages, diffusion, dirichlet, simplex
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
+PRESETS = {
+    "paper": {  # Table 1
+        "inference": "tlasgr", "simplex": "clamp", "burn_in": "20", "collect": "10", "settle": "10",
+        "batch_size": "200", "step": "1", "tau": "20", "kappa": "0.7", "scale_step": "0.5", "eta": "0.05",
+        "gamma0": "1", "minibatches": "3500",
+    }
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Settings of DLDA; Table 1 of the paper has ``simplex="clamp"``, ``burn_in=20`` and ``collect=10``."""
+    """Settings of DLDA; those of Table 1 of the paper are the preset "paper"."""
 
     layers: tuple[int, ...] = widths.layers_setting()
     inference: str = setting(

@@ -19,7 +19,12 @@ from engine.settings import ALWAYS, LABELS, PREDICTIONS, SWEEPS, SettingError, s
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
 NEEDS_LABELS = True
-__all__ = ["NEEDS_LABELS", "TITLE", "Config", "State", "build"]
+_OF_LABELS = {
+    "head_gain": "1", "hidden": "400-200", "shortcut": "false", "read_share": "1", "dropout": "0", "decay": "0",
+    "encoders": "1", "moved": "0", "placed_by": "encoder", "predict_samples": "50",
+}  # fmt: skip
+PRESETS = {"paper": hybrid.PAPER | _OF_LABELS}
+__all__ = ["NEEDS_LABELS", "PRESETS", "TITLE", "Config", "State", "build"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from app.pages.components.board import Board, Message
 from app.pages.session import CHOICES, Context
 from app.pages.watch.curves import AXIS_WORDS
 from app.views.markup import run_title
+from app.views.run_facts import judged
 from app.views.runs import curves, kpis
 from app.views.theme import CARD, DASHES, SERIES
 
@@ -92,7 +93,9 @@ class CompareCurves:
             for tag, row, colour, dash in looks
         ]
         axis = kpis.choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
-        self._head.html = kpis.card_head("Point perplexity", axis) + kpis.legend(entries)
+        said = dict.fromkeys(judged(row) for row in rows)
+        tip = "; ".join(f"run {row.number}: {judged(row)}" for row in rows) if len(said) > 1 else next(iter(said), "")
+        self._head.html = kpis.card_head("Point perplexity", axis, tip) + kpis.legend(entries)
 
     def _lack(self, number: int) -> str:
         """What to say of a run of which there is nothing to draw."""

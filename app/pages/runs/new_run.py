@@ -4,7 +4,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from app.jobs.forks import LEARNS_LABELS, Origin, default_text, growing, inherited, origin, wrong_layers
-from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, NewRunError, objections, usual_length
+from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, NewRunError, objections, proposed, usual_length
+from app.jobs.presets import CALLED, RECOMMENDED, names, preset
+from app.jobs.widths_for import proposal
 from app.live.feed import TROUBLE
 from app.pages.components.board import Board, Message
 from app.pages.session import ANOTHER_RUN, Context
@@ -204,13 +206,33 @@ class NewRunForm:
 
     def _fresh(self) -> dict[str, str]:
         """What the fields that every model has begin with."""
-        return {"minibatches": self._length(), "seed": self._seed(), "averaged": "false", "name": ""}
+        shared = {"seed": self._seed(), "averaged": "false", "name": "", "preset": RECOMMENDED}
+        return shared | {"minibatches": self._length()}
 
     def _usual(self, model: str) -> dict[str, str]:
         """What the settings of a model begin with: its defaults, or what a fork takes over."""
         about = self._known.settings[model] if self._known else ()
         texts = {each.name: default_text(each.default) for each in about}
-        return texts | ({"link": self._link()} if "link" in texts else {}) | self._inherited(model)
+        if (corpus := self._proposed_for()) is not None:
+            texts["layers"] = default_text(proposed(corpus))
+        link = {"link": self._link()} if "link" in texts else {}
+        return texts | link | preset(model, self._preset(model)).texts | self._inherited(model)
+
+    def _preset(self, model: str) -> str:
+        """The preset chosen, where the model has it."""
+        chosen = self._typed.get("preset", RECOMMENDED)
+        return chosen if chosen in names(model) else RECOMMENDED
+
+    def _proposed_for(self) -> corpora.CorpusRow | None:
+        """The corpus whose size the widths follow until somebody types others; None where they follow none."""
+        known = self._known
+        if known is None or not known.corpora or known.begin or growing(self._typed):
+            return None
+        return self._about(known)
+
+    def _about(self, known: _Known) -> corpora.CorpusRow:
+        """The corpus chosen."""
+        return next((each for each in known.corpora if str(each.number) == self._corpus(known)), known.corpora[-1])
 
     def _values(self, model: str) -> dict[str, str]:
         """The settings of a model as they stand; a choice that it does not offer is not taken over from another."""
@@ -250,9 +272,11 @@ class NewRunForm:
         known = self._known
         if known is None:
             return ""
-        about = next((each for each in known.corpora if str(each.number) == self._corpus(known)), known.corpora[-1])
         model = self._model(known)
-        return str(usual_length(model, self._config(model), about))
+        length = preset(model, self._preset(model)).minibatches
+        if length is None:
+            length = usual_length(model, self._config(model), self._about(known))
+        return str(length)
 
     def _config(self, model: str) -> Any:
         """The settings as they stand where they can be read, else the defaults."""
@@ -280,6 +304,8 @@ class NewRunForm:
             (about.group != ALWAYS, _field(about, values[about.name], errors.get(about.name, "")))
             for about in known.settings[model]
         ]
+        if (about := self._proposed_for()) is not None:
+            fields = [(more, _with_proposal(field, about)) for more, field in fields]
         if self._has_layers(values):
             fields = [(more, _brought(field) if field.name == "layers" else field) for more, field in fields]
         simple = [field for advanced, field in fields if not advanced]
@@ -294,6 +320,14 @@ class NewRunForm:
             title=_title(known.begin),
         )
 
+    def _presets(self, known: _Known, model: str) -> list[Field]:
+        """The choice of a preset, where there is one and settings are not those of a parent."""
+        if known.begin is not None or not names(model):
+            return []
+        choices = [(RECOMMENDED, "recommended"), *((name, CALLED.get(name, name)) for name in names(model))]
+        about = "What you change below wins over it."
+        return [Field("preset", "Settings", about, "choice", self._preset(model), choices)]
+
     def _first(self, known: _Known, model: str, errors: dict[str, str]) -> list[Field]:
         corpus_choices = [
             (str(row.number), f"{row.name} · {row.documents:,} documents, {row.words:,} words")
@@ -305,6 +339,7 @@ class NewRunForm:
         fields = [
             Field("corpus", "Corpus", about, "choice", corpus, corpus_choices, locked=known.begin is not None),
             Field("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),
+            *self._presets(known, model),
             Field(
                 "minibatches", OWN["minibatches"], "Steps of training; a stopped run keeps what it has.", "text",
                 self._typed.get("minibatches", self._length()),
@@ -335,6 +370,13 @@ def _field(about: Setting, value: str, error: str) -> Field:
     choices = [(choice, choice) for choice in about.choices]
     hint = bounds(about.low, about.high, default_text(about.default)) if kind == "text" else ""
     return Field(about.name, about.label, about.help, kind, value, choices, error, hint, group=about.group)
+
+
+def _with_proposal(field: Field, about: corpora.CorpusRow) -> Field:
+    """The field of the widths says where its numbers come from."""
+    if field.name != "layers":
+        return field
+    return field._replace(hint=proposal(proposed(about), about.train_documents))
 
 
 def _brought(layers: Field) -> Field:

@@ -2,21 +2,26 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from html import escape
 from typing import Any
 
 import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
+from app.jobs.plateau import burnt_in
 from app.live.history import Columns, History
 from app.pages.components.board import Board, Message
 from app.pages.session import CHOICES, Context
+from app.views.run_facts import judged
 from app.views.runs import curves, kpis
 from app.views.theme import CARD, DASHES, SERIES
 from store.events import Event
 from store.runs import RunRow
 
 AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
+LEFT_OF_WORDS = 0.7  # of the x-axis: a line further right has no room for words beside it
+LEAST_SHADED = 3  # points of a curve that has a burn-in
 TALL = {"height": "auto", "max-height": "none"}  # Bokeh's layouts are at most as tall as the window
 WIDE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
 
@@ -48,6 +53,7 @@ class WatchCurves:
         self._asked: set[int] = set()
         self._heldout = 0
         self._changes: tuple[tuple[int, str], ...] = ()
+        self._phases: tuple[int, ...] = ()
         self._cards = (
             _Card(self._head, self._perplexity),
             _Card(self._step_head, self._steps),
@@ -73,7 +79,7 @@ class WatchCurves:
         for chart in (self._perplexity, self._steps, self._rate, *(card.chart for card in self._rare.values())):
             chart.use_axis(view.axis)
         if self._runs[:1] != (view.run,):
-            self._changes = ()
+            self._changes, self._phases = (), ()
         request = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
         self._runs = tuple(number for number in request if feed.run(number) is not None)
         self.draw_head()
@@ -100,9 +106,10 @@ class WatchCurves:
         others = [row for row in feed.runs() if row.number != run.number]
         overlay = [number for number in self._runs if number != run.number]
         looks = list(zip(SERIES, DASHES, strict=True))
-        self._head.html = kpis.card_head("Point perplexity", kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")) + (
-            kpis.overlay_chooser(run, others, overlay, looks) if others else ""
-        )
+        axis = kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")
+        chooser = kpis.overlay_chooser(run, others, overlay, looks) if others else ""
+        note = f'<p class="tp-dim tp-note">{escape(judged(run))}.</p>' if run.point_perplexity is not None else ""
+        self._head.html = kpis.card_head("Point perplexity", axis) + chooser + note
         self._wait()
 
     def _wait(self) -> None:
@@ -138,15 +145,33 @@ class WatchCurves:
 
     def report_changes(self, happened: Iterable[Event]) -> None:
         """What changed the structure of the run: drawn as vertical lines on the curves over time."""
-        self._changes = tuple(kpis.changes(happened))
+        events = list(happened)
+        self._changes, self._phases = tuple(kpis.changes(events)), tuple(kpis.phases(events))
         self._mark()
 
     def _mark(self) -> None:
         history = self._own_history()
-        rows = history.after("tokens_per_second") if history else None
-        moments = curves.moments(self._changes, rows.minibatches, rows.documents, rows.seconds) if rows else []
-        for chart in (self._perplexity, self._steps):
-            curves.mark(chart, moments)
+        known = history.after("tokens_per_second") if history else None
+        for chart, words in ((self._perplexity, _SWEEPS), (self._steps, _NO_STEPS)):
+            changes = [*self._changes, *((at, words) for at in self._phases)]
+            found = curves.moments(changes, known.minibatches, known.documents, known.seconds) if known else []
+            curves.mark(chart, [self._labelled(mark, known, words) for mark in found] if known else [])
+
+    def _labelled(self, mark: curves.Mark, known: Columns, words: str) -> curves.Mark:
+        """The mark with its words beside it, where the curve goes on far enough to have room for them."""
+        axis = self._context.view.axis
+        here, end = getattr(mark, axis), getattr(known, axis)[-1]
+        return mark._replace(label=_lines(words)) if mark.said == words and here <= LEFT_OF_WORDS * end else mark
+
+    def _shade_burn_in(self, history: History | None) -> None:
+        """Shade the curve of the run itself from its start to where it is first near the lowest it has reached."""
+        known = history.after("point_perplexity") if history else None
+        points = list(zip(known.minibatches.tolist(), known.value.tolist(), strict=True)) if known else []
+        until = burnt_in(points) if len(points) >= LEAST_SHADED else None
+        moments = (
+            curves.moments([(until, "")], known.minibatches, known.documents, known.seconds) if known and until else []
+        )
+        curves.shade(self._perplexity, moments[0] if moments and until != points[0][0] else None)
 
     def stream(self) -> None:
         """Bring every source up to date with the histories in memory."""
@@ -164,6 +189,7 @@ class WatchCurves:
             self._show_rare(name, history)
         self._stream_steps(history)
         self._mark()
+        self._shade_burn_in(history)
         self._label(history)
         self._wait()
 
@@ -227,6 +253,15 @@ class WatchCurves:
                     view.overlay = (*view.overlay, int(text))
             case {"do": "overlay", "run": str(text)} if text.isdecimal():
                 view.overlay = tuple(run for run in view.overlay if run != int(text))
+
+
+_SWEEPS = "from here on sweeps over all documents"
+_NO_STEPS = f"{_SWEEPS}: no step sizes"
+
+
+def _lines(words: str) -> str:
+    """Words as short lines, which have room beside a line."""
+    return words.replace("sweeps over", "sweeps\nover").replace(": ", ":\n")
 
 
 _STEP_NOTE = (

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from bokeh.core.properties import value
 from bokeh.models import (
     ColumnDataSource,
     CustomJS,
@@ -22,16 +23,19 @@ from bokeh.models import (
     Scatter,
     VArea,
 )
+from bokeh.models.annotations import BoxAnnotation, Label, LabelSet
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
 from app.paths import asset
-from app.views.theme import DASHES, GAMMA_R, MARK, SERIES, FigureLook, figure_look, layer_colour
+from app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, figure_look, layer_colour
 
 SLOTS = 6  # runs overlaid at most, the own one included
 MOST_SHOWN = 1500  # points of a curve after thinning
 MOST_STREAMED = 4000  # points a source may grow to before it is thinned again
 AXES = {"minibatches": "mini-batches", "documents": "documents seen", "seconds": "seconds of training"}
+LABEL_HEIGHT = 225  # of words beside a line, in pixels above the x-axis
+WORDS: dict[str, Any] = {"text_color": MARK, "text_font": FONT, "text_font_size": "11.5px"}
 COLUMNS = ("minibatches", "documents", "seconds", "value")
 BAND = ("low", "high")
 
@@ -52,6 +56,9 @@ class Chart:
     bands: list[Any] = field(default_factory=list)
     dots: list[Any] = field(default_factory=list)  # of curves of runs: seen where one point makes no line
     marks: Any = None  # vertical lines at moments of the own run, with words
+    labels: Any = None  # those words that stand beside their line
+    shade: Any = None  # over the burn-in of the own run, up to the moment ``shaded``
+    shaded: "Mark | None" = None
 
     @property
     def drawn(self) -> bool:
@@ -83,7 +90,15 @@ class Chart:
         for renderer in (*self.lines, *self.bands, *self.dots, *([self.marks] if self.marks else [])):
             if renderer.glyph.x != name:
                 renderer.glyph.x = name
+        if self.labels is not None:
+            self.labels.x = name
+        self.place_shade()
         self.figure.xaxis.axis_label = AXES[name]
+
+    def place_shade(self) -> None:
+        """Let the shade end where its moment lies on the axis."""
+        if self.shade is not None and self.shaded is not None:
+            self.shade.right = getattr(self.shaded, self.axis)
 
 
 class Rare(NamedTuple):
@@ -103,12 +118,13 @@ RARE = {
 
 
 class Mark(NamedTuple):
-    """A moment of a run and what happened then."""
+    """A moment of a run, what happened then, and the words that stand beside its line."""
 
     minibatches: float
     documents: float
     seconds: float
     said: str
+    label: str = ""
 
 
 def moments(
@@ -118,12 +134,17 @@ def moments(
     seconds: NDArray[np.float64],
 ) -> list[Mark]:
     """Where changes, by mini-batch, lie on every x-axis; those after the last point known are left for later."""
-    places = {int(minibatch): place for place, minibatch in enumerate(minibatches.tolist())}
+    if not len(minibatches):
+        return []
     return [
-        Mark(minibatch, float(documents[place]), float(seconds[place]), said)
+        Mark(minibatch, _at(minibatch, minibatches, documents), _at(minibatch, minibatches, seconds), said)
         for minibatch, said in changes
-        if (place := places.get(minibatch)) is not None
+        if minibatch <= minibatches[-1]
     ]
+
+
+def _at(minibatch: int, minibatches: NDArray[np.float64], column: NDArray[np.float64]) -> float:
+    return float(np.interp(minibatch, minibatches, column))
 
 
 def mark(chart: Chart, moments: Sequence[Mark]) -> None:
@@ -136,9 +157,29 @@ def mark(chart: Chart, moments: Sequence[Mark]) -> None:
         chart.marks = chart.figure.vspan(x=chart.axis, source=source, level="underlay", **look)
         tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@said</div>'
         chart.figure.add_tools(HoverTool(renderers=[chart.marks], tooltips=tips, description="What happened"))
+    if chart.labels is None and any(moment.label for moment in moments):
+        at: dict[str, Any] = {"x": chart.axis, "y": value(LABEL_HEIGHT), "y_units": "screen", "x_offset": 6}
+        words: dict[str, Any] = {name: value(wanted) for name, wanted in WORDS.items()}
+        words["text_baseline"] = value("top")
+        chart.labels = LabelSet(text="label", source=chart.marks.data_source, **at, **words)
+        chart.figure.add_layout(chart.labels)
     columns = {name: [getattr(moment, name) for moment in moments] for name in Mark._fields}
     if chart.marks.data_source.data != columns:
         chart.marks.data_source.data = columns
+
+
+def shade(chart: Chart, until: Mark | None) -> None:
+    """Shade a run's burn-in, from its start to a moment, with the word; None takes the shade away."""
+    if chart.shade is None:
+        if until is None:
+            return
+        chart.shade = BoxAnnotation(fill_color=MARK, fill_alpha=0.08, line_color=None, level="underlay", editable=False)
+        word = Label(x=6, y=5, x_units="screen", y_units="screen", text="burn-in", **WORDS)
+        for each in (chart.shade, word):
+            chart.figure.add_layout(each)
+        chart.shade.js_link("visible", word, "visible")
+    chart.shaded, chart.shade.visible = until, until is not None
+    chart.place_shade()
 
 
 def thin(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp]:

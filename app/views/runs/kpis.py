@@ -13,6 +13,7 @@ from app.views.markup import attributes, element, run_title
 from app.views.run_facts import RunFacts, judged
 from app.views.runs.setting_names import report, value_words
 
+SWEEPS_BEGIN = "sweeps begin"  # kind of the event where sweeps over all documents follow mini-batches
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
 
 
@@ -172,6 +173,20 @@ def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
     return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
 
 
+class Named(Protocol):
+    """An event by its kind (a row of the store fits)."""
+
+    @property
+    def minibatch(self) -> int: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+
+
+def phases(happened: Iterable[Named]) -> list[int]:
+    """The steps at which a run that began with mini-batches goes on with sweeps over all documents."""
+    return [event.minibatch for event in happened if event.kind == SWEEPS_BEGIN]
+
+
 _SEED = "The same seed and settings give the same topics again"
 _ATTEMPT = "How often a worker has taken the run up"
 
@@ -248,7 +263,9 @@ def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str
 
 
 _EARLIER = re.compile(r"point perplexity [\d,.]+ on")  # how runs of earlier versions say it
-_REPEATED = re.compile(r"point perplexity [\d,.]+ \([^)]*\)(, |; )?")  # which has a card of its own
+_REPEATED = re.compile(  # in a card of its own
+    r"point perplexity [\d,.]+ \([^)]*\)(, (still falling|no longer improving since step [\d,]+))?(; )?"
+)
 
 
 def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
@@ -258,5 +275,5 @@ def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else words.state(state).capitalize()
     report = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
-    report = _REPEATED.sub("", _EARLIER.sub("last evaluation on", report)) or f"{run.minibatch:,} mini-batches"
+    report = _REPEATED.sub("", _EARLIER.sub("last evaluation on", report)) or "as planned"
     return (name, f"{when.astimezone():%d %b %H:%M}", escape(report), f"{said}. By the clock of the database.")

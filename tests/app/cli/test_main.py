@@ -24,7 +24,6 @@ from app.jobs.progress import Left, Progress, bar, duration
 from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
 from store import corpora, events, labels, matches, runs, snapshots
-from store import points as points_of
 from store.blocks import Counts, DocumentBlock
 from store.database import open_database
 from store.points import Point
@@ -153,7 +152,7 @@ def test_list_show_and_page_tell_one_point_perplexity_and_whether_it_still_falls
     row = runs.get(db, 1)
     falling = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 5.4 - 0.1 * t) for t in range(5, 10)]
     level = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 4.5) for t in range(10, 31)]
-    for points, said, since in ((falling, "", None), (level, "no longer improving since step 11", 11)):
+    for points, said, since in ((falling, "still falling", None), (level, "no longer improving since step 11", 11)):
         last = points[-1]
         runs.beat(db, 1, row.attempt, minibatch=9, seconds=0.9, point_perplexity=last.value, points=points)
         head, line = call(capsys, "runs", "--store", filled)[1].splitlines()

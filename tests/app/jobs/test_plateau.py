@@ -60,7 +60,7 @@ def test_a_run_has_burnt_in_where_its_curve_is_first_near_the_lowest_value():
 
 @given(st.lists(st.tuples(st.integers(1, 1000), st.floats(1, 1e6)), max_size=60))
 def test_the_answer_is_a_step_of_the_curve_and_no_later_point_makes_it_earlier_than_it_could_be_known(points):
-    known = sorted({step: value for step, value in points}.items())
+    known = sorted(dict(points).items())
     since = plateau(known)
     assert since is None or since in [step for step, _ in known]
     assert plateau([(10 * step, 7 * value) for step, value in known]) == (None if since is None else 10 * since)

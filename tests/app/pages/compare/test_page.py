@@ -26,8 +26,8 @@ def run_row(number: int, **more: Any) -> SimpleNamespace:
     row = {
         "number": number, "name": f"run {number}", "corpus": 1, "corpus_name": "news", "model": "dlda",
         "inference": "tlasgr", "layers": (24, 12, 6), "settings": {"eta": 0.05}, "plan": {}, "seed": number,
-        "minibatch": 700, "planned": 700, "seconds": 70.0, "point_perplexity": 900.0 + number, "averaged_perplexity": None,
-        "message": "", "state": "finished", "parent": None, "family": number,
+        "minibatch": 700, "planned": 700, "seconds": 70.0, "point_perplexity": 900.0 + number,
+        "averaged_perplexity": None, "message": "", "state": "finished", "parent": None, "family": number,
     }  # fmt: skip
     return SimpleNamespace(**(row | more))
 

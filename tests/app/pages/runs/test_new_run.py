@@ -131,6 +131,41 @@ def test_a_choice_that_the_model_does_not_offer_becomes_its_default(page: Page) 
     assert page.start().texts["inference"] == "whai"
 
 
+def test_the_widths_follow_the_size_of_the_corpus_until_somebody_types_some(page: Page) -> None:
+    small, large = corpora.every(page.db)[0], replace(corpora.every(page.db)[0], number=99, tokens=10**6)
+    large = replace(large, documents=2_500, train_documents=2_100)
+    page.form._known = page.form._known._replace(corpora=[large, small])  # type: ignore[union-attr]
+    assert page.choose()["layers"] == "16-8-4"
+    assert f"16-8-4: proposed for {small.train_documents} documents" in field(page, "layers")
+    assert page.choose(corpus="99")["layers"] == "128-64-32"
+    assert "128-64-32: proposed for 2,100 documents" in field(page, "layers")
+    assert page.choose(grow="true")["layers"] == "128-64-32"
+    assert "proposed" not in field(page, "layers")
+    page.choose(grow="false", layers="9-3")
+    assert page.choose(corpus=str(small.number))["layers"] == "9-3"
+    assert page.start().texts["layers"] == "9-3"
+
+
+def test_a_preset_is_one_choice_that_what_somebody_typed_wins_over(page: Page) -> None:
+    assert (page.fields()["preset"], page.fields()["simplex"]) == ("", "exact")
+    page.choose(collect="4")
+    shown = page.choose(preset="paper")
+    assert (shown["simplex"], shown["burn_in"], shown["collect"], shown["minibatches"]) == ("clamp", "20", "4", "3500")
+    shown = page.choose(model="datm")
+    assert (shown["preset"], shown["head"], shown["kl_weight"], shown["minibatches"]) == ("paper", "scale", "1", "5000")
+    shown = page.choose(model="dlda", preset="")
+    assert (shown["simplex"], shown["burn_in"], shown["collect"], shown["minibatches"]) == ("exact", "5", "4", "300")
+    page.choose(preset="paper")
+    request = page.start()
+    assert (request.texts["simplex"], request.texts["collect"], request.minibatches) == ("clamp", "4", 3500)
+
+
+def test_a_fork_offers_no_preset(page: Page) -> None:
+    page.form.refresh(SimpleNamespace(run=1, snapshot=0, labels=False))  # type: ignore[arg-type]
+    assert "preset" not in page.fields()
+    assert "proposed for" not in page.form.board.html
+
+
 def test_a_field_that_was_emptied_stays_empty_and_no_run_is_started_with_it(page: Page) -> None:
     assert page.choose(burn_in="")["burn_in"] == ""
     assert "Burn-in sweeps per layer must not be empty; usually 5" in page.form.board.html
@@ -178,7 +213,7 @@ def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_setti
         ({"seed": "9" * 5000}, "Seed is too large: 9999"),
         ({"layers": "foo bar"}, "Topics per layer cannot be read from"),
         ({"layers": "70000"}, "Topics per layer must be at most 65,535; got 70000"),
-        ({"layers": " "}, "Topics per layer must not be empty; usually 128-64-32"),
+        ({"layers": " "}, "Topics per layer must not be empty; usually 16-8-4"),
         ({"minibatches": ""}, "Mini-batches must not be empty; usually"),
         ({"seed": ""}, "Seed must not be empty; usually 1"),
         ({"eta": ""}, "must not be empty; usually 0.05"),

@@ -132,6 +132,34 @@ def test_moments_are_vertical_lines_that_follow_the_axis_and_say_what_happened()
     assert chart.marks.data_source.data["said"] == []
 
 
+def test_words_stand_beside_the_line_of_a_moment_that_has_some():
+    chart = curves.step_chart("minibatches")
+    curves.mark(chart, [moment(16)])
+    assert chart.labels is None, "a run without such words pays nothing"
+    curves.mark(chart, [moment(16), moment(31)._replace(label="no step sizes")])
+    assert chart.labels.source is chart.marks.data_source
+    assert chart.labels.source.data["label"] == ["", "no step sizes"]
+    chart.use_axis("seconds")
+    assert chart.labels.x == "seconds"
+
+
+def test_the_burn_in_is_shaded_up_to_its_moment_on_every_axis_and_has_its_word():
+    chart = curves.perplexity_chart("documents")
+    curves.shade(chart, None)
+    assert chart.shade is None
+    curves.shade(chart, moment(16))
+    assert (chart.shade.right, chart.shade.visible) == (320.0, True)
+    chart.use_axis("seconds")
+    assert chart.shade.right == 8.0
+    assert [label.text for label in chart.figure.center if hasattr(label, "text")] == ["burn-in"]
+    curves.shade(chart, moment(32))
+    assert chart.shade.right == 16.0
+    curves.shade(chart, None)
+    assert not chart.shade.visible
+
+
 def test_a_moment_lies_where_its_minibatch_lies_on_every_axis_and_waits_for_its_point():
     known = np.array([1.0, 16.0]), np.array([20.0, 320.0]), np.array([0.1, 1.6])
     assert curves.moments([(16, "pruned"), (31, "later")], *known) == [curves.Mark(16, 320.0, 1.6, "pruned")]
+    assert curves.moments([(6, "between two points")], *known) == [curves.Mark(6, 120.0, 0.6, "between two points")]
+    assert curves.moments([(6, "before the first")], *(column[:0] for column in known)) == []

@@ -131,10 +131,11 @@ def test_the_end_of_a_run_says_whether_its_curve_still_fell_and_repeats_no_figur
     row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
     strip = kpis.kpis(row, kpis.Health("finished", -0.1, 40, "no longer improving since step 210"))
     assert strip.count("812.3") == 2, "its card, and the tip of the last one"
-    assert '<span class="tp-dim">no longer improving since step 210</span>' in strip
+    assert '<span class="tp-dim">as planned</span>' in strip
     assert "no longer improving since step 210<br>" in strip
-    row.message = f"finished: point perplexity 812.3 ({about})"
-    assert '<span class="tp-dim">50 mini-batches</span>' in kpis.kpis(row, kpis.Health("finished", None, 0))
+    row.message = f"{last}; test perplexity (600 sweeps, all test documents) 799.1"
+    said = '<span class="tp-dim">test perplexity (600 sweeps, all test documents) 799.1</span>'
+    assert said in kpis.kpis(row, kpis.Health("finished", None, 0))
 
 
 @pytest.mark.parametrize(
