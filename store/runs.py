@@ -223,7 +223,7 @@ def restructure(
     layers: Sequence[int],
     happened: Sequence[tuple[str, str, events.Change | None]] = (),
 ) -> None:
-    """Write the widths that a run has now, and events (kind, text, change or None): what made them so, or else happened.
+    """Write the widths that a run has now, and events (kind, text, change or None) that happened.
 
     Raises
     ------

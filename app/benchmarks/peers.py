@@ -52,7 +52,9 @@ def tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) 
     try:
         import tomotopy as library
     except ImportError:
-        raise MissingPeer("tomotopy is not installed; pip install 'topiary[peers]', or leave it out of --methods") from None
+        raise MissingPeer(
+            "tomotopy is not installed; pip install 'topiary[peers]', or leave it out of --methods"
+        ) from None
     model = library.LDAModel(k=width, seed=seed)
     names = np.array([str(word) for word in range(n_words)])
     for first, last in zip(counts.starts, counts.starts[1:], strict=False):

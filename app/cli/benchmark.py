@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli import output
+from app.cli import benchmark_topics, output
 from app.cli.parser import MISTAKE, Parser, threads
 from app.jobs.progress import Left, Progress
 
@@ -34,7 +34,8 @@ def main(argv: Sequence[str]) -> int:
 
     try:
         check_place(arguments.json)
-        return {"fidelity": fidelity, "classification": classification}[arguments.benchmark](arguments)
+        run = {"fidelity": fidelity, "classification": classification, "topics": benchmark_topics.topics}
+        return run[arguments.benchmark](arguments)
     except (IngestError, LookupError, Mistake, ValueError) as error:
         sys.stderr.write(f"topiary benchmark: {' '.join(str(error).split())}\n")
         return MISTAKE
@@ -181,6 +182,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--threads", type=threads, default=2, help="threads (default 2); no effect on results")
     one.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and go on from what is there")
     _add_classification(benchmarks)
+    benchmark_topics.add(benchmarks)
     return parser
 
 

@@ -96,7 +96,11 @@ class Claim:
         self._points += points
 
     def score(self, kind: str, measure: str, minibatch: int, documents: int, value: float) -> None:
-        """Keep one evaluation: ``kind`` is "point" (the curve), "mean", "paper" (600 sweeps, once at the end) or "averaged"."""
+        """Keep one evaluation.
+
+        ``kind`` is "point" (the curve), "mean" (that of the mean topics), "paper" (600 sweeps, once at the end) or
+        "averaged".
+        """
         name = SCORES[kind, measure]
         self.add([Point(minibatch, documents, self.seconds, name, 0, value)])
         if name == "averaged_perplexity":
