@@ -15,7 +15,7 @@ import numpy as np
 from app.benchmarks.peers import PEERS, Made
 from app.jobs import plan as plans
 from app.jobs import training as mathematics
-from app.jobs.plateau import plateau
+from app.jobs.plateau import settled
 from app.jobs.training import Training
 from engine import models
 from engine.contract import TEST, TRAIN, Facts, IntArray, Kernel, Topics
@@ -144,7 +144,7 @@ def _ours(corpus: Corpus, seed: int, setup: Setup) -> Iterator[Stand]:
     while True:
         shown = kernel.shown(position.state)
         yield Stand(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
-        if position.minibatch >= plan.minibatches or plateau(curve) is not None:
+        if position.minibatch >= plan.minibatches or settled(curve, training.swept(position)):
             return
         began = time.perf_counter()
         position, _ = training.step(position)

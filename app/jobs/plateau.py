@@ -15,6 +15,7 @@ Curve: TypeAlias = Sequence[tuple[int, float]]
 WINDOW = 1 / 3  # part of the steps that has to bring something
 GAIN = 0.003  # of the lowest mean before it
 LEAST_POINTS = 3  # of the window, and before it: fewer say nothing beside the noise
+LEAST_SWEEPS = 150  # of a run that ends at its plateau: topics still come apart when perplexity hardly falls
 SMOOTH = 3  # points of such a mean
 NEAR = 0.02  # a run has burnt in where its curve first is as near to the lowest value it has reached
 
@@ -41,6 +42,11 @@ def plateau(curve: Curve) -> int | None:
             break
         since = known[before - 1][0]
     return since
+
+
+def settled(curve: Curve, swept: int) -> bool:
+    """Whether a run that sweeps all documents may end: after ``swept`` sweeps, and its curve no longer improves."""
+    return swept >= LEAST_SWEEPS and plateau(curve) is not None
 
 
 def burnt_in(curve: Curve) -> int | None:

@@ -168,6 +168,11 @@ class Training:
         documents = position.documents + len(batch.documents)
         return position._replace(minibatch=t, documents=documents, state=state, chain=chain), info
 
+    def swept(self, position: Position) -> int:
+        """Sweeps of all documents that a position has behind it, in this run and in those it was forked from."""
+        after = self.kernel.sweeps_after
+        return 0 if after is None else max(0, int(position.state.t) - after)
+
     def follow(self, position: Position, plan: Plan) -> Position:
         """One sweep of all test documents under the topics of now (averaged protocol, models.md 1.4)."""
         if plan.averaging is None:

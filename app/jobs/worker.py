@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.jobs import launcher, process
 from app.jobs.claim import SCORES, Claim, Interrupt
-from app.jobs.plateau import plateau, trend
+from app.jobs.plateau import settled, trend
 from store import corpora, points, runs, snapshots
 from store.database import Database, open_database
 from store.errors import Conflict, LostClaim, NotFound, StoreError
@@ -150,8 +150,9 @@ class Session:
         """Whether the run has made its steps, or sweeps bring nothing more."""
         if position.minibatch >= plan.minibatches:
             return True
-        settled = self.order.until_plateau and training.kernel.sweeps(position.state)
-        return settled and position.minibatch in plan.evaluations and plateau(self.claim.curve) is not None
+        if not self.order.until_plateau or position.minibatch not in plan.evaluations:
+            return False
+        return settled(self.claim.curve, training.swept(position))
 
     def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
         """Write what the plan wants after this mini-batch; placing examples moves the position on."""

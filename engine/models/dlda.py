@@ -179,8 +179,8 @@ class State(NamedTuple):
     ``r`` (K_L,); ``mean[l-1]``, of ``averaged[l-1]`` (K_l,) samples, and ``mean_r`` the means of both over the
     last ones (see :mod:`engine.topic_moves.averages`); ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the
     M^(L+1), 0 before the first estimate; ``gamma0``, ``c0`` (); ``names`` and ``born`` as in
-    :class:`engine.widths.Structure`; then the local variables of every training document where it is swept (empty otherwise): ``topics``
-    (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
+    :class:`engine.widths.Structure`; then the local variables of every training document where it is swept (empty
+    otherwise): ``topics`` (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     """
 
     t: Array
