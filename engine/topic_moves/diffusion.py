@@ -21,9 +21,9 @@ from engine.gibbs.latent import MOST_RATE, poisson
 from engine.jit import compiled
 from engine.pool import Pool
 from engine.settings import STEP_SIZES, setting
-from engine.streams import KEPT, SHAPES, stream, uniform
+from engine.streams import SHAPES, stream
 from engine.topic_moves import dirichlet, simplex
-from engine.topic_moves.rows import BLOCK, by_blocks, column_sums, row_stream
+from engine.topic_moves.rows import column_sums
 from engine.topic_moves.simplex import LEAST_SCALE
 
 
@@ -50,9 +50,8 @@ def topics(
     pace = (column_sums(counts, pool) + eta * phi.shape[0]) / held
     kept = np.where(moved, held * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
     moved &= kept <= MOST_RATE
-    table = np.empty_like(phi)
-    by_blocks(_add_kept, (phi, counts, kept, seed, step, layer, table), phi.shape, pool)
-    new = dirichlet.draw(table, eta, seed, step, layer, pool)
+    kept = np.where(moved, kept, 0.0)
+    new = dirichlet.draw(counts, eta, seed, step, layer, pool, dirichlet.Kept(phi, kept))
     if not moved.all():
         new[:, ~moved] = phi[:, ~moved]
     return new
@@ -87,33 +86,6 @@ def shapes(
         draw, rng = gamma(rng, counts[k] + gamma0 / r.size + n)
         new[k] = max(unit * draw / scale, TINY)
     return new
-
-
-@compiled
-def _add_kept(
-    phi: FloatArray,
-    counts: Array,
-    kept: FloatArray,
-    seed: int,
-    step: int,
-    layer: int,
-    table: FloatArray,
-    first: int,
-    last: int,
-    _sums: FloatArray,
-) -> None:
-    """Write counts and what the topics keep of themselves to ``table``."""
-    for v in range(first * BLOCK, min(last * BLOCK, phi.shape[0])):
-        rng = row_stream(seed, step, layer, v, KEPT)
-        for k in range(phi.shape[1]):
-            rate = kept[k] * phi[v, k]
-            u, after = uniform(rng)
-            if u < 1.0 - rate:  # then u < e^-rate too: most entries keep nothing, and poisson would draw the same u
-                table[v, k] = counts[v, k]
-                rng = after
-                continue
-            n, rng = poisson(rng, rate)
-            table[v, k] = counts[v, k] + n
 
 
 class Step(NamedTuple):

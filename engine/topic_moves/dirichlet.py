@@ -1,7 +1,7 @@
 """Exact Dirichlet draws of whole layers of topics.
 
-A topic is a column; its draw is gammas divided by their sum.  Most entries of a table have no counts: their
-gammas all have the shape eta, and those of a row are proposed together.  See ``rows.py`` for the streams.
+A topic is a column; its draw is gammas divided by their sum.  Most entries of a table have no counts: see
+``proposals.py`` for these and for the streams, and ``listed.py`` for the others.
 """
 
 from typing import NamedTuple
@@ -9,93 +9,53 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import (
-    TINY,
-    gamma,
-    gamma_of_root,
-    judge_root,
-    log_gamma_draw,
-    log_gamma_of_root,
-    log_judge_root,
-    tail_share,
-    whole_root,
-)
+from engine.gibbs.augment import log_gamma_draw, log_gamma_of_root, whole_root
+from engine.gibbs.latent import poisson
 from engine.gibbs.upper import place
-from engine.jit import compiled, inlined
+from engine.jit import compiled
 from engine.pool import Pool
-from engine.streams import Stream, positive, uniform
+from engine.streams import LISTED, Stream
+from engine.topic_moves import listed, proposals
+from engine.topic_moves.listed import Lists
+from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED, Group, list_of
 from engine.topic_moves.rows import BLOCK, by_blocks, divide, row_stream
 
-_UNDERFLOW = 1e-290
+_SAFE = 0.2  # eta V from which no sum of V gammas is below 1e-290: the chance is 1e-290^(eta V)
 
 
-def draw(counts: Array, eta: float, seed: int, step: int, layer: int, pool: Pool) -> FloatArray:
-    """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta."""
-    new: FloatArray = np.empty(counts.shape)
-    root = whole_root(eta)  # most entries have no counts, and shapes such as 1/20 can be drawn faster
-    sums = by_blocks(_gammas, (counts, float(eta), root, seed, step, layer, new), new.shape, pool)
-    low = np.flatnonzero(~(sums > _UNDERFLOW))
-    if low.size:
-        sums = sums.copy()
-        logs = _log_gammas(counts, float(eta), root, seed, step, layer, low)
-        new[:, low] = np.exp(logs - logs.max(axis=0))
-        sums[low] = new[:, low].sum(axis=0)
-    return divide(new, sums, new, np.ones(new.shape[1], np.bool_), pool)
+class Kept(NamedTuple):
+    """What topics keep of themselves: ``phi`` (K_{l-1}, K_l) and ``rates`` (K_l,), words of a topic on average."""
+
+    phi: FloatArray
+    rates: FloatArray
 
 
-class _Proposals(NamedTuple):
-    """One proposal for every entry of a row: two uniforms, ``x = v^root``, room for squares of squares and a list."""
-
-    u: FloatArray
-    v: FloatArray
-    x: FloatArray
-    square: FloatArray
-    left: Array
+NOTHING = Kept(np.zeros((0, 0)), np.zeros(0))
 
 
-@compiled
-def _new_proposals(n: int) -> _Proposals:
-    """Room for a row of ``n``."""
-    return _Proposals(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64))
+def draw(counts: Array, eta: float, seed: int, step: int, layer: int, pool: Pool, kept: Kept = NOTHING) -> FloatArray:
+    """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta.
 
-
-@compiled
-def _propose_roots(rng: Stream, root: int, p: _Proposals) -> Stream:
-    """Fill a row of proposals for ``Gam(1 / root, 1)``: loops without a branch, which become vector code."""
-    n = len(p.u)
-    for k in range(n):
-        p.u[k], _ = uniform(Stream(rng.state + rng.gamma * np.uint64(2 * k), rng.gamma))
-        p.v[k], _ = positive(Stream(rng.state + rng.gamma * np.uint64(2 * k + 1), rng.gamma))
-    p.x[:] = 1.0
-    p.square[:] = p.v
-    while root > 0:
-        if root & 1:
-            for k in range(n):
-                p.x[k] *= p.square[k]
-        for k in range(n):
-            p.square[k] *= p.square[k]
-        root >>= 1
-    return Stream(rng.state + rng.gamma * np.uint64(2 * n), rng.gamma)
-
-
-@inlined
-def _take_roots(root: int, p: _Proposals, counts: Array, out: FloatArray) -> np.uint64:
-    """Take proposals that :func:`judge_root` accepts at a glance, where there are no counts; list the others.
-
-    Returns how many are left in ``p.left``.  Nothing branches here: which way it goes cannot be foreseen.
+    What a topic keeps counts as further words, ``Pois(rates_k phi_vk)`` of every word.
     """
-    n_left = place(0)
-    most = 1.0 + tail_share(root)
-    for k in range(place(len(out))):
-        out[k] = max(p.x[k], TINY)
-        p.left[n_left] = k
-        n_left += place((counts[k] > 0) | (p.u[k] * most >= 1.0 - p.x[k]))
-    return n_left
+    root = whole_root(eta)  # most entries have no counts, and shapes such as 1/20 can be drawn faster
+    new: FloatArray = np.empty(counts.shape)
+    at = (float(eta), root, seed, step, layer, new)
+    if eta * len(counts) < _SAFE:
+        by_blocks(_log_gammas, (counts, *kept, *at), new.shape, pool)
+        np.exp(new - new.max(axis=0), out=new)
+        sums = new.sum(axis=0)
+    else:
+        flat = np.ascontiguousarray(counts).ravel()
+        sums = by_blocks(_gammas, (flat, kept.phi.ravel(), kept.rates, *at), new.shape, pool)
+    return divide(new, sums, new, np.ones(new.shape[1], np.bool_), pool)
 
 
 @compiled
 def _gammas(
     counts: Array,
+    phi: FloatArray,
+    kept: FloatArray,
     eta: float,
     root: int,
     seed: int,
@@ -106,49 +66,80 @@ def _gammas(
     last: int,
     sums: FloatArray,
 ) -> None:
-    """Write ``Gam(eta + counts)`` to ``new`` and its column sums by block to ``sums``."""
-    n_topics = counts.shape[1]
-    proposals = _new_proposals(n_topics)
-    for k in range(n_topics):
-        proposals.left[k] = k  # all of them, where no shape is drawn by whole powers
-    for block in range(first, last):
-        total = sums[block]
-        for v in range(block * BLOCK, min((block + 1) * BLOCK, counts.shape[0])):
-            rng = row_stream(seed, step, layer, v)
-            n_left = place(n_topics)
-            if root > 0:
-                rng = _propose_roots(rng, root, proposals)
-                n_left = _take_roots(root, proposals, counts[v], new[v])
-            for i in range(n_left):
-                entry = place(proposals.left[i])
-                if root > 0 and counts[v, entry] == 0:
-                    draw, accepted = judge_root(root, proposals.u[entry], proposals.v[entry], proposals.x[entry])
-                    if not accepted:
-                        draw, rng = gamma_of_root(rng, root)
-                else:
-                    draw, rng = gamma(rng, eta + counts[v, entry])
-                new[v, entry] = draw
-            for k in range(n_topics):
-                total[k] += new[v, k]
+    """Write ``Gam(eta + counts + Pois(kept phi))`` to ``new`` and its column sums by block to ``sums``."""
+    n_rows, n_topics = new.shape
+    together = proposals.group_rows(n_topics)
+    group = proposals.new_group(together * n_topics)
+    lists = listed.new_lists(together * n_topics)
+    values = new.reshape(new.size)
+    for v in range(first * BLOCK, min(last * BLOCK, n_rows), together):
+        end = min(v + together, n_rows)
+        a, b = v * n_topics, end * n_topics
+        if b - a < len(group.words):
+            group = proposals.new_group(b - a)
+        proposals.fill_words(seed, step, layer, v, end, counts[a:b], group.words, group.flags)
+        if len(kept) > 0:
+            proposals.flag_kept(phi[a:b], kept, group.words, group.rates, group.flags)
+        rng = row_stream(seed, step, layer, v, LISTED)
+        _draw_group(rng, counts[a:b], eta, root, len(kept) > 0, group, lists, values[a:b])
+        _add_rows(new[v:end], sums[v // BLOCK])
 
 
 @compiled
-def _log_gammas(counts: Array, eta: float, root: int, seed: int, step: int, layer: int, topics: Array) -> FloatArray:
-    """Return the logarithms (K_{l-1}, n) of the gammas that :func:`_gammas` drew for ``topics`` (n,)."""
-    logs = np.empty((counts.shape[0], topics.size))
-    n_topics = counts.shape[1]
-    proposals = _new_proposals(n_topics)
-    row = np.empty(n_topics)
-    for v in range(counts.shape[0]):
+def _add_rows(rows: FloatArray, total: FloatArray) -> None:
+    for v in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            total[k] += rows[v, k]
+
+
+@compiled
+def _draw_group(
+    rng: Stream, counts: Array, eta: float, root: int, keeps: bool, group: Group, lists: Lists, new: FloatArray
+) -> None:
+    """Write ``Gam(eta)``, for most as it is proposed, and add the gammas of counts and of what is kept."""
+    flags, x = group.flags, lists.x
+    if root > 0:
+        proposals.propose(group.words, root, new)
+        proposals.flag_refused(group.words, new, root, flags)
+    else:
+        new[:] = 0.0
+        flags[:] |= COUNTED
+    left = group.left[: proposals.list_flagged(flags, group.left)]
+    if root > 0:
+        rng = listed.draw_refused(rng, group, list_of(REFUSED, flags, left, lists.mine), root, lists, new)
+    n = list_of(COUNTED, flags, left, lists.mine)
+    beside = 0.0 if root > 0 else eta
+    for i in range(n):
+        x[i] = counts[place(lists.mine[i])] + beside
+    rng = listed.add_gammas(rng, n, lists, new)
+    if keeps:
+        listed.add_kept(rng, group, list_of(KEEPS, flags, left, lists.mine), lists, new)
+
+
+@compiled
+def _log_gammas(
+    counts: Array,
+    phi: FloatArray,
+    kept: FloatArray,
+    eta: float,
+    root: int,
+    seed: int,
+    step: int,
+    layer: int,
+    new: FloatArray,
+    first: int,
+    last: int,
+    _sums: FloatArray,
+) -> None:
+    """Write the logarithms of ``Gam(eta + counts + Pois(kept phi))`` to ``new``."""
+    for v in range(first * BLOCK, min(last * BLOCK, new.shape[0])):
         rng = row_stream(seed, step, layer, v)
-        if root > 0:
-            rng = _propose_roots(rng, root, proposals)
-        for k in range(n_topics):
-            if root > 0 and counts[v, k] == 0:
-                row[k], accepted = log_judge_root(root, proposals.u[k], proposals.v[k])
-                if not accepted:
-                    row[k], rng = log_gamma_of_root(rng, root)
+        for k in range(new.shape[1]):
+            count = float(counts[v, k])
+            if len(kept) > 0:
+                n, rng = poisson(rng, kept[k] * phi[v, k])
+                count += n
+            if root > 0 and count == 0.0:
+                new[v, k], rng = log_gamma_of_root(rng, root)
             else:
-                row[k], rng = log_gamma_draw(rng, eta + counts[v, k])
-        logs[v] = row[topics]
-    return logs
+                new[v, k], rng = log_gamma_draw(rng, eta + count)

@@ -67,7 +67,7 @@ def test_normal_follows_its_law_also_in_the_tail():
 @numba.njit
 def tail_normal(rng):
     """A draw from the strip whose part beyond the edge is the tail."""
-    value, _, rng = augment._normal_edge(rng, 0, 1.0)
+    value, _, rng = augment.normal_edge(rng, 0, 1.0)
     return value, rng
 
 

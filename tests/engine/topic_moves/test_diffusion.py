@@ -10,10 +10,7 @@ from drawing import RARE, ks
 from scipy import stats
 
 from engine.gibbs.augment import TINY
-from engine.gibbs.latent import poisson
-from engine.jit import compiled
 from engine.pool import Pool
-from engine.streams import KEPT, stream
 from engine.topic_moves import diffusion, dirichlet, simplex
 
 ONE = Pool(1)
@@ -94,23 +91,26 @@ def layer_of(n_rows, n_topics, sparse=0.2):
     return phi, rng.poisson(phi * 500.0).astype(float)
 
 
-@compiled
-def words_kept(rates, seed, step, layer):
-    drawn = np.empty(rates.shape)
-    for v in range(rates.shape[0]):
-        rng = stream(seed, KEPT, step, (layer << 40) + v)
-        for k in range(rates.shape[1]):
-            drawn[v, k], rng = poisson(rng, rates[v, k])
-    return drawn
-
-
-def test_what_a_topic_keeps_and_what_it_draws_come_from_different_random_numbers():
+def test_what_a_topic_keeps_counts_as_further_words():
     phi, counts = layer_of(130, 6)
     scale, eps = 0.5 * counts.sum(axis=0), 0.3
     pace = (counts.sum(axis=0) + ETA * 130) / scale
     kept = scale * np.exp(-pace * eps) * pace / (1.0 - np.exp(-pace * eps))
-    expected = dirichlet.draw(counts + words_kept(kept * phi, 11, 5, 2), ETA, 11, 5, 2, ONE)
+    expected = dirichlet.draw(counts, ETA, 11, 5, 2, ONE, dirichlet.Kept(phi, kept))
     np.testing.assert_allclose(diffusion.topics(phi, counts, ETA, scale, eps, 11, 5, 2, ONE), expected, rtol=1e-9)
+    assert not np.allclose(dirichlet.draw(counts, ETA, 11, 5, 2, ONE), expected)
+
+
+@pytest.mark.parametrize("eta", [0.02, 0.03, 0.7])
+def test_the_posterior_stays_the_posterior_also_under_other_eta(eta):
+    """0.02: five gammas are drawn as logarithms; the others are no inverse of a whole number."""
+    table = np.repeat(COUNTS[:, None], N, axis=1)
+    phi = dirichlet.draw(table, eta, 3, 1, 0, ONE)
+    for step in range(3):
+        phi = diffusion.topics(phi, table, eta, np.full(N, 15.0), 0.4, 7, step, 1, ONE)
+    total = COUNTS.sum() + eta * len(COUNTS)
+    for row, n in zip(phi[1:4], COUNTS[1:4] + eta, strict=True):
+        assert ks(row, stats.beta(n, total - n).cdf) > RARE / 50
 
 
 @pytest.mark.parametrize("eps", [1e-9, 1e-11, 1e-15])

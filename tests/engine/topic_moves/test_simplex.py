@@ -64,26 +64,34 @@ def test_a_step_of_the_shapes_is_that_of_the_plain_twin():
     np.testing.assert_allclose(got, naive.shapes_step(r, counts, 5.0, 1.0, 1.0, 40.0, 0.5, noise), rtol=1e-12)
 
 
+def gammas_of(counts, eta, seed=9, step=2, layer=1):
+    """The gammas that a Dirichlet draw divides."""
+    new, blocks = np.empty(counts.shape), -(-len(counts) // 64)
+    none = np.zeros(0)
+    at = (seed, step, layer, new, 0, blocks, np.zeros((blocks, counts.shape[1])))
+    dirichlet._gammas(counts.ravel(), none, none, eta, whole_root(eta), *at)
+    return new
+
+
 @pytest.mark.parametrize("eta", [0.05, 0.1, 0.03, 0.7])
 def test_a_dirichlet_draw_is_gammas_divided_by_their_sum(eta):
     counts = np.random.default_rng(2).poisson(0.7, (60, 9))
-    gammas = np.empty(counts.shape)
+    gammas = gammas_of(counts, eta)
+    expected = np.maximum(gammas / gammas.sum(axis=0), TINY)
+    np.testing.assert_allclose(dirichlet.draw(counts, eta, 9, 2, 1, ONE), expected, rtol=1e-12)
+    np.testing.assert_array_equal(gammas_of(counts.astype(np.int32), eta), gammas)
+    np.testing.assert_array_equal(gammas_of(counts.astype(float), eta), gammas)
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.1])
+def test_most_gammas_without_counts_are_a_power_of_half_a_word_of_the_row(eta):
+    counts = np.random.default_rng(2).poisson(0.1, (60, 40))
+    gammas, root, seen = gammas_of(counts, eta), round(1.0 / eta), 0
     for v in range(len(counts)):
-        gammas[v] = plain_gammas(naive.Stream(*stream(9, TOPICS, 2, ROW + v)), eta, counts[v])
-    np.testing.assert_allclose(dirichlet.draw(counts, eta, 9, 2, 1, ONE), gammas / gammas.sum(axis=0), rtol=1e-10)
-
-
-def plain_gammas(rng, eta, counts):
-    """Gam(eta + counts) of a row; for eta = 1/20 or 1/10 after a row of proposals, used where there are no counts."""
-    root = {0.05: 20, 0.1: 10}.get(eta, 0)
-    proposals = [naive.judge_root(rng.uniform(), rng.positive(), root) for _ in counts] if root else []
-    drawn = []
-    for k, n in enumerate(counts):
-        if root and n == 0:
-            drawn.append(naive.gamma_of_root(rng, root) if proposals[k] is None else proposals[k])
-        else:
-            drawn.append(naive.gamma(rng, eta + n))
-    return drawn
+        rng = naive.Stream(*stream(9, TOPICS, 2, ROW + v))
+        proposed = np.array([((rng.bits() >> 32) + 1) * 2.0**-32 for _ in range(40)]) ** root
+        seen += np.isclose(gammas[v], proposed, rtol=1e-10, atol=0.0)[counts[v] == 0].sum()
+    assert 0.88 < seen / (counts == 0).sum() < 0.97  # accepted
 
 
 @pytest.mark.parametrize("eta", [0.05, 0.1, 0.03])
@@ -95,17 +103,26 @@ def test_entries_without_counts_follow_their_gamma_on_the_log_scale(eta):
     assert ks(np.log(phi[0]) + np.log(1e12), log_gamma_cdf(eta)) > RARE
 
 
-def test_columns_that_underflow_are_the_same_draws_as_logarithms():
-    root, eta, counts = 5_000, 1.0 / 5_000, np.zeros((40, 30), np.int64)
-    assert whole_root(eta) == root
-    values = np.empty(counts.shape)
-    dirichlet._gammas(counts, eta, root, 4, 1, 0, values, 0, 1, np.zeros((1, 30)))
-    logs = dirichlet._log_gammas(counts, eta, root, 4, 1, 0, np.arange(30))
-    seen = values > TINY
-    assert seen.any()
-    assert not seen.all()
-    np.testing.assert_allclose(np.log(values[seen]), logs[seen], rtol=1e-9, atol=1e-9)
-    assert (logs[~seen] <= np.log(TINY) + 1e-9).all()
+@pytest.mark.parametrize("eta", [0.02, 0.03, 1e-3])
+def test_draws_of_few_words_and_tiny_eta_have_beta_marginals(eta):
+    """Their gammas would all be 0 now and then: they are drawn as logarithms."""
+    n = 2_000 if numba.config.DISABLE_JIT else 20_000
+    counts = np.repeat(np.array([[0], [3], [1]]), n, axis=1)
+    phi = dirichlet.draw(counts, eta, 3, 1, 0, ONE)
+    np.testing.assert_allclose(phi.sum(axis=0), 1.0, rtol=1e-12)
+    for row, count in zip(phi[1:], (3, 1), strict=True):
+        assert ks(row, stats.beta(count + eta, 4 - count + 2 * eta).cdf) > RARE / 3
+    bare = phi[0] > 0.01
+    assert stats.binomtest(int(bare.sum()), n, stats.beta(eta, 4 + 2 * eta).sf(0.01)).pvalue > RARE / 3
+
+
+def test_no_sum_of_gammas_is_lost_where_they_are_not_drawn_as_logarithms():
+    eta = 1.0 / 5_000.0
+    counts = np.zeros((1_000, 20 if numba.config.DISABLE_JIT else 500), np.int64)  # eta V = 0.2
+    gammas = gammas_of(counts, eta)
+    assert gammas.sum(axis=0).min() > 1e-100
+    phi = dirichlet.draw(counts, eta, 9, 2, 1, ONE)
+    np.testing.assert_allclose(phi.sum(axis=0), 1.0, rtol=1e-12)
 
 
 def test_two_layers_of_one_step_do_not_share_noise():
@@ -257,7 +274,8 @@ def test_moves_are_the_same_bits_for_any_number_of_threads(n_threads):
     assert np.array_equal(
         simplex.sgrld(phi, counts, 0.05, 0.01, 1, 2, 1, ONE), simplex.sgrld(phi, counts, 0.05, 0.01, 1, 2, 1, pool)
     )
-    assert np.array_equal(dirichlet.draw(counts, 0.05, 1, 2, 1, ONE), dirichlet.draw(counts, 0.05, 1, 2, 1, pool))
+    for eta in (0.05, 0.03, 1e-4):
+        assert np.array_equal(dirichlet.draw(counts, eta, 1, 2, 1, ONE), dirichlet.draw(counts, eta, 1, 2, 1, pool))
     assert np.array_equal(simplex.normalised(counts, ONE), simplex.normalised(counts, pool))
 
 

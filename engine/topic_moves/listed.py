@@ -1,0 +1,240 @@
+"""Draws for entries that are listed: gammas that were refused, those of counts, and what topics keep.
+
+Many at a time, in loops without a branch; the few that these leave are drawn one by one.  All functions draw from one
+stream and hand it back.
+"""
+
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, FloatArray
+from engine.gibbs.augment import (
+    LAYER_MASK,
+    NORMAL_X,
+    SQUEEZE,
+    exponential,
+    gamma,
+    gamma_of_root,
+    judge_large,
+    normal,
+    normal_edge,
+    tail_share,
+)
+from engine.gibbs.upper import place
+from engine.jit import compiled, inlined
+from engine.streams import Stream, mix
+from engine.topic_moves.arithmetic import logarithm, single_exp_minus, single_logarithm, single_sine
+from engine.topic_moves.proposals import (
+    HALF_UNIT,
+    QUARTER_UNIT,
+    Group,
+    keeping,
+    list_flagged,
+    propose,
+    refusal,
+    upper_half,
+)
+
+_S8, _S11, _S32 = np.uint64(8), np.uint64(11), np.int64(32)
+_MASK24, _MASK32 = np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
+_UNIT = 1.0 / 9007199254740992.0  # 2^-53
+_UNIT24 = 1.0 / 16777216.0  # 2^-24
+_HALF_UNIT_SINGLE = np.float32(HALF_UNIT)
+_UNIT31 = 1.0 / 2147483648.0  # 2^-31
+
+
+class Lists(NamedTuple):
+    """Room for the entries of a group that are listed: their places, and numbers that belong to them."""
+
+    mine: Array
+    words: Array
+    u: FloatArray
+    v: FloatArray
+    x: FloatArray
+    out: FloatArray
+    flags: Array
+    left: Array
+
+
+@compiled
+def new_lists(n: int) -> Lists:
+    """Room for ``n`` entries."""
+    return Lists(
+        np.empty(n, np.int64),
+        np.empty(n, np.uint64),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n, np.uint8),
+        np.empty(n, np.int64),
+    )
+
+
+@compiled
+def _fill(rng: Stream, words: Array) -> Stream:
+    """Write random words; the stream behind them."""
+    for i in range(len(words)):
+        words[i] = mix(rng.state + rng.gamma * np.uint64(i + 1))
+    return Stream(rng.state + rng.gamma * np.uint64(len(words)), rng.gamma)
+
+
+@inlined
+def _uniform(word: np.uint64) -> float:
+    return np.float64(word >> _S11) * _UNIT
+
+
+# Gammas of shape 1 / root whose proposals were not accepted at a glance
+
+
+@inlined
+def draw_refused(rng: Stream, g: Group, n: int, root: int, lists: Lists, new: FloatArray) -> Stream:
+    """Judge the proposals of the first ``n`` of ``lists.mine`` to the last bit; write these or others to ``new``."""
+    mine, words, u, v, x = lists.mine[:n], lists.words[:n], lists.u[:n], lists.v[:n], lists.x[:n]
+    rng = _fill(rng, words)
+    for i in range(n):
+        e = place(mine[i])
+        u[i] = refusal(g.words[e]) + _uniform(words[i]) * QUARTER_UNIT
+        v[i], x[i] = upper_half(g.words[e]), new[e]
+    _judge(u, v, x, root, lists.out, lists.flags[:n])
+    for i in range(n):
+        new[place(mine[i])] = lists.out[i]
+    n = list_flagged(lists.flags[:n], lists.left)
+    for i in range(n):
+        mine[i] = mine[place(lists.left[i])]
+    return _draw_again(rng, n, root, lists, new)
+
+
+@inlined
+def _draw_again(rng: Stream, n: int, root: int, lists: Lists, new: FloatArray) -> Stream:
+    """Draw ``Gam(1 / root)`` for the first ``n`` of ``lists.mine``; 32 bits for either uniform."""
+    mine, words, u, v, x = lists.mine[:n], lists.words[:n], lists.u[:n], lists.v[:n], lists.x[:n]
+    rng = _fill(rng, words)
+    propose(words, root, x)
+    for i in range(n):
+        v[i] = upper_half(words[i])
+        u[i] = np.float64(words[i] & _MASK32) * HALF_UNIT
+    _judge(u, v, x, root, lists.out, lists.flags[:n])
+    for i in range(n):
+        if lists.flags[i]:
+            lists.out[i], rng = gamma_of_root(rng, root)
+        new[place(mine[i])] = lists.out[i]
+    return rng
+
+
+@compiled
+def _judge(u: FloatArray, v: FloatArray, x: FloatArray, root: int, out: FloatArray, flags: Array) -> None:
+    """Write what is proposed for ``Gam(1 / root)`` and flag it where it is rejected, as ``augment.judge_root``."""
+    most = 1.0 + tail_share(root)
+    share = np.float32(tail_share(root))
+    power = np.float32(1.0 - 1.0 / root)
+    one = np.float32(1.0)
+    for i in range(len(flags)):
+        level = u[i] * most
+        tail = one - single_logarithm(np.float32(v[i]))
+        below = level < 1.0
+        bound = single_exp_minus(np.float32(x[i])) - one
+        beyond = share * single_exp_minus(power * single_logarithm(tail))
+        out[i] = x[i] if below else np.float64(tail)
+        flags[i] = np.float32(level - 1.0) >= (bound if below else beyond)
+
+
+# Gammas of any shape
+
+
+@inlined
+def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
+    """Add ``Gam(x_i)`` to the first ``n`` of ``lists.mine``; one of a shape below 1 is one higher, scaled down."""
+    shapes, words, out = lists.x[:n], lists.words[:n], lists.out[:n]
+    least = 1.0
+    for i in range(n):
+        least = min(least, shapes[i])
+    rng = _fill(rng, words)
+    _propose_gammas(words, shapes, lists.u, lists.v, out, lists.flags[:n])
+    for j in range(list_flagged(lists.flags[:n], lists.left)):
+        i = lists.left[j]
+        out[i], rng = _settle(rng, words[i], _lifted(shapes[i]), lists.u[i], lists.v[i])
+    if least < 1.0:
+        for i in range(n):
+            if shapes[i] < 1.0:
+                e, rng = exponential(rng)
+                out[i] *= exp(-e / shapes[i])
+    for i in range(n):
+        new[place(lists.mine[i])] += out[i]
+    return rng
+
+
+@inlined
+def _lifted(shape: float) -> float:
+    return shape + (1.0 if shape < 1.0 else 0.0)
+
+
+@compiled
+def _propose_gammas(
+    words: Array, shapes: FloatArray, z: FloatArray, u: FloatArray, out: FloatArray, flags: Array
+) -> None:
+    """Propose cubes of normals, as ``augment.gamma``, and flag those that are not accepted at a glance.
+
+    A word gives 8 bits for the strip of the normal, 32 for the normal and 24 for the uniform that accepts.  So coarse
+    a uniform changes what is accepted by less than 2^-24, which 10^14 draws would not show.
+    """
+    for i in range(len(flags)):
+        strip = words[i] & LAYER_MASK
+        x = (np.float64(np.int64(words[i]) >> _S32) + 0.5) * _UNIT31 * NORMAL_X[strip]
+        y = (np.float64((words[i] >> _S8) & _MASK24) + 0.5) * _UNIT24
+        d = _lifted(shapes[i]) - 1.0 / 3.0
+        v = 1.0 + x / np.sqrt(9.0 * d)
+        out[i] = d * (v * v * v)
+        z[i], u[i] = x, y
+        square = x * x
+        flags[i] = (abs(x) >= NORMAL_X[strip + np.uint64(1)]) | (v <= 0.0) | (y * d >= d - SQUEEZE * square * square)
+
+
+@compiled
+def _settle(rng: Stream, word: np.uint64, shape: float, z: float, u: float) -> tuple[float, Stream]:
+    """Accept a proposal after all, or draw another."""
+    strip = word & LAYER_MASK
+    if abs(z) >= NORMAL_X[strip + np.uint64(1)]:
+        z, accepted, rng = normal_edge(rng, strip, z)
+        if not accepted:
+            z, rng = normal(rng)
+    value, accepted = judge_large(shape, z, u)
+    if accepted:
+        return value, rng
+    return gamma(rng, shape)
+
+
+# What topics keep
+
+
+@inlined
+def add_kept(rng: Stream, g: Group, n: int, lists: Lists, new: FloatArray) -> Stream:
+    """Add ``Gam(Pois(rate))`` to the first ``n`` of ``lists.mine``, without drawing the Poisson number.
+
+    Let T be the first point of a Poisson process of rate 1: if T >= rate the number is 0, otherwise 1 and a
+    Poisson number of mean ``s = rate - T``.  And ``Gam(1 + Pois(s))`` is half of a noncentral chi-square of two degrees
+    of freedom, ``|(sqrt(2 s), 0) + Z|^2 / 2 = s + e + 2 sqrt(s e) cos(angle)`` with e exponential.
+    """
+    mine, words, u = lists.mine[:n], lists.words[:n], lists.u[:n]
+    rng = _fill(rng, words)
+    for i in range(n):
+        e = place(mine[i])
+        u[i] = keeping(g.words[e]) + _uniform(words[i]) * QUARTER_UNIT
+        lists.x[i] = g.rates[e]
+    rng = _fill(rng, words)
+    _noncentral(words, u, lists.x, lists.out)
+    for i in range(n):
+        new[place(mine[i])] += lists.out[i]
+    return rng
+
+
+@compiled
+def _noncentral(words: Array, u: FloatArray, rates: FloatArray, out: FloatArray) -> None:
+    """Write what is kept: ``u`` tells T, the halves of a word the angle and e, which so ends at 22."""
+    for i in range(len(words)):
+        s = rates[i] + logarithm(1.0 - u[i])
+        e = np.float64(-single_logarithm(np.float32(np.float64(words[i] & _MASK32) + 1.0) * _HALF_UNIT_SINGLE))
+        cosine = np.float64(single_sine(np.float32(np.int64(words[i]) >> _S32) * _HALF_UNIT_SINGLE))
+        out[i] = max(s + e + 2.0 * np.sqrt(max(s, 0.0) * e) * cosine, 0.0) if s > 0.0 else 0.0
