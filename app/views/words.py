@@ -71,7 +71,7 @@ def state(name: str) -> str:
 def left(minibatch: int, planned: int, seconds: float) -> float | None:
     """Seconds of training left at the pace so far, None before the first mini-batch and after the last.
 
-    The last evaluation comes then, and takes its time.
+    What is judged after the last one takes its time.
     """
     if minibatch <= 0 or minibatch >= planned:
         return None
