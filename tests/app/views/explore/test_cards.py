@@ -95,7 +95,8 @@ def test_the_selected_topic_and_the_roots_are_marked(hierarchy: Hierarchy) -> No
     current = [
         attributes["data-key"] for tag, attributes in page.tags if tag == "li" and attributes.get("aria-current")
     ]
-    pressed = [attributes["data-id"] for _, attributes in page.tags if attributes.get("aria-pressed") == "true"]
+    pins = [attributes for _, attributes in page.tags if attributes.get("data-do") == "pin"]
+    pressed = [attributes["data-id"] for attributes in pins if attributes.get("aria-pressed") == "true"]
     assert current == [identity(node)]
     assert pressed == [identity(other)]
 
