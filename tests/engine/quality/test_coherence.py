@@ -63,3 +63,16 @@ def test_the_worst_tenth_is_at_least_one_topic():
 def test_diversity_and_uniqueness_are_those_of_the_literature():
     assert diversity.topic_diversity(numbers(LISTS)) == pytest.approx(0.777778, abs=1e-6)
     assert diversity.uniqueness(numbers(LISTS)) == pytest.approx([0.833333, 0.833333, 0.666667], abs=1e-6)
+
+
+@pytest.mark.parametrize("most", [10_000, 100, 37])
+def test_pairs_of_one_list_meet_as_often_as_all_pairs_do(most):
+    rng = np.random.default_rng(6)
+    table = rng.random((300, 40)) < rng.random(40) * 0.4
+    documents, words = np.nonzero(table)
+    counts = Counts.of(np.bincount(documents, minlength=300), words.astype(np.int32), np.ones(len(words), np.int32))
+    lists = np.stack([rng.choice(40, 6, replace=False) for _ in range(15)])
+    whole, within = (count(lists, counts, 40, most) for count in (coherence.meetings, coherence.meetings_within))
+    np.testing.assert_array_equal(within.documents, whole.documents)
+    assert within.n_documents == whole.n_documents
+    np.testing.assert_array_equal(coherence.npmi(lists, within), coherence.npmi(lists, whole))
