@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from engine.contract import Array, FloatArray
 
-FEWEST = 20  # documents, below which nothing can be said
+FEWEST = 50  # documents, below which nothing can be said
 BACKGROUND = 0.3  # effective share of the documents from which a topic may be background
 _TIMES = 3.0  # and how many times the median of its layer: in some corpora, and in upper layers, all are spread wide
 

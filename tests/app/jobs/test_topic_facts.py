@@ -82,7 +82,7 @@ def test_of_pixels_and_real_numbers_there_are_no_words_to_judge(corpus, kind):
         corpus = replace(corpus, image_shape=(1, corpus.n_words))
     else:
         corpus = replace(corpus, counts=corpus.counts._replace(values=corpus.counts.values.astype(np.float32)))
-    placed = (np.full((30, 6), 0.2, dtype=np.float32), np.full((30, 3), 0.3, dtype=np.float32))
+    placed = (np.full((60, 6), 0.2, dtype=np.float32), np.full((60, 3), 0.3, dtype=np.float32))
     arrays = snapshot(corpus.n_words)
     assert topic_facts.common(corpus).tolist() == []
     assert set(topic_facts.topic_facts(corpus, topic_facts.common(corpus), arrays, placed)) == {"spread.0", "spread.1"}
