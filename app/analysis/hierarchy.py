@@ -8,19 +8,23 @@ popular now).  Where topics have been pruned, ``Hierarchy.place`` says in which 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.hierarchy import topics
+from app.analysis import topic_roles
+from engine.hierarchy import titles, topics
 from engine.hierarchy.class_scores import centred
 from engine.hierarchy.tree import Edge, Node, edges
+from engine.quality.diversity import topic_diversity
+from engine.quality.spread import background
 
 KEPT_WORDS = 30  # as many as the authors' own tree figures keep
-PRINTED_WORDS = 12  # of them in boxes and lists; a title is chosen among these
+PRINTED_WORDS = 12  # of them in boxes and lists
+JUDGED_WORDS = 10  # of them that coherence and diversity are about
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
@@ -60,6 +64,24 @@ class Relative(NamedTuple):
     weight: float
 
 
+class LayerQuality(NamedTuple):
+    """How good the topics of a layer are that are not light.
+
+    Attributes
+    ----------
+    topics : int
+        How many there are.
+    npmi : float or None
+        Mean document NPMI; None where it is not known.
+    diversity : float
+        Different words among their ten first, over all of these.
+    """
+
+    topics: int
+    npmi: float | None
+    diversity: float
+
+
 class UseOfTopic(NamedTuple):
     """A document that uses a topic, and how strongly (theta)."""
 
@@ -80,6 +102,7 @@ class Hierarchy:
     vocabulary : tuple of str
         V words.
     phi : tuple of (K_{l-1}, K_l) arrays
+        The mean over the last samples, where the snapshot has it.
     r : (K_L,) float64 array
     projections : tuple of (V, K_l) arrays
     popularity, shares : tuples of (K_l,) float64 arrays
@@ -87,9 +110,9 @@ class Hierarchy:
     order, ranks : tuples of (K_l,) int arrays
         Columns by popularity; and the rank, from 1, of every column.
     words, word_weights : tuples of (K_l, n) arrays
-        Heaviest words of every topic, n = 30 or the whole vocabulary.
+        Most relevant words of every topic, n = 30 or the whole vocabulary.
     titles : tuple of (K_l, n) int arrays
-        Its most distinctive words among those, n = 3 or the whole vocabulary; no two topics of a layer share all.
+        The words that set it apart, n = 3 or the whole vocabulary; no two topics of a layer share all.
     step_sizes : tuple of (K_l,) arrays
         Layer-adaptive step sizes; empty when the snapshot has none.
     documents, document_weights : tuples of (K_l, 20) arrays
@@ -108,8 +131,14 @@ class Hierarchy:
         How much each topic speaks for each class, less the mean over classes; empty likewise.
     family : int
         The run that its line of forks began with, its own number where it was not forked.
-    npmi : tuple of (K_l,) arrays
-        Document NPMI of every topic over the training documents; empty when the snapshot has none.
+    npmi : tuple of (K_l,) float32 arrays
+        Document NPMI of the ten words shown first by default; empty when the snapshot has none.
+    spread : tuple of (K_l,) float32 arrays
+        Effective share of the documents that use a topic; empty likewise.
+    everywhere : tuple of int
+        Words that the corpus puts everywhere, which are in no title.
+    trade : float
+        The lambda by which ``words`` are chosen (`engine.hierarchy.topics.relevance`); 1 is by their weights.
     """
 
     run: int
@@ -139,6 +168,9 @@ class Hierarchy:
     class_weights: tuple[NDArray[np.float64], ...] = ()
     family: int = 0
     npmi: tuple[NDArray[Any], ...] = ()
+    spread: tuple[NDArray[Any], ...] = ()
+    everywhere: tuple[int, ...] = ()
+    trade: float = topics.TRADE
 
     @property
     def n_layers(self) -> int:
@@ -157,6 +189,34 @@ class Hierarchy:
             self._named(layer, np.flatnonzero(topics.light(parts))) for layer, parts in enumerate(self.shares, start=1)
         )
         return frozenset(node for each in found for node in each)
+
+    @cached_property
+    def roles(self) -> tuple[tuple[str, ...], ...]:
+        """One word for every topic (see `app.analysis.topic_roles`), by layer and column."""
+        none = (None,) * self.n_layers
+        every = zip(self.shares, self.spread or none, self.npmi or none, strict=True)
+        return tuple(topic_roles.roles(parts, spread, npmi) for parts, spread, npmi in every)
+
+    def role(self, node: Node) -> str:
+        """Whether a topic is live, light, background or incoherent."""
+        return self.roles[node.layer - 1][self.place(node)]
+
+    def coherence(self, node: Node) -> float | None:
+        """Document NPMI of the ten words shown first by default; None where it is not known."""
+        return float(self.npmi[node.layer - 1][self.place(node)]) if self.npmi else None
+
+    def quality(self, layer: int) -> LayerQuality:
+        """How good the topics of a layer are, light ones left out."""
+        kept = ~topics.light(self.shares[layer - 1])
+        npmi = float(self.npmi[layer - 1][kept].mean()) if self.npmi and kept.any() else None
+        return LayerQuality(int(kept.sum()), npmi, topic_diversity(self.words[layer - 1][kept, :JUDGED_WORDS]))
+
+    def reworded(self, trade: float | None) -> "Hierarchy":
+        """The same topics with their words by another trade between weight and lift, None as they are; titles stay."""
+        if trade is None or trade == self.trade:
+            return self
+        words, weights = _words(self.projections, self.shares, trade)
+        return replace(self, words=words, word_weights=weights, trade=trade)
 
     def nodes(self, layer: int) -> list[Node]:
         """Give the topics of a layer, most popular first."""
@@ -213,21 +273,21 @@ class Hierarchy:
         return self.name(node) or " ".join(self.title_words(node))
 
     def title_words(self, node: Node) -> list[str]:
-        """Give the three most distinctive of its 12 heaviest words (see `engine.hierarchy.topics.title_words`)."""
+        """Give the three words that set it apart (see `engine.hierarchy.titles`)."""
         return [self.vocabulary[number] for number in self.titles[node.layer - 1][self.place(node)].tolist()]
 
     def other_words(self, node: Node, n: int) -> list[str]:
-        """Give the ``n`` heaviest words that are not in its title."""
+        """Give the first ``n`` words that are not in its title."""
         title = set(self.title_words(node))
-        heavy = (word.text for word in self.top_words(node, n + len(title)))
-        return [word for word in heavy if word not in title][:n]
+        first = (word.text for word in self.top_words(node, n + len(title)))
+        return [word for word in first if word not in title][:n]
 
     def opinion(self, node: Node, label: int) -> float:
         """How much a topic speaks for class ``label`` (from 0), less the mean over classes."""
         return float(self.class_weights[node.layer - 1][label, self.place(node)])
 
     def top_words(self, node: Node, n: int = 12) -> list[Word]:
-        """Give the ``n`` (at most 30) heaviest words of the topic's projection."""
+        """Give the first ``n`` (at most 30) words of the topic with their weights in its projection."""
         numbers = self.words[node.layer - 1][self.place(node), :n].tolist()
         weights = self.word_weights[node.layer - 1][self.place(node), :n].tolist()
         return [Word(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
@@ -315,8 +375,9 @@ def build_hierarchy(
     Parameters
     ----------
     arrays : mapping
-        As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``step.{l}``, ``alive.{l}``, ``names.{l}``,
-        ``top_documents.{l}`` and ``top_weights.{l}``, all counted from 0.
+        As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``mean.{l}``, ``step.{l}``, ``alive.{l}``,
+        ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``, ``npmi.{l}`` and ``spread.{l}``, all counted from 0,
+        and ``everywhere``.
     vocabulary : sequence of str
     labels : mapping
         Names given by people, by (layer from 1, identity number from 1).
@@ -326,12 +387,14 @@ def build_hierarchy(
     classes : sequence of str
         Names of the corpus's classes.
     """
-    phi = topics.numbered(arrays, "phi")
+    phi = topics.numbered(arrays, "mean") or topics.numbered(arrays, "phi")
     r = np.asarray(arrays["r"], dtype=np.float64)
     projected = topics.projections(phi)
     weights = topics.popularity(phi, r)
     parts = [topics.shares(layer) for layer in weights]
-    top = [topics.top_words(projection, KEPT_WORDS) for projection in projected]
+    words, word_weights = _words(projected, parts)
+    spread = _spread(arrays, parts)
+    everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
     alive = topics.numbered(arrays, "alive")
     speaking = tuple(
         centred(layer) for layer in topics.numbered(arrays, "model.class_weights") if len(layer) == len(classes)
@@ -350,17 +413,9 @@ def build_hierarchy(
         shares=tuple(parts),
         order=tuple(topics.order(layer) for layer in weights),
         ranks=tuple(topics.ranks(layer) for layer in weights),
-        words=tuple(words for words, _ in top),
-        word_weights=tuple(heavy for _, heavy in top),
-        titles=tuple(
-            topics.title_words(
-                words[:, :PRINTED_WORDS],
-                heavy[:, :PRINTED_WORDS],
-                projection @ part.astype(projection.dtype),
-                first=topics.order(part),
-            )
-            for (words, heavy), projection, part in zip(top, projected, parts, strict=True)
-        ),
+        words=words,
+        word_weights=word_weights,
+        titles=_titles(phi, projected, parts, spread, everywhere),
         step_sizes=topics.numbered(arrays, "step"),
         documents=topics.numbered(arrays, "top_documents"),
         document_weights=topics.numbered(arrays, "top_weights"),
@@ -372,6 +427,38 @@ def build_hierarchy(
         class_weights=speaking,
         family=run.family,
         npmi=topics.numbered(arrays, "npmi"),
+        spread=spread,
+        everywhere=everywhere,
+    )
+
+
+def _words(
+    projected: Sequence[NDArray[Any]], parts: Sequence[NDArray[Any]], trade: float = topics.TRADE
+) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
+    """The words kept of every topic, and their weights, by layer."""
+    every = [topics.relevant_words(*pair, KEPT_WORDS, trade) for pair in zip(projected, parts, strict=True)]
+    return tuple(words for words, _ in every), tuple(weights for _, weights in every)
+
+
+def _spread(arrays: Mapping[str, NDArray[Any]], parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
+    """How evenly documents use topics, where that is known of all layers."""
+    found = topics.numbered(arrays, "spread")
+    return found if len(found) == len(parts) else ()
+
+
+def _titles(
+    phi: Sequence[NDArray[Any]],
+    projected: Sequence[NDArray[Any]],
+    parts: Sequence[NDArray[Any]],
+    spread: Sequence[NDArray[Any]],
+    everywhere: tuple[int, ...],
+) -> tuple[NDArray[Any], ...]:
+    """The words of every title, by layer."""
+    wide = [background(each) for each in spread]
+    named = titles.foreground(phi, wide) if any(each.any() for each in wide) else projected
+    return tuple(
+        titles.title_words(projection, part, without=everywhere, first=topics.order(part))
+        for projection, part in zip(named, parts, strict=True)
     )
 
 

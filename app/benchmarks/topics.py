@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.benchmarks.peers import PEERS, Made
+from app.benchmarks.peers import PEERS
 from app.jobs import plan as plans
 from app.jobs import training as mathematics
 from app.jobs.plateau import settled

@@ -5,7 +5,7 @@ import importlib
 import sys
 
 from app.cli import output
-from app.cli.parser import MISTAKE, Parser, named, threads, weight, whole
+from app.cli.parser import MISTAKE, Parser, named, part, threads, weight, whole
 from app.ingest import options
 from app.plots import registry
 from app.plots.request import AXES
@@ -212,8 +212,10 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         parser.add_argument("--threshold", type=weight, help=edges)
         tints = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
         parser.add_argument("--class", dest="label", default="", metavar="NAME", help=tints)
+    relevance = "lambda of relevance, 0 to 1, by which words are chosen; 1 is the most probable (default: 0.1)"
     for parser in (topics, quality, tree):
         _minibatch_argument(parser)
+        parser.add_argument("--relevance", type=part, metavar="LAMBDA", help=relevance)
 
 
 def _figure(commands: "argparse._SubParsersAction[Parser]") -> None:

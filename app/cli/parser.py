@@ -67,6 +67,17 @@ def named(text: str) -> str:
     return text
 
 
+def part(text: str) -> float:
+    """Read a number from 0 to 1; refuse every other text."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1; got {text!r}")
+    return value
+
+
 def weight(text: str) -> float:
     """Read a number of at least 0; refuse every other text, infinite ones too."""
     try:

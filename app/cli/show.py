@@ -71,6 +71,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 def topics(arguments: argparse.Namespace) -> int:
     """List topics, most popular first."""
+    from app.analysis.topic_roles import LIVE
     from app.export.topics import topics_table
 
     db = open_existing(arguments.store)
@@ -80,6 +81,7 @@ def topics(arguments: argparse.Namespace) -> int:
         from app.analysis.quality import with_npmi
 
         hierarchy = with_npmi(db, run, hierarchy)
+    hierarchy = hierarchy.reworded(arguments.relevance)
     try:
         table = topics_table(hierarchy, arguments.layer, arguments.words)
     except LookupError as error:
@@ -91,14 +93,20 @@ def topics(arguments: argparse.Namespace) -> int:
     table = [row for row in table if arguments.all or not row["light"]]
     titles = [flat(row["title"]) for row in table]
     width = max(map(len, titles), default=0)
-    for row, title in zip(table, titles, strict=True):
+    roles = ["" if row["role"] == LIVE else row["role"] for row in table]
+    margin = max(map(len, roles), default=0)
+    for row, title, role in zip(table, titles, roles, strict=True):
         words = flat(" ".join(row["words"]))
         said = _quality_of(row) if arguments.quality else ""
-        say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {said}{title:<{width}}  {words}")
+        kind = f"  {role:<{margin}}" if margin else ""
+        say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}{kind}  {said}{title:<{width}}  {words}")
     if arguments.quality:
         notify("figures before the titles: NPMI of the ten first words in the training documents, see topiary quality")
     if light:
         notify(f"{light} {'topic' if light == 1 else 'topics'} of under 0.1 % of the tokens left out; --all lists them")
+    if hierarchy.everywhere:
+        common = flat(" ".join(hierarchy.vocabulary[number] for number in hierarchy.everywhere))
+        notify(f"everywhere in this corpus, and left out of titles: {common}")
     return 0
 
 
@@ -111,7 +119,7 @@ def tree(arguments: argparse.Namespace) -> int:
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    hierarchy = _hierarchy_of(db, row, arguments.minibatch)
+    hierarchy = _hierarchy_of(db, row, arguments.minibatch).reworded(arguments.relevance)
     threshold = threshold_of(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     last_seen = last_seen_of(db, row.number) if arguments.pruned else ()

@@ -14,8 +14,8 @@ def build_graph(
     """Build the graph of a hierarchy, or of what is reached from ``roots``.
 
     Nodes are identities such as ``L3:17`` with the attributes layer, topic (identity number), rank,
-    popularity, share, label (a person's name, may be empty), title (that name, or its three most
-    distinctive words) and words (the 12 heaviest); edges run from parent to child with the attribute weight,
+    popularity, share, label (a person's name, may be empty), title (that name, or the three
+    words that set it apart) and words (the first 12); edges run from parent to child with the attribute weight,
     Phi^(l)(child, parent).
     """
     edges = hierarchy.edges(threshold)

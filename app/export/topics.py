@@ -12,16 +12,17 @@ _PREFIX = "topics_"
 
 
 def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
-    """List topics, most popular first, of one layer or of all from layer 1 up, each by its heaviest ``words``.
+    """List topics, most popular first, of one layer or of all from layer 1 up, each by its first ``words``.
 
     Returns
     -------
     list of dict
         ``layer``; ``rank`` (1 = most popular now); ``topic`` (the identity number, which lasts);
-        ``share`` of the layer's popularity, 0 to 1; ``words``, the heaviest first; ``name`` given by
-        a person, or ""; ``title``, that name or its three most distinctive words, as on every page;
-        ``light``, whether it has so few tokens that its words are noise; ``npmi``, the document NPMI of its
-        first ten words over the training documents, None where the snapshot has none.
+        ``share`` of the layer's popularity, 0 to 1; ``words``, as the hierarchy has them; ``name`` given by
+        a person, or ""; ``title``, that name or the three words that set it apart, as on every page;
+        ``light``, whether it has so few tokens that its words are noise; ``role``, live, light, background or
+        incoherent (see `app.analysis.topic_roles`); ``npmi``, the document NPMI of its first ten words over the
+        training documents, None where the snapshot has none.
 
     Raises
     ------
@@ -41,6 +42,7 @@ def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PR
             "name": hierarchy.name(node),
             "title": hierarchy.title(node),
             "light": node in hierarchy.light,
+            "role": hierarchy.role(node),
             "npmi": _npmi(hierarchy, node),
         }
         for number in layers

@@ -4,7 +4,7 @@ import csv
 import io
 from typing import Any
 
-_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "npmi")
+_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi")
 
 
 def render(table: list[dict[str, Any]]) -> str:

@@ -47,6 +47,9 @@ class ImportOptions:
         Leave out words that occur in fewer documents.  Default: 2 for texts, 1 for counts.
     max_df : float or None
         Leave out words that occur in more than this share of the documents.  Default: 0.7 for texts, 1 for counts.
+    leave_out_common : bool
+        Leave out the words that the corpus puts everywhere (`engine.quality.common_words`), such as those of mail
+        headers.
     max_words : int or None
         Keep only that many words, the most frequent.  Default: 10,000 for texts, all for counts.
     token_pattern : str
@@ -72,6 +75,7 @@ class ImportOptions:
     stop_words: str | None = None
     min_df: int | None = None
     max_df: float | None = None
+    leave_out_common: bool = False
     max_words: int | None = None
     token_pattern: str = r"[^\W\d_]{2,}"  # noqa: S105 - a word, not a password
     binary: bool = False
@@ -124,14 +128,15 @@ HELP = {
     "stop_words": "english, none or a file with one word a line",
     "min_df": "leave out words in fewer documents than this",
     "max_df": "leave out words in more than this share of the documents",
+    "leave_out_common": "leave out the words that the corpus puts everywhere, such as those of mail headers",
     "max_words": "keep only this many words, the most frequent",
     "token_pattern": "regular expression of a word in a text",
     "binary": "keep only whether a word occurs",
     "levels": "idx images: grey values as counts from 0 to this, for models of counts (datm)",
 }
 KINDS: dict[str, type] = {
-    "test_share": float, "seed": int, "min_df": int, "max_df": float, "max_words": int, "binary": bool,
-    "levels": int,
+    "test_share": float, "seed": int, "min_df": int, "max_df": float, "leave_out_common": bool, "max_words": int,
+    "binary": bool, "levels": int,
 }  # fmt: skip
 
 

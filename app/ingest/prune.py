@@ -1,6 +1,6 @@
 """Which words of a vocabulary are kept."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource, Rows
 from app.ingest.words import stop_list
 from engine.contract import Counts
+from engine.quality.common_words import words_everywhere
 
 
 def keep(
@@ -30,22 +31,38 @@ def keep(
     return ranked if most is None else ranked[:most]
 
 
+def common(document_counts: Array, totals: Array, lengths: Array, vocabulary: Sequence[str], notes: list[str]) -> Array:
+    """Numbers of the words that the corpus puts everywhere, and a note that they are left out."""
+    found = words_everywhere(document_counts, totals, lengths)
+    ranked = found[np.argsort(-document_counts[found], kind="stable")]
+    if len(ranked):
+        are = "1 word that is" if len(ranked) == 1 else f"{len(ranked)} words that are"
+        notes.append(f"{are} everywhere left out: {' '.join(vocabulary[word] for word in ranked.tolist())}")
+    return found
+
+
 def asked_for(options: ImportOptions) -> bool:
     """Whether the options say something about the vocabulary of a count format, kept whole otherwise."""
-    return any(value is not None for value in (options.min_df, options.max_df, options.max_words)) or (
-        options.stop_words not in (None, "none")
-    )
+    cut = any(value is not None for value in (options.min_df, options.max_df, options.max_words))
+    return cut or options.leave_out_common or options.stop_words not in (None, "none")
 
 
 def pruned(source: CountSource, options: ImportOptions) -> CountSource:
     """The source with only the words that the options leave, in their old order; reads the counts once."""
     n_words = len(source.vocabulary)
-    document_counts, totals = np.zeros(n_words, np.int64), np.zeros(n_words)
+    document_counts, totals, lengths = np.zeros(n_words, np.int64), np.zeros(n_words), [np.zeros(0)]
+    if options.leave_out_common and (source.kind == "real" or source.image_shape is not None):
+        raise IngestError(source.where, "has no words that were counted; leave --leave-out-common out")
     for rows in source.blocks():
+        tokens = np.concatenate([[0], np.cumsum(rows.counts.values, dtype=np.float64)])
+        lengths.append(np.diff(tokens[rows.counts.starts]))
         document_counts += np.bincount(rows.counts.words, minlength=n_words)
         totals += np.bincount(rows.counts.words, weights=rows.counts.values, minlength=n_words)
     stops = stop_list(options.stop_words or "none")
     document_counts[[word.lower() in stops for word in source.vocabulary]] = 0
+    if options.leave_out_common:
+        every = np.concatenate(lengths)
+        document_counts[common(document_counts, totals, every, source.vocabulary, source.notes)] = 0
     min_df, max_df = options.min_df or 1, options.max_df or 1.0
     kept = np.sort(keep(document_counts, totals, source.n_documents, min_df, max_df, options.max_words))
     if len(kept) == 0:

@@ -95,9 +95,13 @@ def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple
         raise IngestError(source.where, _wordless(options.token_pattern)) from None
     ordered = vectoriser.get_feature_names_out()
     del vectoriser
+    document_counts = np.bincount(matrix.indices, minlength=len(ordered))
+    totals, lengths = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (0, 1))
+    if options.leave_out_common:
+        document_counts[prune.common(document_counts, totals, lengths, ordered, source.notes)] = 0
     kept = prune.keep(
-        np.bincount(matrix.indices, minlength=len(ordered)),
-        np.asarray(matrix.sum(axis=0)).ravel(),
+        document_counts,
+        totals,
         matrix.shape[0],
         MIN_DF if options.min_df is None else options.min_df,
         MAX_DF if options.max_df is None else options.max_df,

@@ -5,13 +5,15 @@ bit, which is what makes a resumed run equal to one that never stopped.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.jobs.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan
 from app.jobs.records import from_snapshot
+from app.jobs.topic_facts import common, topic_facts
 from engine import first_topics, streams
 from engine.contract import TEST, TRAIN, Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
 from engine.corpus import Corpus, minibatch
@@ -268,6 +270,15 @@ class Training:
             documents, weights = best_documents(shares, self._examples[: len(shares)])
             arrays[f"top_documents.{layer}"], arrays[f"top_weights.{layer}"] = documents, weights
         return arrays
+
+    @cached_property
+    def everywhere(self) -> Array:
+        """Numbers of the words that the corpus puts everywhere."""
+        return common(self.corpus)
+
+    def facts(self, position: Position, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """What is known of the topics of a snapshot with these arrays."""
+        return topic_facts(self.corpus, self.everywhere, arrays, position.places)
 
     def pack(self, position: Position) -> dict[str, Array]:
         """A position as named arrays, for a checkpoint."""

@@ -196,6 +196,7 @@ class Session:
         claim = self.claim
         position = training.place(position, plan, every=last)
         arrays = snapshot_arrays(training.kernel, position.state, info, training.examples(position))
+        arrays |= training.facts(position, arrays)
         claim.beat()
         snapshots.append(claim.db, claim.row.number, claim.row.attempt, position.minibatch, claim.seconds, arrays)
         return position

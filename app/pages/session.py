@@ -16,6 +16,7 @@ import param
 
 from app.analysis.hierarchy import identity, parse_identity
 from app.views.pages import NAMES
+from engine.hierarchy.topics import TRADE
 
 if TYPE_CHECKING:
     from app.live.actions import Actions
@@ -59,6 +60,7 @@ class View(param.Parameterized):
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
     ``threshold`` None is the one that `app.views.tree.opening` finds for the topics shown.
     ``pruned`` says whether the tree shows pruned topics, ``light`` whether list and tree show those of few tokens.
+    ``relevance`` is the lambda by which the words of topics are chosen; with 1 they go by their probability.
 
     On the compare page ``partner`` is the run that ``run`` is compared with (0 = the usual one), with a
     snapshot and roots of its own; ``side`` says whose ``topic`` is selected.  ``pairs`` of the layer ``listed``
@@ -84,6 +86,7 @@ class View(param.Parameterized):
     part: Any = param.Selector(default="union", objects=["union", "shared", "unique"])
     pruned: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
     overlay = Several(param.Integer(default=1, bounds=(1, None)))
     axis: Any = param.Selector(default="minibatches", objects=["minibatches", "documents", "seconds"])
     label = param.Integer(default=0, bounds=(0, None))

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from engine.contract import Array, IntArray, Topics
 
-TRADE = 0.3  # of a title, between weight and lift
+TRADE = 0.1  # between weight and lift, of the words that are shown; measured together with FLOOR on seven corpora
+FLOOR = 0.2  # of a lift: K topics over V words smooth it by so many times K / V
+_CANDIDATES = 100  # heaviest words of a topic among which the relevant ones are looked for
 
 LIGHT = 0.001  # share of the tokens; words of topics with fewer are noise
 
@@ -99,11 +101,11 @@ def ranks(weights: Array) -> NDArray[np.intp]:
     return places
 
 
-def relevance(weights: Array, everywhere: Array, trade: float = TRADE) -> NDArray[np.float64]:
-    """Say how much words tell of a topic: ``trade ln w_vk + (1 - trade) ln(w_vk / p_v)``.
+def relevance(weights: Array, everywhere: Array, trade: float = TRADE, floor: float = 0.0) -> NDArray[np.float64]:
+    """Say how much words tell of a topic: ``trade ln w_vk + (1 - trade) ln(w_vk / (p_v + floor))``.
 
-    Relevance of Sievert and Shirley ("LDAvis", ILLVI 2014, equation 1).  With 1 words go by their weight;
-    with 0 by their lift, how much heavier they are here than in the whole layer.
+    Relevance of Sievert and Shirley ("LDAvis", ILLVI 2014, equation 1), with a floor.  With 1 words go by their
+    weight; with 0 by their lift, how much heavier they are here than in the whole layer.
 
     Parameters
     ----------
@@ -112,8 +114,9 @@ def relevance(weights: Array, everywhere: Array, trade: float = TRADE) -> NDArra
     everywhere : (...) array, >= 0
         ``p_v``, weights of the same words in all topics of the layer, weighed by popularity.
     trade : float
-        Their lambda, 0 to 1.  They recommend 0.6 for a list of thirty words; a title has three, and should
-        tell topics apart: at 0.6 most topics of reviews of films are still called "movie just like".
+        Their lambda, 0 to 1.  They recommend 0.6, without a floor: what is rare would come up below.
+    floor : float
+        Smooths the lift, which is largest for words so rare that it says nothing.
 
     Returns
     -------
@@ -123,48 +126,8 @@ def relevance(weights: Array, everywhere: Array, trade: float = TRADE) -> NDArra
     tiny = np.finfo(np.float64).tiny
     own = np.log(np.maximum(np.asarray(weights, dtype=np.float64), tiny))
     # a topic that nothing uses may hold words that no used topic has: p_v = 0
-    whole = np.log(np.maximum(np.asarray(everywhere, dtype=np.float64), tiny))
+    whole = np.log(np.maximum(np.asarray(everywhere, dtype=np.float64) + floor, tiny))
     return np.where(np.asarray(weights) > 0, own - (1.0 - trade) * whole, -np.inf)
-
-
-def title_words(
-    words: IntArray, weights: Array, everywhere: Array, n: int = 3, *, first: IntArray | None = None
-) -> IntArray:
-    """Choose the most distinctive of the heaviest words of every topic of one layer, no two topics alike.
-
-    Topics choose in turn.  Who would choose the same words as somebody before, in whatever order, exchanges the
-    last for the next most relevant one until nobody has them, then the last but one, and so on; a topic that finds
-    all taken keeps its most relevant ones, and none takes a word of weight 0 instead.
-
-    Parameters
-    ----------
-    words, weights : (K, m) arrays
-        Heaviest words of every topic and their weights, as `top_words` gives them: a word that is not
-        among them is too rare in the topic to stand for it.
-    everywhere : (V,) array
-        Weights of all words in the layer, ``projection @ shares``.
-    n : int
-        How many words; fewer when there are fewer.
-    first : (K,) int array, optional
-        Topics in the order in which they choose, such as `order`; by their numbers without.
-
-    Returns
-    -------
-    (K, n) int array
-        Word numbers, by `relevance`, most relevant first; equals heaviest first.
-    """
-    places = np.argsort(-relevance(weights, everywhere[words]), axis=1, kind="stable")
-    ranked = np.take_along_axis(words, places, axis=1)
-    titles = ranked[:, :n].copy()
-    held = (np.asarray(weights) > 0).sum(axis=1)
-    taken: set[frozenset[int]] = set()
-    for topic in range(len(titles)) if first is None else first.tolist():
-        choices = itertools.combinations(ranked[topic, : held[topic]].tolist(), titles.shape[1])
-        title = next((choice for choice in choices if frozenset(choice) not in taken), None)
-        if title is not None:
-            titles[topic] = title
-            taken.add(frozenset(title))
-    return titles
 
 
 def top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
@@ -190,3 +153,41 @@ def top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
     weights = np.take_along_axis(by_topic, words, axis=1)
     places = np.argsort(-weights, axis=1, kind="stable")
     return np.take_along_axis(words, places, axis=1), np.take_along_axis(weights, places, axis=1)
+
+
+def relevant_words(projection: Array, shares: Array, n: int, trade: float = TRADE) -> tuple[IntArray, NDArray[Any]]:
+    """Find the most relevant words of every topic of one layer.
+
+    The lift is smoothed by ``FLOOR K / V``.  A word of only one topic has at most K times its weight in the layer, so
+    that with a floor that grows with K such words count alike in wide and in narrow layers.
+
+    Parameters
+    ----------
+    projection : (V, K) array
+        Topics over words, one of `projections`.
+    shares : (K,) array
+        Of the topics in their layer.
+    n : int
+        How many words; fewer when the vocabulary is smaller.
+    trade : float
+        The lambda of `relevance`, 0 to 1; with 1 these are the `top_words`.
+
+    Returns
+    -------
+    words : (K, n) int array
+        Word numbers, most relevant first; equals heaviest first.
+    weights : (K, n) array
+        Their weights.
+    """
+    words, weights = top_words(projection, n if trade >= 1.0 else max(n, _CANDIDATES))
+    places = np.argsort(-smoothed(projection, shares, words, weights, trade), axis=1, kind="stable")[:, :n]
+    return np.take_along_axis(words, places, axis=1), np.take_along_axis(weights, places, axis=1)
+
+
+def smoothed(
+    projection: Array, shares: Array, words: IntArray, weights: Array, trade: float = TRADE
+) -> NDArray[np.float64]:
+    """Relevance of some words (K, m) of every topic, with the floor of `relevant_words`."""
+    n_words, width = projection.shape
+    everywhere = projection @ np.asarray(shares, dtype=projection.dtype)
+    return relevance(weights, everywhere[words], trade, FLOOR * width / n_words)

@@ -14,6 +14,7 @@ from engine.contract import Array, Counts, FloatArray, IntArray
 
 WORDS = 10  # of a topic that are looked at
 SAMPLED = 50_000  # documents beyond so many are sampled: every second, third ...
+_PAIRS = 2_000  # of words looked at together, so that memory stays small
 _EPSILON = 1e-12  # of UMass, as in gensim
 
 
@@ -85,6 +86,42 @@ def some(counts: Counts, documents: IntArray) -> Counts:
     ends = np.cumsum(lengths)
     cells = np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - lengths), lengths)
     return Counts.of(lengths, counts.words[cells], counts.values[cells])
+
+
+def meetings_within(lists: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
+    """Count as :func:`meetings` does, but only pairs of words of one list, which is much faster; others are 0.
+
+    Parameters
+    ----------
+    lists : (K, n) int
+        First words of every topic.
+    counts, n_words, most
+        As of :func:`meetings`.
+    """
+    wanted, places = np.unique(lists, return_inverse=True)
+    places = places.reshape(lists.shape)
+    column = np.full(n_words, -1, dtype=np.int32)
+    column[wanted] = np.arange(len(wanted))
+    step = -(-counts.n_documents // most) if counts.n_documents else 1
+    n = -(-counts.n_documents // step)
+    at = column[counts.words]
+    cells = np.flatnonzero(at >= 0)
+    owner = np.searchsorted(counts.starts, cells, side="right") - 1
+    if step > 1:
+        cells, owner = cells[owner % step == 0], owner[owner % step == 0] // step
+    present = np.zeros((len(wanted), -(-n // 64) * 64), dtype=bool)
+    present[at[cells], owner] = True
+    bits = np.packbits(present, axis=1).view(np.uint64)
+    together = np.zeros((len(wanted), len(wanted)))
+    first, second = np.triu_indices(lists.shape[1], 1)
+    one, other = places[:, first].ravel(), places[:, second].ravel()
+    for begin in range(0, len(one), _PAIRS):
+        a, b = one[begin : begin + _PAIRS], other[begin : begin + _PAIRS]
+        both = np.bitwise_count(bits[a] & bits[b]).sum(axis=1, dtype=np.int64)
+        together[a, b] = together[b, a] = both
+    documents = present.sum(axis=1).astype(np.float64)
+    np.fill_diagonal(together, documents)
+    return Meetings(wanted, documents, together, n)
 
 
 def npmi(words: IntArray, met: Meetings) -> FloatArray:

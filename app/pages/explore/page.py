@@ -34,7 +34,7 @@ from engine.hierarchy.tree import Node
 
 _SHOWN = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
-    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "pruned", "light"),
+    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "pruned", "light", "relevance"),
 )
 
 
@@ -54,7 +54,8 @@ class Explorer:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._view = context.view
-        self._hierarchy: Hierarchy | None = None
+        self._hierarchy: Hierarchy | None = None  # with the words that are asked for
+        self._known: Hierarchy | None = None  # the same as all sessions have it
         self._before: Hierarchy | None = None  # the snapshot shown until the newest came
         self._drawing: Drawing | None = None
         self._latest: Latest[tuple[int, int]] = Latest()  # (run, snapshot) being fetched
@@ -150,6 +151,8 @@ class Explorer:
             self._forget()
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
+        if "relevance" in changed and self._hierarchy is not None:
+            self._hierarchy = self._hierarchy.reworded(self._view.relevance)
         if "threshold" in changed and self._hierarchy is not None:
             self._auto = first_roots(self._hierarchy, self._threshold())
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
@@ -176,7 +179,7 @@ class Explorer:
             return
         self._moments = answer.moments
         known, self._pruned = self._pruned, answer.pruned
-        if answer.hierarchy is not None and answer.hierarchy is not self._hierarchy:
+        if answer.hierarchy is not None and answer.hierarchy is not self._known:
             self._take((answer.run, answer.snapshot), answer.hierarchy)
         elif self._hierarchy is not None:
             self._draw_controls(self._hierarchy)
@@ -187,17 +190,17 @@ class Explorer:
 
     def _forget(self) -> None:
         """Begin anew with another run."""
-        self._hierarchy, self._before, self._drawing, self._auto = None, None, None, ()
+        self._hierarchy, self._known, self._before, self._drawing, self._auto = None, None, None, None, ()
         self._moments, self._finding, self._pruned = (), Finding(""), {}
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
-        if key != (self._view.run, self._view.snapshot) or hierarchy is self._hierarchy:
+        if key != (self._view.run, self._view.snapshot) or hierarchy is self._known:
             return
         live = (
             not self._view.snapshot and self._hierarchy is not None and self._hierarchy.minibatch < hierarchy.minibatch
         )
         self._before = self._hierarchy if live else None
-        self._hierarchy = hierarchy
+        self._known, self._hierarchy = hierarchy, hierarchy.reworded(self._view.relevance)
         fresh = first_roots(hierarchy, self._threshold())
         # the same few topics stay in sight while their ranks change a little
         if not self._auto or not {*self._auto} <= {*joined(hierarchy, self._threshold())[: 2 * len(fresh)]}:

@@ -1,6 +1,7 @@
 """What a visitor of the page Explore may ask for, and what is done about it."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.pruned_topics import Pruned
 from app.pages.components.board import Message
 from app.pages.explore import loading
-from app.pages.session import CHOICES, DEFAULTS, Context
+from app.pages.session import CHOICES, DEFAULTS, Context, read_field
 from app.views.explore.detail import ONLY_ROOT
 from app.views.tree.picture import Choice, reveal
 from engine.hierarchy.tree import Node
@@ -96,6 +97,7 @@ class Requests:
             "direction": lambda _, value: self._shape(direction=value) if value in CHOICES["direction"] else None,
             "part": lambda _, value: self._shape(part=value) if value in CHOICES["part"] else None,
             "threshold": lambda _, value: self._set_threshold(loading.threshold(value)),
+            "relevance": lambda _, value: self._set_relevance(value),
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
@@ -127,6 +129,10 @@ class Requests:
     def _set_threshold(self, threshold: float | None) -> None:
         if threshold is not None:
             self._shape(threshold=threshold)
+
+    def _set_relevance(self, text: str) -> None:
+        with suppress(ValueError):
+            self._put(relevance=read_field("relevance", text))
 
     def _pin(self, node: Node) -> None:
         self._put(roots=_flip(self._roots(), identity(node)))

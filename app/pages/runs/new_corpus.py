@@ -25,6 +25,7 @@ _LABELS = {  # of all options but the vocabulary, which is a file beside the cou
     "max_words": "Size of the vocabulary",
     "min_df": "Rarest words",
     "max_df": "Commonest words",
+    "leave_out_common": "Leave out words that are everywhere",
     "test_share": "Share for the test",
     "token_pattern": "What a word is",
     "text_column": "Column of the text",

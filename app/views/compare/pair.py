@@ -93,7 +93,7 @@ def _missing(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -> str:
 def _words(comparison: Comparison, pair: Pair, side: Side) -> str:
     node = pair.on(side)
     words = comparison.hierarchy(side).top_words(node, SHOWN_WORDS) if node else []
-    most = words[0].weight if words and words[0].weight > 0 else 1.0
+    most = max((word.weight for word in words), default=0.0) or 1.0
     change = comparison.words(pair)
     marked, mark, word = (
         (change.left, "−", "left: not among the heaviest of B")

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import has_pictures, mosaic_uri
+from app.analysis.topic_roles import BACKGROUND, LIGHT, REASONS
 from app.views.explore.detail import place_button
 from app.views.explore.find import Match
 from app.views.explore.pruned import pruned_list
+from app.views.explore.quality import common_words, layer_quality, role_tag, word_choice
 from app.views.palette import hue
 from app.views.text import escape, percent, shorten
 from engine.hierarchy.tree import Node
@@ -66,7 +68,8 @@ def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding,
     )
     body = _found(hierarchy, marks, finding) if finding.text.strip() else _layer(hierarchy, layer, marks)
     gone = "" if finding.text.strip() else pruned_list(hierarchy, layer, marks.pruned)
-    return f'<div class="ex-head">{box}{_tabs(hierarchy, layer)}</div>{body}{gone}'
+    words = "" if has_pictures(hierarchy) else layer_quality(hierarchy, layer) + word_choice(hierarchy.trade)
+    return f'<div class="ex-head">{box}{_tabs(hierarchy, layer)}{words}</div>{body}{gone}'
 
 
 def _tabs(hierarchy: Hierarchy, layer: int) -> str:
@@ -89,7 +92,7 @@ def _layer(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
         return _pictures(hierarchy, layer, marks) + switch
     cards = "".join(card(hierarchy, node, marks) for node in _listed(hierarchy, layer, marks))
     label = f'role="tabpanel" aria-label="Topics of layer {layer}, most popular first"'
-    return f'<ol class="ex-cards" {label}>{cards}</ol>{switch}'
+    return f'<ol class="ex-cards" {label}>{cards}</ol>{switch}{common_words(hierarchy)}'
 
 
 def _listed(hierarchy: Hierarchy, layer: int, marks: Marks) -> list[Node]:
@@ -104,25 +107,25 @@ def _light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
         return ""
     noun = "topic" if number == 1 else "topics"
     verb = "Hide" if shown else "Show"
-    hint = "Each has under 0.1 % of the tokens; the words of so small a topic are mostly noise"
     return (
         f'<button class="ex-soft ex-light" data-do="light" aria-pressed="{"true" if shown else "false"}"'
-        f' title="{hint}">{verb} {number} light {noun}</button>'
+        f' title="{REASONS[LIGHT]}">{verb} {number} light {noun}</button>'
     )
 
 
 def card(hierarchy: Hierarchy, node: Node, marks: Marks, note: str = "") -> str:
-    """Write one topic: rank, share as number and bar, name or the words of its title, more words."""
+    """Write one topic: rank, share as number and bar, why it is weak, name or the words of its title, more words."""
     key = identity(node)
     lead, rest = _words(hierarchy, node)
     chosen = ' aria-current="true"' if node == marks.selected else ""
+    quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
     line = (
         f'<span class="ex-line"><b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
         f'<i style="width:{_relative(hierarchy, node):.1f}%"></i></span>'
-        f'<span class="ex-share">{percent(hierarchy.share(node))}</span></span>'
+        f'<span class="ex-share">{percent(hierarchy.share(node))}</span>{role_tag(hierarchy, node)}</span>'
     )
     return (
-        f'<li class="ex-card" data-key="{key}" style="{hue(node.layer)}"{chosen}>'
+        f'<li class="ex-card{quiet}" data-key="{key}" style="{hue(node.layer)}"{chosen}>'
         f'<button class="ex-topic" data-do="select" data-id="{key}">{line}'
         f'<span class="ex-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>{note}</button>'
         f"{_pin(key, chosen=node in marks.roots)}</li>"
@@ -130,7 +133,7 @@ def card(hierarchy: Hierarchy, node: Node, marks: Marks, note: str = "") -> str:
 
 
 def _words(hierarchy: Hierarchy, node: Node) -> tuple[str, str]:
-    """The name of a topic and its heaviest words; or else its title, and the heaviest words that are not in it."""
+    """The name of a topic and its first words; or else its title, and the first words that are not in it."""
     if hierarchy.name(node):
         return hierarchy.name(node), _short(word.text for word in hierarchy.top_words(node, _WORDS))
     title = hierarchy.title_words(node)
@@ -181,7 +184,7 @@ def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, ma
 
 def _found(hierarchy: Hierarchy, marks: Marks, finding: Finding) -> str:
     cards = "".join(card(hierarchy, match.node, marks, _because(hierarchy, match)) for match in finding.topics)
-    none = f"No topic has “{escape(finding.text)}” among its 30 heaviest words."
+    none = f"No topic has “{escape(finding.text)}” among its 30 first words."
     topics = f'<ol class="ex-cards">{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
     total = "searching …" if finding.total is None else f"{finding.total:,}"
     if finding.total is not None and finding.total > len(finding.documents):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, Relative, identity
 from app.analysis.topic_images import atom_uri, has_pictures
+from app.views.explore.quality import coherence, role_tag
 from app.views.markup import element
 from app.views.palette import hue
 from app.views.text import broken, escape, number, percent, shorten
@@ -101,17 +102,20 @@ def _head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
     return (
         f'<header style="{hue(node.layer)}"><p class="ex-over">{of}</p>'
         f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
-        f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}</p>'
+        f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}'
+        f"{coherence(hierarchy, node)}{role_tag(hierarchy, node)}</p>"
         f'{dead}<div class="ex-acts">{buttons}</div></header>'
     )
 
 
 def _words(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.top_words(node, 30)
-    most = words[0].weight if words and words[0].weight > 0 else 1.0
+    most = max((word.weight for word in words), default=0.0) or 1.0
     rows = [f"<li><span>{escape(word.text)}</span>{_bar(word.weight, most)}</li>" for word in words]
     mass = percent(sum(word.weight for word in words))
-    title = _title("Words", f"{mass} in {len(rows)}", "Share of the topic that these words have together")
+    order = "the most probable first" if hierarchy.trade >= 1.0 else "the most relevant first"
+    hint = f"Share of the topic that these words have together; {order}"
+    title = _title("Words", f"{mass} in {len(rows)}", hint)
     more = ""
     if len(rows) > 12:
         rest = "".join(rows[12:])

@@ -15,7 +15,7 @@ class Match(NamedTuple):
 
 
 def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[Match]:
-    """Find topics whose name, title or one of whose 30 heaviest words contains ``text``.
+    """Find topics whose name, title or one of whose 30 first words contains ``text``.
 
     Upper and lower case are the same.  Names and whole titles come first, then by the weight of the
     matching word; a topic is listed once, with its heaviest match.
@@ -31,10 +31,11 @@ def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[Match]:
                 found.append(Match(node, hierarchy.name(node), 1.0))
                 continue
             words = hierarchy.words[layer - 1][hierarchy.place(node)].tolist()
-            place = next((place for place, number in enumerate(words) if number in numbers), None)
-            if place is not None:
-                weight = float(hierarchy.word_weights[layer - 1][hierarchy.place(node), place])
-                found.append(Match(node, hierarchy.vocabulary[words[place]], weight))
+            weights = hierarchy.word_weights[layer - 1][hierarchy.place(node)].tolist()
+            matching = [(-weight, number) for number, weight in zip(words, weights, strict=True) if number in numbers]
+            if matching:
+                weight, number = min(matching)
+                found.append(Match(node, hierarchy.vocabulary[number], -weight))
             elif request in _title(hierarchy, node).casefold():
                 found.append(Match(node, hierarchy.title(node), 1.0))
     return sorted(found, key=lambda match: -match.weight)[:most]

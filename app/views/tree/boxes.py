@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_roles import BACKGROUND
 from app.views.text import BOLD, percent, shorten, text_width, wrap
 from engine.hierarchy.tree import Node
 
@@ -34,7 +35,8 @@ class Box(NamedTuple):
 
     ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up
     to three short lines, the name or the words of the title, shown instead when the picture is looked at
-    from afar, in the size ``gist_font``.  Topics of images have a ``picture`` instead of both.
+    from afar, in the size ``gist_font``.  Topics of images have a ``picture`` instead of both.  What is ``quiet`` is
+    written in a paler ink.
     """
 
     node: Node
@@ -49,6 +51,7 @@ class Box(NamedTuple):
     picture: Picture | None
     width: float
     height: float
+    quiet: bool = False
 
 
 def font_size(hierarchy: Hierarchy, node: Node) -> float:
@@ -90,6 +93,7 @@ def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
         picture=picture,
         width=width,
         height=height,
+        quiet=hierarchy.role(node) == BACKGROUND,
     )
 
 

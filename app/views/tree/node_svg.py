@@ -42,7 +42,7 @@ def outline(box: Box, theme: Theme) -> str:
 
 def words(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
     """Write rank, share with its bar, the given name, and the words, some of them marked."""
-    colour, font = layer_colour(theme, box.node.layer), box.font
+    colour, font, ink = layer_colour(theme, box.node.layer), box.font, _ink(box, theme)
     baseline, bar = PADDING + font * 0.92, PADDING + font * (HEAD - 0.42)
     full = box.width - 2 * PADDING
     at = f'x="{PADDING}" y="{bar:.1f}" rx="1" fill="{colour}"'
@@ -54,11 +54,11 @@ def words(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
     ]
     y = PADDING + font * (HEAD + 0.78)
     if box.name:
-        pieces.append(svg_text(PADDING, y, font, theme.ink, box.name, _BOLD))
+        pieces.append(svg_text(PADDING, y, font, ink, box.name, _BOLD))
         y += LEADING * font
     if box.picture is None:
         rows = _rows(box.lines, PADDING, y, LEADING * font, marking)
-        pieces.append(f'<text font-size="{font:.1f}" fill="{theme.ink}">{rows}</text>')
+        pieces.append(f'<text font-size="{font:.1f}" fill="{ink}">{rows}</text>')
     else:
         pieces.append(_picture(box.picture))
     kind = "tp-words" if box.picture is None else "tp-shown"
@@ -76,7 +76,7 @@ def gist(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
     tab = _rect(width, 21, f'x="-7" y="-10" rx="7" fill="{layer_colour(theme, box.node.layer)}"')
     rank = svg_text(width / 2 - 7, 6.5, 16, theme.box, box.rank, f' text-anchor="middle"{_BOLD}')
     rows = _rows(box.gist, box.width / 2, top, leading, marking)
-    text = f'<text font-size="{size:.1f}" fill="{theme.ink}" text-anchor="middle">{rows}</text>'
+    text = f'<text font-size="{size:.1f}" fill="{_ink(box, theme)}" text-anchor="middle">{rows}</text>'
     return f'<g class="tp-gist">{tab}{rank}{text}</g>'
 
 
@@ -106,6 +106,10 @@ def handle(box: Box, theme: Theme, more: int | None, *, below: bool, live: bool)
     pill = _rect(width, 18, f'x="{-width / 2:.1f}" y="-9" rx="9" fill="{layer_colour(theme, box.node.layer)}"')
     y = box.height if below else 0.0
     return f'<g transform="translate({box.width / 2:.1f} {y:.1f})"{kind}>{pill}{sign}</g>'
+
+
+def _ink(box: Box, theme: Theme) -> str:
+    return theme.muted if box.quiet else theme.ink
 
 
 def _picture(picture: Picture) -> str:

@@ -72,27 +72,102 @@ def test_names_given_by_people_go_to_the_topic_of_their_identity_number() -> Non
     assert hierarchy.title(Node(1, 0)).count(" ") >= 2
 
 
-def test_a_title_is_the_three_most_relevant_of_the_twelve_heaviest_words() -> None:
+def test_a_title_is_of_the_twelve_most_relevant_words_and_no_two_of_a_layer_are_alike() -> None:
     hierarchy = make_hierarchy(n_words=300)
     differ = 0
     for layer in (1, 2, 3):
-        taken: set[frozenset[str]] = set()
-        for node in hierarchy.nodes(layer):  # the most popular one chooses first
-            report = {}
-            for word in hierarchy.top_words(node, 12):
-                row = hierarchy.projections[layer - 1][hierarchy.vocabulary.index(word.text)].astype(np.float64)
-                lift = row[node.column] / (row @ hierarchy.shares[layer - 1])
-                report[word.text] = 0.3 * np.log(row[node.column]) + 0.7 * np.log(lift)
-            best, title = sorted(report, key=lambda text: -report[text]), hierarchy.title_words(node)
-            assert title == best[:3] or frozenset(best[:3]) in taken
+        for node in hierarchy.nodes(layer):
+            title = hierarchy.title_words(node)
+            assert set(title) <= {word.text for word in hierarchy.top_words(node, 12)}
             assert hierarchy.title(node) == " ".join(title)
-            taken.add(frozenset(title))
-            differ += title != [word.text for word in hierarchy.top_words(node, 3)]
-        assert len(taken) == hierarchy.widths[layer - 1]
+            differ += title != [word.text for word in hierarchy.reworded(1.0).top_words(node, 3)]
+        assert len({frozenset(hierarchy.title_words(node)) for node in hierarchy.nodes(layer)}) == len(
+            hierarchy.nodes(layer)
+        )
     assert differ > 20
 
 
-def test_the_words_after_a_title_are_the_heaviest_that_are_not_in_it() -> None:
+def facts_of(more: dict[str, np.ndarray], n_words: int = 300):
+    """The usual hierarchy with more arrays in its snapshot."""
+    run, snapshot = (
+        SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
+        SimpleNamespace(number=1, minibatch=0),
+    )
+    return build_hierarchy(arrays(n_words=n_words) | more, vocabulary(n_words), {}, run, snapshot)
+
+
+def test_words_by_another_trade_are_of_the_same_topics_and_titles_stay() -> None:
+    usual = make_hierarchy(n_words=300)
+    probable = usual.reworded(1.0)
+    node = usual.at_rank(3, 1)
+    weights = [word.weight for word in probable.top_words(node, 30)]
+    assert weights == sorted(weights, reverse=True)
+    assert probable.top_words(node) != usual.top_words(node)
+    assert all(probable.title(each) == usual.title(each) for each in usual.nodes(3))
+    assert (probable.trade, usual.reworded(None), usual.reworded(usual.trade)) == (1.0, usual, usual)
+    assert [word.text for word in probable.reworded(usual.trade).top_words(node)] == [
+        word.text for word in usual.top_words(node)
+    ]
+
+
+def test_the_mean_of_the_topics_is_shown_where_a_snapshot_has_it() -> None:
+    other = arrays(seed=2, n_words=300)
+    mean = {f"mean.{layer}": other[f"phi.{layer}"] for layer in range(3)}
+    shown, expected = facts_of(mean), facts_of({f"phi.{layer}": other[f"phi.{layer}"] for layer in range(3)})
+    for layer in (1, 2, 3):
+        np.testing.assert_array_equal(shown.projections[layer - 1], expected.projections[layer - 1])
+        np.testing.assert_array_equal(shown.words[layer - 1], expected.words[layer - 1])
+    np.testing.assert_array_equal(shown.popularity[0], expected.popularity[0])
+    assert shown.edges(2.0) == expected.edges(2.0)
+
+
+def test_words_that_are_everywhere_are_in_no_title_of_any_layer() -> None:
+    usual = facts_of({})
+    word = int(usual.titles[0][0, 0])
+    assert any(word in title for table in usual.titles for title in table.tolist())
+    found = facts_of({"everywhere": np.array([word], dtype=np.int32)})
+    assert found.everywhere == (word,)
+    assert not any(word in title for table in found.titles for title in table.tolist())
+
+
+def test_a_topic_above_takes_its_title_from_its_other_children_where_most_of_it_is_background() -> None:
+    made = arrays(n_words=300)
+    made["phi.1"][:, 0] = 0.05 / 23
+    made["phi.1"][3, 0], made["phi.1"][8, 0] = 0.7, 0.25 + 0.05 / 23
+    wide = np.full(24, 0.02, dtype=np.float32)
+    wide[3] = 0.6
+    above = {"spread.1": np.full(12, 0.1, dtype=np.float32), "spread.2": np.full(6, 0.2, dtype=np.float32)}
+    usual, found = facts_of(made), facts_of(made | {"spread.0": wide} | above)
+    common, own = ({word.text for word in usual.top_words(Node(1, topic), 30)} for topic in (3, 8))
+    assert set(usual.title_words(Node(2, 0))) & (common - own)
+    assert set(found.title_words(Node(2, 0))) <= own
+    assert found.role(Node(1, 3)) == "background"
+    assert found.title(Node(1, 3)) == usual.title(Node(1, 3))
+
+
+def test_every_topic_has_a_role_and_every_layer_its_quality() -> None:
+    npmi = {f"npmi.{layer}": np.full(width, 0.25, np.float32) for layer, width in enumerate((24, 12, 6))}
+    npmi["npmi.0"][5] = -0.3
+    spread = {f"spread.{layer}": np.full(width, 0.1, np.float32) for layer, width in enumerate((24, 12, 6))}
+    spread["spread.0"][4] = 0.5
+    bare, found = facts_of({}), facts_of(npmi | spread)
+    assert {bare.role(node) for node in bare.nodes(3)} == {"live"}
+    assert bare.coherence(Node(1, 5)) is None
+    assert bare.quality(1).npmi is None
+    assert (found.role(Node(1, 4)), found.role(Node(1, 5)), found.role(Node(1, 6))) == (
+        "background",
+        "incoherent",
+        "live",
+    )
+    assert found.coherence(Node(1, 5)) == pytest.approx(-0.3)
+    kept = [node for node in found.nodes(1) if node not in found.light]
+    assert found.quality(1).topics == len(kept)
+    assert found.quality(1).npmi == pytest.approx(sum(found.coherence(node) for node in kept) / len(kept))
+    first = [word.text for node in kept for word in found.top_words(node, 10)]
+    assert found.quality(1).diversity == len(set(first)) / len(first)
+
+
+def test_the_words_after_a_title_are_the_first_that_are_not_in_it() -> None:
     hierarchy = make_hierarchy(n_words=300)
     for node in hierarchy.nodes(2):
         title, rest = hierarchy.title_words(node), hierarchy.other_words(node, 7)

@@ -68,7 +68,7 @@ def filled(store):
     return _fill(store, WORDS)
 
 
-def _fill(store, words):
+def _fill(store, words, **facts):
     db = open_database(store)
     with corpora.writer(db, "food", words) as writer:
         writer.add(_block(-1))
@@ -96,7 +96,7 @@ def _fill(store, words):
     )
     rng = np.random.default_rng(1)
     phi = {"phi.0": rng.dirichlet(np.ones(6), 3).T, "phi.1": rng.dirichlet(np.ones(3), 2).T}
-    snapshots.append(db, row.number, row.attempt, 4, 0.5, phi | {"r": np.array([1.0, 3.0])})
+    snapshots.append(db, row.number, row.attempt, 4, 0.5, phi | {"r": np.array([1.0, 3.0])} | facts)
     db.close()
     return store
 
@@ -260,6 +260,33 @@ def test_topics_are_listed_with_their_coherence_when_asked(capsys, filled):
     for row, line in zip(table, out.splitlines(), strict=True):
         assert f" {row['npmi']:.3f}  live   {row['title']} " in line
     assert "NPMI of the ten first words" in err
+
+
+def test_topics_say_why_one_is_weak_and_which_words_are_in_no_title(capsys, store):
+    facts = {"npmi.0": np.array([0.2, -0.3, 0.1]), "npmi.1": np.array([0.2, 0.3])}
+    facts |= {"spread.0": np.array([0.02, 0.02, 0.8]), "spread.1": np.array([0.1, 0.1])}
+    _fill(store, WORDS, **facts, everywhere=np.array([1]))
+    table = read(capsys, "topics", "1", "--layer", "1", "--store", store)
+    assert {row["topic"]: row["role"] for row in table} == {1: "live", 2: "incoherent", 3: "background"}
+    _, out, err = call(capsys, "topics", "1", "--layer", "1", "--store", store)
+    for row, line in zip(table, out.splitlines(), strict=True):
+        assert line.split(" %  ")[1].startswith(f"{'' if row['role'] == 'live' else row['role']:<10}  {row['title']}")
+        assert WORDS[1] not in row["title"].split()
+    assert f"left out of titles: {WORDS[1]}\n" in err
+
+
+def test_topics_list_their_words_by_the_lambda_that_is_asked_for(capsys, filled):
+    usual = read(capsys, "topics", "1", "--store", filled)
+    db = open_database(filled)
+    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    db.close()
+    projected = (arrays["phi.0"], arrays["phi.0"] @ arrays["phi.1"])
+    for row in read(capsys, "topics", "1", "--relevance", "1", "--store", filled):
+        order = np.argsort(-projected[row["layer"] - 1][:, row["topic"] - 1], kind="stable")
+        assert row["words"] == [WORDS[number] for number in order]
+        assert row["title"] in {other["title"] for other in usual}
+    status, _, err = call(capsys, "topics", "1", "--relevance", "2", "--store", filled)
+    assert (status, "must be a number from 0 to 1; got '2'" in err) == (2, True)
 
 
 STEERING = ("red\x1b[31m", "bell\x07", "clear\x9b2J", "two\nlines", "rub\x7fout", "tab\tbed")

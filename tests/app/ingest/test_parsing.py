@@ -177,6 +177,23 @@ def test_counts_are_pruned_only_when_asked_for(tmp_path: Path, db: Database) -> 
     assert corpora.vocabulary(db, stop.number) == ("nan",)
 
 
+def test_counts_are_freed_of_words_that_are_everywhere_where_that_is_asked_for(tmp_path: Path, db: Database) -> None:
+    lines = [f"2 0:1 {1 + j % 4}:3" if j % 2 else f"1 {1 + j % 4}:3" for j in range(40)]
+    path = write(tmp_path / "a.ldac", "\n".join(lines) + "\n")
+    words = write(tmp_path / "words.txt", "\n".join(["host", "rose", "moon", "goal", "drug"]) + "\n")
+    options = {"vocabulary": str(words), "test_share": 0}
+    usual = import_path(db, path, ImportOptions(name="usual", **options))
+    row = import_path(db, path, ImportOptions(name="fewer", leave_out_common=True, **options))
+    assert (usual.words, corpora.vocabulary(db, row.number)) == (5, ("rose", "moon", "goal", "drug"))
+    assert (usual.tokens, row.tokens) == (140, 120)
+    assert "1 word that is everywhere left out: host" in row.meta["notes"]
+
+
+def test_pixels_have_no_words_that_are_everywhere(tmp_path: Path, db: Database) -> None:
+    with pytest.raises(IngestError, match="leave --leave-out-common out"):
+        import_path(db, idx(tmp_path) / "train-images-idx3-ubyte.gz", ImportOptions(leave_out_common=True))
+
+
 def test_a_vocabulary_can_be_named(tmp_path: Path, db: Database) -> None:
     words = write(tmp_path / "elsewhere" / "list.txt", "x\ny\n")
     path = write(tmp_path / "a.ldac", "1 1:1\n")

@@ -259,6 +259,20 @@ def test_the_vocabulary_is_cut_by_document_frequency_and_size_most_frequent_firs
         vocabulary(min_df=9)
 
 
+def test_words_that_are_everywhere_are_left_out_where_that_is_asked_for_and_a_note_names_them(
+    tmp_path: Path, db: Database
+) -> None:
+    fruits = ("apple", "pear", "plum", "fig", "grape")
+    rows = [f'{{"text": "{fruits[j % 5]} {fruits[j % 5]} {"organization" if j % 5 < 2 else ""}"}}' for j in range(40)]
+    path = write(tmp_path / "a.jsonl", "\n".join(rows))
+    usual = import_path(db, path, ImportOptions(name="usual", test_share=0, **ALL))
+    row = import_path(db, path, ImportOptions(name="fewer", test_share=0, leave_out_common=True, **ALL))
+    assert set(corpora.vocabulary(db, usual.number)) == {"organization", *fruits}
+    assert set(corpora.vocabulary(db, row.number)) == set(fruits)
+    assert "1 word that is everywhere left out: organization" in row.meta["notes"]
+    assert row.meta["options"]["leave_out_common"] is True
+
+
 def test_binary_keeps_only_whether_a_word_occurs(tmp_path: Path, db: Database) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "apple apple pear"}\n{"text": "pear"}')
     row = import_path(db, path, ImportOptions(binary=True, test_share=0, **ALL))

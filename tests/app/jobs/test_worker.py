@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
 
-from app.jobs import claim, launcher, new_run, plateau, process, training, worker
+from app.jobs import claim, launcher, new_run, plateau, process, topic_facts, training, worker
+from app.jobs.load_corpus import load_corpus
 from engine import models
-from store import points, runs, snapshots
+from store import corpora, points, runs, snapshots
 from store.errors import Conflict, LostClaim, StoreError
 from store.points import Point
 
@@ -90,6 +91,19 @@ def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(file):
         assert np.all(documents[documents >= 0] % 4 != 3), "examples are training documents"
         assert np.all(np.diff(weights, axis=1) <= 0)
         assert np.all((weights >= 0) & (weights <= 1 + 1e-6))
+
+
+def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywhere(file):
+    run = order(file).number
+    worker.train(file, run)
+    row = snapshots.every(file, run)[-1]
+    arrays = snapshots.load(file, row.number)
+    corpus = load_corpus(file, corpora.get(file, runs.get(file, run).corpus))
+    np.testing.assert_array_equal(arrays["everywhere"], topic_facts.common(corpus))
+    for layer, values in enumerate(topic_facts.npmi(corpus, (arrays["phi.0"], arrays["phi.1"]), arrays["r"])):
+        np.testing.assert_allclose(arrays[f"npmi.{layer}"], values, atol=1e-6)
+        assert values.max() > 0
+        assert f"spread.{layer}" not in arrays  # too few documents are placed in so short a run
 
 
 def test_examples_are_about_the_subject_of_their_topic(file):

@@ -233,7 +233,7 @@ def test_a_pdf_embeds_truetype_fonts_and_is_the_same_every_time(tmp_path):
     [
         ((1, "perplexity", "--with", 2, "--x", "seconds"), ("training time (s)", "run 1", "run 2")),
         ((1, "steps"), ("layer 1", "weights r", "mini-batches")),
-        ((1, "topics", "--layer", 1, "--node", 2), ("garden", "rose")),
+        ((1, "topics", "--layer", 1, "--node", 2), ("orbit", "rocket")),
         ((1, "tree", "--threshold", 1), ("layer 2", "layer 1", "garden")),
         ((3, "images"), ("<image",)),
         ((1, "confusion"), ("gardens", "medicine", "true class")),

@@ -67,103 +67,54 @@ def test_top_words_agree_with_a_full_sort(phi: list[np.ndarray]) -> None:
 
 
 def test_relevance_is_the_weighted_mean_of_log_weight_and_log_lift() -> None:
-    found = topics.relevance(np.array([0.5, 0.25, 0.25]), np.array([0.5, 0.0625, 0.5]))
+    found = topics.relevance(np.array([0.5, 0.25, 0.25]), np.array([0.5, 0.0625, 0.5]), 0.3)
     expected = [0.3 * math.log(0.5), 0.3 * math.log(0.25) + 0.7 * math.log(4), 0.3 * math.log(0.25) - 0.7 * math.log(2)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 1.0), math.log(0.25))
     np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 0.0), math.log(2.5))
-
-
-def test_the_word_that_only_one_topic_has_leads_its_title_before_a_heavier_one_of_all_topics() -> None:
-    projection = np.array([[0.4, 0.4], [0.3, 0.0], [0.2, 0.2], [0.1, 0.1], [0.0, 0.3]])
-    words, weights = topics.top_words(projection, 5)
-    assert words[:, :3].tolist() == [[0, 1, 2], [0, 4, 2]]
-    # p = 0.4, 0.15, 0.2, 0.1, 0.15: the first topic has relevance -0.550, -0.445, -0.966, -1.382
-    titles = topics.title_words(words, weights, projection @ np.array([0.5, 0.5]))
-    assert titles.tolist() == [[1, 0, 2], [4, 0, 2]]
-
-
-def test_a_word_that_is_common_everywhere_counts_by_how_popular_those_topics_are() -> None:
-    projection = np.array([[0.35, 0.02, 0.4], [0.25, 0.5, 0.1], [0.2, 0.28, 0.3], [0.2, 0.2, 0.2]])
-    words, weights = topics.top_words(projection, 4)
-    first = [topics.title_words(words, weights, projection @ shares)[0, 0] for shares in np.eye(3)[1:]]
-    assert first == [0, 1]  # beside the second topic word 0 is rare, beside the third word 1 is
-
-
-def test_titles_are_the_most_relevant_of_the_heavy_words_and_never_a_rare_one(phi: list[np.ndarray]) -> None:
-    popular = topics.popularity(phi, np.array([2.0, 0.5, 1.0]))
-    for projection, weight in zip(topics.projections(phi), popular, strict=True):
-        parts = topics.shares(weight)
-        words, heavy = topics.top_words(projection, 5)
-        titles = topics.title_words(words, heavy, projection @ parts)
-        taken: set[frozenset[int]] = set()
-        for topic, title in enumerate(titles.tolist()):
-            report = {}
-            for word in np.argsort(-projection[:, topic], kind="stable")[:5].tolist():
-                lift = projection[word, topic] / sum(projection[word, k] * parts[k] for k in range(len(parts)))
-                report[word] = 0.3 * math.log(projection[word, topic]) + 0.7 * math.log(lift)
-            best = sorted(report, key=lambda word: -report[word])
-            assert title == best[:3] or frozenset(best[:3]) in taken
-            assert title == sorted(title, key=best.index)
-            taken.add(frozenset(title))
-        assert len(taken) == len(titles)
-
-
-def test_topics_that_are_nearly_the_same_have_titles_that_tell_them_apart() -> None:
-    rng = np.random.default_rng(4)
-    common = np.sort(rng.dirichlet(np.full(40, 0.5)))[::-1]
-    projection = common[:, None] * (1 + 1e-6 * rng.random((40, 30)))
-    projection /= projection.sum(axis=0)
-    parts = rng.dirichlet(np.full(30, 1.0))
-    words, weights = topics.top_words(projection, 12)
-    everywhere = projection @ parts
-    titles = topics.title_words(words, weights, everywhere, first=topics.order(parts))
-    assert len({frozenset(title) for title in titles.tolist()}) == 30
-    assert all(set(title) <= set(row) for title, row in zip(titles.tolist(), words.tolist(), strict=True))
-    places = np.argsort(-topics.relevance(weights, everywhere[words]), axis=1, kind="stable")
-    ranked = np.take_along_axis(words, places, axis=1)
-    popular = topics.order(parts)[0]
-    assert titles[popular].tolist() == ranked[popular, :3].tolist()  # who comes first chooses first
-    again = topics.title_words(words, weights, everywhere, first=topics.order(parts))
-    np.testing.assert_array_equal(titles, again)
-
-
-def test_who_finds_a_title_taken_exchanges_its_last_word_for_the_next_most_relevant() -> None:
-    projection = np.tile(np.array([[0.4], [0.3], [0.15], [0.1], [0.05]]), (1, 4))
-    words, weights = topics.top_words(projection, 5)
-    titles = topics.title_words(words, weights, projection @ np.full(4, 0.25), first=np.array([2, 0, 3, 1]))
-    assert titles.tolist() == [[0, 1, 3], [0, 2, 3], [0, 1, 2], [0, 1, 4]]
-    alike = topics.title_words(words[:, :3], weights[:, :3], projection @ np.full(4, 0.25))
-    assert alike.tolist() == [[0, 1, 2]] * 4  # there is no other word to choose
-
-
-def test_in_a_layer_of_one_topic_the_title_is_its_heaviest_words() -> None:
-    projection = np.array([[0.1], [0.2], [0.3], [0.2], [0.2]])
-    words, weights = topics.top_words(projection, 5)
-    titles = topics.title_words(words, weights, projection @ np.ones(1))
-    assert titles.tolist() == [[2, 1, 3]]
-
-
-def test_words_of_equal_relevance_keep_their_order() -> None:
-    words = np.array([[4, 0, 3, 1]])
-    titles = topics.title_words(words, np.full((1, 4), 0.25), np.full(5, 0.2))
-    assert titles.tolist() == [[4, 0, 3]]
-
-
-def test_a_word_without_weight_comes_last_and_one_that_only_an_unused_topic_has_comes_first() -> None:
-    projection = np.array([[0.6, 0.7], [0.4, 0.2], [0.0, 0.1], [0.0, 0.0], [0.0, 0.0]], dtype=np.float32)
-    words, weights = topics.top_words(projection, 5)
-    titles = topics.title_words(words, weights, projection @ np.array([1.0, 0.0], dtype=np.float32))
-    assert titles.tolist() == [[0, 1, 2], [2, 0, 1]]
+    np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 0.0, 0.4), math.log(0.5))
     assert topics.relevance(np.zeros(2), np.array([0.5, 0.0])).tolist() == [-np.inf, -np.inf]
 
 
-@pytest.mark.parametrize("n_words", [1, 2])
-def test_a_title_has_all_words_of_a_corpus_that_has_fewer_than_three(n_words: int) -> None:
-    projection = np.full((n_words, 3), 1 / n_words)
-    words, weights = topics.top_words(projection, 30)
-    titles = topics.title_words(words, weights, projection @ np.full(3, 1 / 3))
-    assert titles.tolist() == [list(range(n_words))] * 3
+@pytest.mark.parametrize("trade", [0.0, 0.1, 0.6])
+def test_relevant_words_are_those_of_a_full_sort_by_the_smoothed_relevance(trade: float) -> None:
+    projection = np.random.default_rng(8).dirichlet(np.full(60, 0.2), 7).T
+    parts = np.random.default_rng(9).dirichlet(np.full(7, 2.0))
+    words, weights = topics.relevant_words(projection, parts, 9, trade)
+    for topic in range(7):
+        report = {}
+        for word in range(60):
+            weight, everywhere = projection[word, topic], sum(projection[word, k] * parts[k] for k in range(7))
+            lift = weight / (everywhere + topics.FLOOR * 7 / 60)
+            report[word] = trade * math.log(weight) + (1 - trade) * math.log(lift)
+        assert words[topic].tolist() == sorted(report, key=lambda word: -report[word])[:9]
+        np.testing.assert_array_equal(weights[topic], projection[words[topic], topic])
+
+
+def test_the_most_relevant_words_with_lambda_1_are_the_heaviest(phi: list[np.ndarray]) -> None:
+    projection = topics.projections(phi)[1]
+    found, expected = topics.relevant_words(projection, np.full(4, 0.25), 5, 1.0), topics.top_words(projection, 5)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+def test_a_word_of_one_topic_comes_before_a_heavier_one_of_all_but_a_rare_one_does_not() -> None:
+    projection = np.full((1000, 10), 0.5 / 1000)
+    projection[0] += 0.3
+    projection[1, 0] += 0.2
+    projection[2, 0] *= 1.05
+    projection[2, 1:] *= 0.1  # of the largest lift, but hardly ever there
+    projection /= projection.sum(axis=0)
+    words, _ = topics.relevant_words(projection, np.full(10, 0.1), 3)
+    assert words[0].tolist() == [1, 0, 2]
+    assert topics.relevance(projection[2, 0], projection[2].mean(), 0.0) > topics.relevance(
+        projection[0, 0], projection[0].mean(), 0.0
+    )
+
+
+def test_relevant_words_of_a_small_vocabulary_are_all_its_words() -> None:
+    words, _ = topics.relevant_words(np.array([[0.4], [0.6]]), np.ones(1), 12)
+    assert words.tolist() == [[1, 0]]
 
 
 @pytest.mark.parametrize(

@@ -68,3 +68,16 @@ def test_a_topic_of_one_word_has_no_coherence():
     found = coherence.meetings(one, corpus(), len(VOCABULARY))
     assert np.isnan(coherence.npmi(one, found)).tolist() == [True, True]
     assert np.isnan(coherence.umass(one, found)).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("most", [10_000, 100, 37])
+def test_pairs_of_one_list_meet_as_often_as_all_pairs_do(most):
+    rng = np.random.default_rng(6)
+    table = rng.random((300, 40)) < rng.random(40) * 0.4
+    documents, words = np.nonzero(table)
+    counts = Counts.of(np.bincount(documents, minlength=300), words.astype(np.int32), np.ones(len(words), np.int32))
+    lists = np.stack([rng.choice(40, 6, replace=False) for _ in range(15)])
+    whole, within = (count(lists, counts, 40, most) for count in (coherence.meetings, coherence.meetings_within))
+    np.testing.assert_array_equal(within.documents, whole.documents)
+    assert within.n_documents == whole.n_documents
+    np.testing.assert_array_equal(coherence.npmi(lists, within), coherence.npmi(lists, whole))

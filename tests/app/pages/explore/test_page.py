@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from types import SimpleNamespace
 from typing import Any
 
@@ -432,3 +433,42 @@ def test_the_lines_that_changed_with_the_newest_snapshot_are_counted_beneath_the
     session.view.snapshot = 3
     session.page._take((7, 3), hierarchy)
     assert "Lines since" not in session.page._foot.html
+
+
+def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(hierarchy: Hierarchy) -> None:
+    session, node = Session(hierarchy, threshold=1.5, layer=2, tab="layer"), hierarchy.at_rank(2, 1)
+    relevant = [word.text for word in hierarchy.top_words(node, 12)]
+    probable = [word.text for word in hierarchy.reworded(1.0).top_words(node, 12)]
+    assert relevant != probable
+    session.handle("select", id=identity(node))
+
+    def words(html: str) -> list[str]:
+        return [unescape(text) for text in re.findall(r"<li><span>([^<]+)</span><i", html)[:12]]
+
+    assert words(session.page._detail.html) == relevant
+    title = re.search(r'class="ex-name"[^>]*>([^<]*)<', session.page._detail.html)
+    for value, expected in (("1", probable), ("0.1", relevant), ("0.9", None)):
+        session.handle("relevance", value=value)
+        shown = [word.text for word in hierarchy.reworded(float(value)).top_words(node, 12)]
+        assert words(session.page._detail.html) == shown == (expected or shown)
+        assert f"<output>{float(value):.2f}</output>" in session.page._list.html
+    assert "relevance=0.9" in to_query(session.view)
+    assert title
+    assert title[0] in session.page._detail.html  # titles stay
+
+
+@pytest.mark.parametrize("value", ["", "2", "-1", "nan", "much", "inf"])
+def test_a_lambda_that_is_none_changes_nothing(session: Session, value: str) -> None:
+    session.handle("relevance", value=value)
+    assert "relevance" not in to_query(session.view)
+
+
+def test_a_newer_snapshot_has_its_words_by_the_lambda_chosen(session: Session) -> None:
+    session.handle("relevance", value="1")
+    newer = replace(make_hierarchy((40, 20, 8), seed=2), snapshot=4, minibatch=800)
+    session.feed.hierarchies[None] = newer
+    session.ticks[0](Tick(snapshots=frozenset({7})))
+    node = newer.nodes(3)[0]
+    session.handle("select", id=identity(node))
+    for word in newer.reworded(1.0).top_words(node, 3):
+        assert f"<li><span>{word.text}</span>" in session.page._detail.html

@@ -15,13 +15,15 @@ from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom, mosaic_uri, png
+from app.analysis.topic_roles import REASONS
 from app.views.explore.cards import Finding, Found, Marks, topic_list
 from app.views.explore.controls import Controls, SnapshotOption, control_row
 from app.views.explore.detail import Reading, topic_detail
 from app.views.explore.find import find_topics
 from app.views.text import escape, percent, printable, shorten, text_width, wrap
+from app.views.tree.boxes import boxes
 from app.views.tree.outline import tree_outline
-from app.views.tree.picture import Choice, cut, reveal
+from app.views.tree.picture import Choice, cut, draw, reveal
 from engine.hierarchy.tree import Node
 
 
@@ -95,7 +97,8 @@ def test_the_selected_topic_and_the_roots_are_marked(hierarchy: Hierarchy) -> No
     current = [
         attributes["data-key"] for tag, attributes in page.tags if tag == "li" and attributes.get("aria-current")
     ]
-    pressed = [attributes["data-id"] for _, attributes in page.tags if attributes.get("aria-pressed") == "true"]
+    pins = [attributes for _, attributes in page.tags if attributes.get("data-do") == "pin"]
+    pressed = [attributes["data-id"] for attributes in pins if attributes.get("aria-pressed") == "true"]
     assert current == [identity(node)]
     assert pressed == [identity(other)]
 
@@ -272,3 +275,68 @@ def test_light_topics_are_left_out_of_trees_unless_they_are_roots_or_asked_for(h
     assert least in cut(seen, everything._replace(light=True))[0].nodes
     assert least in cut(seen, everything._replace(roots=(least,)))[0].nodes
     assert least in cut(seen, reveal(seen, everything, least))[0].nodes
+
+
+def judged(widths: tuple[int, ...] = (8, 4), **more: object) -> tuple[Hierarchy, Node, Node]:
+    """A hierarchy whose topics are judged, one of them background and one incoherent."""
+    hierarchy = make_hierarchy(widths, n_words=200)
+    npmi = tuple(np.full(width, 0.25, np.float32) for width in widths)
+    spread = tuple(np.full(width, 0.05, np.float32) for width in widths)
+    wide, poor = hierarchy.nodes(1)[:2]
+    spread[0][wide.column], npmi[0][poor.column] = 0.6, -0.125
+    return replace(hierarchy, npmi=npmi, spread=spread, **more), wide, poor
+
+
+def test_a_weak_topic_is_told_in_one_word_with_its_reason_on_card_and_detail() -> None:
+    hierarchy, wide, poor = judged()
+    cards = topic_list(hierarchy, 1, Marks(light=True), Finding("")).split("<li ")[1:]
+    for card, node in zip(cards, hierarchy.nodes(1), strict=True):
+        tags = re.findall(r'class="ex-role ex-(\w+)" title="([^"]*)">(\w+)<', card)
+        role = {wide: "background", poor: "incoherent"}.get(node, "light" if node in hierarchy.light else "live")
+        assert tags == ([] if role == "live" else [(role, REASONS[role], role)])
+        assert ("ex-quiet" in card) == (node == wide)
+        found = re.findall(r'class="ex-role ex-(\w+)"', topic_detail(hierarchy, node, 1.0, [], root=False))
+        assert found == ([] if role == "live" else [role])
+
+
+def test_the_coherence_of_a_topic_and_of_a_layer_is_said_where_it_is_known() -> None:
+    hierarchy, _, poor = judged()
+    assert ">NPMI −0.12</span>" in topic_detail(hierarchy, poor, 1.0, [], root=False)
+    quality = hierarchy.quality(1)
+    head = topic_list(hierarchy, 1, Marks(), Finding(""))
+    assert f">NPMI {quality.npmi:.2f}</span>" in head
+    assert f">diversity {quality.diversity:.2f}</span>" in head
+    unknown = make_hierarchy((8, 4), n_words=200)
+    assert ">NPMI" not in topic_detail(unknown, poor, 1.0, [], root=False)
+    assert ">NPMI" not in topic_list(unknown, 1, Marks(), Finding(""))
+    assert ">diversity" in topic_list(unknown, 1, Marks(), Finding(""))
+
+
+def test_words_that_are_everywhere_are_listed_beneath_the_topics() -> None:
+    hierarchy, _, _ = judged(everywhere=(0, 11))
+    html = topic_list(hierarchy, 1, Marks(), Finding(""))
+    assert "2 words are everywhere in this corpus" in html
+    assert f"<p>{escape(hierarchy.vocabulary[0])} word11</p>" in html
+    assert "everywhere" not in topic_list(replace(hierarchy, everywhere=()), 1, Marks(), Finding(""))
+
+
+def test_a_layer_of_pictures_has_neither_a_choice_of_words_nor_their_quality() -> None:
+    pictures = make_hierarchy((6, 3), n_words=20, image_shape=(4, 5))
+    words = topic_list(make_hierarchy((6, 3)), 1, Marks(), Finding(""))
+    for part in ('data-do="relevance"', 'data-input="relevance"', "ex-quality"):
+        assert part in words
+        assert part not in topic_list(pictures, 1, Marks(), Finding(""))
+
+
+def test_a_background_topic_is_written_in_a_paler_ink_in_the_tree() -> None:
+    hierarchy, wide, _ = judged()
+    quiet = [node for node, box in boxes(hierarchy, hierarchy.nodes(1)).items() if box.quiet]
+    assert quiet == [wide]
+    svg = draw(hierarchy, Choice(tuple(hierarchy.nodes(2)), 0.0, light=True)).svg
+    pieces = dict(re.findall(r'data-id="(L1:\d+)"(.*?)class="tp-gist"', svg))
+    assert len(pieces) == 8
+    for key, piece in pieces.items():
+        ink = re.search(r'<text font-size="[\d.]+" fill="var\(--tp-(\w+)\)"><tspan', piece)
+        assert ink
+        assert ink[1] == ("muted" if key == identity(wide) else "ink")
+        assert (", background&#10;" in piece) == (key == identity(wide))
