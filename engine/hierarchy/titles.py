@@ -10,7 +10,7 @@ from engine.hierarchy import topics
 
 WORDS = 3
 CANDIDATES = 12  # most relevant words of a topic among which its title is chosen
-_AGAIN = 0.5  # what a word loses, in relevance, by being in a title already: so much times ln(1 + titles)
+_AGAIN = 0.25  # what a word loses, in relevance, by being in a title already: so much times ln(1 + titles)
 _LAST = 1e6  # more than any relevance
 _LEAST = 1e-6  # weight of what is left of a topic without its background, below which nothing is
 
