@@ -227,7 +227,13 @@ def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     """All that ``show --json`` says of a run, but whether its parent exists."""
     paper = points_of.curve(db, row.number, "test_perplexity")
     curve = points_of.curve(db, row.number, "point_perplexity")
-    return run_facts(row) | {"test_perplexity": _finite(paper[-1][1] if paper else None)} | curve_facts(row, curve)
+    more = curve_facts(row, curve) | {"test_perplexity": _finite(paper[-1][1] if paper else None)}
+    facts: dict[str, Any] = {}
+    for name, value in run_facts(row).items():
+        facts[name] = value
+        if name == "point_perplexity":
+            facts |= more
+    return facts
 
 
 def _refuse_without_picture(usual: str, output: str | None, given: dict[str, Any]) -> None:
@@ -253,7 +259,8 @@ def _hierarchy_of(db: Database, row: RunRow, minibatch: int | None) -> "Hierarch
 
 def _plain(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name}={_plain(item)}" for name, item in value.items() if item is not None)
+        said = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
+        return ", ".join(f"{name}={_plain(item)}" for name, item in said.items())
     if isinstance(value, list):
         return "-".join(map(str, value))
     return f"{value:,.6g}" if isinstance(value, float) else str(value)

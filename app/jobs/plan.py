@@ -223,9 +223,9 @@ def make(order: RunOptions, effort: Effort, *, train_documents: int, test_docume
     )
 
 
-def ladder(last: int, steps: int) -> frozenset[int]:
+def ladder(last: int, steps: int, leading: tuple[int, ...] = (1, 2, 5)) -> frozenset[int]:
     """Mini-batches dense at the start (1, 2, 5, 10, 20, 50, ...), and every ``last / steps``, and the last."""
-    early = {leading * 10**power for power in range(len(str(last))) for leading in (1, 2, 5)}
+    early = {digit * 10**power for power in range(len(str(last))) for digit in leading}
     return frozenset({t for t in early if t <= last}) | spread(last, steps)
 
 
@@ -237,8 +237,8 @@ def spread(last: int, steps: int) -> frozenset[int]:
 
 def _candidates(last: int, most: int) -> list[frozenset[int]]:
     """Ways to spread something over a run, the densest first."""
-    dense = [ladder(last, steps) for steps in (150, 100, 70, 50, 35, 25, 18, 12, 8, 5) if steps <= most]
-    return [*dense, *(spread(last, steps) for steps in (10, 5, 3, 1))]
+    dense = [ladder(last, steps) for steps in (150, 100, 70, 50, 35, 25, 18, 12, 8) if steps <= most]
+    return [*dense, ladder(last, 9, (1,)), *(spread(last, steps) for steps in (10, 5, 3, 1))]
 
 
 def _fit(last: int, draws: float, each: float, most: int = 150) -> frozenset[int]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.jobs import plan
+from app.jobs import plan, plateau
 from app.jobs.plan import Averaging, Effort, RunOptions
 from app.jobs.protocol import protocol_of
 
@@ -124,7 +124,7 @@ def test_the_live_curve_takes_no_more_than_its_share_of_training(minibatches, ef
 
 
 def test_the_share_of_the_live_curve_is_used():
-    effort = TABLE_1._replace(sweeps=9.0)
+    effort = TABLE_1._replace(sweeps=18.0)  # a run long enough for its share to be more than the least
     made = make(effort=effort)
     sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
     cost_of_curve = len(made.evaluations) * made.curve_documents * sweeps * effort.tokens_per_document
@@ -135,7 +135,8 @@ def test_a_run_of_twenty_seconds_has_a_dozen_points_the_first_ones_early():
     news = Effort(200, 24.0, 127.0, 1_500_000, 1_600_000, 224, others=520_000.0)  # about eight mini-batches a second
     made = make(160, news, train=11_314, test=7_532)
     assert len(made.evaluations) >= 12
-    assert {1, 2, 5, 10, 20} <= made.evaluations
+    assert sum(t <= 40 for t in made.evaluations) >= 4
+    assert sum(t > 160 * 2 / 3 for t in made.evaluations) >= plateau.LEAST_POINTS, "enough to tell whether it falls"
     assert made.curve_documents == 393
 
 

@@ -152,7 +152,12 @@ def test_a_preset_is_one_choice_that_what_somebody_typed_wins_over(page: Page) -
     shown = page.choose(preset="paper")
     assert (shown["simplex"], shown["burn_in"], shown["collect"], shown["minibatches"]) == ("clamp", "20", "4", "3500")
     shown = page.choose(model="datm")
-    assert (shown["preset"], shown["head"], shown["kl_weight"], shown["minibatches"]) == ("paper", "scale", "1", "5000")
+    assert (shown["preset"], shown["prior"], shown["kl_weight"], shown["minibatches"]) == (
+        "paper",
+        "paper",
+        "1",
+        "5000",
+    )
     shown = page.choose(model="dlda", preset="")
     assert (shown["simplex"], shown["burn_in"], shown["collect"], shown["minibatches"]) == ("exact", "5", "4", "300")
     page.choose(preset="paper")
