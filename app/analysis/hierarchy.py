@@ -388,7 +388,7 @@ def build_hierarchy(
         Names of the corpus's classes.
     """
     phi = topics.numbered(arrays, "mean") or topics.numbered(arrays, "phi")
-    r = np.asarray(arrays["r"], dtype=np.float64)
+    r = np.asarray(arrays.get("mean_r", arrays["r"]), dtype=np.float64)
     projected = topics.projections(phi)
     weights = topics.popularity(phi, r)
     parts = [topics.shares(layer) for layer in weights]

@@ -43,7 +43,7 @@ class Made(NamedTuple):
 Peer: TypeAlias = Callable[[Counts, int, int, int, int], Iterator[Made]]
 
 
-class MissingPeer(ValueError):
+class MissingPeerError(ValueError):
     """A peer is not installed; the message is one sentence for the user."""
 
 
@@ -52,7 +52,7 @@ def tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) 
     try:
         import tomotopy as library
     except ImportError:
-        raise MissingPeer(
+        raise MissingPeerError(
             "tomotopy is not installed; pip install 'topiary[peers]', or leave it out of --methods"
         ) from None
     model = library.LDAModel(k=width, seed=seed)

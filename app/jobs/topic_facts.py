@@ -53,7 +53,9 @@ def topic_facts(
     facts: dict[str, Array] = {}
     if worded(corpus):
         facts["everywhere"] = everywhere
-        coherences = npmi(corpus, topics.numbered(arrays, "mean") or topics.numbered(arrays, "phi"), arrays["r"])
+        coherences = npmi(
+            corpus, topics.numbered(arrays, "mean") or topics.numbered(arrays, "phi"), arrays.get("mean_r", arrays["r"])
+        )
         facts |= {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
     found = [spread(shares) for shares in places]
     return facts | {f"spread.{layer}": each.astype(np.float32) for layer, each in enumerate(found) if each is not None}

@@ -239,15 +239,15 @@ def gamma_of_root(rng: Stream, root: int) -> Draw:
 
 
 @inlined
-def tail_share(root: int) -> float:
-    """How much more likely a proposal below 1 is than one above, in the envelope of ``Gam(1 / root, 1)``, inverted."""
-    return _INV_E / root
+def tail_share(shape: float) -> float:
+    """How much more likely a proposal below 1 is than one above, in the envelope of ``Gam(shape, 1)``, inverted."""
+    return _INV_E * shape
 
 
 @inlined
 def judge_root(root: int, u: float, v: float, x: float) -> tuple[float, bool]:
     """Accept or reject one proposal for ``Gam(1 / root, 1)`` from two uniforms, where ``x = v^root``."""
-    share = tail_share(root)
+    share = tail_share(1.0 / root)
     u *= 1.0 + share
     if u < 1.0:
         return max(x, TINY), u <= 1.0 - x or u < exp(-x)
@@ -269,7 +269,7 @@ def log_gamma_of_root(rng: Stream, root: int) -> Draw:
 @compiled
 def log_judge_root(root: int, u: float, v: float) -> tuple[float, bool]:
     """Return the logarithm of what :func:`judge_root` judges, and the same judgement."""
-    share = tail_share(root)
+    share = tail_share(1.0 / root)
     u *= 1.0 + share
     if u < 1.0:
         power = root * log(v)

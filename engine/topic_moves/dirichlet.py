@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import log_gamma_draw, log_gamma_of_root, whole_root
+from engine.gibbs.augment import log_gamma_draw, log_gamma_of_root
 from engine.gibbs.latent import poisson
 from engine.gibbs.upper import place
 from engine.jit import compiled
@@ -17,7 +17,7 @@ from engine.pool import Pool
 from engine.streams import LISTED, Stream
 from engine.topic_moves import listed, proposals
 from engine.topic_moves.listed import Lists
-from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED, Group, list_of
+from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED, Group, Prior, list_of, prior_of
 from engine.topic_moves.rows import BLOCK, by_blocks, divide, row_stream
 
 _SAFE = 0.2  # eta V from which no sum of V gammas is below 1e-290: the chance is 1e-290^(eta V)
@@ -38,9 +38,8 @@ def draw(counts: Array, eta: float, seed: int, step: int, layer: int, pool: Pool
 
     What a topic keeps counts as further words, ``Pois(rates_k phi_vk)`` of every word.
     """
-    root = whole_root(eta)  # most entries have no counts, and shapes such as 1/20 can be drawn faster
     new: FloatArray = np.empty(counts.shape)
-    at = (float(eta), root, seed, step, layer, new)
+    at = (prior_of(eta), seed, step, layer, new)
     if eta * len(counts) < _SAFE:
         by_blocks(_log_gammas, (counts, *kept, *at), new.shape, pool)
         np.exp(new - new.max(axis=0), out=new)
@@ -56,8 +55,7 @@ def _gammas(
     counts: Array,
     phi: FloatArray,
     kept: FloatArray,
-    eta: float,
-    root: int,
+    prior: Prior,
     seed: int,
     step: int,
     layer: int,
@@ -81,7 +79,7 @@ def _gammas(
         if len(kept) > 0:
             proposals.flag_kept(phi[a:b], kept, group.words, group.rates, group.flags)
         rng = row_stream(seed, step, layer, v, LISTED)
-        _draw_group(rng, counts[a:b], eta, root, len(kept) > 0, group, lists, values[a:b])
+        _draw_group(rng, counts[a:b], prior, len(kept) > 0, group, lists, values[a:b])
         _add_rows(new[v:end], sums[v // BLOCK])
 
 
@@ -94,21 +92,22 @@ def _add_rows(rows: FloatArray, total: FloatArray) -> None:
 
 @compiled
 def _draw_group(
-    rng: Stream, counts: Array, eta: float, root: int, keeps: bool, group: Group, lists: Lists, new: FloatArray
+    rng: Stream, counts: Array, prior: Prior, keeps: bool, group: Group, lists: Lists, new: FloatArray
 ) -> None:
     """Write ``Gam(eta)``, for most as it is proposed, and add the gammas of counts and of what is kept."""
     flags, x = group.flags, lists.x
-    if root > 0:
-        proposals.propose(group.words, root, new)
-        proposals.flag_refused(group.words, new, root, flags)
+    small = prior.eta < 1.0
+    if small:
+        proposals.propose(group.words, prior, new)
+        proposals.flag_refused(group.words, new, prior.eta, flags)
     else:
         new[:] = 0.0
         flags[:] |= COUNTED
     left = group.left[: proposals.list_flagged(flags, group.left)]
-    if root > 0:
-        rng = listed.draw_refused(rng, group, list_of(REFUSED, flags, left, lists.mine), root, lists, new)
+    if small:
+        rng = listed.draw_refused(rng, group, list_of(REFUSED, flags, left, lists.mine), prior, lists, new)
     n = list_of(COUNTED, flags, left, lists.mine)
-    beside = 0.0 if root > 0 else eta
+    beside = 0.0 if small else prior.eta
     for i in range(n):
         x[i] = counts[place(lists.mine[i])] + beside
     rng = listed.add_gammas(rng, n, lists, new)
@@ -121,8 +120,7 @@ def _log_gammas(
     counts: Array,
     phi: FloatArray,
     kept: FloatArray,
-    eta: float,
-    root: int,
+    prior: Prior,
     seed: int,
     step: int,
     layer: int,
@@ -139,7 +137,7 @@ def _log_gammas(
             if len(kept) > 0:
                 n, rng = poisson(rng, kept[k] * phi[v, k])
                 count += n
-            if root > 0 and count == 0.0:
-                new[v, k], rng = log_gamma_of_root(rng, root)
+            if prior.root > 0 and count == 0.0:
+                new[v, k], rng = log_gamma_of_root(rng, prior.root)
             else:
-                new[v, k], rng = log_gamma_draw(rng, eta + count)
+                new[v, k], rng = log_gamma_draw(rng, prior.eta + count)

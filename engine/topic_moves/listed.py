@@ -30,6 +30,7 @@ from engine.topic_moves.proposals import (
     HALF_UNIT,
     QUARTER_UNIT,
     Group,
+    Prior,
     keeping,
     list_flagged,
     propose,
@@ -41,8 +42,16 @@ _S8, _S11, _S32 = np.uint64(8), np.uint64(11), np.int64(32)
 _MASK24, _MASK32 = np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 _UNIT24 = 1.0 / 16777216.0  # 2^-24
-_HALF_UNIT_SINGLE = np.float32(HALF_UNIT)
 _UNIT31 = 1.0 / 2147483648.0  # 2^-31
+
+
+class Singles(NamedTuple):
+    """Room for numbers in single precision: loops over these alone take twice as many at a time."""
+
+    gap: Array
+    v: Array
+    x: Array
+    tail: Array
 
 
 class Lists(NamedTuple):
@@ -56,6 +65,7 @@ class Lists(NamedTuple):
     out: FloatArray
     flags: Array
     left: Array
+    single: Singles
 
 
 @compiled
@@ -70,6 +80,7 @@ def new_lists(n: int) -> Lists:
         np.empty(n),
         np.empty(n, np.uint8),
         np.empty(n, np.int64),
+        Singles(np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)),
     )
 
 
@@ -86,59 +97,64 @@ def _uniform(word: np.uint64) -> float:
     return np.float64(word >> _S11) * _UNIT
 
 
-# Gammas of shape 1 / root whose proposals were not accepted at a glance
+# Gammas of shape eta whose proposals were not accepted at a glance
 
 
 @inlined
-def draw_refused(rng: Stream, g: Group, n: int, root: int, lists: Lists, new: FloatArray) -> Stream:
-    """Judge the proposals of the first ``n`` of ``lists.mine`` to the last bit; write these or others to ``new``."""
-    mine, words, u, v, x = lists.mine[:n], lists.words[:n], lists.u[:n], lists.v[:n], lists.x[:n]
+def draw_refused(rng: Stream, g: Group, n: int, prior: Prior, lists: Lists, new: FloatArray) -> Stream:
+    """Judge the proposals of the first ``n`` of ``lists.mine`` to the last bit; write others where they are refused."""
+    mine, words, single = lists.mine[:n], lists.words[:n], lists.single
+    most = 1.0 + tail_share(prior.eta)
     rng = _fill(rng, words)
     for i in range(n):
         e = place(mine[i])
-        u[i] = refusal(g.words[e]) + _uniform(words[i]) * QUARTER_UNIT
-        v[i], x[i] = upper_half(g.words[e]), new[e]
-    _judge(u, v, x, root, lists.out, lists.flags[:n])
+        single.gap[i] = (refusal(g.words[e]) + _uniform(words[i]) * QUARTER_UNIT) * most - 1.0
+        single.v[i], single.x[i] = upper_half(g.words[e]), new[e]
+    _judge(single, prior.eta, lists.flags[:n])
     for i in range(n):
-        new[place(mine[i])] = lists.out[i]
+        e = place(mine[i])
+        new[e] = new[e] if single.gap[i] < 0.0 else single.tail[i]
     n = list_flagged(lists.flags[:n], lists.left)
     for i in range(n):
         mine[i] = mine[place(lists.left[i])]
-    return _draw_again(rng, n, root, lists, new)
+    return _draw_again(rng, n, prior, lists, new)
 
 
 @inlined
-def _draw_again(rng: Stream, n: int, root: int, lists: Lists, new: FloatArray) -> Stream:
-    """Draw ``Gam(1 / root)`` for the first ``n`` of ``lists.mine``; 32 bits for either uniform."""
-    mine, words, u, v, x = lists.mine[:n], lists.words[:n], lists.u[:n], lists.v[:n], lists.x[:n]
+def _draw_again(rng: Stream, n: int, prior: Prior, lists: Lists, new: FloatArray) -> Stream:
+    """Draw ``Gam(eta)`` for the first ``n`` of ``lists.mine``; 32 bits for either uniform."""
+    words, x, out, single = lists.words[:n], lists.x[:n], lists.out, lists.single
+    most = 1.0 + tail_share(prior.eta)
     rng = _fill(rng, words)
-    propose(words, root, x)
+    propose(words, prior, x)
     for i in range(n):
-        v[i] = upper_half(words[i])
-        u[i] = np.float64(words[i] & _MASK32) * HALF_UNIT
-    _judge(u, v, x, root, lists.out, lists.flags[:n])
+        single.gap[i] = np.float64(words[i] & _MASK32) * (HALF_UNIT * most) - 1.0
+        single.v[i], single.x[i] = upper_half(words[i]), x[i]
+    _judge(single, prior.eta, lists.flags[:n])
     for i in range(n):
-        if lists.flags[i]:
-            lists.out[i], rng = gamma_of_root(rng, root)
-        new[place(mine[i])] = lists.out[i]
+        out[i] = x[i] if single.gap[i] < 0.0 else single.tail[i]
+    for j in range(list_flagged(lists.flags[:n], lists.left)):
+        i = lists.left[j]
+        out[i], rng = gamma_of_root(rng, prior.root) if prior.root > 0 else gamma(rng, prior.eta)
+    for i in range(n):
+        new[place(lists.mine[i])] = out[i]
     return rng
 
 
 @compiled
-def _judge(u: FloatArray, v: FloatArray, x: FloatArray, root: int, out: FloatArray, flags: Array) -> None:
-    """Write what is proposed for ``Gam(1 / root)`` and flag it where it is rejected, as ``augment.judge_root``."""
-    most = 1.0 + tail_share(root)
-    share = np.float32(tail_share(root))
-    power = np.float32(1.0 - 1.0 / root)
-    one = np.float32(1.0)
+def _judge(single: Singles, eta: float, flags: Array) -> None:
+    """Flag proposals for ``Gam(eta)`` that are rejected, as ``augment.judge_root``, and write what a tail would be.
+
+    A proposal is ``x`` where ``gap = u (1 + share) - 1`` is below 0, and of the tail elsewhere.
+    """
+    share, power, one, zero = np.float32(tail_share(eta)), np.float32(1.0 - eta), np.float32(1.0), np.float32(0.0)
     for i in range(len(flags)):
-        level = u[i] * most
-        tail = one - single_logarithm(np.float32(v[i]))
-        below = level < 1.0
-        bound = single_exp_minus(np.float32(x[i])) - one
+        tail = one - single_logarithm(single.v[i])
+        body = single_exp_minus(single.x[i]) - one
         beyond = share * single_exp_minus(power * single_logarithm(tail))
-        out[i] = x[i] if below else np.float64(tail)
-        flags[i] = np.float32(level - 1.0) >= (bound if below else beyond)
+        gap = single.gap[i]
+        single.tail[i] = tail
+        flags[i] = gap >= (body if gap < zero else beyond)
 
 
 # Gammas of any shape
@@ -224,17 +240,28 @@ def add_kept(rng: Stream, g: Group, n: int, lists: Lists, new: FloatArray) -> St
         u[i] = keeping(g.words[e]) + _uniform(words[i]) * QUARTER_UNIT
         lists.x[i] = g.rates[e]
     rng = _fill(rng, words)
-    _noncentral(words, u, lists.x, lists.out)
+    _noise(words, lists.single.x, lists.single.tail)
+    _noncentral(u, lists.x, lists.single.x, lists.single.tail, lists.out)
     for i in range(n):
         new[place(mine[i])] += lists.out[i]
     return rng
 
 
 @compiled
-def _noncentral(words: Array, u: FloatArray, rates: FloatArray, out: FloatArray) -> None:
-    """Write what is kept: ``u`` tells T, the halves of a word the angle and e, which so ends at 22."""
+def _noise(words: Array, e: Array, cosine: Array) -> None:
+    """Write an exponential, which so ends at 22, and the cosine of an angle, from the halves of every word."""
+    halves = words.view(np.uint32)
+    unit, one, half = np.float32(HALF_UNIT), np.float32(1.0), np.float32(0.5)
     for i in range(len(words)):
+        e[i] = -single_logarithm((np.float32(halves[2 * i]) + one) * unit)
+        cosine[i] = single_sine(np.float32(halves[2 * i + 1]) * unit - half)
+
+
+@compiled
+def _noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array, out: FloatArray) -> None:
+    """Write what is kept; ``u`` tells T."""
+    for i in range(len(u)):
         s = rates[i] + logarithm(1.0 - u[i])
-        e = np.float64(-single_logarithm(np.float32(np.float64(words[i] & _MASK32) + 1.0) * _HALF_UNIT_SINGLE))
-        cosine = np.float64(single_sine(np.float32(np.int64(words[i]) >> _S32) * _HALF_UNIT_SINGLE))
-        out[i] = max(s + e + 2.0 * np.sqrt(max(s, 0.0) * e) * cosine, 0.0) if s > 0.0 else 0.0
+        noise = np.float64(e[i])
+        kept = s + noise + 2.0 * np.sqrt(max(s, 0.0) * noise) * np.float64(cosine[i])
+        out[i] = max(kept, 0.0) if s > 0.0 else 0.0

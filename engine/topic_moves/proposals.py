@@ -1,12 +1,12 @@
 """One 64-bit word for every entry of a table: what most entries need to be drawn, in loops without a branch.
 
-Most entries have no count, keep nothing and are ``Gam(1 / root)``, accepted at a glance.  So much is decided here, for
+Most entries have no count, keep nothing and are ``Gam(eta)``, accepted at a glance.  So much is decided here, for
 a group of rows at a time; the other entries are listed, and ``listed.py`` draws them.
 
-The upper half of a word is ``v`` on (0, 1] and the entry's proposal ``x = v^root``, whose logarithm so ends at
-``-22 root``: what lies below has probability 2^-32.  Its two lower quarters begin two uniforms, compared with the
-chance to keep nothing and the chance to be accepted.  Where the 16 bits do not tell, the entry is listed and further
-bits are drawn, so that both chances are exact.
+The upper half of a word is ``v`` on (0, 1] and the entry's proposal ``x = v^(1 / eta)`` (Ahrens and Dieter's GS, 1974,
+for eta below 1), whose logarithm so ends at ``-22 / eta``: what lies below has probability 2^-32.  Its two lower
+quarters begin two uniforms, compared with the chance to keep nothing and the chance to be accepted.  Where the 16 bits
+do not tell, the entry is listed and further bits are drawn, so that both chances are exact.
 """
 
 from typing import Any, NamedTuple
@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import tail_share
+from engine.gibbs.augment import tail_share, whole_root
 from engine.gibbs.upper import place
 from engine.jit import compiled, inlined
 from engine.streams import mix
+from engine.topic_moves.arithmetic import power
 from engine.topic_moves.rows import row_stream
 
 REFUSED, COUNTED, KEEPS = np.uint8(1), np.uint8(2), np.uint8(4)  # flags of entries that are listed
@@ -27,6 +28,18 @@ _S16, _S32 = np.uint64(16), np.uint64(32)
 _QUARTER = np.uint64(0xFFFF)
 HALF_UNIT = 1.0 / 4294967296.0  # 2^-32
 QUARTER_UNIT = 1.0 / 65536.0  # 2^-16
+
+
+class Prior(NamedTuple):
+    """The shape of an entry without a count, and the whole number whose inverse it is, 0 where there is none."""
+
+    eta: float
+    root: int
+
+
+def prior_of(eta: float) -> Prior:
+    """``eta`` and its root."""
+    return Prior(float(eta), whole_root(eta))
 
 
 class Group(NamedTuple):
@@ -100,8 +113,18 @@ def flag_kept(phi: FloatArray, kept: FloatArray, words: Array, rates: FloatArray
 
 
 @compiled
-def propose(words: Array, root: int, x: FloatArray) -> None:
-    """Write ``x = v^root`` of every word: five binary digits of the power at once, then one after another."""
+def propose(words: Array, prior: Prior, x: FloatArray) -> None:
+    """Write ``x = v^(1 / eta)`` of every word."""
+    if prior.root > 0:
+        _whole_powers(words, prior.root, x)
+    else:
+        for i in range(len(x)):
+            x[i] = power(upper_half(words[i]), 1.0 / prior.eta)
+
+
+@compiled
+def _whole_powers(words: Array, root: int, x: FloatArray) -> None:
+    """Write ``v^root``: five binary digits of the power at once, then one after another."""
     rest = 0
     while root >> rest > 31:
         rest += 1
@@ -122,9 +145,9 @@ def propose(words: Array, root: int, x: FloatArray) -> None:
 
 
 @compiled
-def flag_refused(words: Array, x: FloatArray, root: int, flags: Array) -> None:
+def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
     """Flag proposals that are not accepted at a glance, below the first terms of ``e^-x``."""
-    most = 1.0 + tail_share(root)
+    most = 1.0 + tail_share(eta)
     for i in range(len(x)):
         bound = 1.0 - x[i] * (1.0 - x[i] * (1.0 / 2.0 - x[i] * (1.0 / 6.0)))
         flags[i] |= REFUSED if (refusal(words[i]) + QUARTER_UNIT) * most >= bound else 0

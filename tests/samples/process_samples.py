@@ -15,7 +15,7 @@ from store.runs import RunRow
 
 WORDS = tuple(f"word{v}" for v in range(40))
 CLOCKED = {"tokens_per_second"}  # points that depend on the clock
-SMALL = {"layers": "6-3", "batch_size": "20", "burn_in": "4", "collect": "2", "simplex": "clamp"}
+SMALL = {"layers": "6-3", "inference": "tlasgr", "batch_size": "20", "burn_in": "4", "collect": "2", "simplex": "clamp"}
 
 
 def small_corpus(

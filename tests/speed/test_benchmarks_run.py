@@ -15,7 +15,7 @@ from engine.corpus import minibatch
 from store import corpora
 from store.database import open_database
 
-from . import encoder, gibbs_sweep, memory, overhead, quality, scaling, screen, synthetic
+from . import encoder, gibbs_sweep, memory, overhead, quality, scaling, screen, synthetic, topic_moves
 from . import minibatch as minibatch_speed
 from .rivals import Plain, PlainState
 
@@ -49,6 +49,18 @@ def test_without_tomotopy_the_gibbs_benchmark_says_so(capsys, monkeypatch):
 def test_the_minibatch_benchmark_prints_ratios_for_every_number_of_threads(capsys):
     run(minibatch_speed, "--documents 300 --layers 8-4-2 --warm-up 1 --steps 1 --rounds 2")
     assert len(RATIO.findall(capsys.readouterr().out)) == 2
+
+
+def test_the_benchmark_of_moves_prints_ratios_for_moves_and_draws(capsys):
+    run(topic_moves, "--words 90 --topics 6 --rounds 2")
+    assert len(RATIO.findall(capsys.readouterr().out)) == 4
+
+
+def test_the_tables_of_that_benchmark_are_as_sparse_as_those_of_a_run():
+    tables = topic_moves.made(2_000, 30)
+    np.testing.assert_allclose(tables.phi.sum(axis=0), 1.0, rtol=1e-12)
+    assert 0.01 < (tables.batch > 0).mean() < 0.06
+    assert 0.05 < (tables.sweep > 0).mean() < 0.3
 
 
 def test_the_encoder_benchmark_prints_ratios_for_placing_and_training(capsys):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
 
-from app.jobs import claim, launcher, new_run, plateau, process, topic_facts, training, worker
+from app.jobs import claim, forks, launcher, new_run, plateau, process, topic_facts, training, worker
 from app.jobs.load_corpus import load_corpus
 from engine import models
-from store import corpora, points, runs, snapshots
+from store import corpora, events, points, runs, snapshots
 from store.errors import Conflict, LostClaim, StoreError
 from store.points import Point
 
@@ -50,7 +50,7 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     assert row.process == process.identity()
     assert names(db, run) == {
         "step_size_mean", "step_size_low", "step_size_high", "active_topics", "tokens_per_second",
-        "point_perplexity", "evaluation_documents",
+        "point_perplexity", "mean_perplexity", "evaluation_documents",
     }  # fmt: skip
     saved = snapshots.load_checkpoint(db, run)
     assert saved is not None
@@ -169,6 +169,79 @@ def test_links_other_than_poisson_report_a_held_out_log_likelihood(file, link):
     worker.train(file, run)
     assert "heldout_loglik" in names(file, run)
     assert runs.get(file, run).point_perplexity is None
+
+
+TWO_PHASES = {"inference": "auto", "first_minibatches": "20"}
+
+
+def test_a_run_of_mini_batches_and_then_sweeps_is_trained_and_resumed_to_the_same_bits(file, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    whole, broken = order(file, **TWO_PHASES).number, order(file, **TWO_PHASES).number
+    worker.train(file, whole)
+    for kill_at in (10, 25, 15):  # in the first phase, across the border, and in the second
+        assert kill_after(file, broken, kill_at)
+        runs.requeue(file, bury(file, broken))
+    worker.train(file, broken)
+    assert written(file, broken) == written(file, whole)
+
+
+def test_sweeps_that_follow_mini_batches_are_told_of_read_all_documents_and_have_no_step_sizes(file):
+    run = order(file, **TWO_PHASES).number
+    worker.train(file, run)
+    told = [each for each in events.since(file, run)[0] if each.kind == "sweeps begin"]
+    assert [(each.minibatch, each.text) for each in told] == [
+        (20, "sweeps of all 90 training documents begin, after 20 mini-batches")
+    ]
+    table = list(points.table(file, run))
+    assert max(point.minibatch for point in table if point.name == "step_size_mean") == 20
+    assert {point.documents for point in table if point.minibatch == 20} == {20 * 20}
+    assert {point.documents for point in table if point.minibatch == 60} == {20 * 20 + 40 * 90}
+    curve = points.curve(file, run, "point_perplexity")
+    assert curve[0][0] == 1
+    assert curve[-1][0] == 60
+
+
+def test_a_fork_goes_on_in_the_phase_of_its_snapshot(file):
+    run = order(file, **TWO_PHASES).number
+    worker.train(file, run)
+    for at, begins in ((60, []), (10, [10])):
+        made = new_run.fork(file, forks.origin(file, run, minibatch=at), texts={}, minibatches=15)
+        worker.train(file, made.number)
+        told = [each.minibatch for each in events.since(file, made.number)[0] if each.kind == "sweeps begin"]
+        assert told == begins
+
+
+def test_a_run_whose_length_nobody_gave_ends_where_its_curve_no_longer_falls(file, monkeypatch):
+    monkeypatch.setattr(plateau, "LEAST_SWEEPS", 30)
+    made = new_run.create(file, "small", model="dlda", texts=SMALL | {"inference": "auto"})
+    assert (made.planned, made.plan["until_plateau"]) == (300, True)
+    worker.train(file, made.number)
+    row = runs.get(file, made.number)
+    assert row.state == "finished"
+    assert 30 <= row.minibatch == row.planned < 300
+    assert "no longer improving since step" in row.message
+    assert snapshots.every(file, made.number)[-1].minibatch == row.minibatch
+    assert plateau.settled(points.curve(file, made.number, "point_perplexity"), row.minibatch)
+
+
+def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):
+    monkeypatch.setattr(plateau, "LEAST_SWEEPS", 3)
+    run = order(file, minibatches=80, inference="auto").number
+    worker.train(file, run)
+    assert runs.get(file, run).minibatch == 80
+
+
+def test_a_snapshot_holds_the_mean_topics_and_the_curve_has_their_perplexity(file):
+    run = order(file, inference="auto").number
+    worker.train(file, run)
+    arrays = snapshots.load(file, snapshots.every(file, run)[-1].number)
+    for layer in range(2):
+        np.testing.assert_allclose(arrays[f"mean.{layer}"].sum(axis=0), 1, rtol=1e-5)
+        assert not np.array_equal(arrays[f"mean.{layer}"], arrays[f"phi.{layer}"])
+    assert arrays["mean_r"].shape == arrays["r"].shape
+    drawn, mean = (dict(points.curve(file, run, f"{name}_perplexity")) for name in ("point", "mean"))
+    assert drawn.keys() == mean.keys()
+    assert mean[60] < drawn[60]
 
 
 def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, monkeypatch):

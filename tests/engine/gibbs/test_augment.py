@@ -53,6 +53,16 @@ def test_gammas_of_whole_roots_are_those_of_the_plain_twin_and_have_its_logarith
     np.testing.assert_allclose(np.log(values[seen]), logs[seen], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [1.0, 1.05, 2.0, 7.5, 1e4])
+def test_what_is_accepted_at_a_glance_is_accepted_by_the_exact_test_too(shape):
+    d = shape - 1.0 / 3.0
+    x = np.linspace(-0.999 * math.sqrt(9.0 * d), 12.0, 20_001)
+    v = (1.0 + x / math.sqrt(9.0 * d)) ** 3
+    glance = 1.0 - augment.SQUEEZE / d * x**4
+    assert (glance <= np.exp(0.5 * x**2 + d * (1.0 - v + np.log(v))) * (1.0 + 1e-9)).all()
+    assert (glance > 0.5).any()
+
+
 # continuous laws
 
 

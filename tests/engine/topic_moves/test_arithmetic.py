@@ -46,3 +46,10 @@ def test_the_single_sine_is_right_to_single_precision():
     y = RNG.uniform(-0.5, 0.5, 300).astype(np.float32)
     expected = np.sin(np.pi * y.astype(np.float64))
     np.testing.assert_allclose(values(arithmetic.single_sine, y), expected, atol=3e-7)
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.7, 33.3, 5_000.5])
+def test_a_power_is_right_to_1e_8_and_never_below_the_smallest_normal_number(exponent):
+    x = np.append(np.exp(-RNG.exponential(size=300) / exponent), [2.0**-32, 1.0])
+    got = values(lambda each: arithmetic.power(each, exponent), x)
+    np.testing.assert_allclose(got, np.maximum(x**exponent, np.exp(-708.0)), rtol=1e-8)

@@ -6,8 +6,7 @@ import pytest
 from drawing import RARE, chi_square, ks, log_gamma_cdf
 from scipy import stats
 
-from engine.gibbs.augment import whole_root
-from engine.topic_moves import dirichlet
+from engine.topic_moves import dirichlet, proposals
 
 ROWS, TOPICS = (64, 60) if numba.config.DISABLE_JIT else (500, 400)
 N = ROWS * TOPICS
@@ -20,12 +19,12 @@ def gammas(eta, count=0.0, rate=0.0, *, rows=ROWS, seed=9):
     new = np.empty((rows, TOPICS))
     blocks = -(-rows // 64)
     sums = np.zeros((blocks, TOPICS))
-    dirichlet._gammas(counts, phi, kept, eta, whole_root(eta), seed, 1, 0, new, 0, blocks, sums)
+    dirichlet._gammas(counts, phi, kept, proposals.prior_of(eta), seed, 1, 0, new, 0, blocks, sums)
     np.testing.assert_allclose(sums.sum(axis=0), new.sum(axis=0), rtol=1e-12)
     return new.ravel()
 
 
-@pytest.mark.parametrize("eta", [0.1, 0.05, 0.01, 1.0 / 3_000.0, 0.03, 0.0999])
+@pytest.mark.parametrize("eta", [0.1, 0.05, 0.01, 1.0 / 3_000.0, 0.03, 0.0999, 0.4, 0.999, 1.0])
 def test_entries_without_counts_follow_their_gamma_on_the_log_scale(eta):
     values = gammas(eta)
     assert (values >= 0.0).all()
@@ -37,7 +36,7 @@ def test_entries_without_counts_follow_their_gamma_on_the_log_scale(eta):
     assert ks(np.log(values[seen]), lambda y: (law(y) - hidden) / (1.0 - hidden)) > RARE
 
 
-@pytest.mark.parametrize("eta", [0.05, 0.01])
+@pytest.mark.parametrize("eta", [0.05, 0.01, 0.03, 0.7])
 def test_the_tail_above_1_has_its_share_and_its_law(eta):
     values = gammas(eta, seed=2)
     above = values[values > 1.0]

@@ -29,18 +29,27 @@ def test_every_row_has_the_words_of_its_own_stream():
 def test_a_proposal_is_the_power_of_the_upper_half_of_its_word(root):
     words, _ = words_of(9, 11)
     x = np.empty(len(words))
-    proposals.propose(words, root, x)
+    proposals.propose(words, proposals.prior_of(1.0 / root), x)
     v = [((int(word) >> 32) + 1) / 2**32 for word in words]
     np.testing.assert_allclose(x, [each**root for each in v], rtol=1e-11, atol=1e-300)
 
 
-@pytest.mark.parametrize("root", [10, 20, 300])
-def test_proposals_that_are_not_flagged_are_accepted_whatever_the_further_bits(root):
+@pytest.mark.parametrize("eta", [0.03, 0.7, 0.999, 1e-5])
+def test_a_proposal_for_any_eta_is_such_a_power_too(eta):
+    words, _ = words_of(9, 11)
+    x = np.empty(len(words))
+    proposals.propose(words, proposals.prior_of(eta), x)
+    v = np.array([((int(word) >> 32) + 1) / 2**32 for word in words])
+    np.testing.assert_allclose(x, v ** (1.0 / eta), rtol=1e-8, atol=1e-300)
+
+
+@pytest.mark.parametrize("eta", [0.1, 0.05, 1.0 / 300.0, 0.03, 0.7])
+def test_proposals_that_are_not_flagged_are_accepted_whatever_the_further_bits(eta):
     words, flags = words_of(60, 50)
     x = np.empty(len(words))
-    proposals.propose(words, root, x)
-    proposals.flag_refused(words, x, root, flags)
-    level = 1.0 + np.exp(-1.0) / root
+    proposals.propose(words, proposals.prior_of(eta), x)
+    proposals.flag_refused(words, x, eta, flags)
+    level = 1.0 + np.exp(-1.0) * eta
     begin = np.array([((int(word) >> 16) & 0xFFFF) / 2**16 for word in words])
     taken = (flags & REFUSED) == 0
     assert (((begin + 2.0**-16) * level)[taken] <= np.exp(-x[taken])).all()

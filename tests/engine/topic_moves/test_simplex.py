@@ -7,10 +7,10 @@ import pytest
 from drawing import RARE, chi_square, ks, log_gamma_cdf
 from scipy import stats
 
-from engine.gibbs.augment import TINY, whole_root
+from engine.gibbs.augment import TINY
 from engine.pool import Pool
 from engine.streams import SHAPES, TOPICS, stream
-from engine.topic_moves import dirichlet, simplex
+from engine.topic_moves import dirichlet, proposals, simplex
 
 ONE = Pool(1)
 ROW = 1 << 40  # a stream's item: the layer in units of this, then the row
@@ -69,7 +69,7 @@ def gammas_of(counts, eta, seed=9, step=2, layer=1):
     new, blocks = np.empty(counts.shape), -(-len(counts) // 64)
     none = np.zeros(0)
     at = (seed, step, layer, new, 0, blocks, np.zeros((blocks, counts.shape[1])))
-    dirichlet._gammas(counts.ravel(), none, none, eta, whole_root(eta), *at)
+    dirichlet._gammas(counts.ravel(), none, none, proposals.prior_of(eta), *at)
     return new
 
 
