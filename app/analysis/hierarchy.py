@@ -393,7 +393,7 @@ def build_hierarchy(
     weights = topics.popularity(phi, r)
     parts = [topics.shares(layer) for layer in weights]
     words, word_weights = _words(projected, parts)
-    spread = _spread(arrays, parts)
+    spread, npmi = _of_all(arrays, "spread", parts), _of_all(arrays, "npmi", parts)
     everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
     alive = topics.numbered(arrays, "alive")
     speaking = tuple(
@@ -415,7 +415,7 @@ def build_hierarchy(
         ranks=tuple(topics.ranks(layer) for layer in weights),
         words=words,
         word_weights=word_weights,
-        titles=_titles(phi, projected, parts, spread, everywhere),
+        titles=_titles(phi, projected, parts, _background(spread, npmi), everywhere),
         step_sizes=topics.numbered(arrays, "step"),
         documents=topics.numbered(arrays, "top_documents"),
         document_weights=topics.numbered(arrays, "top_weights"),
@@ -426,7 +426,7 @@ def build_hierarchy(
         classes=tuple(classes) if speaking else (),
         class_weights=speaking,
         family=run.family,
-        npmi=topics.numbered(arrays, "npmi"),
+        npmi=npmi,
         spread=spread,
         everywhere=everywhere,
     )
@@ -440,21 +440,25 @@ def _words(
     return tuple(words for words, _ in every), tuple(weights for _, weights in every)
 
 
-def _spread(arrays: Mapping[str, NDArray[Any]], parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
-    """How evenly documents use topics, where that is known of all layers."""
-    found = topics.numbered(arrays, "spread")
+def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
+    """What a snapshot says of the topics of every layer, where it does so of all."""
+    found = topics.numbered(arrays, name)
     return found if len(found) == len(parts) else ()
+
+
+def _background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
+    """Which topics are background, by layer, where that is known."""
+    return tuple(background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
 
 
 def _titles(
     phi: Sequence[NDArray[Any]],
     projected: Sequence[NDArray[Any]],
     parts: Sequence[NDArray[Any]],
-    spread: Sequence[NDArray[Any]],
+    wide: Sequence[NDArray[np.bool_]],
     everywhere: tuple[int, ...],
 ) -> tuple[NDArray[Any], ...]:
-    """The words of every title, by layer."""
-    wide = [background(each) for each in spread]
+    """The words of every title, by layer; ``wide`` says which topics are background."""
     named = titles.foreground(phi, wide) if any(each.any() for each in wide) else projected
     return tuple(
         titles.title_words(projection, part, without=everywhere, first=topics.order(part))

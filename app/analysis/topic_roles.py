@@ -12,7 +12,7 @@ LEAST_NPMI = 0.0  # below it the first words of a topic meet less often than cha
 REASONS = {
     LIVE: "",
     LIGHT: "Under 0.1 % of the tokens: the words of so small a topic are mostly noise",
-    BACKGROUND: "Spread evenly over the documents: what all of them share, not what one is about",
+    BACKGROUND: "Spread evenly over the documents, its words meeting hardly more often than by chance",
     INCOHERENT: "NPMI below 0: its first words meet in fewer documents than by chance",
 }
 
@@ -33,7 +33,7 @@ def roles(
     """
     none = np.zeros(len(parts), dtype=bool)
     light = topics.light(parts)
-    wide = none if spread is None else background(spread)
+    wide = none if spread is None else background(spread, npmi)
     poor = none if npmi is None else np.asarray(npmi) < LEAST_NPMI
     words = np.select([light, wide, poor], [LIGHT, BACKGROUND, INCOHERENT], LIVE)
     return tuple(words.tolist())

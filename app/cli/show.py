@@ -248,9 +248,9 @@ def _unwritten(path: str, error: OSError) -> Mistake:
 
 
 def _quality_of(topic: dict[str, Any]) -> str:
-    """NPMI of a topic, and whether it is live or light."""
+    """NPMI of a topic."""
     npmi = "-" if topic["npmi"] is None else f"{topic['npmi']:.3f}"
-    return f"{npmi:>6}  {'light' if topic['light'] else 'live':<5}  "
+    return f"{npmi:>6}  "
 
 
 def _hierarchy_of(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":

@@ -7,6 +7,7 @@ from engine.contract import Array, FloatArray
 
 FEWEST = 50  # documents, below which nothing can be said
 BACKGROUND = 0.3  # effective share of the documents from which a topic may be background
+BY_CHANCE = 0.2  # NPMI below which words meet little more often than chance has them
 _TIMES = 3.0  # and how many times the median of its layer: in some corpora, and in upper layers, all are spread wide
 
 
@@ -35,7 +36,19 @@ def spread(shares: Array) -> FloatArray | None:
     return np.asarray(np.where(totals > 0, np.exp(entropy) / len(known), 0.0))
 
 
-def background(spreads: Array) -> NDArray[np.bool_]:
-    """Which topics (K,) of a layer are spread so evenly over the documents that they say nothing of any."""
+def background(spreads: Array, npmi: Array | None = None) -> NDArray[np.bool_]:
+    """Which topics (K,) of a layer are spread so evenly over the documents that they say nothing of any.
+
+    Parameters
+    ----------
+    spreads : (K,) array
+        See :func:`spread`.
+    npmi : (K,) array, optional
+        Coherence of their first words, where it is known: what many documents are about has words that meet, and is
+        no background however many these are.
+    """
     wide = np.asarray(spreads)
-    return wide >= max(BACKGROUND, _TIMES * float(np.median(wide))) if len(wide) else np.zeros(0, dtype=bool)
+    if not len(wide):
+        return np.zeros(0, dtype=bool)
+    even = wide >= max(BACKGROUND, _TIMES * float(np.median(wide)))
+    return even if npmi is None else even & (np.asarray(npmi) < BY_CHANCE)

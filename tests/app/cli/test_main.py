@@ -258,7 +258,7 @@ def test_topics_are_listed_with_their_coherence_when_asked(capsys, filled):
     assert {(row["layer"], row["topic"]): row["npmi"] for row in table} == pytest.approx(every)
     _, out, err = call(capsys, "topics", "1", "--quality", "--store", filled)
     for row, line in zip(table, out.splitlines(), strict=True):
-        assert f" {row['npmi']:.3f}  live   {row['title']} " in line
+        assert f" {row['npmi']:.3f}  {row['title']} " in line
     assert "NPMI of the ten first words" in err
 
 

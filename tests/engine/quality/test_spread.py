@@ -42,3 +42,8 @@ def test_documents_that_are_not_placed_yet_do_not_count():
 )
 def test_background_is_spread_wide_and_much_wider_than_its_neighbours(spreads, expected):
     assert background(np.array(spreads)).tolist() == expected
+
+
+def test_what_many_documents_are_about_is_no_background_for_its_words_meet():
+    spreads, npmi = np.array([0.5, 0.5, 0.05, 0.04, 0.03]), np.array([0.35, 0.1, 0.0, 0.3, 0.2])
+    assert background(spreads, npmi).tolist() == [False, True, False, False, False]
