@@ -60,7 +60,7 @@ def topics(seed: int, docs: Batch, n_words: int, layers: tuple[int, ...], pool: 
             table[np.arange(height), labels] = mass
         phi.append(_mixed(table))
         rows, mass, height = _dense(centres), table.sum(axis=0), width
-    share = mass / max(mass.sum(), 1.0)
+    share = mass / mass.sum() if mass.sum() > 0.0 else np.full(len(mass), 1.0 / len(mass))
     return Topics(tuple(phi), OWN * share + (1.0 - OWN) / len(share))
 
 
