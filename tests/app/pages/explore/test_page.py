@@ -470,5 +470,6 @@ def test_a_newer_snapshot_has_its_words_by_the_lambda_chosen(session: Session) -
     session.ticks[0](Tick(snapshots=frozenset({7})))
     node = newer.nodes(3)[0]
     session.handle("select", id=identity(node))
-    for word in newer.reworded(1.0).top_words(node, 3):
-        assert f"<li><span>{word.text}</span>" in session.page._detail.html
+    shown = [unescape(text) for text in re.findall(r"<li><span>([^<]+)</span><i", session.page._detail.html)[:12]]
+    assert shown == [word.text for word in newer.reworded(1.0).top_words(node)]
+    assert shown != [word.text for word in newer.top_words(node)]
