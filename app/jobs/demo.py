@@ -19,7 +19,6 @@ from store.database import Database, open_database
 from store.errors import StoreError
 
 MODEL = "dlda"
-LAYERS = "128-64-32"
 RUN_NAME = "demo"
 
 
@@ -52,8 +51,7 @@ def prepare(db: Database, notify: Notifier) -> int:
             launcher.resume(db, number)
     else:
         notify("Starting a three-layer model", None)
-        texts = {"layers": LAYERS}
-        number = create(db, row.name, model=MODEL, texts=texts, threads=launcher.threads(), name=RUN_NAME).number
+        number = create(db, row.name, model=MODEL, texts={}, threads=launcher.threads(), name=RUN_NAME).number
     launcher.fill(db)
     return number
 
@@ -74,7 +72,7 @@ def _requested() -> compile_kernels.Request:
     """The kernels of the demo's run; knowing them needs no compiler, only the settings."""
     from engine import models, settings
 
-    config = settings.parse(models.load(MODEL).Config, {"layers": LAYERS})
+    config = models.load(MODEL).Config()
     return compile_kernels.Request(MODEL, settings.to_json(config), real=False, scored=False, averaged=False)
 
 

@@ -1,24 +1,19 @@
 """Widths of the layers proposed from the size of a corpus, where nobody says any."""
 
-STEPS = (
-    (2_000, (128, 64, 32)),
-    (800, (64, 32, 16)),
-    (250, (32, 16, 8)),
-    (0, (16, 8, 4)),
-)  # from so many training documents on
-USUAL_TOKENS = 40  # a document of fewer says less: messages of ten words count for a quarter each
+WIDTHS = (128, 64, 32, 16)  # of the layer next to the words; each layer above has half as many
+DOCUMENTS, TOKENS = 15, 8_000  # that a topic is to have of its own: with fewer, some become leftovers of a few documents
 
 
 def widths_for(documents: int, tokens: int) -> tuple[int, ...]:
-    """Widths from the layer next to the words upwards: a topic is to have some fifteen documents of its own.
+    """Widths of three layers, from the layer next to the words upwards.
 
     Parameters
     ----------
     documents, tokens : int
         Of the part of the corpus that is trained on.
     """
-    worth = min(documents, tokens // USUAL_TOKENS)
-    return next(widths for least, widths in STEPS if worth >= least)
+    first = next((width for width in WIDTHS if documents >= DOCUMENTS * width and tokens >= TOKENS * width), WIDTHS[-1])
+    return (first, first // 2, first // 4)
 
 
 def proposal(widths: tuple[int, ...], documents: int) -> str:

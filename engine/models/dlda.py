@@ -30,7 +30,7 @@ from engine.topic_moves import averages, diffusion, dirichlet, simplex
 TITLE = "DLDA: deep latent Dirichlet allocation"
 PRESETS = {
     "paper": {  # Table 1
-        "inference": "tlasgr", "simplex": "clamp", "burn_in": "20", "collect": "10", "settle": "10",
+        "inference": "tlasgr", "start": "flat", "simplex": "clamp", "burn_in": "20", "collect": "10", "settle": "10",
         "batch_size": "200", "step": "1", "tau": "20", "kappa": "0.7", "scale_step": "0.5", "eta": "0.05",
         "gamma0": "1", "minibatches": "3500",
     }

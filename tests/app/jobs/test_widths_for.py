@@ -13,22 +13,22 @@ from store.database import open_database
     ("documents", "widths"),
     [
         (0, (16, 8, 4)),
-        (249, (16, 8, 4)),
-        (250, (32, 16, 8)),
-        (799, (32, 16, 8)),
-        (800, (64, 32, 16)),
-        (1_999, (64, 32, 16)),
-        (2_000, (128, 64, 32)),
+        (479, (16, 8, 4)),
+        (480, (32, 16, 8)),
+        (959, (32, 16, 8)),
+        (960, (64, 32, 16)),
+        (1_919, (64, 32, 16)),
+        (1_920, (128, 64, 32)),
         (10**7, (128, 64, 32)),
     ],
 )
 def test_larger_corpora_get_more_topics(documents, widths):
-    assert widths_for(documents, 200 * documents) == widths
+    assert widths_for(documents, 1_000 * documents) == widths
 
 
-def test_documents_of_a_few_words_count_for_less_and_long_ones_for_no_more():
-    assert widths_for(2_000, 2_000 * 10) == (32, 16, 8)
-    assert widths_for(2_000, 2_000 * 40) == widths_for(2_000, 2_000 * 4_000) == (128, 64, 32)
+def test_a_topic_has_enough_tokens_of_its_own_where_documents_are_short():
+    assert widths_for(2_000, 8_000 * 32 - 1) == (16, 8, 4)
+    assert widths_for(2_000, 8_000 * 32) == widths_for(500, 10**9) == (32, 16, 8)
     assert proposal((32, 16, 8), 2_000) == "32-16-8: proposed for 2,000 documents"
 
 
