@@ -52,8 +52,8 @@ def word_choice(trade: float) -> str:
     scale = f'min="0" max="1" step="{_STEP:g}" value="{trade:g}"'
     return (
         f'<div class="ex-choice"><div class="ex-segments" role="group" aria-label="Words">{buttons}</div>'
-        f'<label class="ex-lambda" title="{_RELEVANCE}"><span>λ</span><input type="range" {scale} data-input="relevance"'
-        f' aria-label="Lambda of relevance"><output>{trade:.2f}</output></label></div>'
+        f'<label class="ex-lambda" title="{_RELEVANCE}"><span>λ</span><input type="range" {scale}'
+        f' data-input="relevance" aria-label="Lambda of relevance"><output>{trade:.2f}</output></label></div>'
     )
 
 
