@@ -257,7 +257,6 @@ class Kernel(NamedTuple):
     """
 
     batch_size: int
-    sweeps_after: int | None
     measure: str
     init: Callable[..., Any]
     prepare: Callable[..., Any]
@@ -270,6 +269,7 @@ class Kernel(NamedTuple):
     restore: Callable[..., Any]
     predict: Callable[..., FloatArray] | None = None
     reads: Callable[..., list[FloatArray]] | None = None
+    sweeps_after: int | None = None
     begin: Callable[..., Any] | None = None
     averaged: Callable[..., Any] | None = None
     work: float = 0.0
