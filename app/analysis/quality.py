@@ -33,7 +33,7 @@ def read_quality(
     labels : bool
         Whether to say how well topics tell the labels, which takes longest.
     words : sequence of (K_l, n) int arrays, optional
-        First words of every topic; the ten heaviest when not given.
+        First words of every topic; the ten that are shown first when not given.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def read_quality(
         hierarchy.r,
         _sample(arrays, train),
         _sample(arrays, test) if len(test) else None,
-        words=words,
+        words=[each[:, :WORDS] for each in hierarchy.words] if words is None else words,
         labelled=_labelled(db, run, hierarchy, arrays) if labels else None,
         of=(len(train), len(test)),
     )

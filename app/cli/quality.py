@@ -100,7 +100,7 @@ def _topic_facts(hierarchy: Hierarchy, found: Quality, column: int) -> dict[str,
 def definitions(found: Quality) -> str:
     """One line on what the figures are about: whose words, which documents, how many of them."""
     said = [
-        f"NPMI: the {found.words.shape[1]} heaviest words in whole training documents ({_sampled(found.train)}), "
+        f"NPMI: the {found.words.shape[1]} words shown first, in whole training documents ({_sampled(found.train)}), "
         "where a pair that never meets counts -1; not comparable with c_npmi of papers."
     ]
     if found.test.documents:

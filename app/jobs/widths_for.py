@@ -1,7 +1,10 @@
 """Widths of the layers proposed from the size of a corpus, where nobody says any."""
 
 WIDTHS = (128, 64, 32, 16)  # of the layer next to the words; each layer above has half as many
-DOCUMENTS, TOKENS = 15, 8_000  # that a topic is to have of its own: with fewer, some become leftovers of a few documents
+DOCUMENTS, TOKENS = (
+    15,
+    8_000,
+)  # that a topic is to have of its own: with fewer, some become leftovers of a few documents
 
 
 def widths_for(documents: int, tokens: int) -> tuple[int, ...]:

@@ -183,7 +183,7 @@ class Run:
     def quality(self, *, labels: bool = True, minibatch: int | None = None) -> pd.DataFrame:
         """Measure how good the topics are, layer by layer.
 
-        NPMI is document NPMI of the ten heaviest words in the training documents, a pair that never meets counting
+        NPMI is document NPMI of the ten words shown first in the training documents, a pair that never meets counting
         -1: not comparable with the c_npmi of papers.  Of more than 50,000 documents every second, third ... is read.
 
         Parameters

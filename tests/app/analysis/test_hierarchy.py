@@ -147,7 +147,7 @@ def test_a_topic_above_takes_its_title_from_its_other_children_where_most_of_it_
 
 def test_every_topic_has_a_role_and_every_layer_its_quality() -> None:
     npmi = {f"npmi.{layer}": np.full(width, 0.25, np.float32) for layer, width in enumerate((24, 12, 6))}
-    npmi["npmi.0"][5] = -0.3
+    npmi["npmi.0"][4:6] = 0.1, -0.3
     spread = {f"spread.{layer}": np.full(width, 0.1, np.float32) for layer, width in enumerate((24, 12, 6))}
     spread["spread.0"][4] = 0.5
     bare, found = facts_of({}), facts_of(npmi | spread)

@@ -92,14 +92,14 @@ def test_a_topic_keeps_its_number_when_others_are_pruned(db, finished):
         node = Node(1, name)
         assert hierarchy.place(node) == column
         best = hierarchy.top_words(node, 1)[0]
-        assert best.weight == arrays[60]["phi.0"][:, column].max()
+        assert best.weight == arrays[60]["mean.0"][words.index(best.text), column]
         assert hierarchy.at_rank(1, hierarchy.rank(node)) == node
         (weight,) = (each.weight for each in hierarchy.parents(node, 99)[:1])
-        assert weight == arrays[60]["phi.1"][column].max()
+        assert weight == arrays[60]["mean.1"][column].max()
     assert hierarchy.title(Node(1, names[-1])) == "the last"
     for edge in hierarchy.edges(0.5):
         below, above = hierarchy.place(edge.below), hierarchy.place(edge.above)
-        assert edge.weight == pytest.approx(arrays[60][f"phi.{edge.layer - 1}"][below, above])
+        assert edge.weight == pytest.approx(arrays[60][f"mean.{edge.layer - 1}"][below, above])
 
 
 def test_a_fork_of_a_grown_run_has_its_widths_and_its_names(db, finished):

@@ -39,8 +39,11 @@ def test_the_best_documents_are_those_of_a_full_sort():
 def test_the_first_epoch_follows_the_file_for_benchmarks_only():
     corpus = small_corpus(100)
     kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80))
+    kernel = kernel._replace(sweeps_after=None)
     filed, shuffled = (
-        np.concatenate([Training(corpus, kernel, dlda.State, 1, filed=each).batch(t).documents for t in (1, 2, 3, 4)])
+        np.concatenate(
+            [Training(corpus, kernel, dlda.State, 1, filed=each).batch(t, None).documents for t in (1, 2, 3, 4)]
+        )
         for each in (True, False)
     )
     assert np.array_equal(filed, corpus.documents(TRAIN))
@@ -92,7 +95,7 @@ def test_a_point_of_the_curve_is_that_of_its_documents_in_one_piece_however_many
         state = training.first_state()
         about = effort(training, state, 4.0, 20.0)
         made = make(RunOptions(minibatches=4), about, train_documents=80, test_documents=20)
-        values.append(training.curve_point(training.start(state, made), made))
+        values.append(training.curve_point(training.start(state, made).state, made))
     assert made.curve_documents == len(training.test) == 20
     assert values[0] == pytest.approx(values[1], rel=1e-12)
     point = evaluate.point(kernel, 1, state, *corpus.held_out(training.test), evaluate.SHORT)
@@ -114,4 +117,4 @@ def test_the_curve_has_points_where_the_first_test_documents_have_nothing_to_hol
     state = training.first_state()
     made = make(RunOptions(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
     position = training.start(state, replace(made, curve_documents=3))
-    assert training.curve_point(position, replace(made, curve_documents=3)) > 1
+    assert training.curve_point(position.state, replace(made, curve_documents=3)) > 1

@@ -43,7 +43,8 @@ def layers(row):
     return row.settings["layers"]
 
 
-def test_a_run_whose_widths_nobody_says_has_those_of_its_corpus(file):
+def test_a_run_whose_widths_nobody_says_has_those_of_its_corpus(file, monkeypatch):
+    monkeypatch.setattr("app.jobs.widths_for.TOKENS", 500)
     small_corpus(file)
     small_corpus(file, documents=1_500, name="many")
     for corpus, widths in (("small", [16, 8, 4]), ("many", [32, 16, 8])):  # 20 words a document

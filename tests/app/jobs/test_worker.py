@@ -100,7 +100,7 @@ def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywh
     arrays = snapshots.load(file, row.number)
     corpus = load_corpus(file, corpora.get(file, runs.get(file, run).corpus))
     np.testing.assert_array_equal(arrays["everywhere"], topic_facts.common(corpus))
-    for layer, values in enumerate(topic_facts.npmi(corpus, (arrays["phi.0"], arrays["phi.1"]), arrays["r"])):
+    for layer, values in enumerate(topic_facts.npmi(corpus, (arrays["mean.0"], arrays["mean.1"]), arrays["mean_r"])):
         np.testing.assert_allclose(arrays[f"npmi.{layer}"], values, atol=1e-6)
         assert values.max() > 0
         assert f"spread.{layer}" not in arrays  # too few documents are placed in so short a run

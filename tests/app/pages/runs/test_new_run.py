@@ -86,7 +86,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
 
 
 def test_settings_that_nobody_touched_are_those_of_the_model_chosen_last(page: Page) -> None:
-    assert (page.fields()["collect"], page.fields()["inference"]) == ("3", "tlasgr")
+    assert (page.fields()["collect"], page.fields()["inference"]) == ("3", "auto")
     shown = page.choose(model="sdatm")
     assert (shown["collect"], shown["inference"], shown["head_gain"]) == ("5", "whai", "4.0")
     assert page.choose(model="datm")["head_gain"] == "1.0"
@@ -132,7 +132,7 @@ def test_a_choice_that_the_model_does_not_offer_becomes_its_default(page: Page) 
 
 
 def test_the_widths_follow_the_size_of_the_corpus_until_somebody_types_some(page: Page) -> None:
-    small, large = corpora.every(page.db)[0], replace(corpora.every(page.db)[0], number=99, tokens=10**6)
+    small, large = corpora.every(page.db)[0], replace(corpora.every(page.db)[0], number=99, tokens=2 * 10**6)
     large = replace(large, documents=2_500, train_documents=2_100)
     page.form._known = page.form._known._replace(corpora=[large, small])  # type: ignore[union-attr]
     assert page.choose()["layers"] == "16-8-4"

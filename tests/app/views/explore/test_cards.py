@@ -283,7 +283,7 @@ def judged(widths: tuple[int, ...] = (8, 4), **more: object) -> tuple[Hierarchy,
     npmi = tuple(np.full(width, 0.25, np.float32) for width in widths)
     spread = tuple(np.full(width, 0.05, np.float32) for width in widths)
     wide, poor = hierarchy.nodes(1)[:2]
-    spread[0][wide.column], npmi[0][poor.column] = 0.6, -0.125
+    spread[0][wide.column], npmi[0][wide.column], npmi[0][poor.column] = 0.6, 0.1, -0.125
     return replace(hierarchy, npmi=npmi, spread=spread, **more), wide, poor
 
 
