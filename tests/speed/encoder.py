@@ -96,7 +96,8 @@ class _Trained:
         self._corpus, self._documents = corpus, corpus.documents(TRAIN)
         module = models.load(name)
         facts = Facts(corpus.n_words, len(self._documents))
-        config = module.Config(layers=layers, batch_size=SIZE, **settings)
+        chosen = {"inference": "tlasgr"} if name == "dlda" else {}  # mini-batches on both sides
+        config = module.Config(layers=layers, batch_size=SIZE, **chosen, **settings)
         self._kernel: Kernel = module.build(config, facts, n_threads=1)
         self._state = self._kernel.init(1)
         self.train(steps)

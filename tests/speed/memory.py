@@ -54,7 +54,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> int:
             db,
             NAME,
             model="dlda",
-            texts={"layers": arguments.layers},
+            texts={"layers": arguments.layers, "inference": "tlasgr"},
             minibatches=arguments.minibatches,
             threads=arguments.threads,
         )

@@ -83,7 +83,9 @@ def plain(corpus: Corpus, layers: tuple[int, ...], start: Any) -> Callable[[int]
 
 def _kernel(corpus: Corpus, layers: tuple[int, ...], threads: int) -> Kernel:
     module = models.load("dlda")
-    config = module.Config(layers=layers, batch_size=SIZE, burn_in=20, collect=10)  # as the rival sweeps
+    config = module.Config(
+        layers=layers, inference="tlasgr", batch_size=SIZE, burn_in=20, collect=10
+    )  # as the rival sweeps
     kernel: Kernel = module.build(config, Facts(corpus.n_words, len(corpus.documents(TRAIN))), n_threads=threads)
     return kernel
 

@@ -68,7 +68,9 @@ def cost(corpus: Corpus, layers: tuple[int, ...], rounds: int, warm_up: int) -> 
     facts = Facts(corpus.n_words, len(train))
     size = min(200, len(train))
     short, long, state = (
-        module.build(module.Config(layers=layers, batch_size=size, burn_in=burn_in, collect=FEW // 2), facts)
+        module.build(
+            module.Config(layers=layers, inference="tlasgr", batch_size=size, burn_in=burn_in, collect=FEW // 2), facts
+        )
         for burn_in in (FEW - FEW // 2, MANY - FEW // 2, FEW)
     )
     topics = state.init(1)

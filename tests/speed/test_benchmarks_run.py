@@ -132,7 +132,7 @@ def test_the_plain_rival_and_our_kernels_count_the_same_in_distribution():
     corpus = synthetic.small_corpus(100, words=80, tokens=30)
     docs, layers = corpus.batch(corpus.documents(TRAIN)), (6, 4, 3)
     module = models.load("dlda")
-    config = module.Config(layers=layers, burn_in=100, collect=400)
+    config = module.Config(layers=layers, inference="tlasgr", burn_in=100, collect=400)
     kernel = module.build(config, Facts(corpus.n_words, len(docs.documents)))
     start = kernel.init(1)
     rival = Plain(corpus.n_words, len(docs.documents), layers, burn_in=100, collect=400)

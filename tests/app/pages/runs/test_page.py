@@ -152,7 +152,7 @@ def test_the_small_curve_of_an_old_run_is_read_when_it_is_looked_at(
     session = Session(db)
     session.look()
     assert session.feed.spark(5) == session.feed.spark(4) == (99.0, 98.0, 97.0, 96.0)
-    assert session.page._board.html.count(sparkline((99.0, 98.0, 97.0, 96.0))) == 2  # of 4 and 5; 3 trains
+    assert session.page._board.html.count(sparkline((99.0, 98.0, 97.0, 96.0))) == 3
     session.feed.stop()
 
 
