@@ -61,7 +61,9 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(facts)
         return 0
-    names = {"test_perplexity": PAPER_WORDS, "judged": "point perplexity of", "trend": "its curve"}
+    names = {
+        "test_perplexity": PAPER_WORDS, "mean_perplexity": "of the mean topics", "judged": "point perplexity of", "trend": "its curve",
+    }  # fmt: skip
     for name, value in facts.items():
         if value not in (None, "", {}):
             said = names.get(name, name.replace("_", " "))
@@ -227,7 +229,9 @@ def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     """All that ``show --json`` says of a run, but whether its parent exists."""
     paper = points_of.curve(db, row.number, "test_perplexity")
     curve = points_of.curve(db, row.number, "point_perplexity")
-    more = curve_facts(row, curve) | {"test_perplexity": _finite(paper[-1][1] if paper else None)}
+    mean = points_of.curve(db, row.number, "mean_perplexity")
+    more = {"mean_perplexity": _finite(mean[-1][1] if mean else None)} | curve_facts(row, curve)
+    more |= {"test_perplexity": _finite(paper[-1][1] if paper else None)}
     facts: dict[str, Any] = {}
     for name, value in run_facts(row).items():
         facts[name] = value

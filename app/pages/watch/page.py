@@ -87,7 +87,9 @@ class Watch:
             return
         history = feed.known_history(run.number)
         series = history.after("point_perplexity") if history else None
-        about = kpis.health(feed.state(run.number), *((series.minibatches, series.value) if series else ((), ())))
+        steps, values = (series.minibatches.tolist(), series.value.tolist()) if series else ([], [])
+        mean = history.last("mean_perplexity") if history else None
+        about = kpis.health(feed.state(run.number), steps, values, mean)
         self._strip.html = kpis.kpis(run, about)
 
     def _fetch_about(self) -> None:

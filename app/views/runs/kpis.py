@@ -29,21 +29,25 @@ class Health(NamedTuple):
         In how many mini-batches.
     trend : str
         Whether it still falls.
+    mean : float or None
+        The perplexity of the mean topics, which pages show, where the run keeps them.
     """
 
     state: str
     change: float | None
     over: int
     trend: str = ""
+    mean: float | None = None
 
 
-def health(state: str, minibatches: Sequence[float], value: Sequence[float]) -> Health:
+def health(state: str, minibatches: Sequence[float], value: Sequence[float], mean: float | None = None) -> Health:
     """Compare the newest point perplexity with the one five evaluations before."""
     if len(value) < 2:
-        return Health(state, None, 0)
+        return Health(state, None, 0, mean=mean)
     before = max(0, len(value) - 1 - CHANGE_OVER)
     change, over = float(value[-1] - value[before]), int(minibatches[-1] - minibatches[before])
-    return Health(state, change, over, trend([(int(at), each) for at, each in zip(minibatches, value, strict=True)]))
+    curve = [(int(at), each) for at, each in zip(minibatches, value, strict=True)]
+    return Health(state, change, over, trend(curve), mean)
 
 
 def kpis(run: RunFacts, about: Health) -> str:
@@ -56,7 +60,8 @@ def kpis(run: RunFacts, about: Health) -> str:
             "Point perplexity",
             words.perplexity(run.point_perplexity),
             _change(about, measured=run.point_perplexity is not None),
-            f"On held-out tokens, with the topics of this moment; lower is better. Point perplexity: {judged(run)}.",
+            f"On held-out tokens, with the topics of this moment; lower is better. Point perplexity: {judged(run)}."
+            + (" Mean topics: those that pages show, the mean over the last 20 samples." if about.mean else ""),
         ),
         (
             "Mini-batch",
@@ -243,7 +248,8 @@ def _change(about: Health, *, measured: bool) -> str:
         return "" if measured else missing
     sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
     change = f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
-    return f"{about.trend}<br>{change}" if about.trend else change
+    mean = "" if about.mean is None else f"{words.perplexity(about.mean)} with the mean topics"
+    return "<br>".join(filter(None, (mean, about.trend, change)))
 
 
 def _structure(run: RunFacts) -> tuple[str, str, str, str]:

@@ -206,7 +206,9 @@ def test_a_wish_on_its_way_is_said():
 
 
 def test_the_strip_says_progress_pace_and_time_left():
-    html = kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0]))
+    html = kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0], 760.04))
+    assert "760.0 with the mean topics<br>" in html
+    assert "mean topics" not in kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0])).lower()
     for said in ("812.3", "50<small> / 200", "2 s each", "412 k", "5 min 00 s", "just now", "▼ 80.0"):
         assert said in html
 
