@@ -31,12 +31,13 @@ def main(argv: Sequence[str]) -> int:
     from app.benchmarks.keeping import check_place
     from app.cli.console import Mistake
     from app.ingest.errors import IngestError
+    from store.errors import StoreError
 
     try:
         check_place(arguments.json)
         run = {"fidelity": fidelity, "classification": classification, "topics": benchmark_topics.topics}
         return run[arguments.benchmark](arguments)
-    except (IngestError, LookupError, Mistake, ValueError) as error:
+    except (IngestError, LookupError, Mistake, StoreError, ValueError) as error:
         sys.stderr.write(f"topiary benchmark: {' '.join(str(error).split())}\n")
         return MISTAKE
     except KeyboardInterrupt:

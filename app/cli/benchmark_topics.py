@@ -40,9 +40,9 @@ def topics(arguments: argparse.Namespace) -> int:
     from store.database import open_existing
 
     db = open_existing(arguments.store)
-    rows: list[Row] = []
+    chosen, rows = [corpora.find(db, name) for name in arguments.corpora], list["Row"]()
     output.write(f"{table.NOTE}\n")
-    for about in [corpora.find(db, name) for name in arguments.corpora]:
+    for about in chosen:
         found = _of_corpus(db, about, arguments)
         rows += found
         output.write("\n".join(table.lines(found)) + "\n")

@@ -61,7 +61,7 @@ def build_parser() -> Parser:
     _inferred(commands)
     _steering(commands)
     _serve(commands)
-    published = "measure perplexities and classification errors beside the published ones"
+    published = "measure perplexities and errors beside the published ones, and topics beside other programs"
     commands.add_parser("benchmark", help=published, add_help=False)
     return parser
 

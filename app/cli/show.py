@@ -61,9 +61,8 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(facts)
         return 0
-    names = {
-        "test_perplexity": PAPER_WORDS, "mean_perplexity": "of the mean topics", "judged": "point perplexity of", "trend": "its curve",
-    }  # fmt: skip
+    names = {"test_perplexity": PAPER_WORDS, "judged": "point perplexity of", "trend": "its curve"}
+    names |= {"mean_perplexity": "with the mean topics"}
     for name, value in facts.items():
         if value not in (None, "", {}):
             said = names.get(name, name.replace("_", " "))
