@@ -50,7 +50,7 @@ class Session:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
             return
         training, plan, position, meta = self._prepare(corpus)
-        self.claim.say(_training_sentence(training, plan))
+        self.claim.say(_training_sentence(training, plan, until_plateau=self.order.until_plateau))
         while not self._done(training, plan, position) and not self.claim.ending:
             began, swept = time.perf_counter(), training.kernel.sweeps(position.state)
             position, info = training.step(position)
@@ -286,10 +286,14 @@ def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
     return None if found is None else snapshots.load(db, found.number)
 
 
-def _training_sentence(training: "Training", plan: "Plan") -> str:
+def _training_sentence(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:
+    """What is done, and of a run that chose it itself why."""
+    doing = "training"
+    if until_plateau:
+        doing = f"training by sweeps, as all {len(training.train):,} documents can be swept, until the curve is level"
     if not plan.evaluations:
-        return f"training; {_unjudged(training)}"
-    return f"training; the curve shows {plan.curve_documents:,} of {len(training.test):,} test documents"
+        return f"{doing}; {_unjudged(training)}"
+    return f"{doing}; the curve shows {plan.curve_documents:,} of {len(training.test):,} test documents"
 
 
 def _unjudged(training: "Training") -> str:

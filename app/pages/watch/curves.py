@@ -122,7 +122,13 @@ class WatchCurves:
         else:
             sentence = "This run has too few points for a curve."
         for card in (*self._cards, *self._rare.values()):
-            card.wait(sentence)
+            card.wait(_SWEPT if card is self._cards[1] and self._swept() else sentence)
+
+    def _swept(self) -> bool:
+        """Whether the run has made steps of which none had a size: sweeps of all documents."""
+        history = self._own_history()
+        stepped = history is not None and history.length("active_topics", 1) > 1
+        return stepped and history is not None and not history.layers("step_size_mean")
 
     def _show_rare(self, name: str, history: History | None) -> None:
         """Have a card for a measure as soon as there is a run that has it, and hide it for runs without."""
@@ -257,6 +263,7 @@ class WatchCurves:
 
 _SWEEPS = "from here on sweeps over all documents"
 _NO_STEPS = f"{_SWEEPS}: no step sizes"
+_SWEPT = "This run sweeps all documents at every step: topics are drawn from their conditionals, with no step sizes."
 
 
 def _lines(words: str) -> str:
