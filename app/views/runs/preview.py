@@ -4,6 +4,7 @@ from html import escape
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_roles import BACKGROUND
 from app.views import words
 from app.views.markup import element
 from app.views.palette import hue
@@ -15,8 +16,9 @@ WORDS = 10
 
 
 def preview(hierarchy: Hierarchy, layer: int) -> str:
-    """Cards of the ``CARDS`` most popular topics of ``layer``, each opening the topic in the explorer."""
-    nodes = hierarchy.nodes(layer)[:CARDS]
+    """Cards of the ``CARDS`` most popular topics of ``layer``, background ones last, each opening it in the explorer."""
+    every = hierarchy.nodes(layer)
+    nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # what all share comes last
     most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
     for node in nodes:

@@ -4,11 +4,12 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
-from topic_hierarchies import arrays
+from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, frame_of, permuted
 
 from app.analysis.changes import edge_changes
@@ -88,6 +89,17 @@ def test_the_cards_of_the_watch_page_lead_with_the_title(hierarchy: Hierarchy, t
     named = re.search(r'data-key="L2:4".*?tp-topic-name">(.*?)</b>', preview(hierarchy, 2))
     assert named
     assert named[1] == "Belief"
+
+
+def test_the_cards_begin_with_what_some_documents_are_about_and_not_with_the_background() -> None:
+    hierarchy = make_hierarchy((10, 4), n_words=200)
+    first, second = hierarchy.nodes(1)[:2]
+    spread = (np.full(10, 0.05, np.float32), np.full(4, 0.05, np.float32))
+    spread[0][first.column] = 0.9
+    keys = re.findall(r'data-key="([^"]*)"', preview(replace(hierarchy, spread=spread), 1))
+    assert keys[0] == identity(second)
+    assert identity(first) not in keys
+    assert re.findall(r'data-key="([^"]*)"', preview(hierarchy, 1))[0] == identity(first)
 
 
 def test_the_tree_says_the_title_from_afar_and_in_the_tooltip(hierarchy: Hierarchy, titles: dict[str, str]) -> None:
