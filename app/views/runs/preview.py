@@ -16,7 +16,7 @@ WORDS = 10
 
 
 def preview(hierarchy: Hierarchy, layer: int) -> str:
-    """Cards of the ``CARDS`` most popular topics of ``layer``, background ones last, each opening it in the explorer."""
+    """Cards of the most popular topics of ``layer``, background ones last, each opening its topic in the explorer."""
     every = hierarchy.nodes(layer)
     nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # what all share comes last
     most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
