@@ -1,5 +1,6 @@
 """Parts of training that need no process: examples of topics, blocks, views."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -118,3 +119,23 @@ def test_the_curve_has_points_where_the_first_test_documents_have_nothing_to_hol
     made = make(RunOptions(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
     position = training.start(state, replace(made, curve_documents=3))
     assert training.curve_point(position.state, replace(made, curve_documents=3)) > 1
+
+
+@pytest.mark.parametrize("inference", ["tlasgr", "gibbs"])
+def test_a_checkpoint_of_the_time_before_there_were_means_goes_on(inference):
+    corpus = small_corpus(100)
+    config = dlda.Config(layers=(3, 2), batch_size=20, inference=inference)
+    training = Training(corpus, dlda.build(config, mathematics.facts(corpus)), dlda.State, 1)
+    state = training.first_state()
+    made = make(RunOptions(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    position, _ = training.step(training.start(state, made))
+    arrays = training.pack(position)
+    known = {name: array for name, array in arrays.items() if not name.startswith(("state.mean", "state.averaged"))}
+    del known["documents"]
+    again = training.unpack(1, known)
+    assert again.documents == position.documents
+    assert math.isfinite(training.curve_point(training.kernel.shown(again.state), made))
+    one, two = (training.step(each)[0].state for each in (position, again))
+    for mine, other in zip((*one.phi, one.r, one.topics), (*two.phi, two.r, two.topics), strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert two.averaged[0].tolist() == [1, 1, 1]
