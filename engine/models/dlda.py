@@ -143,7 +143,7 @@ class Config:
             raise SettingError("statistics expected needs link poisson; got " + self.link)
         if self.statistics == "expected" and self.inference == "gibbs":
             raise SettingError("statistics expected needs mini-batches: tlasgr, tlfsgr or sgrld; got gibbs")
-        if self.first_minibatches and not self.turns:
+        if self.first_minibatches and not self.may_sweep:
             raise SettingError(
                 "first_minibatches needs inference auto, link poisson, the collapsed sampler with sampled statistics, "
                 "and widths that are given; leave it out"
@@ -155,7 +155,7 @@ class Config:
         return self.sampler == "collapsed" and self.link == "poisson" and self.statistics == "sampled"
 
     @property
-    def turns(self) -> bool:
+    def may_sweep(self) -> bool:
         """Whether mini-batches may be followed by sweeps: the fast sampler makes these cheap; widths stay."""
         return self.inference == "auto" and self.collapsed and not self.grow
 
@@ -165,7 +165,7 @@ class Config:
             return 0
         if self.first_minibatches:
             return self.first_minibatches
-        return phases.sweeps_after(facts) if self.turns else None
+        return phases.sweeps_after(facts) if self.may_sweep else None
 
     def etas(self, n_layers: int) -> tuple[float, ...]:
         """Dirichlet parameter of every layer there is (a run that learns its widths begins with one)."""
