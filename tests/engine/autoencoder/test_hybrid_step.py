@@ -280,6 +280,8 @@ def expected(shapes):
 def drawn_gradients(monkeypatch, turn, n=40_000):
     """The engine's gradient in the two shapes, one row a document, with B = 0 and the correction times ``turn``."""
     draw, score = rsvi._accepted, rsvi.score
+    one = np.ones((1, 1))
+    rsvi.draw(one, one, rsvi.noise(3, streams.ENCODER, 1, np.arange(1), 0, 1), by_mean=True)  # compiled with its own B
 
     def accepted(*a):
         """Compiled for B = 5: the same normals at a shape that much lower, and no uniforms."""
