@@ -83,7 +83,7 @@ def test_the_planted_subjects_come_back_as_topics(grown):
 def test_a_command_tells_all_about_a_run(grown):
     facts = grown.topiary.read("show", grown.killed)
     assert facts["state"] == "finished"
-    assert (facts["model"], facts["inference"], tuple(facts["layers"])) == ("dlda", "tlasgr", LAYERS)
+    assert (facts["model"], facts["inference"], tuple(facts["layers"])) == ("dlda", "auto", LAYERS)
     assert facts["minibatch"] == MINIBATCHES
     assert 1 < facts["point_perplexity"] < len(SUBJECTS) * 8
     assert facts["averaged_perplexity"] is None
