@@ -8,9 +8,9 @@ MOST_SWEPT = 30_000_000  # tokens: a sweep takes about two seconds on two cores,
 def sweeps_after(facts: Facts) -> int | None:
     """Say after how many mini-batches a run of ``auto`` goes on with sweeps; None where it never does.
 
-    From topics that begin as clusters of documents (:mod:`engine.first_topics`), sweeps at once are the best there is:
-    mini-batches before them won nothing on any of the corpora measured (the guide's page of measurements).  Corpora
-    too large for sweeps that take seconds stay with mini-batches.
+    From topics that begin as clusters of documents (:mod:`engine.first_topics`) sweeps begin at once: mini-batches
+    before them made topics worse on both corpora measured (the guide's page of measurements).  Corpora too large for
+    sweeps that take seconds stay with mini-batches.
 
     Parameters
     ----------
