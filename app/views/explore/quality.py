@@ -6,13 +6,12 @@ from app.views.text import escape
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
 
+_FIRST = f"ten first words at λ = {TRADE:g}"  # a snapshot knows no other's, wherever the slider stands
 NPMI = (
-    "Document NPMI of its ten first words over the training documents, -1 to 1: how much more often they meet in one "
+    f"Document NPMI of its {_FIRST} over the training documents, -1 to 1: how much more often they meet in one "
     "document than by chance (0)"
 )
-_MEAN = (
-    "Mean document NPMI of the topics that are not light: how much more often their ten first words meet than by chance"
-)
+_MEAN = f"Mean document NPMI of the topics that are not light: how much more often their {_FIRST} meet than by chance"
 _DIVERSITY = "Different words among the ten first of the topics that are not light: 1 when no two share one"
 _RELEVANCE = "λ of relevance: towards 0 words that few other topics have come first, towards 1 the most probable ones"
 _STEP = 0.05

@@ -24,6 +24,7 @@ from app.views.text import escape, percent, printable, shorten, text_width, wrap
 from app.views.tree.boxes import boxes
 from app.views.tree.outline import tree_outline
 from app.views.tree.picture import Choice, cut, draw, reveal
+from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
 
 
@@ -306,6 +307,7 @@ def test_the_coherence_of_a_topic_and_of_a_layer_is_said_where_it_is_known() -> 
     head = topic_list(hierarchy, 1, Marks(), Finding(""))
     assert f">NPMI {quality.npmi:.2f}</span>" in head
     assert f">diversity {quality.diversity:.2f}</span>" in head
+    assert f"ten first words at λ = {TRADE:g}" in topic_list(hierarchy.reworded(1.0), 1, Marks(), Finding(""))
     unknown = make_hierarchy((8, 4), n_words=200)
     assert ">NPMI" not in topic_detail(unknown, poor, 1.0, [], root=False)
     assert ">NPMI" not in topic_list(unknown, 1, Marks(), Finding(""))
