@@ -108,11 +108,65 @@ class Facts(NamedTuple):
     n_tokens: int = 0  # of the training documents
 
 
+LINEAR, SIGMOID, SOFTPLUS = "linear", "sigmoid", "softplus"
+SIMPLEX, POSITIVE, SIGNED = "simplex", "positive", "signed"
+GAMMA, BINARY, COUNT, SHARE = "gamma", "binary", "count", "share"
+
+
+class Link(NamedTuple):
+    """What the units of one layer do to those of the layer below, beside their weights in ``Topics.phi``.
+
+    Attributes
+    ----------
+    kind : str
+        What the weights are: "simplex" (columns sum to 1), "positive" or "signed".
+    response : str
+        Mean of a unit below given the units above: "linear", "sigmoid" or "softplus" of ``weights @ above + bias``.
+    bias : (K_{l-1},) float64
+        Zeros where the model has none.
+    """
+
+    kind: str
+    response: str
+    bias: FloatArray
+
+
 class Topics(NamedTuple):
-    """The hierarchy a model presents: ``phi[l-1]`` (K_{l-1}, K_l) with simplex columns, ``r`` (K_L,)."""
+    """The hierarchy that a model presents.
+
+    Models whose links are all linear with columns on the simplex (LDA, DLDA, DATM) give ``phi`` and ``r`` alone.
+
+    Attributes
+    ----------
+    phi : tuple of (K_{l-1}, K_l) float64
+        ``phi[0]`` (V, K_1) has simplex columns: their scale lives in theta.  ``phi[l-1]`` for l >= 2 are the weights
+        of the link from layer l to layer l-1, of the kind that ``links`` tells.
+    r : (K_L,) float64
+        The top: gamma shapes or rates, or biases of binary units.
+    links : tuple of Link
+        One for every layer but the lowest; () where all are linear on the simplex.
+    units : tuple of str
+        A layer each, "gamma", "binary", "count" or "share"; () where all are gamma.
+    popularity : tuple of (K_l,) float64
+        How much of the documents every topic carries, told by the model: what ranks mean.  () where it follows from
+        ``phi`` and ``r`` as in :func:`engine.hierarchy.topics.popularity`.
+    means : tuple of (K_l,) float64
+        Mean activation of every unit (of layer 1: where it is on): the base of effects; () for linear links.
+    directed : bool
+        False: the links are those of a Boltzmann machine.
+    columns : Topics or None
+        Of a model of rows and columns (double DEF): the hierarchy of the columns.  ``phi`` then says what row topics
+        do to columns.
+    """
 
     phi: tuple[FloatArray, ...]
     r: FloatArray
+    links: tuple[Link, ...] = ()
+    units: tuple[str, ...] = ()
+    popularity: tuple[FloatArray, ...] = ()
+    means: tuple[FloatArray, ...] = ()
+    directed: bool = True
+    columns: "Topics | None" = None
 
 
 class Local(NamedTuple):
@@ -221,10 +275,21 @@ class Kernel(NamedTuple):
     begin : (seed, Batch) -> State, or None
         Before the first step of a new run, from training documents (at most ``first_topics.SAMPLED`` of them); None
         where a run begins with ``init``.
+    gather : (seed, state, Batch, local) -> (Statistics, local)
+        The work on documents: what they say of the topics, as a NamedTuple of sums over documents (see `added`), and
+        their new local variables.  It can be done anywhere and in blocks of documents.
+    move : (seed, state, Statistics) -> (State, Info)
+        The work on topics, done once a step, under the sum of the statistics of all blocks.
+    settle : (seed, state, Batch, local) -> local, or None
+        What is left to do with the documents' local variables once the topics have moved; None: nothing.
     prepare : (seed, state, Batch) -> State
         Called where the first step reads all training documents, with these, so that the state can hold
         per-document variables; a step that is the first to read them all does it by itself.
-    step : (seed, state, Batch) -> (State, Info)
+    local : (state) -> local
+        The variables of every training document that live as long as the run, a NamedTuple of arrays whose rows are
+        documents (or tokens, in the order of the documents); None where steps read mini-batches and nothing is kept.
+    with_local : (state, local) -> State
+        The state that holds them.
     infer : (seed, state, Batch, Sweeps | None) -> Local
         Place documents in the hierarchy, topics fixed; ``None`` = the model's own default length.
     topics : (state) -> Topics
@@ -260,13 +325,17 @@ class Kernel(NamedTuple):
     measure: str
     init: Callable[..., Any]
     prepare: Callable[..., Any]
-    step: Callable[..., Any]
+    gather: Callable[..., tuple[Any, Any]]
+    move: Callable[..., tuple[Any, Info]]
     infer: Callable[..., Local]
     topics: Callable[..., Topics]
     start_chain: Callable[..., Any]
     advance_chain: Callable[..., Any]
     keep: Callable[..., dict[str, Array]]
     restore: Callable[..., Any]
+    settle: Callable[..., Any] | None = None
+    local: Callable[..., Any] = lambda _state: None
+    with_local: Callable[..., Any] = lambda state, _local: state
     predict: Callable[..., FloatArray] | None = None
     reads: Callable[..., list[FloatArray]] | None = None
     sweeps_after: int | None = None
@@ -275,6 +344,14 @@ class Kernel(NamedTuple):
     work: float = 0.0
     asking: float = 0.0
 
+    def step(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Info]:
+        """One step: gather from the documents, move the topics, and settle the documents under these."""
+        statistics, local = self.gather(seed, state, docs, self.local(state))
+        state, info = self.move(seed, state, statistics)
+        if self.settle is not None:
+            local = self.settle(seed, state, docs, local)
+        return self.with_local(state, local), info
+
     def shown(self, state: Any) -> Any:
         """The state whose topics people are shown: the averaged one, where there is one."""
         return state if self.averaged is None else self.averaged(state)
@@ -282,6 +359,20 @@ class Kernel(NamedTuple):
     def sweeps(self, state: Any) -> bool:
         """Whether the next step reads every training document."""
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
+
+
+def added(one: Any, other: Any) -> Any:
+    """The statistics of two blocks of documents together: every array, or number, is a sum over documents.
+
+    Blocks are added from the left in the order of their documents, so that the result does not depend on where they
+    were gathered.
+    """
+    if one is None:
+        return None
+    if not isinstance(one, tuple):
+        return one + other
+    parts = (added(a, b) for a, b in zip(one, other, strict=True))
+    return type(one)(*parts) if hasattr(one, "_fields") else tuple(parts)
 
 
 def flatten(state: tuple[Any, ...]) -> dict[str, Array]:
