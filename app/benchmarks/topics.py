@@ -191,7 +191,7 @@ class Judge:
             if self._labelled is not None:
                 theta = stand.kernel.infer(self._seed, stand.state, self._labelled, evaluate.SHORT).theta
                 labelled = measures.Labelled(self._labelled.labels, theta)
-        phi, r = stand.topics
+        phi, r = stand.topics[:2]
         found = measures.measure(phi, r, self._train, self._test, labelled=labelled)
         for layer, words in zip(found, _shown_words(stand.topics), strict=True):
             npmi = coherence.npmi(words, coherence.meetings(words, self._train, len(phi[0])))[layer.live]

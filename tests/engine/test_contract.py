@@ -263,7 +263,7 @@ def test_a_step_changes_neither_the_state_nor_the_documents_it_was_given(case):
 @every_case
 def test_topics_are_points_on_the_simplex_layer_upon_layer(case):
     kernel, state, _ = trained(case, steps=4)
-    phi, r = kernel.topics(state)
+    phi, r = kernel.topics(state)[:2]
     rows = V
     for layer in phi:
         assert layer.shape[0] == rows

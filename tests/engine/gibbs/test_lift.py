@@ -34,7 +34,8 @@ def lifted(table, phi, r, theta, c=None, *, factor=1.0, n_threads=1, first=0, st
     if c is not None:
         local.c[:] = c
     sampler.assign(glob, Address(5, LOCAL, step), docs, local, theta[0])
-    return local, sampler.lift(glob, Address(5, REDRAW, step), docs, local, factor)
+    address = Address(5, REDRAW, step)
+    return local, sampler.collected(glob, address, sampler.lift(glob, address, docs, local), factor)
 
 
 def small(seed=1, widths=(12, 6, 4, 3), n=30):
