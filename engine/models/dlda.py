@@ -77,7 +77,7 @@ class Config:
         high=10**7,
     )
     eta: tuple[float, ...] = setting(
-        (0.05,),
+        (0.02,),
         PRIORS,
         "Topic smoothing eta",
         "Dirichlet parameter of the topics: one number, or one per layer separated by commas.",
