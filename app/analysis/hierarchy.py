@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis import topic_roles
-from engine.hierarchy import effects, titles, topics
+from engine.contract import SIGNED, Topics
+from engine.hierarchy import effects, relations, titles, topics
 from engine.hierarchy.class_scores import centred
 from engine.hierarchy.effects import Shown
 from engine.hierarchy.tree import Edge, Node, edges
@@ -26,6 +27,7 @@ from engine.quality.spread import background
 KEPT_WORDS = 30  # as many as the authors' own tree figures keep
 PRINTED_WORDS = 12  # of them in boxes and lists
 JUDGED_WORDS = 10  # of them that coherence and diversity are about
+LEAST_RELATION = 0.3  # correlation of two topics below which they are not called related
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
@@ -145,6 +147,9 @@ class Hierarchy:
         Whether every layer is mixed from the one below on the simplex: then documents have paths through the tree.
     directed : bool
         False where parents and children act on each other (a Boltzmann machine).
+    relations : tuple of (column, column, correlation)
+        Topics of layer 1 that documents use together, strongest first (see `engine.hierarchy.relations`); empty where
+        links are on the simplex.
     trade : float
         The lambda by which ``words`` are chosen (`engine.hierarchy.topics.relevance`); 1 is by their weights.
     """
@@ -182,6 +187,7 @@ class Hierarchy:
     lowers: tuple[NDArray[Any] | None, ...] = ()
     linear: bool = True
     directed: bool = True
+    relations: tuple[tuple[int, int, float], ...] = ()
 
     @property
     def shown(self) -> Shown:
@@ -307,6 +313,15 @@ class Hierarchy:
         numbers = self.words[node.layer - 1][self.place(node), :n].tolist()
         weights = self.word_weights[node.layer - 1][self.place(node), :n].tolist()
         return [Word(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
+
+    def lowered_words(self, node: Node, n: int = 12) -> list[Word]:
+        """Give the words that the topic makes rarer, most of all first; none where it makes none so."""
+        table = self.lowers[node.layer - 1] if self.lowers else None
+        if table is None:
+            return []
+        column = table[:, self.place(node)]
+        order = np.argsort(-column, kind="stable")[:n].tolist()
+        return [Word(self.vocabulary[number], float(column[number])) for number in order if column[number] > 0]
 
     def children(self, node: Node, n: int = 12) -> list[Relative]:
         """Give the heaviest topics of the layer below in this topic; none for layer 1."""
@@ -447,6 +462,7 @@ def build_hierarchy(
         lowers=shown.lowers,
         linear=not found.links,
         directed=found.directed,
+        relations=_relations(found),
     )
 
 
@@ -482,6 +498,14 @@ def _titles(
         titles.title_words(projection, part, without=everywhere, first=topics.order(part))
         for projection, part in zip(named, parts, strict=True)
     )
+
+
+def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
+    """The topic graph of a model with signed weights, down to the least correlation that can be asked for."""
+    if not any(link.kind == SIGNED for link in found.links):
+        return ()
+    one, other, correlation = relations.relations(found.phi[1:], LEAST_RELATION)
+    return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))
 
 
 def identity(node: Node) -> str:

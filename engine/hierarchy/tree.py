@@ -25,12 +25,20 @@ class Node(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """``Phi^(layer)[child, parent] = weight``, from a topic of ``layer`` to one of the layer below."""
+    """``Phi^(layer)[child, parent] = weight``, from a topic of ``layer`` to one of the layer below.
+
+    A negative weight is that of a child which becomes rarer under the parent.
+    """
 
     layer: int
     parent: int
     child: int
     weight: float
+
+    @property
+    def size(self) -> float:
+        """The weight without its sign."""
+        return abs(self.weight)
 
     @property
     def above(self) -> Node:

@@ -16,8 +16,9 @@ from engine.contract import Facts, Kernel, Topics
 from engine.settings import SettingError
 
 TITLE = "DATM: deep autoencoding topic model"
+CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 PRESETS = {"paper": hybrid.PAPER | {"minibatches": "5000"}}
-__all__ = ["PRESETS", "TITLE", "Config", "State", "build"]
+__all__ = ["CHILD", "PRESETS", "TITLE", "Config", "State", "build"]
 
 
 @dataclass(frozen=True, kw_only=True)

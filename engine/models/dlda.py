@@ -28,6 +28,7 @@ from engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
 from engine.topic_moves import averages, diffusion, dirichlet, simplex
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
+CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 PRESETS = {
     "paper": {  # Table 1
         "inference": "tlasgr", "start": "flat", "simplex": "clamp", "burn_in": "20", "collect": "10", "settle": "10",
@@ -218,8 +219,8 @@ class Statistics(NamedTuple):
 
     counted: Sums
     documents: int
-    tokens: int
-    draws: int
+    tokens: float
+    draws: float
 
 
 class Chain(NamedTuple):
@@ -455,7 +456,7 @@ def _gather(
     counted, counts = setup.sampler.gather(
         glob, Address(seed, streams.LOCAL, t), docs, own, plan, setup.facts.n_tokens if swept else 0
     )
-    tokens = len(own.topics) or int(docs.counts.sum())
+    tokens = float(len(own.topics) or docs.counts.sum(dtype=np.float64))
     statistics = Statistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect))
     return statistics, Swept(own, counts) if swept else None
 
@@ -467,7 +468,7 @@ def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tup
     move = _draw if setup.sweeping(state) else _diffuse
     state, events = _grown(setup, seed, state)
     state, sizes = move(setup, seed, state, statistics)
-    return state, Info(sizes, float("nan"), statistics.tokens, statistics.draws, events)
+    return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events)
 
 
 def _settle(setup: _Build, seed: int, state: State, docs: Batch, local: Swept | None) -> Locals | None:

@@ -18,13 +18,14 @@ from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Swee
 from engine.settings import ALWAYS, LABELS, PREDICTIONS, SWEEPS, SettingError, setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
+CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 NEEDS_LABELS = True
 _OF_LABELS = {
     "head_gain": "1", "hidden": "400-200", "shortcut": "false", "read_share": "1", "dropout": "0", "decay": "0",
     "encoders": "1", "moved": "0", "placed_by": "encoder", "predict_samples": "50",
 }  # fmt: skip
 PRESETS = {"paper": hybrid.PAPER | _OF_LABELS}
-__all__ = ["NEEDS_LABELS", "PRESETS", "TITLE", "Config", "State", "build"]
+__all__ = ["CHILD", "NEEDS_LABELS", "PRESETS", "TITLE", "Config", "State", "build"]
 
 
 @dataclass(frozen=True, kw_only=True)
