@@ -103,8 +103,9 @@ class Settings:
         "gibbs",
         SWEEPS,
         "Counts for the topics",
-        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1 has it.",
-        choices=("gibbs", "encoder"),
+        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1 has it; refined: sweeps "
+        "that begin at that draw.",
+        choices=("gibbs", "encoder", "refined"),
     )
     burn_in: int = setting(
         5, SWEEPS, "Burn-in sweeps per layer", "Gibbs sweeps per layer before counts are kept.", low=0, high=10**4

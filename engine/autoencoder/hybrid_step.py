@@ -341,9 +341,12 @@ def _counts(
     if at.config.counts != "encoder":
         plan = _plan(at, len(state.phi))
         local = at.sampler.empty(glob, docs)
+        if at.config.counts == "refined":
+            plan = plan._replace(fresh=False)
+            local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
         parts.append(at.sampler.gather(glob, Address(seed, streams.LOCAL, t), docs, local, plan, most)[0])
         draws += plan.burn_in + plan.collect
-    if at.config.counts != "gibbs":
+    if at.config.counts in ("encoder", "mixed"):
         local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
         parts.append(at.sampler.lift(glob, Address(seed, streams.REDRAW, t), docs, local, most))
         draws += 1
@@ -356,7 +359,7 @@ def _collected(at: Setup, seed: int, state: State, statistics: Statistics) -> Co
     glob = at.sampler.globals_of(state.phi, state.r, np.zeros(0, dtype=np.int64))
     swept, drawn = Address(seed, streams.LOCAL, t), Address(seed, streams.REDRAW, t)
     ways = [(swept, rho / _plan(at, len(state.phi)).collect)] if at.config.counts != "encoder" else []
-    ways += [(drawn, rho)] if at.config.counts != "gibbs" else []
+    ways += [(drawn, rho)] if at.config.counts in ("encoder", "mixed") else []
     parts = [
         at.sampler.collected(glob, address, sums, factor)
         for sums, (address, factor) in zip(statistics.counted, ways, strict=True)

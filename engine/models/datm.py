@@ -17,7 +17,7 @@ from engine.settings import SettingError
 
 TITLE = "DATM: deep autoencoding topic model"
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
-PRESETS = {"paper": hybrid.PAPER | {"minibatches": "5000"}}
+PRESETS: dict[str, dict[str, str]] = {"paper": hybrid.PAPER | {"minibatches": "5000"}, "best": {}}
 __all__ = ["CHILD", "PRESETS", "TITLE", "Config", "State", "build"]
 
 

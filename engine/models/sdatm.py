@@ -43,8 +43,9 @@ class Config(Settings):
         "mixed",
         SWEEPS,
         "Counts for the topics",
-        "encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each.",
-        choices=("mixed", "encoder", "gibbs"),
+        "encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each; refined: "
+        "sweeps that begin at the encoder's draw.",
+        choices=("mixed", "encoder", "gibbs", "refined"),
     )
     head_gain: float = hybrid.head_gain_setting(4.0)
     label_weight: float = setting(
