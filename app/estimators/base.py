@@ -193,7 +193,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _config(self) -> Any:
         """The settings of the model, checked."""
-        own: dict[str, Any] = {"layers": self.layers, "batch_size": self.batch_size}
+        known = {about.name: about.kind in ("widths", "numbers") for about in describe(models.load(self._model).Config)}
+        own: dict[str, Any] = {"layers": self.layers}
+        if "batch_size" in known:
+            own["batch_size"] = self.batch_size
         if self.inference is not None:
             own["inference"] = self.inference
         if not isinstance(self.settings, Mapping | None):
@@ -203,7 +206,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise SettingError(f"give {twice[0]} as a parameter of {type(self).__name__}, not in settings")
         given = own | others
         model = models.load(self._model).Config
-        known = {about.name: about.kind in ("widths", "numbers") for about in describe(model)}
         if unknown := sorted(given.keys() - known.keys()):
             free = ", ".join(name for name in known if name not in ("layers", "batch_size"))
             raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {free}")

@@ -228,7 +228,7 @@ def check(about: CorpusRow, request: NewRun, classes: Sequence[str]) -> tuple[An
     if fork is not None:
         texts = inherited(fork, model, texts) | texts
     elif proposes(texts):
-        texts["layers"] = default_text(proposed(about))
+        texts["layers"] = default_text(proposed(about, model))
     config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
     if fork is not None and (wrong := wrong_layers(fork, config)):
         raise NewRunError(wrong, "layers")
@@ -247,10 +247,10 @@ def proposes(texts: Mapping[str, str]) -> bool:
     return "layers" not in texts and not growing(dict(texts))
 
 
-def proposed(about: CorpusRow) -> tuple[int, ...]:
-    """The widths of a run on a corpus where nobody says any."""
+def proposed(about: CorpusRow, model: str) -> tuple[int, ...]:
+    """The widths of a run of a model on a corpus where nobody says any: as many layers as the model's default has."""
     tokens = about.tokens * about.train_documents // max(1, about.documents)
-    return widths_for(about.train_documents, tokens)
+    return widths_for(about.train_documents, tokens, len(models.load(model).Config().layers))
 
 
 def objections(about: CorpusRow, request: NewRun) -> dict[str, str]:
@@ -292,8 +292,12 @@ def usual_length(model: str, config: Any, about: CorpusRow) -> int:
     int
         300 sweeps where all documents are swept, after the mini-batches that come before (a run of ``auto`` ends
         sooner, at a plateau of its curve); else twelve passes over the corpus, 300 to 3,500 mini-batches; a model with
-        an encoder, which learns more slowly, has 3,500.  Learning the widths comes before that.
+        an encoder, which learns more slowly, has 3,500.  Learning the widths comes before that.  Models with a length
+        of their own name it ``STEPS``.
     """
+    own: int | None = getattr(models.load(model), "STEPS", None)
+    if own is not None:
+        return own
     after = _sweeps_after(config, about)
     if after is not None:
         return SWEEPS + after + _learnt(config)
@@ -313,8 +317,8 @@ def _sweeps_after(config: Any, about: CorpusRow) -> int | None:
 
 
 def _swept(config: Any, about: CorpusRow) -> bool:
-    """Whether a run may end at a plateau: one that chose itself to sweep all documents."""
-    return getattr(config, "inference", "") == "auto" and _sweeps_after(config, about) is not None
+    """Whether a run may end at a plateau: where the model says so, and all documents are swept."""
+    return getattr(config, "until_plateau", False) and _sweeps_after(config, about) is not None
 
 
 def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:

@@ -160,6 +160,11 @@ class Config:
         """Whether mini-batches may be followed by sweeps: the fast sampler makes these cheap; widths stay."""
         return self.inference == "auto" and self.collapsed and not self.grow
 
+    @property
+    def until_plateau(self) -> bool:
+        """Whether a run whose length nobody gave ends where its curve no longer falls."""
+        return self.inference == "auto"
+
     def sweeps_after(self, facts: Facts) -> int | None:
         """After how many steps sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
         if self.inference == "gibbs":

@@ -214,7 +214,7 @@ class NewRunForm:
         about = self._known.settings[model] if self._known else ()
         texts = {each.name: default_text(each.default) for each in about}
         if (corpus := self._proposed_for()) is not None:
-            texts["layers"] = default_text(proposed(corpus))
+            texts["layers"] = default_text(proposed(corpus, model))
         link = {"link": self._link()} if "link" in texts else {}
         return texts | link | preset(model, self._preset(model)).texts | self._inherited(model)
 
@@ -305,7 +305,7 @@ class NewRunForm:
             for about in known.settings[model]
         ]
         if (about := self._proposed_for()) is not None:
-            fields = [(more, _with_proposal(field, about)) for more, field in fields]
+            fields = [(more, _with_proposal(field, about, model)) for more, field in fields]
         if self._has_layers(values):
             fields = [(more, _brought(field) if field.name == "layers" else field) for more, field in fields]
         simple = [field for advanced, field in fields if not advanced]
@@ -372,11 +372,11 @@ def _field(about: Setting, value: str, error: str) -> Field:
     return Field(about.name, about.label, about.help, kind, value, choices, error, hint, group=about.group)
 
 
-def _with_proposal(field: Field, about: corpora.CorpusRow) -> Field:
+def _with_proposal(field: Field, about: corpora.CorpusRow, model: str) -> Field:
     """The field of the widths says where its numbers come from."""
     if field.name != "layers":
         return field
-    return field._replace(hint=proposal(proposed(about), about.train_documents))
+    return field._replace(hint=proposal(proposed(about, model), about.train_documents))
 
 
 def _brought(layers: Field) -> Field:
