@@ -64,8 +64,10 @@ def lengths(docs: Batch) -> FloatArray:
     return np.asarray(before[docs.starts[1:]] - before[docs.starts[:-1]])
 
 
-def place(table: FloatArray, docs: Batch, alpha: FloatArray, gamma: FloatArray, pool: Pool) -> Placed:
-    """Go on from ``gamma``, which is changed in place, until it stands still.
+def place(
+    table: FloatArray, docs: Batch, alpha: FloatArray, gamma: FloatArray, pool: Pool, rounds: int = ROUNDS
+) -> Placed:
+    """Go on from ``gamma``, which is changed in place, until it stands still or for so many rounds.
 
     ``table`` (V, K) is g; only the rows of words that occur are read.
     """
@@ -73,7 +75,7 @@ def place(table: FloatArray, docs: Batch, alpha: FloatArray, gamma: FloatArray, 
     placed = Placed(gamma, np.empty((n, k)), np.empty(len(docs.words)), np.empty(n), np.empty(n, np.int64))
     cells = (docs.words, docs.counts, docs.starts)
     parts = _even(docs.starts, pool.n_threads)
-    pool.run(_place, [(table, *cells, alpha, *placed, a, b, MOVED, ROUNDS) for a, b in parts])
+    pool.run(_place, [(table, *cells, alpha, *placed, a, b, MOVED, rounds) for a, b in parts])
     return placed
 
 

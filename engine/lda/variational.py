@@ -82,8 +82,9 @@ class Rule(NamedTuple):
         Documents of a mini-batch; None: every step reads all.
     step : (t) -> float
         rho of step t = 1, 2, ...
-    kept : bool
-        Whether gamma goes on from step to step: the bound then never falls.
+    fresh : int or None
+        At so many first steps gamma of every document begins anew; from then on it goes on from step to step, and the
+        bound never falls.  None: it always begins anew, and is not kept.
     measured : int
         Every how many steps the divergence of the topics is measured anew.
     """
@@ -94,7 +95,7 @@ class Rule(NamedTuple):
     start: str
     batch_size: int | None
     step: Callable[[int], float]
-    kept: bool
+    fresh: int | None
     measured: int
 
 
@@ -131,7 +132,7 @@ def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
         prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
         move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
-        local=lambda state: Gammas(state.gamma) if rule.kept else None,
+        local=lambda state: None if rule.fresh is None else Gammas(state.gamma),
         with_local=lambda state, local: state if local is None else state._replace(gamma=local.gamma),
         infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
         topics=lambda state: _topics(setup, state),
@@ -164,7 +165,7 @@ def _pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatAr
 
 
 def _prepare(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
-    if not setup.rule.kept:
+    if setup.rule.fresh is None:
         return state
     return state._replace(gamma=documents.fresh(docs, setup.alpha(state.lam.shape[1])).astype(np.float32))
 
@@ -176,7 +177,7 @@ def _gather(
     alpha, table, pool = setup.alpha(state.lam.shape[1]), setup.table(state, docs), setup.pool
     n = len(docs.documents)
     kept = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
-    goes_on = local is not None and len(local.gamma) == n
+    goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.rule.fresh or 0)
     counts = np.zeros_like(state.lam)
     bound, weighed = 0.0, 0
     for begin in range(0, n, documents.BLOCK):

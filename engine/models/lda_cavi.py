@@ -16,7 +16,7 @@ __all__ = ["CHILD", "PRESETS", "TITLE", "Config", "State", "build"]
 
 TITLE = "LDA: latent Dirichlet allocation by coordinate ascent"
 CHILD = "LDA has one layer: its topics have no children."
-PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "documents": "kept", "minibatches": "100"}}
+PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "fresh_steps": "0", "minibatches": "100"}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +27,14 @@ class Config:
     start: str = priors.start_setting()
     alpha: tuple[float, ...] = priors.alpha_setting(0.1)
     beta: tuple[float, ...] = priors.beta_setting(0.05)
-    documents: str = setting(
-        "kept",
+    fresh_steps: int = setting(
+        20,
         SWEEPS,
-        "Documents begin",
-        "kept: every document goes on from its topic shares of the step before, so that the bound never falls; fresh: "
-        "from equal shares at every step.",
-        choices=("kept", "fresh"),
+        "Steps with fresh documents",
+        "At so many first steps every document begins with equal topic shares, which ends in better topics; from then "
+        "on it goes on from its shares of the step before, and the bound never falls.",
+        low=0,
+        high=10**7,
     )
 
     def __post_init__(self) -> None:
@@ -50,7 +51,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         start=config.start,
         batch_size=None,
         step=lambda _t: 1.0,
-        kept=config.documents == "kept",
+        fresh=config.fresh_steps,
         measured=1,
     )
     return variational.kernel_of(rule, facts, n_threads)

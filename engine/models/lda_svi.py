@@ -35,7 +35,7 @@ class Config:
     beta: tuple[float, ...] = priors.beta_setting(0.05)
     batch_size: int = setting(256, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
     tau: float = setting(
-        1.0,
+        64.0,
         STEP_SIZES,
         "Step delay tau",
         "Of the steps (t + tau)^-kappa; larger: first steps are smaller.",
@@ -67,7 +67,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         start=config.start,
         batch_size=config.batch_size,
         step=lambda t: float((t + config.tau) ** -config.kappa),
-        kept=False,
+        fresh=None,
         measured=10,
     )
     return variational.kernel_of(rule, facts, n_threads)
