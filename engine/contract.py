@@ -367,8 +367,8 @@ def added(one: Any, other: Any) -> Any:
     Blocks are added from the left in the order of their documents, so that the result does not depend on where they
     were gathered.
     """
-    if one is None:
-        return None
+    if hasattr(one, "plus"):  # sparse
+        return one.plus(other)
     if not isinstance(one, tuple):
         return one + other
     parts = (added(a, b) for a, b in zip(one, other, strict=True))

@@ -7,7 +7,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,15 +178,26 @@ def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed] = ()) -> Co
     ValueError
         When the two have no word in common.
     """
-    first, second = Topics(a.phi, a.r), Topics(b.phi, b.r)
+    first, second = (Topics(side.phi, side.r, popularity=side.popularity) for side in (a, b))
     rows = _shared(a, b)
-    projected = a.projections, b.projections
-    if rows is not None:
-        projected = tuple(each[rows[0]] for each in projected[0]), tuple(each[rows[1]] for each in projected[1])
+    signed = any(each is not None for each in (*a.lowers, *b.lowers))
+    own = (None, None) if rows is None else rows
+    projected = _words(a, own[0], signed=signed), _words(b, own[1], signed=signed)
     shared = len(a.vocabulary) if rows is None else len(rows[0])
     fixed = _by_number(a, b) if a.run == b.run else _placed(a, b, decisions)
     known = [each for each in _by_number(a, b) if NONE not in (each.first, each.second)] if a.family == b.family else []
     return Comparison(a, b, align(first, second, projected=projected, fixed=fixed, known=known), shared)
+
+
+def _words(side: Hierarchy, rows: NDArray[Any] | None, *, signed: bool) -> tuple[NDArray[Any], ...]:
+    """What topics do to the words of ``rows``, for their alignment: what they lower stands below what they raise."""
+    raised = [table if rows is None else table[rows] for table in side.projections]
+    if not signed:
+        return tuple(raised)
+    lowers = side.lowers or (None,) * side.n_layers
+    fallen = (None if table is None or rows is None else table[rows] for table in lowers)
+    pairs = zip(raised, lowers if rows is None else fallen, strict=True)
+    return tuple(np.concatenate([up, np.zeros_like(up) if down is None else down]) for up, down in pairs)
 
 
 def _at(hierarchy: Hierarchy, layer: int, column: int) -> Node | None:

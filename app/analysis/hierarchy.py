@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis import topic_roles
-from engine.hierarchy import titles, topics
+from engine.contract import SIGNED, Topics
+from engine.hierarchy import effects, relations, titles, topics
 from engine.hierarchy.class_scores import centred
+from engine.hierarchy.effects import Shown
 from engine.hierarchy.tree import Edge, Node, edges
 from engine.quality.diversity import topic_diversity
 from engine.quality.spread import background
@@ -25,6 +27,7 @@ from engine.quality.spread import background
 KEPT_WORDS = 30  # as many as the authors' own tree figures keep
 PRINTED_WORDS = 12  # of them in boxes and lists
 JUDGED_WORDS = 10  # of them that coherence and diversity are about
+LEAST_RELATION = 0.3  # correlation of two topics below which they are not called related
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
@@ -102,7 +105,8 @@ class Hierarchy:
     vocabulary : tuple of str
         V words.
     phi : tuple of (K_{l-1}, K_l) arrays
-        The mean over the last samples, where the snapshot has it.
+        Topics of layer 1 over the words, then the weights of the edges (`engine.hierarchy.effects.edge_weights`), which
+        may be negative; of the mean over the last samples, where the snapshot has it.
     r : (K_L,) float64 array
     projections : tuple of (V, K_l) arrays
     popularity, shares : tuples of (K_l,) float64 arrays
@@ -137,6 +141,15 @@ class Hierarchy:
         Effective share of the documents that use a topic; empty likewise.
     everywhere : tuple of int
         Words that the corpus puts everywhere, which are in no title.
+    lowers : tuple of (V, K_l) arrays or None
+        By how much topics make words rarer; None where they make none so.
+    linear : bool
+        Whether every layer is mixed from the one below on the simplex: then documents have paths through the tree.
+    directed : bool
+        False where parents and children act on each other (a Boltzmann machine).
+    relations : tuple of (column, column, correlation)
+        Topics of layer 1 that documents use together, strongest first (see `engine.hierarchy.relations`); empty where
+        links are on the simplex.
     trade : float
         The lambda by which ``words`` are chosen (`engine.hierarchy.topics.relevance`); 1 is by their weights.
     """
@@ -171,6 +184,15 @@ class Hierarchy:
     spread: tuple[NDArray[Any], ...] = ()
     everywhere: tuple[int, ...] = ()
     trade: float = topics.TRADE
+    lowers: tuple[NDArray[Any] | None, ...] = ()
+    linear: bool = True
+    directed: bool = True
+    relations: tuple[tuple[int, int, float], ...] = ()
+
+    @property
+    def shown(self) -> Shown:
+        """The topics as measures read them."""
+        return Shown(self.projections, self.lowers, self.phi, self.popularity)
 
     @property
     def n_layers(self) -> int:
@@ -292,6 +314,15 @@ class Hierarchy:
         weights = self.word_weights[node.layer - 1][self.place(node), :n].tolist()
         return [Word(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
 
+    def lowered_words(self, node: Node, n: int = 12) -> list[Word]:
+        """Give the words that the topic makes rarer, most of all first; none where it makes none so."""
+        table = self.lowers[node.layer - 1] if self.lowers else None
+        if table is None:
+            return []
+        column = table[:, self.place(node)]
+        order = np.argsort(-column, kind="stable")[:n].tolist()
+        return [Word(self.vocabulary[number], float(column[number])) for number in order if column[number] > 0]
+
     def children(self, node: Node, n: int = 12) -> list[Relative]:
         """Give the heaviest topics of the layer below in this topic; none for layer 1."""
         if node.layer == 1:
@@ -341,9 +372,9 @@ class Hierarchy:
         return [Node(layer, name) for name in names.tolist()]
 
     def _heaviest(self, weights: NDArray[Any], layer: int, n: int) -> list[Relative]:
-        columns = np.argsort(-weights, kind="stable")[:n]
+        columns = np.argsort(-np.abs(weights), kind="stable")[:n]
         pairs = zip(self._named(layer, columns), weights[columns].tolist(), strict=True)
-        return [Relative(node, weight) for node, weight in pairs if weight > 0]
+        return [Relative(node, weight) for node, weight in pairs if weight != 0]
 
     @cached_property
     def _pruned(self) -> bool:
@@ -387,10 +418,9 @@ def build_hierarchy(
     classes : sequence of str
         Names of the corpus's classes.
     """
-    phi = topics.numbered(arrays, "mean") or topics.numbered(arrays, "phi")
-    r = np.asarray(arrays.get("mean_r", arrays["r"]), dtype=np.float64)
-    projected = topics.projections(phi)
-    weights = topics.popularity(phi, r)
+    found = topics.restored(arrays, shown=True)
+    shown = effects.shown(found)
+    projected, weights = shown.words, shown.popularity
     parts = [topics.shares(layer) for layer in weights]
     words, word_weights = _words(projected, parts)
     spread, npmi = _of_all(arrays, "spread", parts), _of_all(arrays, "npmi", parts)
@@ -406,16 +436,16 @@ def build_hierarchy(
         snapshot=snapshot.number,
         minibatch=snapshot.minibatch,
         vocabulary=tuple(vocabulary),
-        phi=phi,
-        r=r,
-        projections=tuple(projected),
-        popularity=tuple(weights),
+        phi=shown.weights,
+        r=found.r,
+        projections=projected,
+        popularity=weights,
         shares=tuple(parts),
         order=tuple(topics.order(layer) for layer in weights),
         ranks=tuple(topics.ranks(layer) for layer in weights),
         words=words,
         word_weights=word_weights,
-        titles=_titles(phi, projected, parts, _background(spread, npmi), everywhere),
+        titles=_titles(() if found.links else found.phi, projected, parts, _background(spread, npmi), everywhere),
         step_sizes=topics.numbered(arrays, "step"),
         documents=topics.numbered(arrays, "top_documents"),
         document_weights=topics.numbered(arrays, "top_weights"),
@@ -429,6 +459,10 @@ def build_hierarchy(
         npmi=npmi,
         spread=spread,
         everywhere=everywhere,
+        lowers=shown.lowers,
+        linear=not found.links,
+        directed=found.directed,
+        relations=_relations(found),
     )
 
 
@@ -459,11 +493,19 @@ def _titles(
     everywhere: tuple[int, ...],
 ) -> tuple[NDArray[Any], ...]:
     """The words of every title, by layer; ``wide`` says which topics are background."""
-    named = titles.foreground(phi, wide) if any(each.any() for each in wide) else projected
+    named = titles.foreground(phi, wide) if phi and any(each.any() for each in wide) else projected
     return tuple(
         titles.title_words(projection, part, without=everywhere, first=topics.order(part))
         for projection, part in zip(named, parts, strict=True)
     )
+
+
+def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
+    """The topic graph of a model with signed weights, down to the least correlation that can be asked for."""
+    if not any(link.kind == SIGNED for link in found.links):
+        return ()
+    one, other, correlation = relations.relations(found.phi[1:], LEAST_RELATION)
+    return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))
 
 
 def identity(node: Node) -> str:

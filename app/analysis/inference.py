@@ -16,6 +16,7 @@ from app.jobs import compile_kernels, launcher, records
 from engine import models, settings
 from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Topics
 from engine.corpus import own_number
+from engine.hierarchy import paths
 from store import corpora, snapshots
 from store.corpora import CorpusRow
 from store.database import Database
@@ -70,6 +71,19 @@ class DocumentInference:
     topics: Topics
     rules: Rules
     lock: Lock
+
+    @property
+    def mixtures(self) -> tuple[FloatArray, ...]:
+        """Topics of the layers through which documents have paths: all, where every layer mixes the one below.
+
+        Layer 1 alone where links are not linear: there is no share of a document that comes by way of a topic above.
+        """
+        return self.topics.phi[:1] if self.topics.links else self.topics.phi
+
+    def paths_of(self, theta: Sequence[FloatArray], n: int) -> list[paths.Path]:
+        """The ``n`` heaviest paths of a document through those layers."""
+        phi = self.mixtures
+        return paths.best_paths(phi, theta[: len(phi)], n)
 
     def texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
         """Place texts that the rules have counted; each has the same place in whatever company it comes."""

@@ -43,8 +43,7 @@ def read_quality(
     arrays = corpora.load(db, run.corpus)
     train, test = (_documents(arrays, part) for part in (TRAIN, TEST))
     return measure(
-        hierarchy.phi,
-        hierarchy.r,
+        hierarchy.shown,
         _sample(arrays, train),
         _sample(arrays, test) if len(test) else None,
         words=[each[:, :WORDS] for each in hierarchy.words] if words is None else words,

@@ -20,8 +20,9 @@ from app.jobs.training import Training
 from engine import models
 from engine.contract import TEST, TRAIN, Facts, IntArray, Kernel, Topics
 from engine.corpus import Corpus
-from engine.hierarchy import evaluate
+from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy
+from engine.hierarchy.effects import Shown
 from engine.quality import coherence, diversity, measures
 
 OURS = "topiary"
@@ -191,10 +192,10 @@ class Judge:
             if self._labelled is not None:
                 theta = stand.kernel.infer(self._seed, stand.state, self._labelled, evaluate.SHORT).theta
                 labelled = measures.Labelled(self._labelled.labels, theta)
-        phi, r = stand.topics
-        found = measures.measure(phi, r, self._train, self._test, labelled=labelled)
-        for layer, words in zip(found, _shown_words(stand.topics), strict=True):
-            npmi = coherence.npmi(words, coherence.meetings(words, self._train, len(phi[0])))[layer.live]
+        shown = effects.shown(stand.topics)
+        found = measures.measure(shown, self._train, self._test, labelled=labelled)
+        for layer, words in zip(found, _shown_words(shown), strict=True):
+            npmi = coherence.npmi(words, coherence.meetings(words, self._train, len(shown.words[0])))[layer.live]
             yield {
                 "perplexity": perplexity,
                 "layer": layer.layer,
@@ -212,10 +213,9 @@ class Judge:
             }
 
 
-def _shown_words(made: Topics) -> list[IntArray]:
+def _shown_words(shown: Shown) -> list[IntArray]:
     """The ten words that pages show first, by relevance."""
-    tables, weights = hierarchy.projections(made.phi), hierarchy.popularity(made.phi, made.r)
     return [
         hierarchy.relevant_words(table, hierarchy.shares(weight), coherence.WORDS)[0]
-        for table, weight in zip(tables, weights, strict=True)
+        for table, weight in zip(shown.words, shown.popularity, strict=True)
     ]

@@ -105,14 +105,15 @@ def line_between(
     store.errors.NotFound
         When there is no such document.
     """
-    n_layers = len(inference.topics.phi)
+    n_layers = len(inference.mixtures)
     if layer is not None and not 1 <= layer <= n_layers:
-        raise ValueError(f"run {inference.run.number} has layers 1 to {n_layers}; got {layer}")
+        where = f"layers 1 to {n_layers}" if n_layers > 1 else "layer 1 alone"
+        raise ValueError(f"documents of run {inference.run.number} can be mixed in {where}; got {layer}")
     if not 2 <= steps <= 100:
         raise ValueError(f"steps must be from 2 to 100; got {steps}")
     one, other = inference.documents(corpora.counts(db, inference.corpus.number, pair), pair)
-    mixed = layer or telling_layer(inference.topics.phi, (one.theta, other.theta))
-    return mixed, mix(inference.topics.phi, (one.theta, other.theta), mixed, steps, words)
+    mixed = layer or telling_layer(inference.mixtures, (one.theta, other.theta))
+    return mixed, mix(inference.mixtures, (one.theta, other.theta), mixed, steps, words)
 
 
 def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
@@ -168,7 +169,7 @@ def _facts(
     }
     if counted.blank:
         return report
-    found = paths.best_paths(inference.topics.phi, placed.theta, arguments.paths)
+    found = inference.paths_of(placed.theta, arguments.paths)
     report |= {
         "theta": [[float(value) for value in layer] for layer in placed.theta],
         "from_above": list(placed.above),

@@ -15,7 +15,7 @@ from app.machine import processors
 from engine import first_topics, models, widths
 from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
 from engine.corpus import Corpus, minibatch, own_number, take
-from engine.hierarchy import evaluate, paths, topics
+from engine.hierarchy import effects, evaluate, paths, topics
 from engine.quality import coherence, diversity
 from engine.settings import SettingError, describe
 
@@ -180,9 +180,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         found = kernel.topics(state)
         self.state_ = state
         self.phi_ = found.phi
-        self.topics_ = [np.ascontiguousarray(table.T) for table in topics.projections(found.phi)]
+        self.topics_ = [np.ascontiguousarray(table.T) for table in effects.words(found)]
         self.components_ = self.topics_[0]
-        self.popularity_ = [topics.shares(layer) for layer in topics.popularity(found.phi, found.r)]
+        self.popularity_ = [topics.shares(layer) for layer in effects.popularity(found)]
         lists = [topics.top_words(table.T, coherence.WORDS)[0] for table in self.topics_]
         met = coherence.meetings(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
         self.coherence_ = [coherence.npmi(words, met) for words in lists]

@@ -16,7 +16,7 @@ def build_graph(
     Nodes are identities such as ``L3:17`` with the attributes layer, topic (identity number), rank,
     popularity, share, label (a person's name, may be empty), title (that name, or the three
     words that set it apart) and words (the first 12); edges run from parent to child with the attribute weight,
-    Phi^(l)(child, parent).
+    Phi^(l)(child, parent), negative where the parent makes the child rarer.
     """
     edges = hierarchy.edges(threshold)
     if roots is None:

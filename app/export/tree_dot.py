@@ -29,7 +29,10 @@ def render(hierarchy: Hierarchy, choice: Choice, last_seen: Sequence[LastSeen] =
             lines.extend(["  { rank=same;", *(f"    {node}" for node in nodes), "  }"])
     for edge in part.edges:
         ends = f'"{identity(edge.above)}" -> "{identity(edge.below)}"'
-        lines.append(f"  {ends} [penwidth={max(0.5, 9 * edge.weight**0.5):.2f}, weight={1 + round(20 * edge.weight)}];")
+        rarer = f', style=dashed, color="{LIGHT.lowers}"' if edge.weight < 0 else ""
+        lines.append(
+            f"  {ends} [penwidth={max(0.5, 9 * edge.size**0.5):.2f}, weight={1 + round(20 * edge.size)}{rarer}];"
+        )
     for each in pruned_boxes:
         lines += [_loose(each, successor.node, "dashed") for successor in each.successors]
         lines += [_loose(each, child.node, "dotted") for child in each.children]

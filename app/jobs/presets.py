@@ -11,7 +11,7 @@ from engine import models
 
 RECOMMENDED = ""  # no preset: the defaults
 LENGTH = "minibatches"
-CALLED = {"paper": "as in the paper"}
+CALLED = {"paper": "as in the paper", "best": "best topics: sweeps move the topics, the encoder is fitted beside"}
 
 
 class Preset(NamedTuple):

@@ -7,6 +7,7 @@ import numpy as np
 
 from app.jobs.structure_words import in_short
 from engine.contract import Array, Event, Info, Kernel, Topics
+from engine.hierarchy import effects
 from engine.hierarchy import topics as hierarchy
 from store.events import Change
 from store.points import Point
@@ -36,7 +37,7 @@ def step_points(
         points.append(point("step_size_mean", layer, np.mean(sizes)))
         points.append(point("step_size_low", layer, low))
         points.append(point("step_size_high", layer, high))
-    for layer, weights in enumerate(hierarchy.popularity(topics.phi, topics.r), start=1):
+    for layer, weights in enumerate(effects.popularity(topics), start=1):
         points.append(point("active_topics", layer, active(weights)))
     if not math.isnan(info.elbo):
         points.append(point("elbo", 0, info.elbo))
@@ -71,8 +72,7 @@ def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, 
     ``model.`` what the model keeps.
     """
     topics = kernel.topics(state)
-    arrays: dict[str, Array] = {f"phi.{layer}": phi for layer, phi in enumerate(topics.phi)}
-    arrays["r"] = topics.r
+    arrays = hierarchy.stored(topics)
     if kernel.averaged is not None:
         mean = kernel.topics(kernel.averaged(state))
         arrays |= {f"mean.{layer}": phi for layer, phi in enumerate(mean.phi)} | {"mean_r": mean.r}

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engine.contract import TRAIN, Array, Counts, IntArray
+from engine.contract import TRAIN, Array, Counts, IntArray, Topics
 from engine.corpus import Corpus
-from engine.hierarchy import topics
+from engine.hierarchy import effects, topics
 from engine.quality import coherence, common_words
 from engine.quality.spread import spread
 
@@ -53,21 +53,19 @@ def topic_facts(
     facts: dict[str, Array] = {}
     if worded(corpus):
         facts["everywhere"] = everywhere
-        coherences = npmi(
-            corpus, topics.numbered(arrays, "mean") or topics.numbered(arrays, "phi"), arrays.get("mean_r", arrays["r"])
-        )
+        coherences = npmi(corpus, topics.restored(arrays, shown=True))
         facts |= {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
     found = [spread(shares) for shares in places]
     return facts | {f"spread.{layer}": each.astype(np.float32) for layer, each in enumerate(found) if each is not None}
 
 
-def npmi(corpus: Corpus, phi: Sequence[Array], r: Array) -> list[Array]:
+def npmi(corpus: Corpus, found: Topics) -> list[Array]:
     """Document NPMI of every topic, of the words that are shown first, over the training documents."""
-    tables = [np.asarray(table, dtype=np.float32) for table in phi]  # as a snapshot keeps them
-    parts = map(topics.shares, topics.popularity(tables, r))
+    single = found._replace(phi=tuple(np.asarray(table, dtype=np.float32) for table in found.phi))  # as it is kept
+    seen = effects.shown(single)
     shown = [
-        topics.relevant_words(projection, part, coherence.WORDS)[0]
-        for projection, part in zip(topics.projections(tables), parts, strict=True)
+        topics.relevant_words(table, topics.shares(weights), coherence.WORDS)[0]
+        for table, weights in zip(seen.words, seen.popularity, strict=True)
     ]
     if shown[0].shape[1] < 2:
         return [np.zeros(len(words), dtype=np.float32) for words in shown]

@@ -18,7 +18,6 @@ from app.analysis.read_hierarchy import read_hierarchy
 from app.cli.infer import OPTIONS
 from app.ingest.new_documents import NewDocument, from_path, from_text
 from app.ingest.options import ImportOptions, OptionError
-from engine.hierarchy import paths
 from store import corpora
 from store.database import Database
 from store.runs import RunRow
@@ -87,7 +86,7 @@ class Inference:
                 "titles": [self._hierarchy.title(self._hierarchy.node(*node)) for node in path.nodes],
             }
             for number, placed in self._report
-            for path in paths.best_paths(self._document_inference.topics.phi, placed.theta, n)
+            for path in self._document_inference.paths_of(placed.theta, n)
         ]
         return pd.DataFrame(rows, columns=["document", "share", "path", "titles"])
 

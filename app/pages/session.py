@@ -16,6 +16,7 @@ import param
 
 from app.analysis.hierarchy import identity, parse_identity
 from app.views.pages import NAMES
+from engine.hierarchy.relations import THRESHOLD as RELATION
 from engine.hierarchy.topics import TRADE
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class View(param.Parameterized):
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
     ``threshold`` None is the one that `app.views.tree.opening` finds for the topics shown.
     ``pruned`` says whether the tree shows pruned topics, ``light`` whether list and tree show those of few tokens.
+    ``picture`` is the tree or the map of layer 1, on which topics of a correlation of at least ``relation`` are joined.
     ``relevance`` is the lambda by which the words of topics are chosen; with 1 they go by their probability.
 
     On the compare page ``partner`` is the run that ``run`` is compared with (0 = the usual one), with a
@@ -87,6 +89,8 @@ class View(param.Parameterized):
     pruned: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
+    picture: Any = param.Selector(default="tree", objects=["tree", "map"])
+    relation = param.Number(default=RELATION, bounds=(0.0, 1.0))
     overlay = Several(param.Integer(default=1, bounds=(1, None)))
     axis: Any = param.Selector(default="minibatches", objects=["minibatches", "documents", "seconds"])
     label = param.Integer(default=0, bounds=(0, None))

@@ -19,6 +19,7 @@ class Theme(NamedTuple):
 
     Topics speak for a class or against it in ``speaks`` and ``denies``; ``changes`` are the colours of edges that
     were gained, lost, became stronger, became weaker, stayed (the first two of words that entered and left too).
+    ``lowers`` is that of edges to a topic which its parent makes rarer; they are dashed too.
     """
 
     paper: str
@@ -29,6 +30,7 @@ class Theme(NamedTuple):
     speaks: str
     denies: str
     changes: tuple[str, str, str, str, str]
+    lowers: str
 
 
 # The same names as explore.css defines, so that the picture in the page follows its theme.
@@ -41,6 +43,7 @@ LIVE = Theme(
     "var(--tp-speaks)",
     "var(--tp-denies)",
     ("var(--cm-gained)", "var(--cm-lost)", "var(--cm-stronger)", "var(--cm-weaker)", "var(--cm-same)"),
+    "var(--tp-lowers)",
 )
 LIGHT = Theme(
     "#ffffff",
@@ -51,6 +54,7 @@ LIGHT = Theme(
     "#a85400",
     "#00629b",
     ("#0069a8", "#b84f00", "#00785a", "#9a6000", "#8a939b"),
+    "#b3261e",
 )
 DARK = Theme(
     "#14181c",
@@ -61,7 +65,10 @@ DARK = Theme(
     "#f0a33c",
     "#58b4ee",
     ("#58b4ee", "#ff9d5c", "#33c79b", "#e0a83c", "#77828c"),
+    "#ff8a80",
 )
+
+LOWERED = "7 5"  # dashes of an edge to a topic that its parent makes rarer
 
 _BORDERS = (
     Border(1.3, "", double=False),

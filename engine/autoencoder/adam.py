@@ -31,6 +31,14 @@ class Rows(NamedTuple):
     rows: Array
     values: FloatArray
 
+    def plus(self, other: "Rows") -> "Rows":
+        """The sum of both, with the rows of either."""
+        rows = np.union1d(self.rows, other.rows)
+        values = np.zeros((len(rows), self.values.shape[1]))
+        for part in (self, other):
+            values[np.searchsorted(rows, part.rows)] += part.values
+        return Rows(rows, values)
+
 
 def step(
     weights: tuple[FloatArray, ...],

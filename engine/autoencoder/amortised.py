@@ -4,7 +4,7 @@ No iterations: DATM section II-B.  Documents are worked on in tables of a fixed 
 document's numbers do not depend on its company.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -160,7 +160,9 @@ def advance(
     return Chain(np.array(clock)), rates
 
 
-def locals_of(at: Setup, glob: Globals, state: State, address: Address, docs: Batch, theta: list[FloatArray]) -> Locals:
+def locals_of(
+    at: Setup, glob: Globals, state: State, address: Address, docs: Batch, theta: Sequence[FloatArray]
+) -> Locals:
     """Local variables of Gibbs sweeps that go on from the encoder's draw."""
     local = at.sampler.empty(glob, docs)
     if len(theta) > 1:

@@ -128,17 +128,20 @@ class Classifier(NamedTuple):
         """
         return [self.rate * slower] * (n_weights - LAST) + [FASTER * last * slower] * LAST
 
-    def fading(self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, docs: Batch, t: int) -> list[float]:
+    def fading(
+        self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, read: int, labelled: int, t: int
+    ) -> list[float]:
         """Share of each array that fades at step ``t``: of the encoder's, the first ``n_encoder``, without biases.
+
+        ``labelled`` of the ``read`` documents of the mini-batch have a label.
 
         A prior that all documents with labels share (there are as many of them in the corpus as in the mini-batch):
         the fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no
         weight outgrows 1 / strength, and what a unit reads from n values can move it by ``HEARD`` at least.
         """
-        known = np.count_nonzero(docs.labels >= 0)
-        if self.share(t) == 0.0 or not known:
+        if self.share(t) == 0.0 or not labelled:
             return [0.0] * len(weights)
-        strength = self.decay * len(docs.labels) / (known * max(1, self.n_documents))
+        strength = self.decay * read / (labelled * max(1, self.n_documents))
         return [
             min(1.0, rate * min(strength, len(weight) / HEARD)) * (place < n_encoder and weight.ndim > 1)
             for place, weight in enumerate(weights)

@@ -103,8 +103,9 @@ class Settings:
         "gibbs",
         SWEEPS,
         "Counts for the topics",
-        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1 has it.",
-        choices=("gibbs", "encoder"),
+        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1 has it; refined: sweeps "
+        "that begin at that draw.",
+        choices=("gibbs", "encoder", "refined"),
     )
     burn_in: int = setting(
         5, SWEEPS, "Burn-in sweeps per layer", "Gibbs sweeps per layer before counts are kept.", low=0, high=10**4
@@ -251,12 +252,18 @@ def _unmet(at: Setup) -> FloatArray:
     return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
 
 
-def acquainted(at: Setup, state: State, docs: Batch) -> State:
-    """In how many documents each word occurs, counted over as many documents as the corpus has."""
+def seen(at: Setup, state: State, docs: Batch) -> Array:
+    """In how many of these documents each word occurs, (V,); (0,) once as many as the corpus has were counted."""
     if not len(state.spread) or int(state.met) >= at.facts.n_documents:
+        return np.zeros(0, dtype=np.int64)
+    return np.bincount(docs.words, minlength=len(state.spread))
+
+
+def acquainted(state: State, seen: Array, n_documents: int) -> State:
+    """The state that knows in how many of so many more documents each word occurs."""
+    if not len(seen):
         return state
-    seen = np.bincount(docs.words, minlength=len(state.spread))
-    return state._replace(spread=state.spread + seen, met=np.array(state.met + len(docs.documents)))
+    return state._replace(spread=state.spread + seen, met=np.array(state.met + n_documents))
 
 
 def first_rates(at: Setup, usual: int) -> int:
@@ -297,7 +304,7 @@ def restore(at: Setup, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
 
     So do ``extra`` ones, all of them, when a single one has another shape there: half a classifier knows nothing.
     """
-    phi, r = topics.restored(arrays)
+    phi, r = topics.restored(arrays)[:2]
     layers = tuple(layer.shape[1] for layer in phi)
     rng = streams.generator(seed, streams.ENCODER)
     fresh = encoder.initial(rng, at.facts.n_words, layers, at.config.head_gain)

@@ -1,6 +1,7 @@
 """One mini-batch of hybrid inference (DATM Algorithm 1): the encoder up its gradient, topics by SG-MCMC."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +13,9 @@ from engine.autoencoder.adam import Moments, Rows
 from engine.autoencoder.classifier import Classifier, Lesson
 from engine.autoencoder.encoder import PER_LAYER, Prior, Tape
 from engine.autoencoder.hybrid import Chain, Setup, State
-from engine.contract import Batch, FloatArray, Info, Rates, Sweeps
+from engine.contract import Array, Batch, FloatArray, Info, Rates, Sweeps
 from engine.gibbs.gibbs import Address, Plan
-from engine.gibbs.local import Collected
+from engine.gibbs.local import Collected, Sums
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import pack
 from engine.topic_moves import diffusion, simplex
@@ -24,41 +25,89 @@ ROWS = 100  # documents of one table: large enough for the matrix library
 
 
 class Learned(NamedTuple):
-    """A mini-batch under the encoder.
+    """Documents under one encoder.
 
-    ``theta`` (documents, K_l) a layer; ``gradient`` of the objective in every weight, a document's mean; ``elbo``
-    the evidence lower bound of what was read of a document; ``topics`` the derivative in Phi^(1), Phi^(2) ... and
-    ``shapes`` in r, both only where its own gradients move them (WAI with ``counts=encoder``).
+    ``theta`` (documents, K_l) a layer, the draw.  The rest are sums over documents: ``gradient`` of the objective in
+    every weight; ``elbo`` the evidence lower bound of what was read; ``topics`` the derivative in Phi^(1), Phi^(2) ...
+    and ``shapes`` in r, both only where its own gradients move them (WAI with ``counts=encoder``).
     """
 
-    theta: list[FloatArray]
-    gradient: list[FloatArray | Rows]
+    theta: tuple[FloatArray, ...]
+    gradient: tuple[FloatArray | Rows, ...]
     elbo: float
-    topics: list[FloatArray]
+    topics: tuple[FloatArray, ...]
     shapes: FloatArray
 
 
+class Statistics(NamedTuple):
+    """What documents say of encoders and topics: sums over them.
+
+    Attributes
+    ----------
+    encoders : tuple of Learned
+        An encoder each, the model's own first; without their theta.
+    counted : tuple of Sums
+        Tables of the Gibbs sweeps, and of the encoder's draw, of those that ``counts`` asks for.
+    seen : (V,) int64
+        In how many of the documents each word occurs; (0,) where nobody asks.
+    bound, judged : float
+        Sum of the evidence lower bounds of so many whole documents, where what the encoder reads is a part of them.
+    documents, labelled, tokens, draws : int
+        Documents, those with a label, tokens, and topic assignments drawn.
+    """
+
+    encoders: tuple[Learned, ...]
+    counted: tuple[Sums, ...]
+    seen: Array
+    bound: float
+    judged: int
+    documents: int
+    labelled: int
+    tokens: int
+    draws: int
+
+
 def step(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None = None) -> tuple[State, Info]:
-    """One mini-batch: encode, draw, move the encoder, then Phi and r under the draw."""
-    config = at.config
+    """One mini-batch: `gather`, then `move`."""
+    return move(at, seed, state, gather(at, seed, state, docs, head), head)
+
+
+def gather(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None = None) -> Statistics:
+    """Encode documents, draw their activations, differentiate, and count under the draw."""
     t = int(state.t) + 1
-    state, events = hybrid.grown(at, seed, hybrid.acquainted(at, state, docs))
-    moved, learned = _climb_encoder(at, seed, state, docs, head)
+    seen = hybrid.seen(at, state, docs)
+    state, _ = hybrid.grown(at, seed, state)
+    learned = _learn_all(at, seed, state, docs, head)
+    theta, own = learned[0].theta, [each._replace(theta=()) for each in learned]
+    counted, draws = ((), 1) if _own_slopes(at) else _counts(at, seed, state, docs, theta, t)
+    bound, judged = (0.0, 0) if head is None or head.share(t) == 0.0 else _bound(at, seed, state, docs)
+    tokens, labelled = int(docs.counts.sum()), int(np.count_nonzero(docs.labels >= 0))
+    sizes = (len(docs.documents), labelled, tokens, tokens * draws)
+    return Statistics(tuple(own), counted, seen, bound, judged, *sizes)
+
+
+def move(
+    at: Setup, seed: int, state: State, statistics: Statistics, head: Classifier | None = None
+) -> tuple[State, Info]:
+    """The encoders up their gradients, then Phi and r under what was counted."""
+    config, n = at.config, statistics.documents
+    t = int(state.t) + 1
+    state, events = hybrid.grown(at, seed, hybrid.acquainted(state, statistics.seen, n))
+    moved = _climb_encoder(at, state, statistics.encoders[0], statistics, head)
     if head and state.others:
-        moved = _climb_others(at, seed, state, moved, docs, head)
-    tokens = int(docs.counts.sum())
-    topic_rate = config.topic_rate * _slower(state)
+        moved = _climb_others(at, seed, state, moved, statistics, head)
+    own, topic_rate = statistics.encoders[0], config.topic_rate * _slower(state)
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
-    elbo = learned.elbo if head is None or head.share(t) == 0.0 else bound(at, seed, state, docs)
+    elbo = statistics.bound / statistics.judged if statistics.judged else own.elbo / max(1, n)
     if _own_slopes(at):
-        slopes = [*learned.topics, learned.shapes]
-        return _climb(at, moved, slopes, topic_rate), Info(sizes, elbo, tokens, tokens, events)
-    got, draws = _counts(at, seed, state, docs, learned.theta, t)
-    if config.inference == "wai":
-        state = _climb(at, moved, slopes_of(state, got, at.facts.n_documents), topic_rate)
+        state = _climb(at, moved, [each / n for each in (*own.topics, own.shapes)], topic_rate)
     else:
-        state, sizes = _diffuse(at, seed, moved, got, t)
-    return state, Info(sizes, elbo, tokens, tokens * draws, events)
+        got = _collected(at, seed, state, statistics)
+        if config.inference == "wai":
+            state = _climb(at, moved, slopes_of(state, got, at.facts.n_documents), topic_rate)
+        else:
+            state, sizes = _diffuse(at, seed, moved, got, t)
+    return state, Info(sizes, elbo, statistics.tokens, statistics.draws, events)
 
 
 def _slower(state: State) -> float:
@@ -66,33 +115,58 @@ def _slower(state: State) -> float:
     return 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
 
 
-def _climb_encoder(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None) -> tuple[State, Learned]:
-    """The encoder, and the classifier on top of it, one step up their gradient."""
+def _learn_all(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None) -> list[Learned]:
+    """The documents under every encoder, the model's own first."""
+    if head is None:
+        return [learn(at, seed, state, docs, None)]
+    first, *others = ensemble.members(state)
+    own = learn(at, seed, first, head.reads(docs, int(state.t) + 1), head)
+    pieces = []
+    for number, member in enumerate(others, 1):
+        theirs = ensemble.seed_of(seed, number)
+        head_of = head._replace(seed=theirs)
+        pieces.append((at, theirs, member, head_of.reads(docs, int(state.t) + 1), head_of))
+    return [own, *at.sampler.pool.run(learn, pieces)] if pieces else [own]
+
+
+def _climb_encoder(at: Setup, state: State, learned: Learned, statistics: Statistics, head: Classifier | None) -> State:
+    """One encoder, and the classifier on top of it, a step up their gradient."""
     t, slower = int(state.t) + 1, _slower(state)
-    learned = learn(at, seed, state, head.reads(docs, t) if head else docs, head)
     own = PER_LAYER * len(state.phi)
     rate, updates = at.config.learning_rate * slower, int(state.moved) + 1
     rates = [rate] * own
     rates += head.rates(len(state.weights) - own, at.config.learning_rate, slower) if head else []
-    fading = head.fading(state.weights, own, rate, docs, t) if head else None
-    weights, moments = adam.step(
-        state.weights, Moments(state.first, state.second), learned.gradient, rates, updates, fading
-    )
+    fading = head.fading(state.weights, own, rate, statistics.documents, statistics.labelled, t) if head else None
+    gradient = means(learned, statistics.documents)
+    if head:
+        shrunk = head.shrink(state.weights[own:], t)
+        gradient[own:] = [dense + other for dense, other in zip(gradient[own:], shrunk, strict=True)]
+    moments = Moments(state.first, state.second)
+    weights, moments = adam.step(state.weights, moments, gradient, rates, updates, fading)
     moved = state._replace(
         t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
     )
     if head:
         moved = moved._replace(steady=_steadied(state.steady or weights, weights, head.newest(t)))
-    return moved, learned
+    return moved
 
 
-def _climb_others(at: Setup, seed: int, state: State, moved: State, docs: Batch, head: Classifier) -> State:
-    """Further encoders one step up their own gradients, over the topics of before."""
+def means(learned: Learned, n_documents: int) -> list[FloatArray | Rows]:
+    """The gradient of a document's objective in every weight: the mean of so many."""
+    return [
+        each._replace(values=each.values / n_documents) if isinstance(each, Rows) else each / n_documents
+        for each in learned.gradient
+    ]
+
+
+def _climb_others(at: Setup, seed: int, state: State, moved: State, statistics: Statistics, head: Classifier) -> State:
+    """Further encoders a step up their own gradients, over the topics of before."""
     _, *others = ensemble.members(state)
-    seeds = [ensemble.seed_of(seed, number) for number in range(1, 1 + len(others))]
-    pieces = [(at, own, member, docs, head._replace(seed=own)) for own, member in zip(seeds, others, strict=True)]
-    climbed = [member for member, _ in at.sampler.pool.run(_climb_encoder, pieces)]
-    return ensemble.gathered(moved, climbed)
+    pieces = [
+        (at, member, learned, statistics, head._replace(seed=ensemble.seed_of(seed, number)))
+        for number, (member, learned) in enumerate(zip(others, statistics.encoders[1:], strict=True), 1)
+    ]
+    return ensemble.gathered(moved, at.sampler.pool.run(_climb_encoder, pieces))
 
 
 def _steadied(
@@ -105,7 +179,7 @@ def _steadied(
 
 
 def learn(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None) -> Learned:
-    """Draw the activations of a mini-batch and differentiate its objective (eq. 15, 32)."""
+    """Draw the activations of documents and differentiate their objective (eq. 15, 32)."""
     n, t = len(docs.documents), int(state.t) + 1
     weight = at.config.kl_weight * min(1.0, (state.encoder_age + 1) / max(1, at.config.kl_warm_up))
     present = np.unique(docs.words)
@@ -113,7 +187,7 @@ def learn(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | No
     places[present] = np.arange(len(present))
     words = np.zeros((len(present), state.weights[0].shape[1]))
     total: list[FloatArray] = [np.zeros_like(w) for w in (np.zeros(0), *state.weights[1:])]
-    theta, elbo = [np.empty((n, phi.shape[1])) for phi in state.phi], 0.0
+    theta, elbo = tuple(np.empty((n, phi.shape[1])) for phi in state.phi), 0.0
     by_gradient = _own_slopes(at)
     d_topics = [np.zeros_like(phi) for phi in state.phi] if by_gradient else []
     d_shapes = np.zeros_like(state.r)
@@ -136,25 +210,21 @@ def learn(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | No
         if by_gradient:
             _add_topic_slopes(state, tape, likely.shares, part, gradient.priors, d_topics)
             d_shapes += gradient.priors[-1].sum(axis=0)
-    means: list[FloatArray | Rows] = [Rows(present, words / n), *(each / n for each in total[1:])]
-    if head:
-        shrunk = head.shrink(state.weights[PER_LAYER * len(theta) :], t)
-        means[PER_LAYER * len(theta) :] = [
-            each / n + other for each, other in zip(total[PER_LAYER * len(theta) :], shrunk, strict=True)
-        ]
-    return Learned(theta, means, elbo / n, [each / n for each in d_topics], d_shapes / n)
+    return Learned(theta, (Rows(present, words), *total[1:]), elbo, tuple(d_topics), d_shapes)
 
 
-def bound(at: Setup, seed: int, state: State, docs: Batch) -> float:
-    """The evidence lower bound of a document (eq. 15), from the first table of a mini-batch.
+def _bound(at: Setup, seed: int, state: State, docs: Batch) -> tuple[float, int]:
+    """The evidence lower bounds (eq. 15) of the documents of the first table, summed, and how many these are.
 
-    Of whole documents and with all units of the encoder, also while labels are learned from less.
+    Of whole documents and with all units of the encoder, while labels are learned from less.
     """
-    _, last, part = next(amortised.tables(docs, ROWS))
+    _, last, part = next(amortised.tables(docs, ROWS), (0, 0, docs))
+    if not last:
+        return 0.0, 0
     prior = amortised.prior_of(at, state, part)
     tape = amortised.place(at, state, part, prior, amortised.noise_of(at, state, _encoding(seed, state), part))
     likely = encoder.likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
-    return _worth(likely, encoder.divergences(at.config.shape, tape, prior), part) / last
+    return _worth(likely, encoder.divergences(at.config.shape, tape, prior), part), last
 
 
 def _encoding(seed: int, state: State) -> Address:
@@ -258,25 +328,43 @@ def advance(
     return amortised.advance(at, glob, seed, state, chain, observed, scored, sweeps)
 
 
-def _counts(at: Setup, seed: int, state: State, docs: Batch, theta: list[FloatArray], t: int) -> tuple[Collected, int]:
-    """Counts that move Phi and r, times rho, and how often each token was drawn for them.
+def _counts(
+    at: Setup, seed: int, state: State, docs: Batch, theta: Sequence[FloatArray], t: int
+) -> tuple[tuple[Sums, ...], int]:
+    """Counts that move Phi and r, and how often each token was drawn for them.
 
     All words count, also where the encoder drew ``theta`` from a part of them: a word's topic is drawn by their
     proportions, and tables of half a document are not half of its tables.
     """
     glob = globals_of(at, state, docs)
-    rho = at.facts.n_documents / len(docs.documents)
-    parts, draws = [], 0
+    parts, draws, most = [], 0, at.facts.n_tokens
     if at.config.counts != "encoder":
         plan = _plan(at, len(state.phi))
         local = at.sampler.empty(glob, docs)
-        parts.append(at.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho))
+        if at.config.counts == "refined":
+            plan = plan._replace(fresh=False)
+            local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
+        parts.append(at.sampler.gather(glob, Address(seed, streams.LOCAL, t), docs, local, plan, most)[0])
         draws += plan.burn_in + plan.collect
-    if at.config.counts != "gibbs":
+    if at.config.counts in ("encoder", "mixed"):
         local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
-        parts.append(at.sampler.lift(glob, Address(seed, streams.REDRAW, t), docs, local, rho))
+        parts.append(at.sampler.lift(glob, Address(seed, streams.REDRAW, t), docs, local, most))
         draws += 1
-    return (parts[0] if len(parts) == 1 else _mixed(*parts)), draws
+    return tuple(parts), draws
+
+
+def _collected(at: Setup, seed: int, state: State, statistics: Statistics) -> Collected:
+    """What was counted, as tables of every layer and times rho; half of each where there are two."""
+    t, rho = int(state.t) + 1, at.facts.n_documents / statistics.documents
+    glob = at.sampler.globals_of(state.phi, state.r, np.zeros(0, dtype=np.int64))
+    swept, drawn = Address(seed, streams.LOCAL, t), Address(seed, streams.REDRAW, t)
+    ways = [(swept, rho / _plan(at, len(state.phi)).collect)] if at.config.counts != "encoder" else []
+    ways += [(drawn, rho)] if at.config.counts in ("encoder", "mixed") else []
+    parts = [
+        at.sampler.collected(glob, address, sums, factor)
+        for sums, (address, factor) in zip(statistics.counted, ways, strict=True)
+    ]
+    return parts[0] if len(parts) == 1 else _mixed(*parts)
 
 
 def _plan(at: Setup, n_layers: int) -> Plan:
@@ -289,7 +377,7 @@ def _plan(at: Setup, n_layers: int) -> Plan:
 def _mixed(one: Collected, other: Collected) -> Collected:
     """Half of each."""
     tables = [0.5 * (a + b) for a, b in zip(one.tables, other.tables, strict=True)]
-    return Collected(tables, 0.5 * (one.top + other.top), 0.5 * (one.q + other.q), one.counts)
+    return Collected(tables, 0.5 * (one.top + other.top), 0.5 * (one.q + other.q))
 
 
 def _diffuse(at: Setup, seed: int, state: State, got: Collected, t: int) -> tuple[State, tuple[FloatArray, ...]]:

@@ -9,9 +9,10 @@ import itertools
 
 import numpy as np
 
+from engine.autoencoder.classifier import uniforms
 from engine.contract import Array, Batch
 from engine.corpus import kept, owners
-from engine.streams import MOVES, generator
+from engine.streams import MOVES
 
 
 def ways(most: int) -> list[tuple[int, int]]:
@@ -40,5 +41,6 @@ def moved(docs: Batch, shape: tuple[int, int], down: Array | int, right: Array |
 
 def moved_at_random(docs: Batch, shape: tuple[int, int], most: int, seed: int, step: int) -> Batch:
     """Every image moved another way, each of :func:`ways` as likely."""
-    down, right = generator(seed, MOVES, step).integers(-most, most + 1, (2, len(docs.documents)))
+    chances = uniforms(seed, MOVES, step, docs.documents, 2)  # keyed by document: its company does not matter
+    down, right = (np.floor(chances * (2 * most + 1)).astype(np.int64) - most).T
     return moved(docs, shape, down, right)

@@ -24,6 +24,8 @@ LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.
 
 PLACING = Sweeps(20, 10)  # a layer, for documents whose place is asked for: nothing is saved by haste there
 
+FINEST = 2.0**-32  # of a sum of rates q: exact in whole numbers for more documents than there are
+
 MOST_COUNTED = int(np.iinfo(np.int32).max)  # counts of a table that is half as large
 
 _NOTHING = Outcome(
@@ -53,18 +55,31 @@ class Locals(NamedTuple):
     scale: FloatArray
 
 
+class Sums(NamedTuple):
+    """What a sweep of some documents counts: whole numbers, so that sums over blocks of documents are exact.
+
+    ``words`` (V, K_1), ``upper`` (cells of the packed layers,) and ``top`` (K_L,) are the tables x^(1) ... x^(L+1),
+    ``seats`` as in :func:`engine.gibbs.gibbs.seat_documents`, all summed over the collected sweeps; ``q`` the sum of
+    q_j^(L+1) in units of ``FINEST``.
+    """
+
+    words: Array
+    upper: Array
+    top: Array
+    seats: Array
+    q: np.int64
+
+
 class Collected(NamedTuple):
     """Counts of a sweep of documents, averaged over the collected sweeps and multiplied by ``factor``.
 
     ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l), in whole numbers where nothing is averaged;
     ``top`` (K_L,) is x_k^(L+1); ``q`` is the sum of q_j^(L+1).
-    ``counts`` holds each document's m of the last sweep, for :meth:`Sampler.redraw`.
     """
 
     tables: list[Array]
     top: FloatArray
     q: float
-    counts: Array
 
 
 def inferred(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> Plan:
@@ -120,39 +135,62 @@ class Sampler(NamedTuple):
             np.ones(n_documents),
         )
 
-    def collect(
-        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, factor: float
-    ) -> Collected:
-        """Sweep every document, changing ``local`` in place, and collect the counts of the kept sweeps."""
+    def gather(
+        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, most: int = 0
+    ) -> tuple[Sums, Array]:
+        """Sweep every document, changing ``local`` in place, and count the kept sweeps.
+
+        ``most`` are the tokens of all blocks whose sums will be added.  With the sums come each document's m of the
+        last sweep, (documents, topics of all layers), for :meth:`redraw`.
+        """
         room: list[Tables] = []
 
         def new_tables() -> Tables:
-            room.append(self._tables(glob, len(local.topics) * plan.collect))
+            room.append(self._tables(glob, max(most, len(local.topics)) * plan.collect))
             return room[-1]
 
         n_documents, n_upper_topics = local.theta.shape
         counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
         shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
         self._sweep(glob, address, batch, local, plan, lambda: shared._replace(tables=new_tables()))
-        return self._collect(glob, address, room, shared, factor / plan.collect)
+        return self._sums(room or [new_tables()], shared.q_top), counts
+
+    def collected(self, glob: Globals, address: Address, sums: Sums, factor: float) -> Collected:
+        """The sums of all blocks as tables of every layer, times ``factor`` (over the collected sweeps)."""
+        top = sums.top
+        if sums.seats.size:
+            top = top.copy()
+            gibbs.seat_documents(address, glob.upper.r, sums.seats, top)
+        unit = factor / plain.UNIT if self.expected else factor
+        upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, sums.upper)]
+        words = sums.words if unit == 1.0 else np.multiply(sums.words, unit)
+        layers = [words, *(np.ascontiguousarray(table) for table in upper)]
+        return Collected(layers, top * unit, float(sums.q) * FINEST * factor)
+
+    def collect(
+        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, factor: float
+    ) -> Collected:
+        """:meth:`gather` and :meth:`collected` of one block of documents."""
+        sums, _ = self.gather(glob, address, batch, local, plan)
+        return self.collected(glob, address, sums, factor / plan.collect)
 
     def assign(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
         """Draw every token's topic in place, given theta^(1): where a chain starts that an encoder has placed."""
         docs = _collapsed(batch, local)
         self._over(lift.assign_documents, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
 
-    def lift(self, glob: Globals, address: Address, batch: Batch, local: Locals, factor: float) -> Collected:
+    def lift(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> Sums:
         """Counts of the documents as ``local`` describes them, carried to the top; no variable is drawn anew."""
         room: list[Tables] = []
 
         def outcome() -> Outcome:
-            room.append(self._tables(glob, len(local.topics)))
+            room.append(self._tables(glob, max(most, len(local.topics))))
             return shared._replace(tables=room[-1])
 
         docs = _collapsed(batch, local)
         shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
         self._over(lift.lift_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
-        return self._collect(glob, address, room, shared, factor)
+        return self._sums(room or [outcome().tables], shared.q_top)
 
     def redraw(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
         """Draw theta in place under topics drawn since the sweep that left ``counts``.
@@ -226,20 +264,13 @@ class Sampler(NamedTuple):
         upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
         return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, gibbs.SEATS), np.int64))
 
-    def _collect(
-        self, glob: Globals, address: Address, room: list[Tables], shared: Outcome, factor: float
-    ) -> Collected:
+    def _sums(self, room: list[Tables], q_top: FloatArray) -> Sums:
+        """The tables of all threads together."""
         total = room[0]
         for tables in room[1:]:
             for mine, other in zip(total, tables, strict=True):
                 np.add(mine, other, out=mine)
-        if total.seats.size:
-            gibbs.seat_documents(address, glob.upper.r, total.seats, total.top)
-        unit = factor / plain.UNIT if self.expected else factor
-        upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, total.upper)]
-        words = total.words if unit == 1.0 else np.multiply(total.words, unit)
-        layers = [words, *(np.ascontiguousarray(table) for table in upper)]
-        return Collected(layers, total.top * unit, shared.q_top.sum() * factor, shared.counts)
+        return Sums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())
 
 
 def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:

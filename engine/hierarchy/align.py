@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from engine.contract import Array, FloatArray, Topics
-from engine.hierarchy import topics
+from engine.hierarchy import effects
 
 KIN = 0.25
 THRESHOLD = 0.7
@@ -135,11 +135,11 @@ def align(
     ValueError
         When the two are not over equally many words.
     """
-    words = projected or (topics.projections(first.phi), topics.projections(second.phi))
+    words = projected or (effects.words(first), effects.words(second))
     sizes = len(words[0][0]), len(words[1][0])
     if sizes[0] != sizes[1]:
         raise ValueError(f"topics over {sizes[0]} and {sizes[1]} words cannot be matched; keep the words both have")
-    popular = topics.popularity(first.phi, first.r), topics.popularity(second.phi, second.r)
+    popular = effects.popularity(first), effects.popularity(second)
     common = min(len(first.phi), len(second.phi))
     solved: dict[int, list[Match]] = {}
     costs: list[Costs] = []
@@ -188,7 +188,7 @@ def _roots(weights: Array) -> NDArray[np.float32]:
 
 def _origins(phi: Array, popularity: FloatArray) -> FloatArray:
     """Roots of the parts (K_{l+1}, K_l) of each topic's popularity that come by way of each parent."""
-    flow = (np.asarray(phi, dtype=np.float64) * popularity).T
+    flow = np.abs(np.asarray(phi, dtype=np.float64) * popularity).T
     mass = flow.sum(axis=0)
     return np.sqrt(np.where(mass > 0, flow / np.where(mass > 0, mass, 1.0), 1.0 / len(flow)))
 

@@ -11,11 +11,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import Array, IntArray, Topics
+from engine.contract import (
+    BINARY,
+    COUNT,
+    GAMMA,
+    LINEAR,
+    POSITIVE,
+    SHARE,
+    SIGMOID,
+    SIGNED,
+    SIMPLEX,
+    SOFTPLUS,
+    Array,
+    IntArray,
+    Link,
+    Topics,
+)
 
 TRADE = 0.1  # between weight and lift, of the words that are shown; measured together with FLOOR on seven corpora
 FLOOR = 0.2  # of a lift: K topics over V words smooth it by so many times K / V
 _CANDIDATES = 100  # heaviest words of a topic among which the relevant ones are looked for
+
+KINDS, RESPONSES, UNITS = (SIMPLEX, POSITIVE, SIGNED), (LINEAR, SIGMOID, SOFTPLUS), (GAMMA, BINARY, COUNT, SHARE)
+_FLAT = Link(SIMPLEX, LINEAR, np.zeros(0))
 
 LIGHT = 0.001  # share of the tokens; words of topics with fewer are noise
 
@@ -39,17 +57,60 @@ def projections(phi: Sequence[Array]) -> list[Array]:
     return projected
 
 
-def restored(arrays: Mapping[str, Array]) -> Topics:
-    """Read the hierarchy that a snapshot keeps in single precision; columns sum to 1 in double precision again.
+def stored(topics: Topics) -> dict[str, Array]:
+    """A hierarchy as the arrays of a snapshot, which `restored` reads.
+
+    ``phi.l`` and ``r``; where the model tells more, ``popularity.l``, ``means.l``, ``bias.l``, ``units`` (L,),
+    ``links`` (L - 1, 2) kind and response by their places in ``KINDS`` and ``RESPONSES``, and ``directed`` ().
+    """
+    arrays: dict[str, Array] = {f"phi.{layer}": phi for layer, phi in enumerate(topics.phi)} | {"r": topics.r}
+    arrays |= {f"popularity.{layer}": values for layer, values in enumerate(topics.popularity)}
+    arrays |= {f"means.{layer}": values for layer, values in enumerate(topics.means)}
+    arrays |= {f"bias.{layer}": link.bias for layer, link in enumerate(topics.links)}
+    if topics.links:
+        codes = [(KINDS.index(link.kind), RESPONSES.index(link.response)) for link in topics.links]
+        arrays |= {"links": np.array(codes, dtype=np.int8), "directed": np.array(topics.directed)}
+    if topics.units:
+        arrays["units"] = np.array([UNITS.index(unit) for unit in topics.units], dtype=np.int8)
+    return arrays
+
+
+def restored(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics:
+    """Read the hierarchy that a snapshot keeps in single precision; simplex columns sum to 1 in double precision again.
 
     Parameters
     ----------
     arrays : mapping of str to array
-        ``phi.0``, ``phi.1`` ... and ``r``; anything else is passed over.
+        As `stored` made them; anything else is passed over.
+    shown : bool
+        Give the topics that people are shown: the means ``mean.l`` and ``mean_r`` where there are any, as they are.
     """
-    tables = [np.asarray(table, dtype=np.float64) for table in numbered(arrays, "phi")]
-    phi = tuple(np.ascontiguousarray(table / table.sum(axis=0)) for table in tables)
-    return Topics(phi, np.asarray(arrays["r"], dtype=np.float64))
+    bare = Topics(numbered(arrays, "phi"), np.asarray(arrays["r"], dtype=np.float64), *_described(arrays))
+    if shown:
+        phi = numbered(arrays, "mean") or bare.phi
+        return bare._replace(phi=phi, r=np.asarray(arrays.get("mean_r", bare.r), dtype=np.float64))
+    tables = [np.asarray(table, dtype=np.float64) for table in bare.phi]
+    kinds = [SIMPLEX, *(link.kind for link in bare.links or (_FLAT,) * (len(tables) - 1))]
+    phi = tuple(
+        np.ascontiguousarray(table / table.sum(axis=0) if kind == SIMPLEX else table)
+        for table, kind in zip(tables, kinds, strict=True)
+    )
+    return bare._replace(phi=phi)
+
+
+def _described(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
+    """What a snapshot tells beside the weights: links, units, popularity, means and whether links are directed."""
+    codes = arrays["links"].tolist() if "links" in arrays else []
+    biases = numbered(arrays, "bias")
+    links = tuple(
+        Link(KINDS[kind], RESPONSES[response], np.asarray(bias, dtype=np.float64))
+        for (kind, response), bias in zip(codes, biases, strict=True)
+    )
+    units = tuple(UNITS[code] for code in arrays["units"].tolist()) if "units" in arrays else ()
+    popular, means = (
+        tuple(np.asarray(each, dtype=np.float64) for each in numbered(arrays, name)) for name in ("popularity", "means")
+    )
+    return links, units, popular, means, bool(arrays.get("directed", True))
 
 
 def numbered(arrays: Mapping[str, Array], name: str) -> tuple[Array, ...]:

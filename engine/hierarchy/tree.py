@@ -25,12 +25,20 @@ class Node(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """``Phi^(layer)[child, parent] = weight``, from a topic of ``layer`` to one of the layer below."""
+    """``Phi^(layer)[child, parent] = weight``, from a topic of ``layer`` to one of the layer below.
+
+    A negative weight is that of a child which becomes rarer under the parent.
+    """
 
     layer: int
     parent: int
     child: int
     weight: float
+
+    @property
+    def size(self) -> float:
+        """The weight without its sign."""
+        return abs(self.weight)
 
     @property
     def above(self) -> Node:
@@ -66,12 +74,13 @@ class Subnetwork(NamedTuple):
 
 
 def edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
-    """Find the edges of Figure 7: ``Phi^(l)(child, parent) > threshold / K_{l-1}``, strictly, for l >= 2.
+    """Find the edges of Figure 7: ``|Phi^(l)(child, parent)| > threshold / K_{l-1}``, strictly, for l >= 2.
 
     Parameters
     ----------
     phi : sequence of (K_{l-1}, K_l) arrays
-        The topics; ``phi[0]`` over words has no edges.
+        The topics, or other weights of edges (`engine.hierarchy.effects.edge_weights`), which may be negative;
+        ``phi[0]`` over words has no edges.
     threshold : float
         The paper's tau: a child must be this many times heavier than under a flat topic.
 
@@ -83,7 +92,7 @@ def edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
     found: list[Edge] = []
     for layer in range(len(phi), 1, -1):
         weights = np.asarray(phi[layer - 1], dtype=np.float64).T
-        parents, children = np.nonzero(weights > threshold / weights.shape[1])
+        parents, children = np.nonzero(np.abs(weights) > threshold / weights.shape[1])
         heavy = weights[parents, children]
         found.extend(
             Edge(layer, parent, child, weight)

@@ -11,7 +11,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> ModuleType:
-    """The module of a model: ``TITLE``, ``Config``, ``State``, ``build(config, facts, n_threads) -> Kernel``.
+    """The module of a model: ``TITLE``, ``CHILD``, ``Config``, ``State``, ``build(config, facts, n_threads)``.
 
     Raises
     ------

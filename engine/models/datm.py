@@ -16,8 +16,9 @@ from engine.contract import Facts, Kernel, Topics
 from engine.settings import SettingError
 
 TITLE = "DATM: deep autoencoding topic model"
-PRESETS = {"paper": hybrid.PAPER | {"minibatches": "5000"}}
-__all__ = ["PRESETS", "TITLE", "Config", "State", "build"]
+CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
+PRESETS: dict[str, dict[str, str]] = {"paper": hybrid.PAPER | {"minibatches": "5000"}, "best": {}}
+__all__ = ["CHILD", "PRESETS", "TITLE", "Config", "State", "build"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         measure="perplexity",
         init=lambda seed: hybrid.init(at, seed),
         prepare=lambda _seed, state, _docs: state,
-        step=lambda seed, state, docs: hybrid_step.step(at, seed, state, docs),
+        gather=lambda seed, state, docs, _local: (hybrid_step.gather(at, seed, state, docs), None),
+        move=lambda seed, state, statistics: hybrid_step.move(at, seed, state, statistics),
         infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, state, docs),
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),

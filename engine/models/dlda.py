@@ -18,7 +18,7 @@ from engine import first_topics, phases, schedule, streams, widths
 from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.gibbs import augment
 from engine.gibbs.gibbs import Address, Plan
-from engine.gibbs.local import LINKS, Collected, Locals, Sampler, inferred
+from engine.gibbs.local import LINKS, Collected, Locals, Sampler, Sums, inferred
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
@@ -28,6 +28,7 @@ from engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
 from engine.topic_moves import averages, diffusion, dirichlet, simplex
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
+CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 PRESETS = {
     "paper": {  # Table 1
         "inference": "tlasgr", "start": "flat", "simplex": "clamp", "burn_in": "20", "collect": "10", "settle": "10",
@@ -77,7 +78,7 @@ class Config:
         high=10**7,
     )
     eta: tuple[float, ...] = setting(
-        (0.05,),
+        (0.02,),
         PRIORS,
         "Topic smoothing eta",
         "Dirichlet parameter of the topics: one number, or one per layer separated by commas.",
@@ -203,6 +204,25 @@ class State(NamedTuple):
     link_scale: FloatArray
 
 
+class Swept(NamedTuple):
+    """Documents between a sweep and the move of the topics: with each one's m of that sweep (see `Sampler.redraw`)."""
+
+    locals: Locals
+    counts: Array
+
+
+class Statistics(NamedTuple):
+    """What documents say of the topics: ``counted`` in the collected sweeps of so many ``documents`` and ``tokens``.
+
+    ``draws`` are the topic assignments drawn for it.
+    """
+
+    counted: Sums
+    documents: int
+    tokens: float
+    draws: float
+
+
 class Chain(NamedTuple):
     """Local chains of documents under evaluation: ``clock`` () int64 calls so far, then as in Locals."""
 
@@ -232,6 +252,10 @@ class _Build(NamedTuple):
             self.packed.update(phi=state.phi, r=state.r, glob=glob)
         return self.packed["glob"]  # type: ignore[return-value]
 
+    def sweeping(self, state: State) -> bool:
+        """Whether the next step of this state reads every training document."""
+        return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
+
     def plan(self, state: State) -> Plan:
         n_layers = len(state.phi)
         burn_in = self.config.burn_in * n_layers
@@ -250,7 +274,11 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         measure="perplexity" if config.link == "poisson" else "log-likelihood",
         init=lambda seed: _init(setup, seed),
         prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs) if config.inference == "gibbs" else state,
-        step=lambda seed, state, docs: _step(setup, seed, state, docs),
+        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
+        settle=lambda seed, state, docs, local: _settle(setup, seed, state, docs, local),
+        local=_local,
+        with_local=_with_local,
         infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
         topics=lambda state: Topics(state.phi, state.r),
         begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),
@@ -312,7 +340,7 @@ def _begin(setup: _Build, seed: int, docs: Batch) -> State:
     """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
     state = _init(setup, seed)
     layers = widths.first_widths(setup.config)
-    phi, r = first_topics.topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)
+    phi, r = first_topics.topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
     return state._replace(phi=phi, r=r, expanded=_expanded(setup.config, phi), **_unaveraged(phi, r))
 
 
@@ -338,7 +366,7 @@ def _keep(state: State) -> dict[str, Array]:
 def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
     """The state that goes on from a snapshot of this model, or of another with the same layers."""
     config = setup.config
-    phi, r = topics.restored(arrays)
+    phi, r = topics.restored(arrays)[:2]
     scales = [f"scale.{layer}" for layer in range(len(phi))]
     ours = all(name in arrays for name in scales)
     t = int(arrays["t"]) if ours else 0
@@ -382,46 +410,81 @@ def _grown(setup: _Build, seed: int, state: State) -> tuple[State, tuple[Event, 
 
 def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
     """Local variables of every training document, where batch Gibbs starts."""
-    local = setup.sampler.fresh(setup.globals_of(state), docs, Address(seed, streams.INIT, 0))
-    return _with_locals(state, local)
+    return _with_local(state, setup.sampler.fresh(setup.globals_of(state), docs, Address(seed, streams.INIT, 0)))
 
 
-def _step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
-    """One step of the phase that the state is in; the first of the sweeps begins with local variables at rest."""
-    if not state.mean:  # of a checkpoint that was written before there were means
-        state = state._replace(**_unaveraged(state.phi, state.r))
-    after = setup.sweeps_after
-    if after is None or int(state.t) < after:
-        return _gradient_step(setup, seed, state, docs)
-    return _gibbs_step(setup, seed, state, docs)
+def _local(state: State) -> Locals | None:
+    """The local variables that a state holds; None of a state that holds none."""
+    if not len(state.c):
+        return None
+    return Locals(state.topics, state.theta1, state.theta, state.c, state.link_scale)
 
 
-def _with_locals(state: State, local: Locals) -> State:
+def _with_local(state: State, local: Locals | None) -> State:
+    if local is None:
+        return state
     return state._replace(
         topics=local.topics, theta1=local.theta1, theta=local.theta, c=local.c, link_scale=local.scale
     )
 
 
-def _locals_of(holder: State | Chain) -> Locals:
-    """A copy of the local variables, for a sweep to change."""
-    kept = (holder.topics, holder.theta1, holder.theta, holder.c, holder.link_scale)
-    return Locals(*(values.copy() for values in kept))
+def _copied(local: Locals) -> Locals:
+    """Local variables for a sweep to change."""
+    return Locals(*(values.copy() for values in local))
 
 
-def _gibbs_step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
-    """One sweep of every document, Phi and r from their conditionals, and theta under them (section 2).
+def _gather(
+    setup: _Build, seed: int, state: State, docs: Batch, local: Locals | None
+) -> tuple[Statistics, Swept | None]:
+    """Sweep documents: a mini-batch from rest, or all of them from where they are (sections 2 and 3).
 
-    Phi^(l+1) and r are drawn with theta^(l) integrated out, so the theta of the sweep do not belong to them.
+    Phi^(l+1) and r are drawn with theta^(l) integrated out, so that of the sweep of all documents its theta do not
+    belong to them: `_settle` draws these.
     """
+    swept = setup.sweeping(state)
+    state, events = _grown(setup, seed, state)
+    t = int(state.t) + 1
+    plan = setup.plan(state)
+    if swept and local is not None and not events:
+        plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
+        own = _copied(local)
+        glob = setup.globals_of(state)
+    else:  # a mini-batch, or documents that were never swept or in other layers: they come to rest first
+        plan = plan._replace(collect=1) if swept else plan
+        glob = setup.globals_of(state, None if swept else np.unique(docs.words))
+        own = setup.sampler.empty(glob, docs)
+    counted, counts = setup.sampler.gather(
+        glob, Address(seed, streams.LOCAL, t), docs, own, plan, setup.facts.n_tokens if swept else 0
+    )
+    tokens = float(len(own.topics) or docs.counts.sum(dtype=np.float64))
+    statistics = Statistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect))
+    return statistics, Swept(own, counts) if swept else None
+
+
+def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
+    """The topics of every layer and r, in the phase that the state is in."""
+    if not state.mean:  # of a checkpoint that was written before there were means
+        state = state._replace(**_unaveraged(state.phi, state.r))
+    move = _draw if setup.sweeping(state) else _diffuse
+    state, events = _grown(setup, seed, state)
+    state, sizes = move(setup, seed, state, statistics)
+    return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events)
+
+
+def _settle(setup: _Build, seed: int, state: State, docs: Batch, local: Swept | None) -> Locals | None:
+    """Theta of the documents under the topics that were drawn from their sweep."""
+    if local is None:
+        return None
+    address = Address(seed, streams.REDRAW, int(state.t))
+    setup.sampler.redraw(setup.globals_of(state), address, docs, local.locals, local.counts)
+    return local.locals
+
+
+def _draw(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, tuple[FloatArray, ...]]:
+    """Phi and r from their conditionals, after one sweep of every document (section 2); no step sizes."""
     config, pool = setup.config, setup.sampler.pool
     t = int(state.t) + 1
-    state, events = _grown(setup, seed, state)
-    plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= config.settle else 2)
-    local = _locals_of(state)
-    if events or not len(local.c):  # of other shapes than before, or none: they come to rest before topics are drawn
-        local = setup.sampler.empty(setup.globals_of(state), docs)
-        plan = setup.plan(state)._replace(collect=1)
-    got = setup.sampler.collect(setup.globals_of(state), Address(seed, streams.LOCAL, t), docs, local, plan, 1.0)
+    got = _collected(setup, seed, state, statistics, 1.0)
     phi = tuple(
         dirichlet.draw(table, eta, seed, t, layer, pool)
         for layer, (table, eta) in enumerate(zip(got.tables, config.etas(len(state.phi)), strict=True))
@@ -431,10 +494,14 @@ def _gibbs_step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple[St
         gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, state.r)
     r = simplex.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
     state = state._replace(t=np.array(t), phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
-    state = _average(setup, state, got.tables, config.etas(len(phi)))
-    setup.sampler.redraw(setup.globals_of(state), Address(seed, streams.REDRAW, t), docs, local, got.counts)
-    tokens = len(local.topics) or int(docs.counts.sum())
-    return _with_locals(state, local), Info((), float("nan"), tokens, tokens * (plan.burn_in + 1), events)
+    return _average(setup, state, got.tables, config.etas(len(phi))), ()
+
+
+def _collected(setup: _Build, seed: int, state: State, statistics: Statistics, factor: float) -> Collected:
+    """The counts of documents, as tables of the layers of now."""
+    glob = setup.globals_of(state, np.zeros(0, dtype=np.int64))
+    address = Address(seed, streams.LOCAL, int(state.t) + 1)
+    return setup.sampler.collected(glob, address, statistics.counted, factor)
 
 
 @compiled
@@ -451,34 +518,28 @@ def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r:
     return draw / (0.01 + np.log1p(q / c0)), c0
 
 
-def _gradient_step(setup: _Build, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
-    """One mini-batch of SG-MCMC: local sweeps, the running averages M, then Phi and r (section 3)."""
+def _diffuse(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, tuple[FloatArray, ...]]:
+    """One step of SG-MCMC after a mini-batch: the running averages M, then Phi and r (section 3); its step sizes."""
     config = setup.config
-    state, events = _grown(setup, seed, state)
-    glob = setup.globals_of(state, np.unique(docs.words))
     t = int(state.t) + 1
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
-    rho = setup.facts.n_documents / len(docs.documents)
-    plan = setup.plan(state)
-    local = setup.sampler.empty(glob, docs)
-    got = setup.sampler.collect(glob, Address(seed, streams.LOCAL, t), docs, local, plan, rho)
+    rho = setup.facts.n_documents / statistics.documents
+    got = _collected(setup, seed, state, statistics, rho / setup.plan(state).collect)
     rate = config.scale_step * _scale_rate(config, t)
     scale = tuple(
         schedule.averaged(old, table.sum(axis=0), rate) for old, table in zip(state.scale, got.tables, strict=True)
     )
     top_scale = schedule.averaged(state.top_scale, np.array(got.q), rate)
     used = _used_scales(config, scale)
-    phi, expanded = _move(setup, seed, state, got, used, eps, t)
+    phi, expanded = _walk(setup, seed, state, got, used, eps, t)
     walk = diffusion.STEPS[config.simplex].shapes
     r = walk(state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
-    tokens = int(docs.counts.sum())
     sizes = (
         *(eps / np.maximum(m, simplex.LEAST_SCALE) for m in used),
         eps / np.maximum(top_scale, simplex.LEAST_SCALE)[None],
     )
-    info = Info(sizes, float("nan"), tokens, tokens * (plan.burn_in + plan.collect), events)
     state = state._replace(t=np.array(t), phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale)
-    return _average(setup, state, phi, (0.0,) * len(phi)), info
+    return _average(setup, state, phi, (0.0,) * len(phi)), sizes
 
 
 def _scale_rate(config: Config, t: int) -> float:
@@ -496,7 +557,7 @@ def _used_scales(config: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatAr
     return tuple(np.full_like(m, common) for m in scale)
 
 
-def _move(
+def _walk(
     setup: _Build, seed: int, state: State, got: Collected, used: tuple[FloatArray, ...], eps: float, t: int
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
@@ -528,7 +589,7 @@ def _start_chain(setup: _Build, seed: int, state: State, docs: Batch) -> Chain:
 def _advance_chain(
     setup: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Chain, Rates]:
-    local = _locals_of(chain)
+    local = Locals(*(values.copy() for values in chain[1:]))
     clock = int(chain.clock) + 1
     rates = setup.sampler.rate(
         setup.globals_of(state), Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps

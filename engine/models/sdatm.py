@@ -14,17 +14,18 @@ from engine.autoencoder import amortised, encoder, ensemble, hybrid, hybrid_step
 from engine.autoencoder.classifier import Classifier, features
 from engine.autoencoder.encoder import PER_LAYER
 from engine.autoencoder.hybrid import Chain, Settings, Setup, State
-from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Local, Sweeps, Topics
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps, Topics
 from engine.settings import ALWAYS, LABELS, PREDICTIONS, SWEEPS, SettingError, setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
+CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 NEEDS_LABELS = True
 _OF_LABELS = {
     "head_gain": "1", "hidden": "400-200", "shortcut": "false", "read_share": "1", "dropout": "0", "decay": "0",
     "encoders": "1", "moved": "0", "placed_by": "encoder", "predict_samples": "50",
 }  # fmt: skip
 PRESETS = {"paper": hybrid.PAPER | _OF_LABELS}
-__all__ = ["NEEDS_LABELS", "PRESETS", "TITLE", "Config", "State", "build"]
+__all__ = ["CHILD", "NEEDS_LABELS", "PRESETS", "TITLE", "Config", "State", "build"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +43,9 @@ class Config(Settings):
         "mixed",
         SWEEPS,
         "Counts for the topics",
-        "encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each.",
-        choices=("mixed", "encoder", "gibbs"),
+        "encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each; refined: "
+        "sweeps that begin at the encoder's draw.",
+        choices=("mixed", "encoder", "gibbs", "refined"),
     )
     head_gain: float = hybrid.head_gain_setting(4.0)
     label_weight: float = setting(
@@ -151,7 +153,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         measure="perplexity",
         init=lambda seed: _init(at, seed),
         prepare=lambda _seed, state, _docs: state,
-        step=lambda seed, state, docs: _step(at, seed, state, docs),
+        gather=lambda seed, state, docs, _local: (_gather(at, seed, state, docs), None),
+        move=lambda seed, state, statistics: hybrid_step.move(at, seed, state, statistics, _head(at, seed, state)),
         infer=lambda seed, state, docs, sweeps=None: _infer(at, seed, state, docs, sweeps),
         topics=lambda state: Topics(state.phi, state.r),
         start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
@@ -171,14 +174,13 @@ def _asking(config: Config) -> float:
     return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * again
 
 
-def _step(at: Setup, seed: int, state: State, docs: Batch) -> tuple[State, Info]:
-    """One mini-batch; what images lose as they move counts among its tokens all the same."""
-    config, shape = at.config, at.facts.image_shape
-    if shape and config.moved:
-        read = image_shifts.moved_at_random(docs, shape, config.moved, seed, int(state.t) + 1)
-        state, info = hybrid_step.step(at, seed, state, read, _head(at, seed, state))
-        return state, info._replace(tokens=int(docs.counts.sum()))
-    return hybrid_step.step(at, seed, state, docs, _head(at, seed, state))
+def _gather(at: Setup, seed: int, state: State, docs: Batch) -> hybrid_step.Statistics:
+    """What documents say; what images lose as they move counts among their tokens all the same."""
+    config, shape, head = at.config, at.facts.image_shape, _head(at, seed, state)
+    if not (shape and config.moved):
+        return hybrid_step.gather(at, seed, state, docs, head)
+    read = image_shifts.moved_at_random(docs, shape, config.moved, seed, int(state.t) + 1)
+    return hybrid_step.gather(at, seed, state, read, head)._replace(tokens=int(docs.counts.sum()))
 
 
 def _head(at: Setup, seed: int, state: State | None = None) -> Classifier:

@@ -33,8 +33,8 @@ class Affinity(NamedTuple):
 
 
 def children(weights: Array, threshold: float = THRESHOLD) -> Array:
-    """Which topics (J, K) bool of a layer are children of those above: weights (J, K) over ``threshold / J``."""
-    return np.asarray(weights) > threshold / len(weights)
+    """Which topics (J, K) bool of a layer are children of the layer above: absolute weights over ``threshold / J``."""
+    return np.abs(weights) > threshold / len(weights)
 
 
 def affinity(parents: Array, below: Array, weights: Array, edges: Array) -> Affinity:
@@ -52,7 +52,7 @@ def affinity(parents: Array, below: Array, weights: Array, edges: Array) -> Affi
         Which of them are children, as `children` says.
     """
     alike = _unit(below).T @ _unit(parents)
-    return Affinity(_per_parent(alike, edges), _per_parent(alike, ~edges), _per_parent(alike, np.asarray(weights)))
+    return Affinity(_per_parent(alike, edges), _per_parent(alike, ~edges), _per_parent(alike, np.abs(weights)))
 
 
 def specialization(projection: Array, word_counts: Array) -> FloatArray:

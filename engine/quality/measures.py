@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.contract import Array, Counts, FloatArray, IntArray
 from engine.hierarchy import topics
+from engine.hierarchy.effects import Shown
 from engine.quality import clusters, coherence, diversity, hierarchy
 from engine.quality.coherence import SAMPLED, WORDS, Meetings
 from engine.quality.hierarchy import THRESHOLD, Affinity
@@ -147,8 +148,7 @@ class _Layer(NamedTuple):
 
 
 def measure(
-    phi: Sequence[Array],
-    r: Array,
+    shown: Shown,
     train: Counts,
     test: Counts | None = None,
     *,
@@ -184,8 +184,8 @@ def measure(
     tuple of Quality
         Layer 1 first.
     """
-    layers = _layers(phi, r, words)
-    n_words = len(phi[0])
+    layers = _layers(shown, words)
+    n_words = len(shown.words[0])
     seen = coherence.every_so_many(train, most)
     met = _meetings(layers, seen, n_words, most)
     again = None if test is None else _meetings(layers, test, n_words, most)
@@ -211,11 +211,10 @@ def measure(
     )
 
 
-def _layers(phi: Sequence[Array], r: Array, words: Sequence[IntArray] | None) -> list[_Layer]:
-    tables = topics.projections(phi)
-    lists = [topics.top_words(table, WORDS)[0] for table in tables] if words is None else words
-    live = [~topics.light(topics.shares(weights)) for weights in topics.popularity(phi, r)]
-    return [_Layer(*each) for each in zip(tables, phi, lists, live, strict=True)]
+def _layers(shown: Shown, words: Sequence[IntArray] | None) -> list[_Layer]:
+    lists = [topics.top_words(table, WORDS)[0] for table in shown.words] if words is None else words
+    live = [~topics.light(topics.shares(weights)) for weights in shown.popularity]
+    return [_Layer(*each) for each in zip(shown.words, shown.weights, lists, live, strict=True)]
 
 
 def _meetings(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> Meetings:

@@ -40,7 +40,7 @@ def test_planted_subjects_begin_topics_and_their_groups_those_of_the_layer_above
     """k-means may merge two subjects and divide another: of 30 planted in five runs at least 28 are found (seeded)."""
     subjects = groups = 0
     for seed in range(5):
-        phi, r = made(planted(), seed=seed)
+        phi, r = made(planted(), seed=seed)[:2]
         of = np.array([phi[0][10 * subject : 10 * subject + 10].sum(axis=0) for subject in range(SUBJECTS)])
         subjects += len(set(of.argmax(axis=0).tolist()))
         assert np.median(of.max(axis=0)) > 0.5
@@ -53,7 +53,7 @@ def test_planted_subjects_begin_topics_and_their_groups_those_of_the_layer_above
 
 def test_topics_are_positive_and_sum_to_one_whatever_the_documents():
     for table in (planted(), planted(3), np.zeros((4, 5), int), np.eye(1, 7, dtype=int), planted(40)[:, :1]):
-        phi, r = made(table, layers=(6, 3, 2))
+        phi, r = made(table, layers=(6, 3, 2))[:2]
         for layer in phi:
             assert (layer > 0).all()
             np.testing.assert_allclose(layer.sum(axis=0), 1.0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from engine.autoencoder import hybrid
+from engine.autoencoder import hybrid, hybrid_step
 from engine.autoencoder.weibull import LEAST_PRIOR
 from engine.contract import Batch, Facts
 from engine.models import datm
@@ -142,3 +142,15 @@ def objective(kind, weights, phi, r, c, sizes, table, noise, factors=None):
         above = theta @ phi[layer].T
     seen = table > 0
     return Plain((table[seen] * np.log(above[seen])).sum() - theta.sum(), divergence, drawn)
+
+
+def learn(at, seed, state, docs, head=None):
+    """What `hybrid_step.learn` sums over documents, as means of a document: those that Adam is given."""
+    found, n = hybrid_step.learn(at, seed, state, docs, head), len(docs.documents)
+    gradient = hybrid_step.means(found, n)
+    if head is not None:
+        own = PER_LAYER * len(state.phi)
+        shrunk = head.shrink(state.weights[own:], int(state.t) + 1)
+        gradient[own:] = [each + other for each, other in zip(gradient[own:], shrunk, strict=True)]
+    topics = tuple(each / n for each in found.topics)
+    return found._replace(gradient=gradient, elbo=found.elbo / n, topics=topics, shapes=found.shapes / n)

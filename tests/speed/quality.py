@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.contract import Array, Counts
+from engine.contract import Array, Counts, Topics
+from engine.hierarchy.effects import shown
 from engine.quality.measures import measure
 
 from .report import interleaved, load, median, parser, say
@@ -28,9 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     train, test = parts(arguments)
     phi = hierarchy(tuple(map(int, arguments.layers.split("-"))), train, arguments.words)
     (seconds,) = interleaved(
-        {"quality": lambda: measure(phi, np.ones(phi[-1].shape[1]), train, test)}, arguments.rounds
+        {"quality": lambda: measure(shown(Topics(phi, np.ones(phi[-1].shape[1]))), train, test)}, arguments.rounds
     ).values()
-    found = measure(phi, np.ones(phi[-1].shape[1]), train, test)[0]
+    found = measure(shown(Topics(phi, np.ones(phi[-1].shape[1]))), train, test)[0]
     say(f"{sum(each.shape[1] for each in phi)} topics, {len(train.words):,} cells of training documents; {load()}")
     for name, sample in (("training", found.train), ("test", found.test)):
         say(f"  {sample.documents:,} of {sample.every:,} {name} documents looked at")

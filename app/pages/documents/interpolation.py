@@ -86,12 +86,12 @@ class Interpolation:
         self._form.html = form.ends(self._chosen(ends), self._search.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
-            steps = mix(ends.inference.topics.phi, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
+            steps = mix(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
             self._steps.html = line(self._context.feed.as_named_now(ends.hierarchy), steps)
 
     def _mixed(self, ends: loading.Ends) -> form.Mixed:
         """The layer that is mixed: the chosen one, else the highest that tells the two apart."""
-        layers = ends.hierarchy.n_layers
+        layers = len(ends.inference.mixtures)
         return form.Mixed(layers, min(self._view.mixed, layers), ends.telling)
 
     def _chosen(self, ends: loading.Ends | None) -> list[form.End]:

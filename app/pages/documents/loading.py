@@ -147,7 +147,7 @@ def ends(context: Context, request: tuple[int, int, int, int]) -> Ends:
     hierarchy, inference = _open(context, run, snapshot)
     one, other = inference.documents(corpora.counts(context.db, inference.corpus.number, numbers), numbers)
     first, last = corpora.documents(context.db, inference.corpus.number, numbers)
-    telling = telling_layer(inference.topics.phi, (one.theta, other.theta))
+    telling = telling_layer(inference.mixtures, (one.theta, other.theta))
     return Ends(request, hierarchy, inference, (one, other), (first, last), telling)
 
 
@@ -237,7 +237,7 @@ def _answer(
         rates=phi[0] @ placed.theta[0] if has_pictures(hierarchy) else None,
         paths=[
             paths.Path(tuple(hierarchy.node(*column) for column in path.nodes), path.share)
-            for path in paths.best_paths(phi, placed.theta, PATHS)
+            for path in inference.paths_of(placed.theta, PATHS)
         ],
         classes=classes,
         above=placed.above,

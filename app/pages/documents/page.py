@@ -223,7 +223,8 @@ class Documents:
         found = inferred.answer
         trail = self._trail(inferred)
         columns = [Node(node.layer, inferred.hierarchy.place(node)) for node in trail]
-        part = paths.responsibilities(inferred.inference.topics.phi, found.theta, found.words, columns)
+        phi = inferred.inference.mixtures
+        part = paths.responsibilities(phi, found.theta[: len(phi)], found.words, columns)
         parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
         self._answer.html = answer(
             self._context.feed.as_named_now(inferred.hierarchy), found, trail, parts, self._near(inferred)
@@ -232,7 +233,8 @@ class Documents:
     def _trail(self, inferred: loading.Inferred) -> tuple[Node, ...]:
         """The topic or path whose words are marked: the visitor's choice, else the strongest path."""
         chosen = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
-        known = tuple(node for node in chosen if inferred.hierarchy.has(node))
+        deepest = len(inferred.inference.mixtures)
+        known = tuple(node for node in chosen if inferred.hierarchy.has(node) and node.layer <= deepest)
         return known or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
 
     def _near(self, inferred: loading.Inferred) -> str:

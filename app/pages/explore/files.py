@@ -7,7 +7,8 @@ from app.analysis.pruned_topics import LastSeen
 from app.export import trees
 from app.pages.components.tree_view import TreeView
 from app.views.palette import LIGHT
-from app.views.tree.picture import Choice, draw
+from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
+from app.views.tree.picture import Choice, Drawing, draw
 from engine.hierarchy.tree import Node
 
 
@@ -20,6 +21,7 @@ def hand_over(
     aspect: float,
     previous: Mapping[int, Sequence[Node]] | None,
     last_seen: Sequence[LastSeen] = (),
+    on_map: MapChoice | None = None,
 ) -> None:
     """Hand the chosen part of a hierarchy over; nothing happens for a format that there is not.
 
@@ -37,10 +39,16 @@ def hand_over(
         ``Layout.order`` of the picture on screen, which the file keeps.
     last_seen : sequence of LastSeen
         Pruned topics that are on screen.
+    on_map : MapChoice, optional
+        Where the map is on screen instead of the tree: what it shows.
     """
     name = f"topiary-run-{hierarchy.run}-minibatch-{hierarchy.minibatch}.{form}"
     if form in ("png", "svg"):  # the picture on screen, in the colours of paper
-        picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous, last_seen=last_seen)
+        picture: MapDrawing | Drawing
+        if on_map is not None:
+            picture = draw_map(hierarchy, on_map._replace(selected=None), theme=LIGHT, aspect=aspect)
+        else:
+            picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous, last_seen=last_seen)
         if form == "svg":
             window.hand_over(name, picture.svg)
         else:

@@ -16,6 +16,7 @@ from app.views.explore.detail import Reading, excerpt
 from app.views.runs.no_run import run_not_here
 from app.views.tree.opening import USUAL
 from app.views.tree.picture import Choice
+from engine import models
 from engine.hierarchy.tree import Node
 from store import corpora, snapshots
 
@@ -26,13 +27,17 @@ _OVER = ("paused", "stopped", "failed", "finished")  # states in which nothing c
 
 
 class Fetched(NamedTuple):
-    """The hierarchy that was wanted (None when there is none yet), the moments one may choose, and pruned topics."""
+    """The hierarchy that was wanted (None when there is none yet), the moments one may choose, and pruned topics.
+
+    ``child`` is the model's sentence of what a child topic is.
+    """
 
     run: int
     snapshot: int
     hierarchy: Hierarchy | None
     moments: tuple[SnapshotOption, ...]
     pruned: Mapping[Node, Pruned] = {}
+    child: str = ""
 
 
 def hierarchy_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
@@ -40,7 +45,9 @@ def hierarchy_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
     rows = snapshots.every(context.db, run)
     moments = tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
     hierarchy = context.feed.hierarchy(run, snapshot or None)
-    return Fetched(run, snapshot, hierarchy, moments, pruned_topics(reader(context), run))
+    row = context.feed.run(run)
+    child = models.load(row.model).CHILD if row is not None else ""
+    return Fetched(run, snapshot, hierarchy, moments, pruned_topics(reader(context), run), child)
 
 
 def search(context: Context, run: int, text: str, request: Callable[[], bool]) -> Finding:

@@ -22,10 +22,11 @@ from app.views.explore.cards import Finding, Marks, topic_list
 from app.views.explore.controls import Controls, SnapshotOption, control_row
 from app.views.explore.detail import topic_detail
 from app.views.explore.find import find_topics
-from app.views.explore.foot import tree_foot
+from app.views.explore.foot import map_foot, tree_foot
 from app.views.explore.pruned import WAITING, pruned_detail
 from app.views.theme import style
 from app.views.tree.layout import WIDE
+from app.views.tree.map_svg import MapChoice, draw_map
 from app.views.tree.offer import more_offer
 from app.views.tree.opening import first_roots, joined, more_at, threshold_of
 from app.views.tree.picture import Choice, Drawing, draw
@@ -35,6 +36,7 @@ from engine.hierarchy.tree import Node
 _SHOWN = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "pruned", "light", "relevance"),
+    *("picture", "relation"),
 )
 
 
@@ -66,6 +68,7 @@ class Explorer:
         self._documents = loading.Documents(context)
         self._pruned_topics = PrunedTopics(context)
         self._pruned: Mapping[Node, Pruned] = {}
+        self._child = ""
         callbacks = Callbacks(
             lambda: self._hierarchy, lambda: self.choice, lambda: self._pruned,
             self._fetch, self._resize, self._search, self._save,
@@ -177,7 +180,7 @@ class Explorer:
             self._fetch()
         if key != (self._view.run, self._view.snapshot):
             return
-        self._moments = answer.moments
+        self._moments, self._child = answer.moments, answer.child
         known, self._pruned = self._pruned, answer.pruned
         if answer.hierarchy is not None and answer.hierarchy is not self._known:
             self._take((answer.run, answer.snapshot), answer.hierarchy)
@@ -230,7 +233,24 @@ class Explorer:
         for board in (self._controls, self._list, self._offer, self._detail, self._foot):
             board.html = ""
 
+    def _on_map(self, hierarchy: Hierarchy) -> bool:
+        """Whether the map is on screen: asked for, or all there is of a single layer."""
+        return hierarchy.n_layers == 1 or self._view.picture == "map"
+
+    def _map_choice(self) -> MapChoice:
+        return MapChoice(self._view.light == "shown", self._selected(), self._view.relation)
+
+    def _draw_map(self, hierarchy: Hierarchy) -> None:
+        drawing = draw_map(hierarchy, self._map_choice(), aspect=self._aspect)
+        self._drawing = None
+        self._tree.param.update(svg=drawing.svg, note="")
+        self._offer.html = ""
+        self._foot.html = map_foot(hierarchy, drawing, self._view.relation, self._child)
+
     def _draw_tree(self, hierarchy: Hierarchy) -> None:
+        if self._on_map(hierarchy):
+            self._draw_map(hierarchy)
+            return
         choice = self.choice
         previous = self._drawing.layout.order() if self._drawing else None
         selected, before = self._selected(), self._before
@@ -243,7 +263,11 @@ class Explorer:
         alone = len(drawing.part.nodes) == len(drawing.part.roots)
         least = more_at(hierarchy, drawing.part.roots, choice.threshold, choice.direction) if alone else None
         self._offer.html = more_offer(least) if choice.part == "union" else ""
-        hints = [loading.lonely(hierarchy, choice) if alone else "", loading.opened(self._view.threshold, choice)]
+        hints = [
+            loading.lonely(hierarchy, choice) if alone else "",
+            loading.opened(self._view.threshold, choice),
+            self._child,
+        ]
         if self._view.pruned == "shown" and gone(self._pruned, hierarchy):
             hints.append(pruned_sentence(drawing.pruned_layout))
         self._foot.html = tree_foot(hierarchy, choice, drawing, before, hints)
@@ -258,6 +282,8 @@ class Explorer:
             formats=("svg", *(name for name in trees.formats() if name != "svg")),
             pruned=len(gone(self._pruned, hierarchy)),
             pruned_boxes=self._view.pruned == "shown",
+            map=self._on_map(hierarchy),
+            relation=self._view.relation,
         )
         self._controls.html = control_row(hierarchy, self.choice, state)
         classes = ["ex-page", "ex-only"] if state.wide else ["ex-page"]
@@ -346,14 +372,9 @@ class Explorer:
             previous = self._drawing.layout.order() if self._drawing else None
             last_seen = self._last_seen()
             hand_over(
-                self._tree,
-                self._hierarchy,
-                self.choice,
-                form,
-                aspect=self._aspect,
-                previous=previous,
-                last_seen=last_seen,
-            )
+                self._tree, self._hierarchy, self.choice, form, aspect=self._aspect, previous=previous,
+                last_seen=last_seen, on_map=self._map_choice() if self._on_map(self._hierarchy) else None,
+            )  # fmt: skip
 
 
 def _ordered(identities: tuple[str, ...]) -> list[Node]:

@@ -97,7 +97,9 @@ class Requests:
             "direction": lambda _, value: self._shape(direction=value) if value in CHOICES["direction"] else None,
             "part": lambda _, value: self._shape(part=value) if value in CHOICES["part"] else None,
             "threshold": lambda _, value: self._set_threshold(loading.threshold(value)),
-            "relevance": lambda _, value: self._set_relevance(value),
+            "relevance": lambda _, value: self._set_number("relevance", value),
+            "picture": lambda _, value: self._put(picture=value) if value in CHOICES["picture"] else None,
+            "relation": lambda _, value: self._set_number("relation", value),
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
@@ -130,9 +132,9 @@ class Requests:
         if threshold is not None:
             self._shape(threshold=threshold)
 
-    def _set_relevance(self, text: str) -> None:
+    def _set_number(self, field: str, text: str) -> None:
         with suppress(ValueError):
-            self._put(relevance=read_field("relevance", text))
+            self._put(**{field: read_field(field, text)})
 
     def _pin(self, node: Node) -> None:
         self._put(roots=_flip(self._roots(), identity(node)))

@@ -64,11 +64,13 @@ def draw(
     layers, centres = _places([[node for node in boxes if node.layer == layer] for layer in found], edges, heights)
     lefts = {layer: _EDGE + place * (across + gap) for place, layer in enumerate(found)}
     height = max(y + heights[node] / 2 for node, y in centres.items()) + _EDGE
-    heaviest = max((edge.weight for edge in edges), default=1.0)
+    heaviest = max((edge.size for edge in edges), default=1.0)
     for edge in edges:
         start = lefts[edge.above.layer] + across, centres[edge.above]
         end = lefts[edge.below.layer], centres[edge.below]
-        sheet.line(_bend(start, end), "#9aa3ab", max(0.5, _WIDEST * edge.weight / heaviest))
+        sheet.line(
+            _bend(start, end), "#9aa3ab" if edge.weight > 0 else LIGHT.lowers, max(0.5, _WIDEST * edge.size / heaviest)
+        )
     for nodes in layers:
         layer = nodes[0].layer
         colour = layer_colour(LIGHT, layer)

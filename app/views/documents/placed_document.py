@@ -224,8 +224,14 @@ def _paths(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node]) -> str:
     rows = "".join(_path(hierarchy, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
     total = percent(sum(path.share for path in found.paths))
     hint = "Ways from the top layer down to layer 1; all paths of the document together are 100 %"
+    if not hierarchy.linear:
+        hint = (
+            "Its share of the topics of layer 1: in this model what a topic above adds to a document depends on the "
+            "others, so no part of the document comes by way of one"
+        )
     return (
-        f'<section class="dc-card"><h3 title="{hint}">Paths <small>{len(found.paths)} with {total} of it</small></h3>'
+        f'<section class="dc-card"><h3 title="{hint}">{"Paths" if hierarchy.linear else "Topics of layer 1"} '
+        f"<small>{len(found.paths)} with {total} of it</small></h3>"
         f'<ol class="dc-paths">{rows}</ol></section>'
     )
 

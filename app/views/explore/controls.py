@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.icons import icon
 from app.views.palette import hue
@@ -43,6 +43,10 @@ class Controls(NamedTuple):
         How many topics were pruned until this snapshot.
     pruned_boxes : bool
         Whether the tree shows them.
+    map : bool
+        Whether the map is on screen instead of the tree.
+    relation : float
+        The least correlation that joins two topics on it.
     """
 
     chosen: bool
@@ -53,14 +57,22 @@ class Controls(NamedTuple):
     formats: Sequence[str]
     pruned: int = 0
     pruned_boxes: bool = False
+    map: bool = False
+    relation: float = 0.85
 
 
 def control_row(hierarchy: Hierarchy, choice: Choice, state: Controls) -> str:
     """Write the row."""
-    tools = [
+    pictures = _segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
+    of_tree = [
         _segments("direction", choice.direction, _DIRECTIONS),
         _segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
         threshold_slider(choice.threshold),
+    ]
+    of_map = [relation_slider(state.relation)] if hierarchy.relations else []
+    tools = [
+        pictures,
+        *(of_map if state.map else of_tree),
         class_chooser(hierarchy.classes, choice.label) if hierarchy.classes else "",
         _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
@@ -69,10 +81,14 @@ def control_row(hierarchy: Hierarchy, choice: Choice, state: Controls) -> str:
         _saving(state.formats),
         _wide(wide=state.wide),
     ]
-    roots = _roots(hierarchy, choice, chosen=state.chosen)
+    roots = "" if state.map else _roots(hierarchy, choice, chosen=state.chosen)
     return f'<div class="ex-controls">{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
 
 
+_PICTURES = (
+    ("tree", "Tree", "how topics are made of each other, layer by layer"),
+    ("map", "Map", "the topics of layer 1: alike ones lie close together"),
+)
 _DIRECTIONS = (("down", "Down", "to the children"), ("up", "Up", "to the parents"))
 _PARTS = (
     ("union", "All", "everything reached from the roots"),
@@ -138,6 +154,16 @@ def threshold_slider(threshold: float) -> str:
     return (
         f'<label class="ex-tau" title="{hint}"><span><i>Threshold </i>τ</span><input type="range" {scale}'
         f' data-input="threshold" aria-label="Threshold tau"><output>{threshold:g}</output></label>'
+    )
+
+
+def relation_slider(least: float) -> str:
+    """Write the slider of the least correlation that joins two topics on the map."""
+    hint = "Two topics are joined when documents use them together: when their correlation is at least this"
+    scale = f'min="{LEAST_RELATION:g}" max="1" step="0.01" value="{least:g}"'
+    return (
+        f'<label class="ex-tau" title="{hint}"><span>Correlation</span><input type="range" {scale}'
+        f' data-input="relation" aria-label="Least correlation"><output>{least:g}</output></label>'
     )
 
 

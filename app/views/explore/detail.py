@@ -63,7 +63,7 @@ def topic_detail(
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
         parts.append(f'<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{label}">')
     else:
-        parts.append(_words(hierarchy, node))
+        parts += [_words(hierarchy, node), _rarer(hierarchy, node)]
     parts.append(
         relatives(hierarchy, "Parents", hierarchy.parents(node, 8), threshold / hierarchy.widths[node.layer - 1])
     )
@@ -123,6 +123,16 @@ def _words(hierarchy: Hierarchy, node: Node) -> str:
     return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
 
 
+def _rarer(hierarchy: Hierarchy, node: Node) -> str:
+    """The words that a topic makes rarer, where there are any."""
+    words = hierarchy.lowered_words(node, 12)
+    if not words:
+        return ""
+    rows = "".join(f"<li><span>{escape(word.text)}</span>{_bar(word.weight, words[0].weight)}</li>" for word in words)
+    title = _title("Makes rarer", f"{len(words)} words", "Words whose expected number falls when this topic is on")
+    return f'<section>{title}<ol class="ex-bars ex-rarer">{rows}</ol></section>'
+
+
 def relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES) -> str:
     """List other topics with their weights under a title, those not above ``least`` paler; empty without any."""
     if not others:
@@ -134,13 +144,15 @@ def relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least
 
 def _relative(hierarchy: Hierarchy, relative: Relative, most: float, least: float) -> str:
     node = relative.node
-    weak = "" if relative.weight > least else ' class="ex-weak"'
+    names = ["ex-weak"] if abs(relative.weight) <= least else []
+    names += ["ex-rarer"] if relative.weight < 0 else []
+    kind = f' class="{" ".join(names)}"' if names else ""
     title = escape(shorten(hierarchy.title(node), 44))
     if has_pictures(hierarchy):
         title = f'<img src="{atom_uri(hierarchy, node)}" alt=""> {title}'
     return (
-        f'<li{weak}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
-        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{_bar(relative.weight, most)}</li>"
+        f'<li{kind}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
+        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{_bar(relative.weight, abs(most))}</li>"
     )
 
 
@@ -167,7 +179,7 @@ def _opinion(name: str, label: int, weight: float, most: float) -> str:
 
 
 def _bar(weight: float, most: float) -> str:
-    return f'<i style="--part:{100 * weight / most:.1f}%"></i><small>{number(weight)}</small>'
+    return f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small>{number(weight)}</small>'
 
 
 def _title(word: str, note: str, hint: str) -> str:

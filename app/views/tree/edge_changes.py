@@ -95,4 +95,4 @@ def _gap(edge: Edge) -> float:
 
 
 def _width(edge: Edge) -> float:
-    return max(1.6, 9.0 * edge.weight**0.5)
+    return max(1.6, 9.0 * edge.size**0.5)

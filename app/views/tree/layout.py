@@ -186,7 +186,7 @@ def links_of(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[ND
     links = [np.zeros((len(upper), len(lower))) for upper, lower in pairwise(layers)]
     for edge in edges:
         (layer, above), (_, below) = seat[edge.above], seat[edge.below]
-        links[layer][above, below] = edge.weight**0.5
+        links[layer][above, below] = edge.size**0.5
     return links
 
 
@@ -266,7 +266,7 @@ def _curve(edge: Edge, places: Mapping[Node, Place], boxes: Mapping[Node, Box], 
         path.append(f"V{shelf.bottom:.1f}")
         x, y = through, shelf.bottom
     path.append(_bend(x, y, end_x, end_y))
-    return Curve(edge, "".join(path), max(0.9, 9.0 * edge.weight**0.5))
+    return Curve(edge, "".join(path), max(0.9, 9.0 * edge.size**0.5))
 
 
 def _bend(x: float, y: float, to_x: float, to_y: float) -> str:

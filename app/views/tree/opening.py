@@ -58,7 +58,7 @@ def _readable(hierarchy: Hierarchy, threshold: float) -> bool:
     """Whether the most popular topic and two of the next five have children, and some way leads to layer 1."""
     if hierarchy.n_layers == 1:
         return False
-    tables: list[NDArray[np.bool_]] = [layer > threshold / len(layer) for layer in hierarchy.phi[:0:-1]]
+    tables: list[NDArray[np.bool_]] = [np.abs(layer) > threshold / len(layer) for layer in hierarchy.phi[:0:-1]]
     roots = tables[0][:, hierarchy.order[-1][:_MOST_ROOTS]]
     reached = roots.any(axis=1)
     for table in tables[1:]:
@@ -71,7 +71,7 @@ def _heaviest(hierarchy: Hierarchy, root: Node, direction: Direction) -> float:
     """How many times the average the heaviest edge of a topic is, in that direction."""
     found = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
     lower = root.layer - 1 if direction == "down" else root.layer
-    return found[0].weight * hierarchy.widths[lower - 1] if found else 0.0
+    return abs(found[0].weight) * hierarchy.widths[lower - 1] if found else 0.0
 
 
 def _steps(high: float, low: float) -> Iterator[float]:

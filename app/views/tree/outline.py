@@ -35,7 +35,8 @@ def _item(
 ) -> str:
     words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
     name = f"<strong>{escape(hierarchy.name(node))}</strong> " if hierarchy.name(node) else ""
-    via = f" · edge {percent(edge.weight)}" if edge else ""
+    via = f" · edge {'−' if edge.weight < 0 else ''}{percent(edge.size)}" if edge else ""
+    via += " (rarer)" if edge and edge.weight < 0 else ""
     head = (
         f'<button data-do="select" data-id="{identity(node)}">Layer {node.layer}, '
         f"topic {hierarchy.rank(node)}</button> "
@@ -45,6 +46,6 @@ def _item(
         return f"<li>{head}<em>(above)</em></li>"
     report.add(node)
     folded = f" <em>{hidden[node]} more folded away</em>" if node in hidden else ""
-    further = sorted(onward.get(node, ()), key=lambda step: -step[1].weight)
+    further = sorted(onward.get(node, ()), key=lambda step: -step[1].size)
     children = "".join(_item(hierarchy, child, link, onward, hidden, report) for child, link in further)
     return f"<li>{head}{words}{folded}{f'<ul>{children}</ul>' if children else ''}</li>"

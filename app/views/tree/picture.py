@@ -161,6 +161,7 @@ def caption(hierarchy: Hierarchy, choice: Choice, *, pruned: int = 0) -> str:
     opinion = class_overlay(hierarchy, choice.label)
     about = f" · colour: weight for {opinion.name}" if opinion else ""
     about += f" · grey dashes: {pruned} pruned {'topic' if pruned == 1 else 'topics'}" if pruned else ""
+    about += " · red dashes: made rarer" if any(edge.weight < 0 for edge in hierarchy.edges(choice.threshold)) else ""
     return (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · "
         f"edges: weight > {choice.threshold:g} / topics of the layer below{about} · seed {hierarchy.seed} · Topiary"

@@ -107,7 +107,7 @@ def _tie(hanging: Hanging) -> float:
 def _sharing(part: Subnetwork, children: Sequence[Relative]) -> Node | None:
     """Find the topic on screen that is made most of the heaviest of these children."""
     edges = [edge for child in children for edge in part.edges if edge.below == child.node]
-    return max(edges, key=lambda edge: edge.weight).above if edges else None
+    return max(edges, key=lambda edge: edge.size).above if edges else None
 
 
 def pruned_boxes_svg(pruned_layout: PrunedLayout) -> dict[Node, Box]:

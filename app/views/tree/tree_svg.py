@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from app.analysis import topic_roles
 from app.analysis.hierarchy import Hierarchy, identity
-from app.views.palette import LIVE, Theme, layer_colour
+from app.views.palette import LIVE, LOWERED, Theme, layer_colour
 from app.views.text import escape, number, percent, text_width
 from app.views.tree import node_svg
 from app.views.tree.boxes import Box
 from app.views.tree.class_overlay import ClassOverlay, signed
 from app.views.tree.layout import CHIP, MARGIN, Band, Curve, Layout
-from engine.hierarchy.tree import Direction, Node, Subnetwork
+from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 _SMALL = 11  # size of the caption
@@ -154,19 +154,29 @@ def _edge(hierarchy: Hierarchy, curve: Curve, look: Look) -> str:
     if stroke is not None:
         path += f' stroke="{stroke.colour}" stroke-opacity=".75"'
         path += f' stroke-dasharray="{stroke.dash}"' if stroke.dash else ""
+    elif curve.edge.weight < 0:
+        path += f' stroke="{look.theme.lowers}" stroke-opacity=".75" stroke-dasharray="{LOWERED}"'
     if not look.live:
         return f"{path}/>"
     edge = curve.edge
-    flat = edge.weight * hierarchy.widths[edge.layer - 2]
-    tip = (
-        f"{percent(edge.weight)} of topic {hierarchy.rank(edge.above)} (layer {edge.layer}) is topic "
-        f"{hierarchy.rank(edge.below)} (layer {edge.layer - 1})\n"
-        f"weight {number(edge.weight)} = {flat:.1f} / topics of layer {edge.layer - 1}"
-    )
+    tip = edge_words(hierarchy, edge)
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
     shown = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
     ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{shown}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{path} class="tp-line"/></g>'
+
+
+def edge_words(hierarchy: Hierarchy, edge: Edge) -> str:
+    """Say what an edge is: the child's part of its parent, or of what this changes; two lines."""
+    child = f"topic {hierarchy.rank(edge.below)} (layer {edge.layer - 1})"
+    parent = f"topic {hierarchy.rank(edge.above)} (layer {edge.layer})"
+    flat = edge.size * hierarchy.widths[edge.layer - 2]
+    if hierarchy.linear:
+        first = f"{percent(edge.weight)} of {parent} is {child}"
+    else:
+        change = "rarer" if edge.weight < 0 else "more frequent"
+        first = f"{parent} makes {child} {change}: {percent(edge.size)} of what it changes"
+    return f"{first}\nweight {number(edge.weight)} = {flat:.1f} / topics of layer {edge.layer - 1}"
 
 
 def _node(scene: Scene, node: Node, look: Look) -> str:

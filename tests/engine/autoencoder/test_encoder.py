@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from plain_datm import PER_LAYER, V, case, counts, dense, rows, softplus
+from plain_datm import PER_LAYER, V, case, counts, dense, learn, rows, softplus
 
 from engine import streams
 from engine.autoencoder import adam, amortised, encoder, hybrid, hybrid_step
@@ -69,7 +69,8 @@ def test_words_are_counted_over_one_pass_of_the_documents():
     state = this.state._replace(spread=np.zeros(V), met=np.array(0))
     seen = (dense(this.docs) > 0).sum(axis=0)
     for _ in range(10):  # 9 documents a batch, 50 in the corpus
-        state = hybrid.acquainted(this.at, state, this.docs)
+        words = hybrid.seen(this.at, state, this.docs)
+        state = hybrid.acquainted(state, words, len(this.docs.documents))
     assert int(state.met) == 54
     np.testing.assert_array_equal(state.spread, 6 * seen)
     kept = hybrid.keep(state)
@@ -77,7 +78,7 @@ def test_words_are_counted_over_one_pass_of_the_documents():
     assert int(again.met) == 54
     np.testing.assert_array_equal(again.spread, state.spread)
     plain = case()
-    assert hybrid.acquainted(plain.at, plain.state, plain.docs) is plain.state
+    assert hybrid.acquainted(plain.state, hybrid.seen(plain.at, plain.state, plain.docs), 9) is plain.state
     assert "spread" not in hybrid.keep(plain.state)
 
 
@@ -88,14 +89,14 @@ def phi_of(state):
 def test_the_gradient_of_weighed_inputs_is_that_of_finite_differences():
     this = case(layers=(5, 4), inputs="tfidf", kl_weight=1.0, kl_warm_up=0)
     state = this.state._replace(spread=np.arange(V) % 7.0, met=np.array(9))
-    got = hybrid_step.learn(this.at, 7, state, this.docs, None).gradient[0]
+    got = learn(this.at, 7, state, this.docs, None).gradient[0]
     for place in (0, len(got.rows) // 2):
         shifted = []
         for change in (1e-5, -1e-5):
             table = state.weights[0].copy()
             table[got.rows[place], 2] += change
             moved = state._replace(weights=(table, *state.weights[1:]))
-            shifted.append(hybrid_step.learn(this.at, 7, moved, this.docs, None).elbo)
+            shifted.append(learn(this.at, 7, moved, this.docs, None).elbo)
         assert got.values[place, 2] == pytest.approx((shifted[0] - shifted[1]) / 2e-5, rel=1e-5)
 
 
@@ -106,7 +107,7 @@ def test_weighed_inputs_need_the_prior_that_knows_how_long_a_document_is():
 
 def test_a_mini_batch_touches_the_words_it_has_and_no_other():
     this = case(layers=(5, 4), counts="encoder")
-    first = hybrid_step.learn(this.at, 7, this.state, this.docs, None).gradient[0]
+    first = learn(this.at, 7, this.state, this.docs, None).gradient[0]
     present = np.flatnonzero(dense(this.docs).sum(axis=0))
     assert len(present) == V - 1
     assert np.array_equal(first.rows, present)
@@ -122,11 +123,11 @@ def test_a_long_mini_batch_cut_into_tables_has_the_gradient_of_its_parts():
     table = np.tile(counts(), (30, 1))
     assert len(table) > hybrid_step.ROWS
     this = case(table=table)
-    whole = hybrid_step.learn(this.at, 7, this.state, this.docs, None)
+    whole = learn(this.at, 7, this.state, this.docs, None)
     parts, total = (slice(0, 100), slice(100, 270)), 0.0
     sums = [np.zeros_like(w) for w in this.state.weights[1:]]
     for part in parts:
-        got = hybrid_step.learn(this.at, 7, this.state, rows(table[part], 100 + part.start), None)
+        got = learn(this.at, 7, this.state, rows(table[part], 100 + part.start), None)
         n = part.stop - part.start
         total += n * got.elbo
         sums = [a + n * b for a, b in zip(sums, got.gradient[1:], strict=True)]

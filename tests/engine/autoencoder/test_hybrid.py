@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 from drawing import bars, mismatch
-from plain_datm import PER_LAYER, case, dense, rows, softplus
+from plain_datm import PER_LAYER, case, dense, learn, rows, softplus
 from scipy import special, stats
 
 from engine import models, schedule
@@ -98,7 +98,7 @@ def test_the_part_of_a_shape_that_comes_from_above_is_that_of_equation_22_and_no
 
 
 def gradient(this):
-    return [getattr(g, "values", g) for g in hybrid_step.learn(this.at, 7, this.state, this.docs, None).gradient]
+    return [getattr(g, "values", g) for g in learn(this.at, 7, this.state, this.docs, None).gradient]
 
 
 def test_the_divergence_weighs_its_share_of_the_warm_up():
@@ -114,7 +114,7 @@ def test_the_divergence_weighs_its_share_of_the_warm_up():
 
 def test_a_step_moves_the_encoder_by_adam_and_the_topics_by_their_counts():
     this = case(layers=(5, 4), counts="encoder", learning_rate=0.01)
-    learned = hybrid_step.learn(this.at, 7, this.state, this.docs, None)
+    learned = learn(this.at, 7, this.state, this.docs, None)
     state, info = hybrid_step.step(this.at, 7, this.state, this.docs)
     assert int(state.t) == int(this.state.t) + 1
     assert info.elbo == learned.elbo
@@ -139,8 +139,10 @@ def test_counts_of_a_mini_batch_stand_for_the_whole_corpus():
     """rho = N / batch size: 50 documents, 9 of them here; and of all words, also where a part of them was read."""
     this = case(layers=(5, 4), counts="encoder")
     for read in (this.docs, thinned(this.docs, 0.5, 1, 4)):
-        theta = hybrid_step.learn(this.at, 7, this.state, read, None).theta
-        got, draws = hybrid_step._counts(this.at, 7, this.state, this.docs, theta, 4)
+        theta = learn(this.at, 7, this.state, read, None).theta
+        statistics = hybrid_step.gather(this.at, 7, this.state, this.docs)
+        counted, draws = hybrid_step._counts(this.at, 7, this.state, this.docs, theta, 4)
+        got = hybrid_step._collected(this.at, 7, this.state, statistics._replace(counted=counted))
         assert draws == 1
         by_word = np.bincount(this.docs.words, this.docs.counts, len(got.tables[0]))
         np.testing.assert_allclose(got.tables[0].sum(axis=1), by_word * 50 / 9, rtol=1e-12)
@@ -150,7 +152,7 @@ def test_topics_take_a_langevin_step_of_their_own_size():
     this = case(layers=(5, 4), step=0.5, tau=3.0, kappa=0.6, scale_step=0.25)
     rng = np.random.default_rng(3)
     tables = [rng.gamma(1.0, 20.0, phi.shape) for phi in this.state.phi]
-    got = Collected(tables, rng.gamma(1.0, 5.0, 4), 30.0, np.zeros((0, 0)))
+    got = Collected(tables, rng.gamma(1.0, 5.0, 4), 30.0)
     old = this.state._replace(scale=(np.full(5, 10.0), np.full(4, 20.0)), top_scale=np.array(8.0))
     state, sizes = hybrid_step._diffuse(this.at, 7, old, got, 4)
     eps = schedule.step_size(schedule.Schedule(0.5, 3.0, 0.6), 4)
@@ -213,7 +215,7 @@ def test_expected_counts_give_the_slope_of_the_likelihood_in_the_topics():
     phi, theta = this.state.phi[0], np.random.default_rng(3).gamma(1.0, size=(len(this.docs.documents), 5))
     shares = encoder.likelihood(phi, theta, *this.docs[:3]).shares
     request = encoder.topic_slope(phi, theta, shares, this.docs.words, this.docs.starts)
-    got = Collected([phi * request], np.zeros(5), 0.0, np.zeros(0))
+    got = Collected([phi * request], np.zeros(5), 0.0)
     np.testing.assert_allclose(hybrid_step.slopes_of(this.state, got, 1)[0], request, rtol=1e-12)
 
 
@@ -222,7 +224,7 @@ def test_expected_tables_give_the_slope_of_the_likelihood_in_r():
     this = case(layers=(5,))
     x, q, r, h = np.array([0, 1, 4, 30, 2]), 0.7, this.state.r, 1e-6
     tables = r * (special.digamma(x + r) - special.digamma(r))
-    got = Collected([np.zeros_like(this.state.phi[0])], tables, q, np.zeros(0))
+    got = Collected([np.zeros_like(this.state.phi[0])], tables, q)
     ends = [stats.nbinom.logpmf(x, r + side * h, np.exp(-q)) for side in (1, -1)]
     np.testing.assert_allclose(
         hybrid_step.slopes_of(this.state, got, 4)[1], (ends[0] - ends[1]) / (2 * h) / 4, rtol=1e-6

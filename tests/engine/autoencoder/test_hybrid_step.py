@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from plain_datm import PER_LAYER, V, case, dense, objective, rows
+from plain_datm import PER_LAYER, V, case, dense, learn, objective, rows
 from scipy import integrate, special, stats
 
 from engine import streams
@@ -33,7 +33,7 @@ class Probe:
         self.noise = amortised.noise_of(case.at, case.state, address, case.docs)
         if case.at.config.inference == "ghai":
             self._hold(monkeypatch)
-        self.learned = hybrid_step.learn(case.at, 7, case.state, case.docs, head)
+        self.learned = learn(case.at, 7, case.state, case.docs, head)
 
     def _hold(self, monkeypatch):
         """The numbers that rejection accepts now, whatever the shapes; and no correction for it."""
@@ -342,7 +342,7 @@ def test_the_reward_of_a_layer_is_what_its_draw_decides(monkeypatch):
         return backward(*arguments)
 
     monkeypatch.setattr(encoder, "backward", record)
-    hybrid_step.learn(this.at, 7, this.state, this.docs, None)
+    learn(this.at, 7, this.state, this.docs, None)
     tape, prior, rewards = seen[0]
     likely = encoder.likelihood(this.state.phi[0], tape.theta[0], *this.docs[:3])
     lost = encoder.divergences(this.at.config.shape, tape, prior)
@@ -362,7 +362,7 @@ def test_whatever_the_weights_a_mini_batch_is_finite(inference, head, size):
     signs = np.random.default_rng(6)
     for _ in range(3):
         weights = tuple(size * signs.normal(size=w.shape) for w in this.state.weights)
-        learned = hybrid_step.learn(this.at, 7, this.state._replace(weights=weights), this.docs, None)
+        learned = learn(this.at, 7, this.state._replace(weights=weights), this.docs, None)
         every = [g.values if isinstance(g, Rows) else g for g in learned.gradient]
         for values in (*every, *learned.theta, *learned.topics, learned.shapes, learned.elbo):
             assert np.isfinite(values).all()
@@ -374,7 +374,7 @@ def test_huge_counts_and_documents_without_words_are_finite(inference):
     table[1, 3] = 2_000_000_000
     table[3] = 1_000_000
     this = case(inference=inference, table=table)
-    learned = hybrid_step.learn(this.at, 7, this.state, this.docs, None)
+    learned = learn(this.at, 7, this.state, this.docs, None)
     every = [g.values if isinstance(g, Rows) else g for g in learned.gradient]
     assert all(np.isfinite(values).all() for values in (*every, *learned.theta, learned.elbo))
     empty = case(inference=inference, table=np.zeros((3, V), dtype=np.int64))

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.contract import Counts
+from engine.contract import Counts, Topics
 from engine.hierarchy import topics
+from engine.hierarchy.effects import shown
 from engine.quality import coherence, diversity, hierarchy
 from engine.quality.measures import Labelled, Sample, measure
 
@@ -43,7 +44,7 @@ R = np.array([3.0, 2.0, 1.0])
 
 def test_every_measure_is_that_of_its_own_function(phi):
     train, test = made(200), made(60, seed=5)
-    first, second = measure(phi, R, train, test, threshold=1.0)
+    first, second = measure(shown(Topics(phi, R)), train, test, threshold=1.0)
     tables = topics.projections(phi)
     lists = [topics.top_words(table, 10)[0] for table in tables]
     met = coherence.meetings(np.concatenate([each.ravel() for each in lists]), train, WORDS)
@@ -65,7 +66,7 @@ def test_every_measure_is_that_of_its_own_function(phi):
 
 
 def test_a_light_topic_is_left_out_of_the_figures_of_its_layer(phi):
-    first, _ = measure(phi, R, made(200))
+    first, _ = measure(shown(Topics(phi, R)), made(200))
     assert first.live.tolist() == [True] * 5 + [False]
     assert (first.n_topics, first.n_live) == (6, 5)
     assert first.mean_npmi == pytest.approx(first.npmi[:5].mean())
@@ -81,10 +82,10 @@ def test_a_light_topic_is_left_out_of_the_figures_of_its_layer(phi):
 
 def test_of_many_documents_some_are_looked_at_and_their_number_is_told(phi):
     train, test = made(200), made(60, seed=5)
-    first, _ = measure(phi, R, train, test, most=70)
+    first, _ = measure(shown(Topics(phi, R)), train, test, most=70)
     assert (first.train, first.test) == (Sample(67, 200), Sample(60, 60))
     every_third = coherence.some(train, np.arange(0, 200, 3))
-    again, _ = measure(phi, R, every_third, of=(200, 60))
+    again, _ = measure(shown(Topics(phi, R)), every_third, of=(200, 60))
     np.testing.assert_allclose(first.npmi, again.npmi)
     assert (again.train, again.test) == (Sample(67, 200), Sample(0, 60))
 
@@ -92,21 +93,21 @@ def test_of_many_documents_some_are_looked_at_and_their_number_is_told(phi):
 def test_words_that_are_in_no_test_document_are_counted(phi):
     test = made(60, seed=5)
     without = test.only(test.words >= 3)
-    first, _ = measure(phi, R, made(200), without)
+    first, _ = measure(shown(Topics(phi, R)), made(200), without)
     assert first.missing.tolist() == [(each < 3).sum() for each in first.words]
     assert first.missing[0] == 3
 
 
 def test_words_may_be_other_than_the_heaviest(phi):
     turned = [topics.top_words(table, 10)[0][:, ::-1][:, :4] for table in topics.projections(phi)]
-    first, second = measure(phi, R, made(200), words=turned)
+    first, second = measure(shown(Topics(phi, R)), made(200), words=turned)
     np.testing.assert_array_equal(second.words, turned[1])
-    assert first.npmi[0] != pytest.approx(measure(phi, R, made(200))[0].npmi[0])
+    assert first.npmi[0] != pytest.approx(measure(shown(Topics(phi, R)), made(200))[0].npmi[0])
 
 
 def test_labels_are_told_by_the_topic_used_most_of_each_layer(phi):
     labels = np.array([0, 0, 1, 1])
     theta = (np.eye(6)[[0, 0, 1, 1]], np.eye(3)[[0, 0, 0, 1]])
-    first, second = measure(phi, R, made(20), labelled=Labelled(labels, theta))
+    first, second = measure(shown(Topics(phi, R)), made(20), labelled=Labelled(labels, theta))
     assert (first.clusters.nmi, first.clusters.purity, first.clusters.documents) == (pytest.approx(1.0), 1.0, 4)
     assert second.clusters.purity == 0.75

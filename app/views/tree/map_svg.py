@@ -1,0 +1,117 @@
+"""The map: the topics of layer 1 as circles, alike ones close together, with lines between those used together."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from app.analysis.hierarchy import Hierarchy, identity
+from app.views.palette import LIVE, Theme, layer_colour
+from app.views.text import escape, percent, shorten, text_width
+from app.views.tree import node_svg
+from app.views.tree.tree_svg import FONT
+from engine.contract import FloatArray
+from engine.hierarchy import map as layer_map
+from engine.hierarchy.tree import Node
+
+_HEIGHT, _MARGIN = 900.0, 36.0
+_COVERED = 0.22  # of the picture, by all circles together
+_SMALLEST, _LARGEST = 9.0, 120.0  # radii
+_FONT = (9.0, 17.0)
+
+
+class MapChoice(NamedTuple):
+    """What of the map is shown: whether light topics are, the topic selected, and the least correlation of a line."""
+
+    light: bool = False
+    selected: Node | None = None
+    relation: float = 0.85
+
+
+class MapDrawing(NamedTuple):
+    """The map as one SVG element and its size; how many topics and lines it has, and the light topics left out."""
+
+    svg: str
+    size: tuple[float, float]
+    topics: int
+    lines: int
+    hidden: int
+
+
+def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, theme: Theme = LIVE) -> MapDrawing:
+    """Draw the topics of layer 1: the area of a circle is the share of its topic."""
+    every = hierarchy.nodes(1)
+    nodes = [node for node in every if choice.light or node not in hierarchy.light] or every
+    columns = np.array([hierarchy.place(node) for node in nodes])
+    width = _HEIGHT * aspect
+    share = hierarchy.shares[0][columns]
+    radii = np.sqrt(share / max(float(share.sum()), 1e-12) * _COVERED * width * _HEIGHT / np.pi)
+    radii = np.clip(radii, _SMALLEST, _LARGEST)
+    centres = _settled(layer_map.places(hierarchy.projections[0][:, columns]), radii, width)
+    lines = _lines(hierarchy, columns, centres, choice.relation, theme)
+    circles = [
+        _circle(hierarchy, node, place, float(radius), choice, theme)
+        for node, place, radius in zip(nodes, centres, radii, strict=True)
+    ]
+    box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {_HEIGHT:.0f}"'
+    label = f'role="tree" aria-label="Map of {len(nodes)} topics"'
+    live = "" if theme is LIVE else f' width="{width:.0f}" height="{_HEIGHT:.0f}" font-family="{FONT}"'
+    ground = "" if theme is LIVE else f'<rect width="100%" height="100%" fill="{theme.paper}"/>'
+    svg = f"<svg {box}{live} {label}>{ground}{''.join(lines)}{''.join(circles)}</svg>"
+    return MapDrawing(svg, (width, _HEIGHT), len(nodes), len(lines), len(every) - len(nodes))
+
+
+def _settled(found: FloatArray, radii: FloatArray, width: float) -> FloatArray:
+    """Centres of the circles in the picture, pushed apart where they overlap, and the whole scaled to fit."""
+    room = np.array([width, _HEIGHT]) - 2 * _MARGIN
+    spread = np.maximum(np.ptp(found, axis=0), 1e-9)
+    centres = layer_map.apart((found - found.min(axis=0)) / spread * room, radii, 4.0)
+    low = (centres - radii[:, None]).min(axis=0)
+    size = np.maximum((centres + radii[:, None]).max(axis=0) - low, 1e-9)
+    return np.asarray((centres - low) * np.minimum(room / size, 1.0) + _MARGIN + np.maximum(room - size, 0.0) / 2)
+
+
+def _lines(hierarchy: Hierarchy, columns: FloatArray, centres: FloatArray, least: float, theme: Theme) -> list[str]:
+    """Lines between topics that documents use together, from the correlation ``least`` on."""
+    at = {int(column): place for column, place in zip(columns, centres, strict=True)}
+    found = []
+    for one, other, correlation in hierarchy.relations:
+        if correlation >= least and one in at and other in at:
+            (x1, y1), (x2, y2) = at[one], at[other]
+            names = " — ".join(hierarchy.title(hierarchy.node(1, column)) for column in (one, other))
+            tip = f"<title>{escape(names)}: correlation {correlation:.2f}</title>"
+            ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+            found.append(f'<line {ends} stroke="{theme.muted}" stroke-opacity=".6" stroke-width="1.6">{tip}</line>')
+    return found
+
+
+def _circle(hierarchy: Hierarchy, node: Node, place: FloatArray, radius: float, choice: MapChoice, theme: Theme) -> str:
+    title, rank, share = hierarchy.title(node), hierarchy.rank(node), percent(hierarchy.share(node))
+    words = ", ".join(word.text for word in hierarchy.top_words(node))
+    tip = f"{escape(title)}&#10;topic {rank}, {share}&#10;{escape(words)}"
+    chosen = "true" if node == choice.selected else "false"
+    colour = layer_colour(theme, 1)
+    shape = (
+        f'<circle class="tp-box" r="{radius:.1f}" fill="{theme.box}" fill-opacity=".86" stroke="{colour}" '
+        f'stroke-width="1.4"/>'
+    )
+    return (
+        f'<g transform="translate({place[0]:.1f} {place[1]:.1f})" class="tp-node" data-id="{identity(node)}" '
+        f'role="treeitem" tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{chosen}" '
+        f'aria-label="{escape(f"topic {rank}, {share}. {words}")}" data-tip="{tip}">'
+        f"{shape}{''.join(_label(hierarchy, node, radius, theme))}</g>"
+    )
+
+
+def _label(hierarchy: Hierarchy, node: Node, radius: float, theme: Theme) -> list[str]:
+    """Words of the title that fit into the circle, one below the other; the rank alone where none does."""
+    name = hierarchy.name(node)
+    lines = [shorten(word, 14) for word in (name.split()[:3] if name else hierarchy.title_words(node))]
+    size = min(_FONT[1], 1.7 * radius / max(max(map(text_width, lines), default=1.0), 1.15 * len(lines)))
+    if not lines or size < _FONT[0]:
+        lines, size = [str(hierarchy.rank(node))], _FONT[0]
+    top = -0.5 * 1.15 * size * (len(lines) - 1) + 0.35 * size
+    middle = ' text-anchor="middle"'
+    return [
+        node_svg.svg_text(0.0, top + 1.15 * size * place, size, theme.ink, line, middle)
+        for place, line in enumerate(lines)
+    ]

@@ -1,0 +1,150 @@
+"""What units of any layer do to the words: for linear links on the simplex their projections, else their effects.
+
+The effect of a unit is the change of the expected rates of the words when it goes from off to on (binary units) or up
+by one (all others), with everything else at its mean, sent down layer by layer.  A word whose rate rises is *raised*,
+one whose rate falls *lowered*.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from engine.contract import BINARY, LINEAR, SIGMOID, Array, FloatArray, Link, Topics
+from engine.hierarchy import topics as simplex
+
+_LEAST = 1e-12  # mean activation of a unit that is never on
+
+
+class Effects(NamedTuple):
+    """Effects of the units of every layer, layer 1 first.
+
+    Attributes
+    ----------
+    raises : tuple of (V, K_l) arrays, >= 0
+        By how much the rates of words rise.
+    lowers : tuple of (V, K_l) arrays or None
+        By how much they fall; None where no weight from that layer down is negative.
+    """
+
+    raises: tuple[Array, ...]
+    lowers: tuple[Array | None, ...]
+
+
+class Shown(NamedTuple):
+    """A hierarchy as people see it, whatever its model.
+
+    Attributes
+    ----------
+    words : tuple of (V, K_l) arrays
+        The words of every topic, columns that sum to 1: see `words`.
+    lowers : tuple of (V, K_l) arrays or None
+        What topics lower, see `Effects`.
+    weights : tuple of (K_{l-1}, K_l) arrays
+        ``phi[0]`` and the weights of the edges, see `edge_weights`.
+    popularity : tuple of (K_l,) float64 arrays
+    """
+
+    words: tuple[Array, ...]
+    lowers: tuple[Array | None, ...]
+    weights: tuple[Array, ...]
+    popularity: tuple[FloatArray, ...]
+
+
+def shown(topics: Topics) -> Shown:
+    """Everything that is shown of a hierarchy."""
+    found = effects(topics)
+    weights = (topics.phi[0], *edge_weights(topics))
+    return Shown(tuple(words(topics, found)), found.lowers, weights, tuple(popularity(topics)))
+
+
+def effects(topics: Topics) -> Effects:
+    """What every unit does to the words.
+
+    For hierarchies whose links are all linear and on the simplex ``raises`` are Phi^(1) ... Phi^(l), bit for bit.
+    """
+    if not topics.links:
+        return Effects(tuple(simplex.projections(topics.phi)), (None,) * len(topics.phi))
+    raises: list[Array] = [topics.phi[0]]
+    lowers: list[Array | None] = [None]
+    falls = False
+    for layer in range(2, len(topics.phi) + 1):
+        on, off = _switched(topics, layer)
+        change = topics.phi[0] @ (_rates(topics, layer, on) - _rates(topics, layer, off))
+        falls = falls or bool((topics.phi[layer - 1] < 0).any())
+        raises.append(np.maximum(change, 0.0))
+        lowers.append(np.maximum(-change, 0.0) if falls else None)
+    return Effects(tuple(raises), tuple(lowers))
+
+
+def words(topics: Topics, found: Effects | None = None) -> list[Array]:
+    """Words of the units of every layer, (V, K_l) with columns that sum to 1: what a unit raises, in proportion.
+
+    Columns of units that raise nothing are flat.
+    """
+    raises = (found or effects(topics)).raises
+    return list(raises) if not topics.links else [raises[0], *map(_proportions, raises[1:])]
+
+
+def edge_weights(topics: Topics) -> list[Array]:
+    """Weights (K_{l-1}, K_l) of the edges between neighbouring layers, from layer 2 on.
+
+    Of links on the simplex the topics themselves.  Of others what a parent changes in each child, relative to the
+    child's mean and with its sign, as shares of all that it changes: absolute values of a column sum to 1, so that a
+    threshold means the same in every model.
+    """
+    if not topics.links:
+        return list(topics.phi[1:])
+    return [_proportions(_relative(topics, layer)) for layer in range(2, len(topics.phi) + 1)]
+
+
+def popularity(topics: Topics) -> list[FloatArray]:
+    """How much of the documents every unit carries, (K_l,) a layer: told by the model, or Phi^(l+1) ... Phi^(L) r."""
+    return list(topics.popularity) or simplex.popularity(topics.phi, topics.r)
+
+
+def _switched(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
+    """Activations (K_l, K_l) of a layer with one unit on, and with it off, all others at their means; a column each."""
+    means = topics.means[layer - 1]
+    off = np.tile(means[:, None], (1, len(means)))
+    on = off.copy()
+    binary = bool(topics.units) and topics.units[layer - 1] == BINARY
+    np.fill_diagonal(on, 1.0 if binary else means + 1.0)
+    if binary:
+        np.fill_diagonal(off, 0.0)
+    return on, off
+
+
+def _relative(topics: Topics, layer: int) -> FloatArray:
+    """Change of the mean of every unit below when a unit of ``layer`` is switched on, relative to that mean."""
+    link, weights = topics.links[layer - 2], topics.phi[layer - 1]
+    on, off = (_answer(link, weights, values) for values in _switched(topics, layer))
+    usual = _answer(link, weights, topics.means[layer - 1][:, None])
+    return np.asarray((on - off) / np.maximum(np.abs(usual), _LEAST))
+
+
+def _rates(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
+    """Mean activations (K_1, m) of layer 1 under activations (K_l, m) of a layer."""
+    values = above
+    for below in range(layer - 1, 0, -1):
+        link, weights = topics.links[below - 1], topics.phi[below]
+        if below == 1:
+            usual = _answer(link, weights, topics.means[1][:, None])
+            scale = 1.0 if link.response == SIGMOID else np.maximum(usual, _LEAST)
+            return np.asarray(topics.means[0][:, None] * _answer(link, weights, values) / scale)
+        values = _answer(link, weights, values)
+    return values
+
+
+def _answer(link: Link, weights: Array, above: FloatArray) -> FloatArray:
+    """Means of the units below under activations (K_l, m) of those above."""
+    raw = weights @ above + link.bias[:, None]
+    if link.response == LINEAR:
+        return np.asarray(raw)
+    return np.asarray(expit(raw) if link.response == SIGMOID else np.logaddexp(0.0, raw))
+
+
+def _proportions(table: Array) -> Array:
+    """Columns whose absolute values sum to 1; flat ones where a column is 0."""
+    totals = np.abs(table).sum(axis=0)
+    return np.asarray(np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), 1.0 / len(table)))

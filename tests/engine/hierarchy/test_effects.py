@@ -1,0 +1,135 @@
+"""What units do to the words: projections of linear links, effects of the others, against plain sums."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from engine.contract import BINARY, GAMMA, LINEAR, POSITIVE, SIGMOID, SIGNED, SIMPLEX, SOFTPLUS, Link, Topics
+from engine.hierarchy import effects, topics
+from engine.hierarchy.tree import edges
+
+RNG = np.random.default_rng(20_261_125)
+V = 11
+
+
+def simplex(*shape):
+    return RNG.dirichlet(np.full(shape[0], 0.5), shape[1]).T
+
+
+def linear():
+    return Topics((simplex(V, 5), simplex(5, 4), simplex(4, 3)), RNG.gamma(1.0, size=3))
+
+
+def belief():
+    """A sigmoid belief network of two binary layers over five topics."""
+    weights = RNG.normal(0.0, 2.0, (5, 4)), RNG.normal(0.0, 2.0, (4, 3))
+    links = tuple(Link(SIGNED, SIGMOID, RNG.normal(size=len(w))) for w in weights)
+    means = RNG.gamma(2.0, size=5), RNG.uniform(0.1, 0.9, 4), RNG.uniform(0.1, 0.9, 3)
+    return Topics((simplex(V, 5), *weights), RNG.normal(size=3), links, (GAMMA, BINARY, BINARY), means, means)
+
+
+def test_linear_links_on_the_simplex_have_their_projections_bit_for_bit():
+    made = linear()
+    shown = effects.shown(made)
+    for one, other in zip(shown.words, topics.projections(made.phi), strict=True):
+        assert one.tobytes() == other.tobytes()
+    for one, other in zip(shown.weights, made.phi, strict=True):
+        assert one is other
+    for one, other in zip(shown.popularity, topics.popularity(made.phi, made.r), strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert shown.lowers == (None, None, None)
+
+
+@pytest.mark.parametrize("layer", [2, 3])
+def test_the_effect_of_a_binary_unit_is_the_change_of_the_rates_when_it_is_switched(layer):
+    made = belief()
+    found = effects.effects(made)
+
+    def rates(state):
+        for below in range(layer - 1, 0, -1):
+            state = expit(made.phi[below] @ state + made.links[below - 1].bias)
+        return made.phi[0] @ (made.means[0] * state)
+
+    for unit in range(made.phi[layer - 1].shape[1]):
+        on, off = made.means[layer - 1].copy(), made.means[layer - 1].copy()
+        on[unit], off[unit] = 1.0, 0.0
+        change = rates(on) - rates(off)
+        np.testing.assert_allclose(found.raises[layer - 1][:, unit], np.maximum(change, 0.0), atol=1e-12)
+        np.testing.assert_allclose(found.lowers[layer - 1][:, unit], np.maximum(-change, 0.0), atol=1e-12)
+
+
+def test_the_effect_of_positive_linear_links_is_their_product():
+    """Gamma layers: one unit more adds a column of the weights, in units of what layer 1 is on the average."""
+    weights = RNG.gamma(0.5, size=(5, 3))
+    means = RNG.gamma(2.0, size=3)
+    made = Topics(
+        (simplex(V, 5), weights),
+        np.ones(3),
+        (Link(POSITIVE, LINEAR, np.zeros(5)),),
+        (GAMMA, GAMMA),
+        (weights @ means, means),
+        (weights @ means, means),
+    )
+    found = effects.effects(made)
+    np.testing.assert_allclose(found.raises[1], made.phi[0] @ weights, rtol=1e-12)
+    assert found.lowers == (None, None)
+    np.testing.assert_allclose(effects.words(made)[1].sum(axis=0), 1.0)
+
+
+def test_softplus_links_follow_their_response():
+    weights, bias, means = RNG.normal(size=(5, 3)), RNG.normal(size=5), RNG.gamma(2.0, size=3)
+    base = np.logaddexp(0.0, weights @ means + bias)
+    made = Topics(
+        (simplex(V, 5), weights),
+        np.ones(3),
+        (Link(SIGNED, SOFTPLUS, bias),),
+        (GAMMA, GAMMA),
+        (base, means),
+        (base, means),
+    )
+    found = effects.effects(made)
+    more = means.copy()
+    more[1] += 1.0
+    change = made.phi[0] @ (np.logaddexp(0.0, weights @ more + bias) - base)
+    np.testing.assert_allclose(found.raises[1][:, 1] - found.lowers[1][:, 1], change, atol=1e-12)
+
+
+def test_edges_of_other_links_are_shares_of_what_a_parent_changes_with_their_sign():
+    made = belief()
+    for layer, table in enumerate(effects.edge_weights(made), start=2):
+        np.testing.assert_allclose(np.abs(table).sum(axis=0), 1.0)
+        np.testing.assert_array_equal(np.sign(table), np.sign(made.phi[layer - 1]))
+    shown = effects.shown(made)
+    drawn = edges(shown.weights, 1.0)
+    assert {edge.weight < 0 for edge in drawn} == {True, False}
+    assert all(edge.size > 1.0 / made.phi[edge.layer - 1].shape[0] for edge in drawn)
+
+
+@pytest.mark.parametrize("made", [linear(), belief()], ids=["linear", "belief"])
+def test_a_snapshot_gives_the_same_hierarchy_back(made):
+    single = {
+        name: array.astype(np.float32) if np.asarray(array).dtype.kind == "f" else np.asarray(array)
+        for name, array in topics.stored(made).items()
+    }
+    again = topics.restored(single)
+    assert (again.units, again.directed) == (made.units, made.directed)
+    assert [(link.kind, link.response) for link in again.links] == [(link.kind, link.response) for link in made.links]
+    pairs = itertools.chain(
+        zip(again.phi, made.phi, strict=True),
+        zip(again.popularity, made.popularity, strict=True),
+        zip(again.means, made.means, strict=True),
+        ((one.bias, other.bias) for one, other in zip(again.links, made.links, strict=True)),
+    )
+    for one, other in pairs:
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+
+
+def test_simplex_links_may_say_so_themselves():
+    made = linear()
+    link = (Link(SIMPLEX, LINEAR, np.zeros(5)), Link(SIMPLEX, LINEAR, np.zeros(4)))
+    means = made.phi[1] @ (made.phi[2] @ made.r), made.phi[2] @ made.r, made.r
+    told = made._replace(links=link, means=means)
+    for one, other in zip(effects.words(told), topics.projections(made.phi), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
