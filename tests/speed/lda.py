@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--rounds", type=int, default=7)
     options.add_argument("--epochs", type=int, default=5, help="of mini-batches, each a round (default 5)")
     options.add_argument("--batch-size", type=int, default=256)
+    options.add_argument("--seed", type=int, default=1)
     options.add_argument("--train", type=int, default=2000, help="sweeps before samples are collected (default 2,000)")
     options.add_argument("--collect", type=int, default=1500, help="samples (default 1,500)")
     options.add_argument("--start", default="random", help="of the topics, for what is published (default random)")
@@ -96,7 +97,7 @@ def minibatches(corpus: Corpus, arguments: Namespace, threads: int) -> None:
     size = min(arguments.batch_size, len(train))
     kernel = kernel_of("lda-svi", corpus, arguments, threads, start="random", batch_size=size, tau=TAU, kappa=KAPPA)
     epochs = [[corpus.batch(minibatch(1, t, train, size)) for t in range(1, len(train) // size + 1)]]
-    state = kernel.init(1)
+    state = kernel.init(arguments.seed)
 
     def ours() -> None:
         nonlocal state
@@ -149,7 +150,7 @@ def _scikit(
         total_samples=len(corpus.documents(TRAIN)),
         batch_size=arguments.batch_size,
         n_jobs=threads,
-        random_state=1,
+        random_state=arguments.seed,
     )
     tables = [
         csr_array(
@@ -171,12 +172,14 @@ def fidelity(corpus: Corpus, arguments: Namespace, threads: int) -> None:
     docs = corpus.batch(corpus.documents(TRAIN))
     observed, scored = corpus.held_out(corpus.documents(TEST))
     kernel = kernel_of("lda-gibbs", corpus, arguments, threads, start=arguments.start)
-    state = kernel.prepare(1, kernel.begin(1, docs) if kernel.begin else kernel.init(1), docs)
-    chain = kernel.start_chain(1, state, observed)
+    seed = arguments.seed
+    begun = kernel.begin(seed, docs) if kernel.begin else kernel.init(seed)
+    state = kernel.prepare(seed, begun, docs)
+    chain = kernel.start_chain(seed, state, observed)
     total = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
     for sweep in range(arguments.train + arguments.collect):
-        state, _ = kernel.step(1, state, docs)
-        chain, found = kernel.advance_chain(1, state, chain, observed, scored, Sweeps(0, 1))
+        state, _ = kernel.step(seed, state, docs)
+        chain, found = kernel.advance_chain(seed, state, chain, observed, scored, Sweeps(0, 1))
         if sweep >= arguments.train:
             total = Rates(total.cells + found.cells, total.totals + found.totals)
         done = sweep + 1 - arguments.train

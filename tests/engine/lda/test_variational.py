@@ -107,6 +107,14 @@ def test_from_the_steps_on_where_documents_go_on_the_bound_never_falls():
             bounds.append(info.elbo)
         assert (np.diff(bounds[fresh:]) > -1e-7).all()
         assert bounds[-1] > bounds[0]
+        assert info.token_draws == info.tokens, "documents that have settled need one round"
+
+
+def test_at_the_first_steps_documents_begin_anew():
+    made, state, docs = started(fresh_steps=100)
+    for _ in range(30):
+        state, info = made.step(1, state, docs)
+    assert info.token_draws > 2 * info.tokens
 
 
 def test_every_round_has_its_part_in_what_a_step_costs():
