@@ -66,13 +66,15 @@ def ours(corpus: Corpus, topics: int, threads: int, sweeps: int) -> Callable[[],
     return work
 
 
-def tomotopy_lda(docs: Any, vocabulary: Sequence[str], topics: int, threads: int) -> Callable[[int], None] | None:
+def tomotopy_lda(
+    docs: Any, vocabulary: Sequence[str], topics: int, threads: int, alpha: float = 0.1, eta: float = 0.01
+) -> Callable[[int], None] | None:
     """The ``train`` of tomotopy's LDA on the same documents, without its search for hyperparameters."""
     try:
         import tomotopy as tp
     except ImportError:
         return None
-    model = tp.LDAModel(tw=tp.TermWeight.ONE, k=topics, seed=1, min_cf=0, min_df=0, rm_top=0)
+    model = tp.LDAModel(tw=tp.TermWeight.ONE, k=topics, alpha=alpha, eta=eta, seed=1, min_cf=0, min_df=0, rm_top=0)
     words = np.array(vocabulary)[docs.words]
     for begin, end in zip(docs.starts[:-1], docs.starts[1:], strict=True):
         model.add_doc(np.repeat(words[begin:end], docs.counts[begin:end]).tolist())

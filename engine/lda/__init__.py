@@ -1,0 +1,1 @@
+"""Latent Dirichlet allocation: priors, and coordinate ascent on its variational bound."""

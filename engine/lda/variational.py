@@ -1,0 +1,255 @@
+"""Variational inference of LDA: the kernel that coordinate ascent and its stochastic sibling share.
+
+q(phi_k) = Dir(lambda_k), q(theta_d) = Dir(gamma_d), q(z_di) = Cat(p_dv).  A step updates p and gamma of the documents
+at hand and then
+
+    lambda <- (1 - rho) lambda + rho (beta + N / B sum_d n_dv p_dvk),
+
+with rho = 1 and all documents for coordinate ascent (Blei, Ng and Jordan, "Latent Dirichlet allocation", JMLR 2003,
+smoothed as in its section 5.4), and a decreasing rho and B of the N documents for stochastic variational inference
+(Hoffman, Blei and Bach, NIPS 2010; Hoffman, Blei, Wang and Paisley, JMLR 2013).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import streams
+from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from engine.corpus import rows
+from engine.hierarchy import topics as hierarchy
+from engine.lda import documents, priors, topics
+from engine.pool import Pool
+
+CLUSTERED, RANDOM = "clusters", "random"
+
+
+class State(NamedTuple):
+    """Everything the next step needs.
+
+    ``t`` () int64 steps done; ``lam`` (V, K) lambda; ``totals`` (K,) its column sums; ``divergence`` () of q(phi) from
+    its prior; ``gamma`` (N, K) float32 of every training document where they go on from step to step, else (0, K).
+    """
+
+    t: Array
+    lam: FloatArray
+    totals: FloatArray
+    divergence: FloatArray
+    gamma: Array
+
+
+class Gammas(NamedTuple):
+    """What lives with the documents: ``gamma`` (documents, K) float32."""
+
+    gamma: Array
+
+
+class Statistics(NamedTuple):
+    """Sums over documents.
+
+    ``counts`` (V, K) are ``sum_d n_dv p_dvk``, ``bound`` the documents' part of the evidence lower bound; then how
+    many documents and tokens there were, and how many tokens were weighed in all rounds.
+    """
+
+    counts: FloatArray
+    bound: float
+    documents: int
+    tokens: int
+    weighed: int
+
+
+class Chain(NamedTuple):
+    """Documents under evaluation: ``clock`` () int64 calls so far, ``gamma`` (documents, K)."""
+
+    clock: Array
+    gamma: FloatArray
+
+
+class Rule(NamedTuple):
+    """What tells the two models apart, and their settings.
+
+    Attributes
+    ----------
+    n_topics : int
+        K.
+    alpha : tuple of float
+        As set.
+    beta : (V,) float64
+    start : str
+        ``CLUSTERED`` or ``RANDOM``.
+    batch_size : int or None
+        Documents of a mini-batch; None: every step reads all.
+    step : (t) -> float
+        rho of step t = 1, 2, ...
+    fresh : int or None
+        At so many first steps gamma of every document begins anew; from then on it goes on from step to step, and the
+        bound never falls.  None: it always begins anew, and is not kept.
+    measured : int
+        Every how many steps the divergence of the topics is measured anew.
+    """
+
+    n_topics: int
+    alpha: tuple[float, ...]
+    beta: FloatArray
+    start: str
+    batch_size: int | None
+    step: Callable[[int], float]
+    fresh: int | None
+    measured: int
+
+
+class _Setup(NamedTuple):
+    """What the functions of the kernel share."""
+
+    rule: Rule
+    facts: Facts
+    pool: Pool
+
+    def alpha(self, n_topics: int) -> FloatArray:
+        return priors.alphas(self.rule.alpha, n_topics)
+
+    def table(self, state: State, docs: Batch) -> FloatArray:
+        return topics.table_of(state.lam, state.totals, docs.words, self.pool)
+
+    def state(self, t: int, lam: FloatArray) -> State:
+        """The state of these topics."""
+        lam, totals = topics.blended(lam, lam, self.rule.beta, 0.0, 1.0, self.pool)
+        apart = topics.divergence(lam, totals, self.rule.beta, self.pool)
+        none = np.zeros((0, lam.shape[1]), dtype=np.float32)
+        return State(np.array(t, dtype=np.int64), lam, totals, np.array(apart), none)
+
+
+def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
+    """The kernel that follows a rule; results do not depend on ``n_threads``."""
+    setup = _Setup(rule, facts, Pool(n_threads))
+    return Kernel(
+        batch_size=rule.batch_size or facts.n_documents,
+        sweeps_after=None if rule.batch_size else 0,
+        measure="perplexity",
+        init=lambda seed: _init(setup, seed),
+        begin=lambda seed, docs: _begin(setup, seed, docs),
+        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
+        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
+        local=lambda state: None if rule.fresh is None else Gammas(state.gamma),
+        with_local=lambda state, local: state if local is None else state._replace(gamma=local.gamma),
+        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
+        topics=lambda state: _topics(setup, state),
+        start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
+        advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
+        keep=lambda state: {"t": state.t, "totals": state.totals},
+        restore=lambda seed, arrays: _restore(setup, seed, arrays),
+        work=10.0,
+    )
+
+
+def _init(setup: _Setup, seed: int) -> State:
+    """lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
+    shape = (setup.facts.n_words, setup.rule.n_topics)
+    return setup.state(0, streams.generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
+
+
+def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
+    """Topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
+    if setup.rule.start == RANDOM:
+        return _init(setup, seed)
+    phi, share = priors.clustered(seed, docs, setup.facts.n_words, setup.rule.n_topics, setup.pool)
+    return setup.state(0, _pseudo_counts(setup, phi, share))
+
+
+def _pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
+    """The lambda that has these means, and all the tokens of the corpus."""
+    tokens = setup.facts.n_tokens or setup.facts.n_documents * 100
+    return phi * (setup.rule.beta.sum() + tokens * share)
+
+
+def _prepare(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
+    if setup.rule.fresh is None:
+        return state
+    return state._replace(gamma=documents.fresh(docs, setup.alpha(state.lam.shape[1])).astype(np.float32))
+
+
+def _gather(
+    setup: _Setup, _seed: int, state: State, docs: Batch, local: Gammas | None
+) -> tuple[Statistics, Gammas | None]:
+    """Place the documents under the topics, and count what they say of these."""
+    alpha, table, pool = setup.alpha(state.lam.shape[1]), setup.table(state, docs), setup.pool
+    n = len(docs.documents)
+    kept = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
+    goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.rule.fresh or 0)
+    counts = np.zeros_like(state.lam)
+    bound, weighed = 0.0, 0
+    for begin in range(0, n, documents.BLOCK):
+        block = rows(docs, begin, min(begin + documents.BLOCK, n))
+        part = slice(begin, begin + documents.BLOCK)
+        start = local.gamma[part].astype(np.float64) if goes_on and local else documents.fresh(block, alpha)
+        placed = documents.place(table, block, alpha, start, pool)
+        documents.add_counts(table, block, placed, counts, pool)
+        bound += float(placed.bound.sum())
+        weighed += int(placed.rounds @ documents.lengths(block))
+        kept[part] = placed.gamma if local is not None else kept[part]
+    statistics = Statistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), weighed)
+    return statistics, None if local is None else Gammas(kept)
+
+
+def _move(setup: _Setup, _seed: int, state: State, got: Statistics) -> tuple[State, Info]:
+    """Move lambda; the bound that is told is that of the documents just placed, and of the topics before the move."""
+    rule, t = setup.rule, int(state.t) + 1
+    step = rule.step(t)
+    scale = setup.facts.n_documents / max(got.documents, 1) if rule.batch_size else 1.0
+    lam, totals = topics.blended(state.lam, got.counts, rule.beta, step, scale, setup.pool)
+    every = setup.facts.n_documents if rule.batch_size else got.documents
+    elbo = got.bound / max(got.documents, 1) - float(state.divergence) / max(every, 1)
+    apart = state.divergence
+    if t % rule.measured == 0:
+        apart = np.array(topics.divergence(lam, totals, rule.beta, setup.pool))
+    sizes = (np.full(len(totals), step),) if rule.batch_size else ()
+    moved = state._replace(t=np.array(t, dtype=np.int64), lam=lam, totals=totals, divergence=apart)
+    return moved, Info(sizes, elbo, got.tokens, got.weighed)
+
+
+def _topics(setup: _Setup, state: State) -> Topics:
+    """E[phi], alpha, and how many tokens every topic is expected to have."""
+    weights = np.maximum(state.totals - setup.rule.beta.sum(), 0.0)
+    alpha = setup.alpha(len(weights))
+    return Topics((state.lam / state.totals,), alpha, units=(SHARE,), popularity=(weights,))
+
+
+def _placed(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
+    """Gamma of documents once it stands still."""
+    table, alpha = setup.table(state, docs), setup.alpha(state.lam.shape[1])
+    return documents.place(table, docs, alpha, gamma, setup.pool).gamma
+
+
+def _infer(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
+    """E[theta] of documents: their shares of topics."""
+    return Local((_shares(_placed(setup, state, docs, documents.fresh(docs, setup.alpha(state.lam.shape[1])))),))
+
+
+def _shares(gamma: FloatArray) -> FloatArray:
+    return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
+
+
+def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> Chain:
+    return Chain(np.array(0, dtype=np.int64), documents.fresh(docs, setup.alpha(state.lam.shape[1])))
+
+
+def _advance_chain(
+    setup: _Setup, _seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, _sweeps: Sweeps
+) -> tuple[Chain, Rates]:
+    """Place the documents by what is observed; rates are E[theta] E[phi], the same at every sweep: one is kept."""
+    gamma = _placed(setup, state, observed, chain.gamma.copy())
+    phi = state.lam / state.totals
+    rates = documents.rates(phi, _shares(gamma), scored, setup.pool)
+    return Chain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
+
+
+def _restore(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
+    """The state that goes on from a snapshot; one of another model tells no lambda, but its means."""
+    phi = hierarchy.restored(arrays).phi[0]
+    if "totals" not in arrays:
+        share = np.full(phi.shape[1], 1.0 / phi.shape[1])
+        return setup.state(0, np.maximum(_pseudo_counts(setup, phi, share), topics.LEAST))
+    totals: Any = np.asarray(arrays["totals"], dtype=np.float64)
+    return setup.state(int(arrays["t"]), np.maximum(phi * totals, topics.LEAST))

@@ -1,0 +1,73 @@
+"""Latent Dirichlet allocation by stochastic variational inference, a mini-batch of documents at every step.
+
+Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (NIPS 2010) and Hoffman, Blei, Wang and
+Paisley, "Stochastic variational inference" (JMLR 14, 2013); the generative model:
+
+    phi_k ~ Dir(beta),  theta_d ~ Dir(alpha),  z_di ~ Cat(theta_d),  w_di ~ Cat(phi_z).
+"""
+
+from dataclasses import dataclass
+
+from engine.contract import Facts, Kernel
+from engine.lda import priors, variational
+from engine.lda.variational import State
+from engine.settings import STEP_SIZES, SWEEPS, SettingError, check, setting
+
+__all__ = ["CHILD", "PRESETS", "TITLE", "Config", "State", "build"]
+
+TITLE = "LDA: latent Dirichlet allocation by stochastic variational inference"
+CHILD = "LDA has one layer: its topics have no children."
+PRESETS = {
+    "paper": {
+        "start": "random", "alpha": "0", "beta": "0.05", "batch_size": "256", "tau": "1", "kappa": "0.7",
+        "minibatches": "2000",
+    }
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Settings of LDA by stochastic variational inference; the published ones are the preset "paper"."""
+
+    layers: tuple[int, ...] = priors.topics_setting()
+    start: str = priors.start_setting()
+    alpha: tuple[float, ...] = priors.alpha_setting(0.1)
+    beta: tuple[float, ...] = priors.beta_setting(0.05)
+    batch_size: int = setting(256, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
+    tau: float = setting(
+        64.0,
+        STEP_SIZES,
+        "Step delay tau",
+        "Of the steps (t + tau)^-kappa; larger: first steps are smaller.",
+        low=0,
+        high=1e6,
+    )
+    kappa: float = setting(
+        0.7,
+        STEP_SIZES,
+        "Step decay kappa",
+        "How fast steps shrink: above 0.5, so that they come to rest, and at most 1.",
+        low=0.5,
+        high=1,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        priors.check_priors(self.layers, self.alpha)
+        if self.kappa <= 0.5:
+            raise SettingError(f"kappa must be above 0.5, or the steps never come to rest; got {self.kappa}")
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """The kernel of LDA by stochastic variational inference for a corpus; results do not depend on ``n_threads``."""
+    rule = variational.Rule(
+        n_topics=config.layers[0],
+        alpha=config.alpha,
+        beta=priors.betas(config.beta, facts.n_words),
+        start=config.start,
+        batch_size=config.batch_size,
+        step=lambda t: float((t + config.tau) ** -config.kappa),
+        fresh=None,
+        measured=10,
+    )
+    return variational.kernel_of(rule, facts, n_threads)
