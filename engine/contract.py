@@ -315,6 +315,8 @@ class Kernel(NamedTuple):
     reads : (state, Batch) -> list of (documents, K_l) float64, or None
         What the classifier reads of documents, a layer each: not always of their places, which sweeps may tell;
         ``None`` where there is no classifier.
+    converged : (state) -> bool, or None
+        Whether further steps change next to nothing; None where steps draw and never stand still.
     work : float
         What a document of a mini-batch costs beside its draws of topics, in such draws (about 50 ns).
     asking : float
@@ -341,6 +343,7 @@ class Kernel(NamedTuple):
     sweeps_after: int | None = None
     begin: Callable[..., Any] | None = None
     averaged: Callable[..., Any] | None = None
+    converged: Callable[..., bool] | None = None
     work: float = 0.0
     asking: float = 0.0
 

@@ -291,18 +291,15 @@ def usual_length(model: str, config: Any, about: CorpusRow) -> int:
     -------
     int
         300 sweeps where all documents are swept, after the mini-batches that come before (a run of ``auto`` ends
-        sooner, at a plateau of its curve); else twelve passes over the corpus, 300 to 3,500 mini-batches; a model with
-        an encoder, which learns more slowly, has 3,500.  Learning the widths comes before that.  Models with a length
-        of their own name it ``STEPS``.
+        sooner, at a plateau of its curve); else twelve passes over the corpus, 300 to 3,500 mini-batches.  Models with
+        a length of their own name it ``STEPS``.  Learning the widths comes before that.
     """
     own: int | None = getattr(models.load(model), "STEPS", None)
     if own is not None:
-        return own
+        return max(own, 2 * _learnt(config))
     after = _sweeps_after(config, about)
     if after is not None:
         return SWEEPS + after + _learnt(config)
-    if model != "dlda":
-        return max(MOST_STEPS, 2 * _learnt(config))
     passes = -(-EPOCHS * about.train_documents // config.batch_size)
     return min(max(passes, LEAST_STEPS), MOST_STEPS) + _learnt(config)
 

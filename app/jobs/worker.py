@@ -150,7 +150,11 @@ class Session:
         """Whether the run has made its steps, or sweeps bring nothing more."""
         if position.minibatch >= plan.minibatches:
             return True
-        if not self.order.until_plateau or position.minibatch not in plan.evaluations:
+        if not self.order.until_plateau:
+            return False
+        if training.kernel.converged is not None:
+            return training.kernel.converged(position.state)
+        if position.minibatch not in plan.evaluations:
             return False
         return settled(self.claim.curve, training.swept(position))
 

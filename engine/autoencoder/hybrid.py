@@ -103,8 +103,8 @@ class Settings:
         "gibbs",
         SWEEPS,
         "Counts for the topics",
-        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1 has it; refined: sweeps "
-        "that begin at that draw.",
+        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1; refined: sweeps that "
+        "begin at that draw.",
         choices=("gibbs", "encoder", "refined"),
     )
     burn_in: int = setting(

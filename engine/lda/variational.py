@@ -23,19 +23,24 @@ from engine.lda import documents, priors, topics
 from engine.pool import Pool
 
 CLUSTERED, RANDOM = "clusters", "random"
+STILL = 1e-5  # relative change of the bound below which coordinate ascent has converged
 
 
 class State(NamedTuple):
     """Everything the next step needs.
 
     ``t`` () int64 steps done; ``lam`` (V, K) lambda; ``totals`` (K,) its column sums; ``divergence`` () of q(phi) from
-    its prior; ``gamma`` (N, K) float32 of every training document where they go on from step to step, else (0, K).
+    its prior; ``bound`` () that of a document at the last step, ``change`` () by what part of itself it rose there
+    (infinity before there are two); ``gamma`` (N, K) float32 of every training document where they go on from step to
+    step, else (0, K).
     """
 
     t: Array
     lam: FloatArray
     totals: FloatArray
     divergence: FloatArray
+    change: FloatArray
+    bound: FloatArray
     gamma: Array
 
 
@@ -117,7 +122,8 @@ class _Setup(NamedTuple):
         lam, totals = topics.blended(lam, lam, self.rule.beta, 0.0, 1.0, self.pool)
         apart = topics.divergence(lam, totals, self.rule.beta, self.pool)
         none = np.zeros((0, lam.shape[1]), dtype=np.float32)
-        return State(np.array(t, dtype=np.int64), lam, totals, np.array(apart), none)
+        unknown = np.array(np.inf), np.array(np.nan)
+        return State(np.array(t, dtype=np.int64), lam, totals, np.array(apart), *unknown, none)
 
 
 def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
@@ -140,6 +146,7 @@ def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "totals": state.totals},
         restore=lambda seed, arrays: _restore(setup, seed, arrays),
+        converged=None if rule.fresh is None else lambda state: _converged(rule, state),
         work=10.0,
     )
 
@@ -205,8 +212,21 @@ def _move(setup: _Setup, _seed: int, state: State, got: Statistics) -> tuple[Sta
     if t % rule.measured == 0:
         apart = np.array(topics.divergence(lam, totals, rule.beta, setup.pool))
     sizes = (np.full(len(totals), step),) if rule.batch_size else ()
-    moved = state._replace(t=np.array(t, dtype=np.int64), lam=lam, totals=totals, divergence=apart)
+    change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
+    moved = state._replace(
+        t=np.array(t, dtype=np.int64),
+        lam=lam,
+        totals=totals,
+        divergence=apart,
+        change=np.array(change),
+        bound=np.array(elbo),
+    )
     return moved, Info(sizes, elbo, got.tokens, got.weighed)
+
+
+def _converged(rule: Rule, state: State) -> bool:
+    """Whether the bound no longer rises, once documents go on from step to step."""
+    return int(state.t) > (rule.fresh or 0) + 1 and float(state.change) < STILL
 
 
 def _topics(setup: _Setup, state: State) -> Topics:

@@ -16,9 +16,10 @@ from engine.contract import Facts, Kernel, Topics
 from engine.settings import SettingError
 
 TITLE = "DATM: deep autoencoding topic model"
+STEPS = 3_500  # an encoder learns more slowly than topics that are swept
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 PRESETS: dict[str, dict[str, str]] = {"paper": hybrid.PAPER | {"minibatches": "5000"}, "best": {}}
-__all__ = ["CHILD", "PRESETS", "TITLE", "Config", "State", "build"]
+__all__ = ["CHILD", "PRESETS", "STEPS", "TITLE", "Config", "State", "build"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,11 @@ from engine.lda import priors, variational
 from engine.lda.variational import State
 from engine.settings import SWEEPS, check, setting
 
-__all__ = ["CHILD", "PRESETS", "TITLE", "Config", "State", "build"]
+__all__ = ["CHILD", "PRESETS", "STEPS", "TITLE", "Config", "State", "build"]
 
 TITLE = "LDA: latent Dirichlet allocation by coordinate ascent"
 CHILD = "LDA has one layer: its topics have no children."
+STEPS = 200
 PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "fresh_steps": "0", "minibatches": "100"}}
 
 
@@ -40,6 +41,15 @@ class Config:
     def __post_init__(self) -> None:
         check(self)
         priors.check_priors(self.layers, self.alpha)
+
+    @property
+    def until_plateau(self) -> bool:
+        """A run whose length nobody gave ends once the bound no longer rises."""
+        return True
+
+    def sweeps_after(self, _facts: Facts) -> int:
+        """Every step reads all documents."""
+        return 0
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:

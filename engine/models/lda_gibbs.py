@@ -47,6 +47,15 @@ class Config:
         check(self)
         priors.check_priors(self.layers, self.alpha)
 
+    @property
+    def until_plateau(self) -> bool:
+        """A run whose length nobody gave ends where its curve no longer falls."""
+        return True
+
+    def sweeps_after(self, _facts: Facts) -> int:
+        """Every step reads all documents."""
+        return 0
+
 
 class State(NamedTuple):
     """Everything the next step needs.

@@ -18,6 +18,7 @@ from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Swee
 from engine.settings import ALWAYS, LABELS, PREDICTIONS, SWEEPS, SettingError, setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
+STEPS = 3_500  # an encoder learns more slowly than topics that are swept
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 NEEDS_LABELS = True
 _OF_LABELS = {
@@ -25,7 +26,7 @@ _OF_LABELS = {
     "encoders": "1", "moved": "0", "placed_by": "encoder", "predict_samples": "50",
 }  # fmt: skip
 PRESETS = {"paper": hybrid.PAPER | _OF_LABELS}
-__all__ = ["CHILD", "NEEDS_LABELS", "PRESETS", "TITLE", "Config", "State", "build"]
+__all__ = ["CHILD", "NEEDS_LABELS", "PRESETS", "STEPS", "TITLE", "Config", "State", "build"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +44,8 @@ class Config(Settings):
         "mixed",
         SWEEPS,
         "Counts for the topics",
-        "encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each; refined: "
-        "sweeps that begin at the encoder's draw.",
+        "encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each; "
+        "refined: sweeps that begin at the encoder's draw.",
         choices=("mixed", "encoder", "gibbs", "refined"),
     )
     head_gain: float = hybrid.head_gain_setting(4.0)
