@@ -87,12 +87,9 @@ ERRORS = {
     "mnist": {"sdatm-n": 0.97, "sdatm-l": 1.03},
 }
 
-# What differs from the preset "paper" of DLDA, or from the defaults of DATM.  Exact steps come nearest to the table of
-# DLDA, and TLASGR's may shrink more slowly than TLFSGR's, best at 0.7 (`assets/guide/measurements.md` has both at
-# several kappas).  SGRLD moves by eps_t = 0.1 ((20 + t) / 21)^-0.9.
+# What differs from the preset "paper" of DLDA, or from the defaults of DATM: SGRLD moves by
+# eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS: dict[tuple[str, str], dict[str, object]] = {
-    ("dlda", "tlasgr"): {"simplex": "exact", "kappa": 0.5},
-    ("dlda", "tlfsgr"): {"simplex": "exact"},
     ("dlda", "sgrld"): {"step": 0.1, "tau": 20.0, "kappa": 0.9},
 }
 

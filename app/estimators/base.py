@@ -197,7 +197,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         own: dict[str, Any] = {"layers": self.layers}
         if "batch_size" in known:
             own["batch_size"] = self.batch_size
-        if self.inference is not None:
+        if self.inference is not None and not self._model.endswith(f"-{self.inference}"):  # which names it already
             own["inference"] = self.inference
         if not isinstance(self.settings, Mapping | None):
             raise SettingError(f"settings must be a dictionary of settings by name; got {self.settings!r}")
@@ -207,7 +207,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         given = own | others
         model = models.load(self._model).Config
         if unknown := sorted(given.keys() - known.keys()):
-            free = ", ".join(name for name in known if name not in ("layers", "batch_size"))
+            free = ", ".join(name for name in known if name not in own)
             raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {free}")
         values = {name: plain(value) for name, value in given.items()}
         lone = {name: (value,) for name, value in values.items() if known[name] and not isinstance(value, tuple)}

@@ -1,4 +1,4 @@
-"""The models as scikit-learn estimators: ``DLDA`` and ``DATM`` transform documents, ``SDATM`` also classifies them.
+"""The models as scikit-learn estimators: they transform documents, and ``SDATM`` also classifies them.
 
     from topiary import DLDA
     model = DLDA(layers=(64, 32), n_iter=500, random_state=0).fit(counts)
@@ -82,6 +82,75 @@ class DATM(TopicEstimator):
     """
 
     _model = "datm"
+
+
+class LDA(TopicEstimator):
+    """Latent Dirichlet allocation, three ways.
+
+    Parameters
+    ----------
+    layers : tuple of int, default=(128,)
+        The number of topics, in a tuple as for the models of several layers.
+    inference : {"gibbs", "cavi", "svi"}, default="gibbs"
+        Gibbs sampling, coordinate ascent, or stochastic variational inference.
+    n_iter : int, default=200
+        Sweeps over all documents; mini-batches for svi.
+    batch_size, settings, real_values, random_state, n_jobs
+        As for :class:`DLDA`; only svi has mini-batches.
+    """
+
+    def __init__(
+        self,
+        *,
+        layers: tuple[int, ...] = (128,),
+        inference: str = "gibbs",
+        n_iter: int = 200,
+        batch_size: int = 256,
+        settings: Mapping[str, Any] | None = None,
+        real_values: str = "refuse",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            layers=layers,
+            inference=inference,
+            n_iter=n_iter,
+            batch_size=batch_size,
+            settings=settings,
+            real_values=real_values,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    @property
+    def _model(self) -> str:  # type: ignore[override]
+        if self.inference not in ("gibbs", "cavi", "svi"):
+            raise SettingError(f"inference of LDA must be 'gibbs', 'cavi' or 'svi'; got {self.inference!r}")
+        return f"lda-{self.inference}"
+
+
+class DPFA(TopicEstimator):
+    """Deep Poisson factor analysis: topics switched on and off by a network of binary units.
+
+    Parameters
+    ----------
+    layers, inference, n_iter, batch_size, settings, real_values, random_state, n_jobs
+        As for :class:`DLDA`; ``inference`` is one of those of the model ``dpfa``.
+    """
+
+    _model = "dpfa"
+
+
+class DEF(TopicEstimator):
+    """Deep exponential family: layers of gamma, binary or count units by black-box variational inference.
+
+    Parameters
+    ----------
+    layers, n_iter, batch_size, settings, real_values, random_state, n_jobs
+        As for :class:`DLDA`; there is one ``inference``, so it stays None.
+    """
+
+    _model = "deep-exp-family"
 
 
 class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from app.analysis.predictions import ClassError
-    from app.estimators.models import DATM, DLDA, SDATM
+    from app.estimators.models import DATM, DEF, DLDA, DPFA, LDA, SDATM
     from app.ingest.errors import IngestError
     from app.ingest.options import OptionError
     from app.jobs.new_run import NewRunError
@@ -49,6 +49,9 @@ _PLACES = {
     "NewRunError": "app.jobs.new_run",
     "Run": ".run",
     "RunFailed": ".run",
+    "DEF": "app.estimators.models",
+    "DPFA": "app.estimators.models",
+    "LDA": "app.estimators.models",
     "SDATM": "app.estimators.models",
     "Store": ".stores",
     "StoreError": "store.errors",
@@ -58,7 +61,10 @@ _PLACES = {
 
 __all__ = [
     "DATM",
+    "DEF",
     "DLDA",
+    "DPFA",
+    "LDA",
     "SDATM",
     "ClassError",
     "Classification",

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from app.estimators.labels import labels_of, plain
-from app.estimators.models import DATM, DLDA, SDATM
+from app.estimators.models import DATM, DEF, DLDA, DPFA, LDA, SDATM
 from engine.settings import SettingError
 
 TINY = {"layers": (3, 2), "n_iter": 2, "batch_size": 20, "real_values": "round"}
@@ -34,11 +34,19 @@ def planted(documents=90, seed=4):
     [
         DLDA(**TINY, settings={"burn_in": 1, "collect": 1}),
         DATM(**TINY),
+        *(LDA(**TINY | {"layers": (3,)}, inference=inference) for inference in ("gibbs", "cavi", "svi")),
+        DPFA(**TINY),
+        DEF(**TINY),
         SDATM(**TINY, settings={"predict_samples": 2, "hidden": (4, 3)}),
     ]
 )
 def test_the_common_checks_of_scikit_learn_pass(estimator, check):
     check(estimator)
+
+
+def test_lda_names_its_inference():
+    with pytest.raises(SettingError, match="inference of LDA must be 'gibbs', 'cavi' or 'svi'; got 'vb'"):
+        LDA(inference="vb", n_iter=1).fit(planted(10)[0])
 
 
 @pytest.fixture(scope="module")
