@@ -139,7 +139,7 @@ def sweep_documents(
     for j in range(begin, end):
         rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
         if plan.fresh:
-            rng = _start(rng, net, phi, shapes, docs, j, plan.everything, s, room)
+            rng = _start(rng, net, phi, shapes, docs, j, s, room)
         n_active = _count_topics(docs.topics[docs.tokens[j] : docs.tokens[j + 1]], room)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
             rng, n_active = _sweep(rng, net, phi, shapes, docs, j, plan.everything, s, room, n_active)
@@ -158,14 +158,16 @@ def _start(
     shapes: FloatArray,
     docs: Documents,
     j: int,
-    everything: bool,
     s: Scratch,
     room: Room,
 ) -> Stream:
-    """Layers above from their prior, and topics one token after another given those before."""
+    """Layers above from their prior, and topics one token after another given those before, every topic on.
+
+    From many topics a document comes to few in a handful of sweeps; where r is large, new ones are rarely opened.
+    """
     topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
     rng = network.fall(rng, net, docs.h[j], s, 1)
-    _weigh(net, shapes, docs.h[j], everything, s, room.prior)
+    _weigh(net, shapes, docs.h[j], True, s, room.prior)
     room.n[:] = 0.0
     n_active, token = 0, 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):

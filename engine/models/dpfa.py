@@ -51,11 +51,11 @@ PRESETS = {
     },
     "paper-sgnht": {
         "inference": "sgnht", "start": "flat", "topic_step": "sgrld", "step": "0.1", "tau": "0", "kappa": "0.33",
-        "batch_size": "100", "burn_in": "20", "collect": "3", "minibatches": "3500",
+        "batch_size": "100", "burn_in": "20", "collect": "3", "everything_on": "0", "minibatches": "3500",
     },
     "paper-bcdf": {
         "inference": "bcdf", "start": "flat", "batch_size": "100", "filter_burn_in": "60", "filter_collect": "40",
-        "minibatches": "3500",
+        "everything_on": "0", "minibatches": "3500",
     },
 }  # fmt: skip
 MOST_MOMENTS = 100_000_000  # numbers in the Gram matrices of the links: 0.8 GB
@@ -97,10 +97,10 @@ class Config:
         choices=("clusters", "flat"),
     )
     everything_on: int = setting(
-        0,
+        50,
         SWEEPS,
-        "First sweeps with every topic on",
-        "Gibbs only: so many sweeps come before the network is drawn at all (the authors' code has 50).",
+        "First steps with every topic on",
+        "So many steps come before the network is drawn at all, so that topics find their words first.",
         low=0,
         high=10**6,
     )
@@ -162,8 +162,6 @@ class Config:
             raise SettingError("shrinkage student needs hierarchy sbn; got rbm")
         if self.inference in ("gibbs", "bcdf") and self.moments > MOST_MOMENTS:
             raise SettingError(f"layers as wide as these need inference sgnht; got {self.inference}")
-        if self.everything_on and self.inference not in ("auto", "gibbs"):
-            raise SettingError(f"everything_on needs inference gibbs; got {self.inference}")
 
     @property
     def moments(self) -> int:
@@ -250,13 +248,14 @@ class _Build(NamedTuple):
     def prior(self) -> moves.Shrinkage:
         return moves.Shrinkage(self.config.gamma0, self.config.c0)
 
-    @property
-    def plan(self) -> Plan:
-        """How the documents of a mini-batch are swept."""
-        config = self.config
+    def plan(self, t: int) -> Plan:
+        """How documents are swept in step ``t``."""
+        config, everything = self.config, t <= self.config.everything_on
+        if self.inference == "gibbs":
+            return Plan(False, 0, 1, 1, everything, documents.MOMENTS)
         if self.inference == "bcdf":
-            return Plan(True, config.filter_burn_in, config.filter_collect, 1, False, documents.MOMENTS)
-        return Plan(True, config.burn_in, config.collect, 1, False, documents.GRADIENT)
+            return Plan(True, config.filter_burn_in, config.filter_collect, 1, everything, documents.MOMENTS)
+        return Plan(True, config.burn_in, config.collect, 1, everything, documents.GRADIENT)
 
     def globals_of(self, state: State) -> Globals:
         undirected = self.config.hierarchy == "rbm"
@@ -432,12 +431,11 @@ def _gather(
 ) -> tuple[Statistics, Locals | None]:
     """Sweep the documents under fixed topics and weights: once with variables that stay, else a chain from its start."""
     glob, t = setup.globals_of(state), int(state.t) + 1
-    if setup.sweeps:
-        fresh = local is None or len(local.h) < len(docs.documents)
-        plan = Plan(fresh, 0, 1, 1, t <= setup.config.everything_on, documents.MOMENTS)
+    plan = setup.plan(t)
+    if local is None or len(local.h) < len(docs.documents):
+        mine, plan = sampler.empty(glob, docs), plan._replace(fresh=True)
     else:
-        fresh, plan = True, setup.plan
-    mine = sampler.empty(glob, docs) if fresh or local is None else sampler.copied(local)
+        mine = sampler.copied(local)
     most = setup.facts.n_tokens if setup.sweeps else 0
     sums = sampler.tallied(glob, Address(seed, streams.LOCAL, t), docs, mine, plan, setup.pool, most)
     statistics = Statistics(*sums, np.array(len(docs.documents)), np.array(len(mine.topics)))
@@ -447,7 +445,7 @@ def _gather(
 def _move(setup: _Build, seed: int, state: State, got: Statistics, move: Any) -> tuple[State, Info]:
     """Topics, weights and shapes after a step, and their running means."""
     t = int(state.t) + 1
-    plan = Plan(False, 0, 1, 1, False, 0) if setup.sweeps else setup.plan
+    plan = setup.plan(t)
     state, sizes = move(setup, seed, t, state, got)
     weight = 1.0 / min(t, averages.MEMORY)
     kept, n = plan.collect, max(int(got.documents), 1)
@@ -495,9 +493,11 @@ def _moments(setup: _Build, got: Statistics | Any) -> list[tuple[FloatArray, Flo
 
 
 def _network(
-    setup: _Build, state: State, sums: Any, rng: np.random.Generator | None, chances: np.random.Generator
+    setup: _Build, t: int, state: State, sums: Any, rng: np.random.Generator | None, chances: np.random.Generator
 ) -> State:
     """Weights, biases and precisions from sums over documents: drawn, or their conditional means."""
+    if t <= setup.config.everything_on:
+        return state
     rows = [moves.rows(*each, old, rng) for each, old in zip(_moments(setup, sums), state.precision, strict=True)]
     weights = tuple(table for table, _ in rows)
     top = moves.top_bias(_layers_of(setup, sums.on)[-1].astype(np.float64), float(sums.documents), rng)
@@ -514,9 +514,7 @@ def _gibbs(setup: _Build, seed: int, t: int, state: State, got: Statistics) -> t
     config, rng = setup.config, streams.generator(seed, streams.SHAPES, t)
     phi = dirichlet.draw(got.words, config.a_phi, seed, t, 0, setup.pool)
     shapes = moves.shapes(got.tables, _layers_of(setup, got.on)[0], setup.prior, rng)
-    state = state._replace(phi=phi, shapes=shapes)
-    if t > config.everything_on:
-        state = _network(setup, state, got, rng, rng)
+    state = _network(setup, t, state._replace(phi=phi, shapes=shapes), got, rng, rng)
     return _follow(setup, state, got.words, config.a_phi, t), ()
 
 
@@ -529,13 +527,17 @@ def _filter(setup: _Build, seed: int, t: int, state: State, got: Statistics) -> 
     config, rng = setup.config, streams.generator(seed, streams.SHAPES, t)
     kept = config.filter_collect
     counted = got._replace(documents=got.documents * kept, tokens=got.tokens * kept)
-    new = Statistics(*(np.asarray(part) / kept for part in counted))
-    if state.filtered:
-        new = Statistics(*((1.0 - config.forget) * old + more for old, more in zip(state.filtered, new, strict=True)))
+    before = state.filtered or (np.array(0.0),) * len(counted)
+    sums = (np.asarray((1.0 - config.forget) * old + new / kept) for old, new in zip(before, counted, strict=True))
+    new = Statistics(*sums)
     table = new.words + config.a_phi
     phi = np.ascontiguousarray(table / table.sum(axis=0))
     shapes = moves.shapes(new.tables, _layers_of(setup, new.on)[0], setup.prior, None)
-    state = _network(setup, state._replace(phi=phi, shapes=shapes, filtered=tuple(new)), new, None, rng)
+    state = state._replace(phi=phi, shapes=shapes, filtered=tuple(new))
+    if t == config.everything_on:  # what was counted of the units was none of the network's
+        new = new._replace(on=np.zeros_like(new.on), documents=np.array(0.0))
+        state = state._replace(filtered=tuple(new._replace(tables=np.zeros_like(new.tables))))
+    state = _network(setup, t, state, new, None, rng)
     sizes = tuple(np.full(width, max(1.0 / t, config.forget)) for width in config.layers)
     return _follow(setup, state, phi, 0.0, t), sizes
 
@@ -550,9 +552,10 @@ def _thermostats(setup: _Build, seed: int, t: int, state: State, got: Statistics
     phi, expanded = _topics_step(setup, seed, t, state, words, scale, eps)
     shapes = moves.shapes_step(state.shapes, got.tables * rho, on, setup.prior, min(eps, 0.5), rng)
     eta = config.weight_step / setup.facts.n_documents
-    state = _weights_step(setup, seed, t, state, got.slope * (rho / documents.UNIT), eta)
-    if config.shrinkage == "student":
-        state = state._replace(precision=tuple(moves.precisions(table, rng) for table in state.weights))
+    if t > config.everything_on:
+        state = _weights_step(setup, seed, t, state, got.slope * (rho / documents.UNIT), eta)
+        if config.shrinkage == "student":
+            state = state._replace(precision=tuple(moves.precisions(table, rng) for table in state.weights))
     state = state._replace(phi=phi, expanded=expanded, scale=scale, shapes=shapes)
     reach = 0.5 * eta * thermostats.N_STEPS**2
     first = eps / np.maximum(scale if config.topic_step != "sgrld" else np.ones_like(scale), simplex.LEAST_SCALE)
