@@ -1,1 +1,1 @@
-"""Sigmoid belief networks and Boltzmann machines above Poisson factors: local Gibbs sweeps and moves of their weights."""
+"""Networks of binary units above Poisson factors: local Gibbs sweeps, and moves of their weights."""

@@ -152,14 +152,7 @@ def sweep_documents(
 
 @compiled
 def _start(
-    rng: Stream,
-    net: Network,
-    phi: FloatArray,
-    shapes: FloatArray,
-    docs: Documents,
-    j: int,
-    s: Scratch,
-    room: Room,
+    rng: Stream, net: Network, phi: FloatArray, shapes: FloatArray, docs: Documents, j: int, s: Scratch, room: Room
 ) -> Stream:
     """Layers above from their prior, and topics one token after another given those before, every topic on.
 
@@ -316,9 +309,7 @@ def _sweep(
 
 
 @compiled
-def _keep_place(
-    shapes: FloatArray, room: Room, s: Scratch, units: bool, theta: FloatArray, chance: FloatArray
-) -> None:
+def _keep_place(shapes: FloatArray, room: Room, s: Scratch, units: bool, theta: FloatArray, chance: FloatArray) -> None:
     """Add ``E[theta_k h_k | tokens, layers above]``, and the chances with which the units above were drawn."""
     for k in range(len(shapes)):
         theta[k] += 0.5 * (room.n[k] + shapes[k] if room.n[k] > 0.0 else room.prior[k])

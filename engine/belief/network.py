@@ -49,8 +49,8 @@ class Scratch(NamedTuple):
     """Working memory for the units of one document.
 
     ``inputs`` (units,) log-odds of each from the layer above, ``omega`` the Polya-Gamma draws, ``left`` what remains to
-    be explained; ``chance`` the probability with which each unit was last drawn; ``fixed`` numbers in fixed point; ``on`` a
-    list of units.
+    be explained; ``chance`` the probability with which each unit was last drawn; ``fixed`` numbers in fixed point;
+    ``on`` a list of units.
     """
 
     inputs: FloatArray
@@ -105,7 +105,7 @@ def look_up(net: Network, h: Array, layer: int, inputs: FloatArray) -> None:
 def flip(rng: Stream, chance: float) -> tuple[int, Stream]:
     """1 with this probability."""
     u, rng = uniform(rng)
-    return np.int64(u < chance), rng
+    return (1 if u < chance else 0), rng
 
 
 @compiled

@@ -109,13 +109,7 @@ def placed(glob: Globals, address: Address, batch: Batch, sweeps: Sweeps | None,
 
 
 def _sweep(
-    glob: Globals,
-    address: Address,
-    batch: Batch,
-    local: Locals,
-    plan: Plan,
-    outcome: Callable[[], Outcome],
-    pool: Pool,
+    glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, outcome: Callable[[], Outcome], pool: Pool
 ) -> None:
     docs = Documents(batch.words, batch.counts, batch.starts, batch.documents, tokens_of(batch), *local)
     head: tuple[Any, ...] = (glob.net, glob.phi, glob.shapes, address, docs)

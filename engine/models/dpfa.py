@@ -32,7 +32,6 @@ from engine.contract import (
     Info,
     Kernel,
     Link,
-    Local,
     Rates,
     Sweeps,
     Topics,
@@ -46,20 +45,22 @@ TITLE = "DPFA: deep Poisson factor analysis"
 CHILD = "A child is a topic that documents use more often (or, with a dashed line, less often) when its parent is on."
 PRESETS = {
     "paper": {
-        "inference": "gibbs", "start": "flat", "everything_on": "50", "a_phi": "0.05", "gamma0": "1", "c0": "1",
-        "minibatches": "3500",
+        "inference": "gibbs", "shrinkage": "student", "start": "flat", "everything_on": "50", "a_phi": "0.05",
+        "gamma0": "1", "c0": "1", "minibatches": "3500",
     },
     "paper-sgnht": {
-        "inference": "sgnht", "start": "flat", "topic_step": "sgrld", "step": "0.1", "tau": "0", "kappa": "0.33",
-        "batch_size": "100", "burn_in": "20", "collect": "3", "everything_on": "0", "minibatches": "3500",
+        "inference": "sgnht", "shrinkage": "gaussian", "start": "flat", "topic_step": "sgrld", "step": "0.1",
+        "tau": "0", "kappa": "0.33", "batch_size": "100", "burn_in": "20", "collect": "3", "everything_on": "0",
+        "minibatches": "3500",
     },
     "paper-bcdf": {
-        "inference": "bcdf", "start": "flat", "batch_size": "100", "filter_burn_in": "60", "filter_collect": "40",
-        "everything_on": "0", "minibatches": "3500",
+        "inference": "bcdf", "shrinkage": "gaussian", "start": "flat", "batch_size": "100",
+        "filter_burn_in": "60", "filter_collect": "40", "everything_on": "0", "minibatches": "3500",
     },
 }  # fmt: skip
 MOST_MOMENTS = 100_000_000  # numbers in the Gram matrices of the links: 0.8 GB
 FIRST_SHAPES = 50.0  # sum of the r_k where a run begins
+FIRST_WEIGHT = 3.0  # of a unit that begins as a cluster, on its own units below
 SCALE_RATE = 0.5  # of the running mean of the counts that a topic explains, relative to the step
 
 
@@ -83,11 +84,11 @@ class Config:
         choices=("auto", "gibbs", "bcdf", "sgnht"),
     )
     shrinkage: str = setting(
-        "gaussian",
+        "student",
         ALWAYS,
         "Shrinkage of the weights",
-        "gaussian: all weights alike; student: most weights near 0 and a few large ones, which is easier to read.",
-        choices=("gaussian", "student"),
+        "student: most weights near 0 and a few large ones, which is easier to read; gaussian: all weights alike.",
+        choices=("student", "gaussian"),
     )
     start: str = setting(
         "clusters",
@@ -158,8 +159,6 @@ class Config:
         check(self)
         if self.hierarchy == "rbm" and self.inference in ("gibbs", "bcdf"):
             raise SettingError(f"hierarchy rbm needs inference sgnht (or auto); got {self.inference}")
-        if self.hierarchy == "rbm" and self.shrinkage == "student":
-            raise SettingError("shrinkage student needs hierarchy sbn; got rbm")
         if self.inference in ("gibbs", "bcdf") and self.moments > MOST_MOMENTS:
             raise SettingError(f"layers as wide as these need inference sgnht; got {self.inference}")
 
@@ -185,9 +184,9 @@ class State(NamedTuple):
     (K_l, K_{l+1}) W^(l), ``precision[l-1]`` its prior precisions; ``biases[l-1]`` (K_l,) c^(l);
     ``thermostats`` of ``[W, c]`` (K_{l+1} + 1, K_l) for every link and of c^(L) (1, K_L), () but for SGNHT;
     ``filtered`` the sums of BCDF, as fields of Statistics, () otherwise; ``load`` (K_1,) share of the tokens and
-    ``active`` (units,) mean activation, over the last sweeps; ``mean``, of ``averaged`` (K_1,) samples, ``mean_shapes``,
-    ``mean_weights`` and ``mean_biases`` the means over the last samples; then, where every document is swept (empty
-    otherwise), ``topics`` (tokens,) and ``h`` (N, units).
+    ``active`` (units,) mean activation, over the last sweeps; ``mean``, of ``averaged`` (K_1,) samples,
+    ``mean_shapes``, ``mean_weights`` and ``mean_biases`` the means over the last samples; then, where every document
+    is swept (empty otherwise), ``topics`` (tokens,) and ``h`` (N, units).
     """
 
     t: Array
@@ -252,10 +251,13 @@ class _Build(NamedTuple):
         """How documents are swept in step ``t``."""
         config, everything = self.config, t <= self.config.everything_on
         if self.inference == "gibbs":
-            return Plan(False, 0, 1, 1, everything, documents.MOMENTS)
+            return Plan(fresh=False, burn_in=0, collect=1, thin=1, everything=everything, wants=documents.MOMENTS)
         if self.inference == "bcdf":
-            return Plan(True, config.filter_burn_in, config.filter_collect, 1, everything, documents.MOMENTS)
-        return Plan(True, config.burn_in, config.collect, 1, everything, documents.GRADIENT)
+            lengths, wants = (config.filter_burn_in, config.filter_collect), documents.MOMENTS
+        else:
+            lengths, wants = (config.burn_in, config.collect), documents.GRADIENT
+        burn_in, collect = lengths
+        return Plan(fresh=True, burn_in=burn_in, collect=collect, thin=1, everything=everything, wants=wants)
 
     def globals_of(self, state: State) -> Globals:
         undirected = self.config.hierarchy == "rbm"
@@ -265,9 +267,8 @@ class _Build(NamedTuple):
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
     setup = _Build(config, facts, config.chosen(facts), Pool(n_threads))
-    local = {"local": _local, "with_local": _with_local} if setup.sweeps else {}
     move = {"gibbs": _gibbs, "bcdf": _filter, "sgnht": _thermostats}[setup.inference]
-    return Kernel(
+    kernel = Kernel(
         batch_size=config.batch_size,
         sweeps_after=0 if setup.sweeps else None,
         measure="perplexity",
@@ -285,14 +286,13 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=_keep,
         restore=lambda seed, arrays: _restore(setup, seed, arrays),
-        **local,
     )
+    return kernel._replace(local=_local, with_local=_with_local) if setup.sweeps else kernel
 
 
 def _init(setup: _Build, seed: int) -> State:
     """Nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K (as the authors start)."""
-    config, layers = setup.config, setup.config.layers
-    rng = streams.generator(seed, streams.INIT)
+    layers, rng = setup.config.layers, streams.generator(seed, streams.INIT)
     phi = widths.flat(rng, setup.facts.n_words, layers[0])
     weights = tuple(0.1 * rng.standard_normal(shape) for shape in itertools.pairwise(layers))
     biases = tuple(np.zeros(width) for width in layers)
@@ -346,12 +346,21 @@ def _thermostats_of(setup: _Build) -> tuple[FloatArray, ...]:
 
 
 def _begin(setup: _Build, seed: int, docs: Batch) -> State:
-    """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
+    """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`).
+
+    Units above begin as clusters of those below: on they call for these, and where none is on little is used.
+    """
     state = _init(setup, seed)
-    first = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers[:1], setup.pool)
+    first = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
     phi = first.phi[0]
-    means = _unaveraged(phi, state.shapes, state.weights, state.biases)
-    return state._replace(phi=phi, expanded=_expanded(setup, phi), load=first.r / first.r.sum(), **means)
+    weights, biases = [], []
+    for noise, share in zip(state.weights, first.phi[1:], strict=True):
+        own = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
+        weights.append(noise + FIRST_WEIGHT * own)
+        biases.append(np.full(len(share), -0.5 * FIRST_WEIGHT))
+    network = {"weights": tuple(weights), "biases": (*biases, state.biases[-1])}
+    means = _unaveraged(phi, state.shapes, network["weights"], network["biases"])
+    return state._replace(phi=phi, expanded=_expanded(setup, phi), **(network | means))
 
 
 def _averaged(state: State) -> State:
@@ -394,11 +403,8 @@ def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
     phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
     lower = tuple(np.asarray(bias, dtype=np.float64) for bias in numbered(arrays, "biases")) or begin.biases[:-1]
     biases = (*lower, np.asarray(arrays["r"], dtype=np.float64))
-    found = {
-        name: np.asarray(arrays[name], dtype=np.float64)
-        for name in ("shapes", "load", "active", "scale")
-        if name in arrays
-    }
+    names = ("shapes", "load", "active", "scale")
+    found: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
     state = begin._replace(**found)
     precision = tuple(np.asarray(table, dtype=np.float64) for table in numbered(arrays, "precision"))
     return state._replace(
@@ -429,7 +435,7 @@ def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
 def _gather(
     setup: _Build, seed: int, state: State, docs: Batch, local: Locals | None
 ) -> tuple[Statistics, Locals | None]:
-    """Sweep the documents under fixed topics and weights: once with variables that stay, else a chain from its start."""
+    """Sweep documents under fixed topics and weights: once with variables that stay, else a chain from its start."""
     glob, t = setup.globals_of(state), int(state.t) + 1
     plan = setup.plan(t)
     if local is None or len(local.h) < len(docs.documents):
@@ -587,10 +593,10 @@ def _weights_step(setup: _Build, seed: int, t: int, state: State, slope: FloatAr
         pull = np.vstack([(precision * table).T, bias])
         gradient = slope[at : at + x.size].reshape(x.shape) - pull
         at += x.size
-        x, xi = thermostats.moved(x, xi, gradient, eta, config.noise, seed, t, number)
+        x, friction = thermostats.moved(x, xi, gradient, eta, config.noise, seed, t, number)
         weights.append(np.ascontiguousarray(x[:-1].T))
         biases.append(np.clip(x[-1], -network.MOST_LOGIT, network.MOST_LOGIT))
-        kept.append(xi)
+        kept.append(friction)
     return state._replace(weights=tuple(weights[:-1]), biases=tuple(biases), thermostats=tuple(kept))
 
 

@@ -30,6 +30,7 @@ class World(NamedTuple):
 def config(n_layers, **changed):
     """Moderate hyperparameters, none equal to another."""
     settings = {"layers": WIDTHS[:n_layers], "inference": "gibbs", "a_phi": 0.7, "gamma0": 3.0, "c0": 1.4}
+    settings |= {"shrinkage": "gaussian", "everything_on": 0}
     return dpfa.Config(**(settings | changed))
 
 

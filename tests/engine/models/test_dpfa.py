@@ -5,6 +5,8 @@ are drawn anew given the world.  If the sampler leaves the posterior alone, ever
 error must be seen.  False-alarm rate 1e-5 per test over all quantities together, seeds fixed.
 """
 
+import itertools
+
 import numba
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from drawing import RARE, bars, mismatch
 from scipy import stats
 
 from engine import settings
-from engine.belief import documents, moves, sampler
+from engine.belief import moves, sampler
 from engine.contract import Batch, Counts, Facts, Sweeps, added
 from engine.hierarchy import evaluate
 from engine.models import dpfa
@@ -73,9 +75,7 @@ def is_seen(found):
 
 
 @slow
-@pytest.mark.parametrize(
-    ("n_layers", "shrinkage"), [(1, "gaussian"), (2, "gaussian"), (3, "gaussian"), (2, "student")]
-)
+@pytest.mark.parametrize(("n_layers", "shrinkage"), [(1, "gaussian"), (2, "gaussian"), (3, "gaussian"), (2, "student")])
 def test_the_sampler_leaves_the_joint_distribution_alone(n_layers, shrinkage):
     config = tiny.config(n_layers, shrinkage=shrinkage)
     found = surprise(config, config)
@@ -157,9 +157,7 @@ def trained(texts, docs, steps, *, n_words=25, n_threads=1):
 
 
 @slow
-@pytest.mark.parametrize(
-    ("inference", "steps", "most"), [("gibbs", 60, 0.08), ("sgnht", 120, 0.12), ("bcdf", 18, 0.12)]
-)
+@pytest.mark.parametrize(("inference", "steps", "most"), [("gibbs", 100, 0.1), ("sgnht", 150, 0.1), ("bcdf", 60, 0.25)])
 def test_planted_bars_are_found(inference, steps, most):
     truth, docs = bar_batch()
     kernel, state = trained({"layers": "10-4", "inference": inference}, docs, steps)
@@ -184,11 +182,13 @@ def grouped(n_documents=600, seed=4):
 
 
 @slow
-@pytest.mark.parametrize("texts", [{"inference": "gibbs"}, {"hierarchy": "rbm", "weight_step": "0.05"}])
+@pytest.mark.parametrize("texts", [{"inference": "gibbs"}, {"inference": "sgnht"}, {"hierarchy": "rbm"}])
 def test_a_planted_network_is_found(texts):
     """Given one unit above, topics of one subject get weights of one sign and those of the other the other."""
     phi, subject, docs = grouped()
-    kernel, state = trained({"layers": "6-1", **texts}, docs, 150, n_words=30)
+    kernel, state = trained(
+        {"layers": "6-1", "shrinkage": "gaussian", "weight_step": "0.01"} | texts, docs, 150, n_words=30
+    )
     shown = kernel.topics(kernel.shown(state))
     order = (phi.T @ shown.phi[0]).argmax(axis=1)
     assert sorted(order.tolist()) == list(range(6))
@@ -206,7 +206,7 @@ def test_student_shrinkage_leaves_weights_that_say_nothing_nearer_to_zero():
     for shrinkage in ("gaussian", "student"):
         kernel, state = trained({"layers": "6-5", "shrinkage": shrinkage}, docs, 80, n_words=30)
         sizes[shrinkage] = np.median(np.abs(kernel.topics(kernel.shown(state)).phi[1]))
-    assert sizes["student"] < 0.5 * sizes["gaussian"]
+    assert sizes["student"] < 0.5 * sizes["gaussian"], sizes
 
 
 # --------------------------------------------------------------- special cases
@@ -237,12 +237,12 @@ def test_first_sweeps_with_every_topic_on_leave_the_network_alone():
 @pytest.mark.parametrize("texts", [{}, {"inference": "sgnht"}, {"inference": "bcdf"}, {"hierarchy": "rbm"}])
 def test_statistics_of_blocks_add_up_to_those_of_the_whole_to_the_last_bit(texts, pieces):
     _, docs = bar_batch(50)
-    kernel, state = trained({"layers": "5-3-2", **texts}, docs, 2)
+    kernel, state = trained({"layers": "5-3-2", "everything_on": "1", **texts}, docs, 2)
     whole, after = kernel.gather(3, state, docs, kernel.local(state))
     total, parts = None, []
     tokens = np.concatenate([[0], np.cumsum(docs.counts)])[docs.starts]
     edges = np.linspace(0, 50, pieces + 1).astype(int)
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in itertools.pairwise(edges):
         local = kernel.local(state)
         mine = None if local is None else type(local)(local.topics[tokens[a] : tokens[b]], local.h[a:b])
         block = docs.cells.rows(a, b).batch(docs.documents[a:b])
@@ -261,7 +261,7 @@ def test_statistics_of_blocks_add_up_to_those_of_the_whole_to_the_last_bit(texts
 def test_documents_without_words_a_single_document_and_a_single_word_work(layers, texts):
     empty = Batch(*(np.zeros(0, np.int32),) * 2, np.zeros(2, np.int64), np.zeros(1, np.int32), np.arange(1))
     single = Counts(np.array([0, 1]), np.array([0], np.int32), np.array([3], np.int32)).batch(np.arange(1))
-    texts = texts | {"layers": layers, "filter_burn_in": "2", "filter_collect": "2"}
+    texts = texts | {"layers": layers, "filter_burn_in": "2", "filter_collect": "2", "everything_on": "1"}
     for docs in (empty, single):
         facts = Facts(1, 1, n_tokens=int(docs.counts.sum()))
         kernel = dpfa.build(settings.parse(dpfa.Config, texts), facts)
@@ -296,7 +296,3 @@ def test_auto_sweeps_what_can_be_swept_and_reads_mini_batches_of_the_rest():
 def test_presets_are_settings(name):
     texts = {key: text for key, text in dpfa.PRESETS[name].items() if key != "minibatches"}
     assert settings.parse(dpfa.Config, texts).a_phi == 0.05
-
-
-def test_fixed_point_sums_lose_nothing_that_matters():
-    assert documents.UNIT == 2.0**32
