@@ -1,0 +1,447 @@
+"""Local Gibbs sweeps of deep Poisson factor analysis, with the factor scores theta and layer 1 integrated out.
+
+``x ~ Pois(Phi (theta o h^(1)))``, ``theta_k ~ Gam(r_k, p / (1 - p))`` with p = 1/2.  Given the layers above, h_k^(1) is
+on with probability pi_k, and the counts of topic k are 0 or negative binomial; so with h^(1) and theta integrated out
+a token has topic k with probability proportional to (DPFA section 3.1; Zhou and Carin, 2015)
+
+    phi_vk (n_k + r_k)  where the document's other tokens have the topic,
+    phi_vk r_k q_k      where none has,  q_k = P(h_k = 1 | no token) = pi_k (1-p)^r_k / (pi_k (1-p)^r_k + 1 - pi_k).
+
+Then h_k^(1) is 1 where there are tokens, else drawn with q_k; the layers above follow (``network.py``).  The law is
+that of the sampler that draws theta and h^(1) first, and topics are found faster, because no topic is shut off.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.belief import network
+from engine.belief.network import Network, Scratch, sigmoid
+from engine.contract import Array, Counts, FloatArray
+from engine.gibbs.augment import crt
+from engine.jit import compiled
+from engine.streams import Stream, stream, uniform
+
+NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # what kept sweeps leave behind
+UNIT = 4294967296.0  # 2^32: one in the fixed-point sums, which are exact in any order
+LOG_HALF = -0.6931471805599453  # ln(1 - p)
+_BLOCK = 8
+
+
+class Address(NamedTuple):
+    """Where the streams of documents come from: seed, purpose, step."""
+
+    seed: int
+    purpose: int
+    step: int
+
+
+class Plan(NamedTuple):
+    """``burn_in`` sweeps, then ``collect``, every ``thin``-th kept for what is wanted.
+
+    ``fresh``: local variables begin here.  ``everything``: every topic is on, and nothing above is drawn.
+    """
+
+    fresh: bool
+    burn_in: int
+    collect: int
+    thin: int
+    everything: bool
+    wants: int
+
+
+class Documents(NamedTuple):
+    """Documents and their local variables: ``topics`` (tokens,) from ``tokens[j]`` on, ``h`` (documents, units)."""
+
+    words: Array
+    counts: Array
+    starts: Array
+    numbers: Array
+    tokens: Array
+    topics: Array
+    h: Array
+
+
+class Tallies(NamedTuple):
+    """Sums over documents and kept sweeps, of one thread; whole numbers, so that they add up the same in any order.
+
+    Attributes
+    ----------
+    words : (V, K_1)
+        Tokens.
+    tables : (K_1,)
+        CRT(n_jk, r_k).
+    on : (units,)
+        Units that are on.
+    cross : (sum (K_{l+1} + 1) K_l,)
+        ``(2 h_k - 1)`` times every unit above, the last of which is always on; for each link.
+    gram : (sum P_l K_l,)
+        ``omega_k`` times every pair of units above, in units of 1/2^32, P_l = (K_{l+1} + 1)(K_{l+1} + 2) / 2.
+    slope : (sum (K_{l+1} + 1) K_l + K_L,)
+        Gradient of the log-probability of the units, as ``cross``, then of the top biases; in units of 1/2^32.
+    """
+
+    words: Array
+    tables: Array
+    on: Array
+    cross: Array
+    gram: Array
+    slope: Array
+
+
+class Outcome(NamedTuple):
+    """What kept sweeps leave: tallies; or sums of ``E[theta o h]`` in ``theta`` (documents, K_1), and of P(h = 1)."""
+
+    tallies: Tallies
+    theta: FloatArray
+    chance: FloatArray
+
+
+class Room(NamedTuple):
+    """Working memory of one document: tokens ``n`` of every topic, what draws new ones, and the topics in use."""
+
+    n: FloatArray
+    prior: FloatArray
+    active: Array
+    sums: FloatArray
+    blocks: FloatArray
+    other: Array
+
+
+@compiled
+def new_room(n_topics: int, n_units: int) -> Room:
+    """Working memory for a model of so many topics."""
+    blocks = (n_topics + _BLOCK - 1) // _BLOCK
+    return Room(
+        np.zeros(n_topics),
+        np.zeros(n_topics),
+        np.zeros(n_topics + 1, np.int64),
+        np.zeros(n_topics + 1),
+        np.zeros(blocks),
+        np.zeros(n_units, np.int8),
+    )
+
+
+@compiled
+def sweep_documents(
+    net: Network,
+    phi: FloatArray,
+    shapes: FloatArray,
+    address: Address,
+    docs: Documents,
+    begin: int,
+    end: int,
+    plan: Plan,
+    out: Outcome,
+) -> None:
+    """Sweep documents ``begin:end``, changing their local variables in place."""
+    s, room = network.new_scratch(net), new_room(len(shapes), len(net.bias))
+    for j in range(begin, end):
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        if plan.fresh:
+            rng = _start(rng, net, phi, shapes, docs, j, s, room)
+        n_active = _count_topics(docs.topics[docs.tokens[j] : docs.tokens[j + 1]], room)
+        for sweep in range(1, plan.burn_in + plan.collect + 1):
+            rng, n_active = _sweep(rng, net, phi, shapes, docs, j, plan.everything, s, room, n_active)
+            if sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0:
+                if plan.wants >= RATES:
+                    _keep_place(shapes, room, s, plan.wants == THETA, out.theta[j], out.chance[j])
+                elif plan.wants != NOTHING:
+                    rng = _keep_tallies(rng, net, shapes, docs, j, plan, s, room, out.tallies)
+
+
+@compiled
+def _start(
+    rng: Stream, net: Network, phi: FloatArray, shapes: FloatArray, docs: Documents, j: int, s: Scratch, room: Room
+) -> Stream:
+    """Layers above from their prior, and topics one token after another given those before, every topic on.
+
+    From many topics a document comes to few in a handful of sweeps; where r is large, new ones are rarely opened.
+    """
+    topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
+    rng = network.fall(rng, net, docs.h[j], s, 1)
+    _weigh(net, shapes, docs.h[j], True, s, room.prior)
+    room.n[:] = 0.0
+    n_active, token = 0, 0
+    for cell in range(docs.starts[j], docs.starts[j + 1]):
+        row = phi[docs.words[cell]]
+        base = _add_blocks(row, room)
+        for _ in range(docs.counts[cell]):
+            k, rng = _draw_topic(rng, row, base, shapes, room, n_active)
+            n_active = _give(room, k, n_active)
+            topics[token] = k
+            token += 1
+    return rng
+
+
+@compiled
+def _weigh(net: Network, shapes: FloatArray, h: Array, everything: bool, s: Scratch, prior: FloatArray) -> None:
+    """Write ``r_k q_k`` to ``prior`` and q_k to the chances of layer 1."""
+    if everything:
+        s.chance[: len(shapes)] = 1.0
+        prior[:] = shapes
+        return
+    network.look_up(net, h, 0, s.inputs)
+    for k in range(len(shapes)):
+        s.chance[k] = sigmoid(s.inputs[k] + shapes[k] * LOG_HALF)
+        prior[k] = shapes[k] * s.chance[k]
+
+
+@compiled
+def _count_topics(topics: Array, room: Room) -> int:
+    """Count the topics of a document's tokens and list them; returns how many there are."""
+    room.n[:] = 0.0
+    n_active = 0
+    for token in range(len(topics)):
+        n_active = _give(room, topics[token], n_active)
+    return n_active
+
+
+@compiled
+def _give(room: Room, k: int, n_active: int) -> int:
+    """One token more of topic ``k``."""
+    if room.n[k] == 0.0:
+        room.active[n_active] = k
+        n_active += 1
+    room.n[k] += 1.0
+    return n_active
+
+
+@compiled
+def _take(room: Room, k: int, n_active: int) -> int:
+    """One token less of topic ``k``."""
+    room.n[k] -= 1.0
+    if room.n[k] == 0.0:
+        slot = 0
+        while room.active[slot] != k:
+            slot += 1
+        n_active -= 1
+        room.active[slot] = room.active[n_active]
+    return n_active
+
+
+@compiled
+def _add_blocks(row: FloatArray, room: Room) -> float:
+    """Sum ``phi_vk prior_k`` by blocks of eight topics; returns the whole."""
+    prior, n_topics = room.prior, len(room.prior)
+    total = 0.0
+    for block in range(len(room.blocks)):
+        part = 0.0
+        for k in range(block * _BLOCK, min((block + 1) * _BLOCK, n_topics)):
+            part += row[k] * prior[k]
+        room.blocks[block] = part
+        total += part
+    return total
+
+
+@compiled
+def _draw_topic(
+    rng: Stream, row: FloatArray, base: float, shapes: FloatArray, room: Room, n_active: int
+) -> tuple[int, Stream]:
+    """Draw a token's topic given the document's others.
+
+    ``base`` is the mass of all topics as if no token had them; those in use have ``phi_vk (n_k + r_k - prior_k)`` more.
+    """
+    total = 0.0
+    for slot in range(n_active):
+        k = room.active[slot]
+        total += row[k] * (room.n[k] + shapes[k] - room.prior[k])
+        room.sums[slot] = total
+    u, rng = uniform(rng)
+    point = u * (total + base)
+    if point < total:
+        slot = 0
+        while room.sums[slot] <= point:
+            slot += 1
+        return room.active[slot], rng
+    return _pick(row, room, point - total), rng
+
+
+@compiled
+def _pick(row: FloatArray, room: Room, point: float) -> int:
+    """The topic at a point of the prior mass; by a rounding it may lie behind the last."""
+    block = 0
+    while block < len(room.blocks) - 1 and point >= room.blocks[block]:
+        point -= room.blocks[block]
+        block += 1
+    last = min((block + 1) * _BLOCK, len(room.prior)) - 1
+    k = block * _BLOCK
+    while k < last and point >= row[k] * room.prior[k]:
+        point -= row[k] * room.prior[k]
+        k += 1
+    return k
+
+
+@compiled
+def _sweep(
+    rng: Stream,
+    net: Network,
+    phi: FloatArray,
+    shapes: FloatArray,
+    docs: Documents,
+    j: int,
+    everything: bool,
+    s: Scratch,
+    room: Room,
+    n_active: int,
+) -> tuple[Stream, int]:
+    """Tokens, layer 1, and the layers above; returns the stream and the number of topics in use."""
+    h, topics = docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
+    _weigh(net, shapes, h, everything, s, room.prior)
+    token = 0
+    for cell in range(docs.starts[j], docs.starts[j + 1]):
+        row = phi[docs.words[cell]]
+        base = _add_blocks(row, room)
+        for _ in range(docs.counts[cell]):
+            n_active = _take(room, topics[token], n_active)
+            k, rng = _draw_topic(rng, row, base, shapes, room, n_active)
+            n_active = _give(room, k, n_active)
+            topics[token] = k
+            token += 1
+    for k in range(len(shapes)):
+        if room.n[k] > 0.0:
+            h[k] = 1
+        else:
+            h[k], rng = network.flip(rng, s.chance[k])
+    if not everything:
+        rng = network.climb(rng, net, h, s)
+    return rng, n_active
+
+
+@compiled
+def _keep_place(shapes: FloatArray, room: Room, s: Scratch, units: bool, theta: FloatArray, chance: FloatArray) -> None:
+    """Add ``E[theta_k h_k | tokens, layers above]``, and the chances with which the units above were drawn."""
+    for k in range(len(shapes)):
+        theta[k] += 0.5 * (room.n[k] + shapes[k] if room.n[k] > 0.0 else room.prior[k])
+    if units:
+        chance += s.chance
+
+
+@compiled
+def _keep_tallies(
+    rng: Stream,
+    net: Network,
+    shapes: FloatArray,
+    docs: Documents,
+    j: int,
+    plan: Plan,
+    s: Scratch,
+    room: Room,
+    out: Tallies,
+) -> Stream:
+    """Add a sweep of a document to the sums."""
+    _count_words(docs, j, out.words)
+    for k in range(len(shapes)):
+        tables, rng = crt(rng, np.int64(room.n[k]), shapes[k])
+        out.tables[k] += tables
+    h = docs.h[j]
+    for unit in range(len(h)):
+        out.on[unit] += h[unit]
+    if plan.everything:
+        return rng
+    if plan.wants == MOMENTS:
+        _keep_moments(net, h, s, out)
+        return rng
+    if not net.undirected:
+        _keep_slope(net, h, s, out.slope)
+        return rng
+    _keep_pairs(net, h, 1, s, out.slope)
+    room.other[:] = h
+    rng = network.dream(rng, net, room.other, s)
+    _keep_pairs(net, room.other, -1, s, out.slope)
+    return rng
+
+
+@compiled
+def _count_words(docs: Documents, j: int, table: Array) -> None:
+    """Add a document's tokens to the table of words by topics."""
+    token = docs.tokens[j]
+    for cell in range(docs.starts[j], docs.starts[j + 1]):
+        row = table[docs.words[cell]]
+        for _ in range(docs.counts[cell]):
+            row[docs.topics[token]] += 1
+            token += 1
+
+
+@compiled
+def list_on(net: Network, h: Array, layer: int, on: Array) -> int:
+    """List the units of a layer that are on, by number, and behind them one that always is; returns how many."""
+    n = 0
+    for j in range(net.widths[layer]):
+        if h[net.first[layer] + j]:
+            on[n] = j
+            n += 1
+    on[n] = net.widths[layer]
+    return n + 1
+
+
+@compiled
+def _keep_moments(net: Network, h: Array, s: Scratch, out: Tallies) -> None:
+    """Moments of every link for the Gaussian draws of its rows: ``(2 h_k - 1) h'`` and ``omega_k h' h''``."""
+    cross, gram = 0, 0
+    for layer in range(len(net.widths) - 1):
+        width, begin = net.widths[layer], net.first[layer]
+        above = net.widths[layer + 1] + 1
+        n = list_on(net, h, layer + 1, s.on)
+        for k in range(width):
+            s.fixed[begin + k] = np.int64(s.omega[begin + k] * UNIT + 0.5)
+        for a in range(n):
+            row = out.cross[cross + s.on[a] * width : cross + (s.on[a] + 1) * width]
+            for k in range(width):
+                row[k] += 2 * h[begin + k] - 1
+            for b in range(a + 1):
+                pair = gram + (s.on[a] * (s.on[a] + 1) // 2 + s.on[b]) * width
+                products = out.gram[pair : pair + width]
+                for k in range(width):
+                    products[k] += s.fixed[begin + k]
+        cross += above * width
+        gram += above * (above + 1) // 2 * width
+
+
+@compiled
+def _keep_slope(net: Network, h: Array, s: Scratch, slope: Array) -> None:
+    """Gradient of the log-probability of the units of a sigmoid belief network: ``(h_k - sigmoid(psi_k)) h'``."""
+    at = 0
+    for layer in range(len(net.widths)):
+        width, begin = net.widths[layer], net.first[layer]
+        network.look_up(net, h, layer, s.inputs)
+        for k in range(begin, begin + width):
+            s.fixed[k] = np.int64(np.rint((h[k] - sigmoid(s.inputs[k])) * UNIT))
+        top = layer + 1 == len(net.widths)
+        n = 1 if top else list_on(net, h, layer + 1, s.on)
+        for a in range(n):
+            unit = 0 if top else s.on[a]
+            row = slope[at + unit * width : at + (unit + 1) * width]
+            for k in range(width):
+                row[k] += s.fixed[begin + k]
+        if not top:
+            at += (net.widths[layer + 1] + 1) * width
+
+
+@compiled
+def _keep_pairs(net: Network, h: Array, sign: int, s: Scratch, slope: Array) -> None:
+    """Add, or take, the pairs of units that are on together: the two phases of contrastive divergence."""
+    one = sign * np.int64(UNIT)
+    at = 0
+    for layer in range(len(net.widths)):
+        width, begin = net.widths[layer], net.first[layer]
+        top = layer + 1 == len(net.widths)
+        n = 1 if top else list_on(net, h, layer + 1, s.on)
+        for a in range(n):
+            unit = 0 if top else s.on[a]
+            row = slope[at + unit * width : at + (unit + 1) * width]
+            for k in range(width):
+                row[k] += one * h[begin + k]
+        if not top:
+            at += (net.widths[layer + 1] + 1) * width
+
+
+@compiled
+def rate_cells(phi: FloatArray, theta: FloatArray, scored: Counts, begin: int, end: int, cells: FloatArray) -> None:
+    """Write ``(Phi theta_j)_v`` of the scored cells of documents ``begin:end``."""
+    for j in range(begin, end):
+        for cell in range(scored.starts[j], scored.starts[j + 1]):
+            row, total = phi[scored.words[cell]], 0.0
+            for k in range(theta.shape[1]):
+                total += row[k] * theta[j, k]
+            cells[cell] = total

@@ -1,0 +1,215 @@
+"""Layers of binary units above the topics of a document: a sigmoid belief network, or a Boltzmann machine.
+
+Gan, Chen, Henao, Carlson and Carin, "Scalable deep Poisson factor analysis for topic modeling" (ICML 2015).  Unit k of
+layer l is on with probability ``sigmoid(W_k^(l) h^(l+1) + c_k^(l))`` (eq. 3, 4, with ``h^(2)`` on the right of eq. 4);
+in a Boltzmann machine (eq. 5) the layer below adds ``W^(l-1)' h^(l-1)``.  Layer ``l`` of the paper is index ``l - 1``.
+
+Units of all layers lie in one vector of a document, layer 1 first, so that one kernel serves any number of layers.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.belief.polya_gamma import polya_gamma
+from engine.contract import Array, FloatArray
+from engine.jit import compiled
+from engine.streams import Stream, uniform
+
+MOST_LOGIT = 30.0  # log-odds beyond are taken as this: no unit is ever quite impossible
+
+
+class Network(NamedTuple):
+    """Weights and biases packed for the kernels.
+
+    Attributes
+    ----------
+    widths : (L,) int64
+        K_1 ... K_L.
+    first : (L,) int64
+        Where layer ``l`` begins among the units.
+    table : (L,) int64
+        Where ``W^(l)``, column after column, begins in ``columns``; column j is what unit j of layer l + 1 gives.
+    columns : (sum K_l K_{l+1},) float64
+    bias : (units,) float64
+        c^(1) ... c^(L).
+    undirected : bool
+        A Boltzmann machine.
+    """
+
+    widths: Array
+    first: Array
+    table: Array
+    columns: FloatArray
+    bias: FloatArray
+    undirected: bool
+
+
+class Scratch(NamedTuple):
+    """Working memory for the units of one document.
+
+    ``inputs`` (units,) log-odds of each from the layer above, ``omega`` the Polya-Gamma draws, ``left`` what remains to
+    be explained; ``chance`` the probability with which each unit was last drawn; ``fixed`` numbers in fixed point;
+    ``on`` a list of units.
+    """
+
+    inputs: FloatArray
+    omega: FloatArray
+    left: FloatArray
+    chance: FloatArray
+    fixed: Array
+    on: Array
+
+
+def pack(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, undirected: bool) -> Network:
+    """Pack ``weights[l-1]`` (K_l, K_{l+1}) and ``biases[l-1]`` (K_l,)."""
+    widths = np.array([len(bias) for bias in biases], dtype=np.int64)
+    sizes = np.array([table.size for table in weights], dtype=np.int64)
+    columns = np.concatenate([np.zeros(0), *(table.T.ravel() for table in weights)])
+    first = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.int64)
+    table = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Network(widths, first, table, columns, np.concatenate(biases).astype(np.float64), undirected)
+
+
+@compiled
+def new_scratch(net: Network) -> Scratch:
+    """Working memory for a network."""
+    n = len(net.bias)
+    return Scratch(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n + 1, np.int64))
+
+
+@compiled
+def sigmoid(x: float) -> float:
+    """``1 / (1 + e^-x)`` of a log-odds held within ``MOST_LOGIT``."""
+    return 1.0 / (1.0 + np.exp(-min(max(x, -MOST_LOGIT), MOST_LOGIT)))
+
+
+@compiled
+def look_up(net: Network, h: Array, layer: int, inputs: FloatArray) -> None:
+    """Write ``W^(l) h^(l+1) + c^(l)`` to the ``inputs`` of a layer."""
+    begin, width = net.first[layer], net.widths[layer]
+    for k in range(begin, begin + width):
+        inputs[k] = net.bias[k]
+    if layer + 1 == len(net.widths):
+        return
+    above = net.first[layer + 1]
+    for j in range(net.widths[layer + 1]):
+        if h[above + j]:
+            column = net.columns[net.table[layer] + j * width : net.table[layer] + (j + 1) * width]
+            mine = inputs[begin : begin + width]
+            for k in range(width):
+                mine[k] += column[k]
+
+
+@compiled
+def flip(rng: Stream, chance: float) -> tuple[int, Stream]:
+    """1 with this probability."""
+    u, rng = uniform(rng)
+    return (1 if u < chance else 0), rng
+
+
+@compiled
+def fall(rng: Stream, net: Network, h: Array, s: Scratch, lowest: int) -> Stream:
+    """Draw every layer from the top down to index ``lowest`` from what the layers above say, words unseen."""
+    for layer in range(len(net.widths) - 1, lowest - 1, -1):
+        look_up(net, h, layer, s.inputs)
+        for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
+            s.chance[k] = sigmoid(s.inputs[k])
+            h[k], rng = flip(rng, s.chance[k])
+    return rng
+
+
+@compiled
+def climb(rng: Stream, net: Network, h: Array, s: Scratch) -> Stream:
+    """Draw layers 2 ... L one after another, each given the layers below and above it."""
+    for layer in range(len(net.widths) - 1):
+        if net.undirected:
+            rng = _climb_boltzmann(rng, net, h, layer, s)
+        else:
+            look_up(net, h, layer, s.inputs)
+            rng = _augment(rng, net, h, layer, s)
+            rng = _climb_belief(rng, net, h, layer, s)
+    return rng
+
+
+@compiled
+def _augment(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Stream:
+    """Draw ``omega_k ~ PG(1, psi_k)`` for a layer, whose inputs psi are there."""
+    for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
+        s.omega[k], rng = polya_gamma(rng, s.inputs[k])
+        s.left[k] = h[k] - 0.5 - s.omega[k] * s.inputs[k]
+    return rng
+
+
+@compiled
+def _climb_belief(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Stream:
+    """Draw the units of the layer above, one by one, given the Polya-Gamma draws of this one (eq. 8).
+
+    ``left_k = h_k - 1/2 - omega_k psi_k`` goes along with every unit that is switched, so that the sum over k of
+    eq. 8 is ``sum_k w_kj left_k`` plus or minus ``sum_k omega_k w_kj^2 / 2``.
+    """
+    width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
+    look_up(net, h, layer + 1, s.inputs)
+    left, omega = s.left[begin : begin + width], s.omega[begin : begin + width]
+    for j in range(net.widths[layer + 1]):
+        column = net.columns[net.table[layer] + j * width : net.table[layer] + (j + 1) * width]
+        linear, square = _two_sums(column, left, omega)
+        was = h[above + j]
+        odds = s.inputs[above + j] + linear + (0.5 if was else -0.5) * square
+        s.chance[above + j] = sigmoid(odds)
+        now, rng = flip(rng, s.chance[above + j])
+        if now != was:
+            h[above + j] = now
+            sign = 1.0 if now else -1.0
+            for k in range(width):
+                left[k] -= sign * omega[k] * column[k]
+    return rng
+
+
+@compiled
+def _two_sums(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[float, float]:
+    """``sum w left`` and ``sum omega w^2``, four terms at a time."""
+    a0 = a1 = a2 = a3 = 0.0
+    b0 = b1 = b2 = b3 = 0.0
+    whole = len(column) // 4 * 4
+    for k in range(0, whole, 4):
+        w0, w1, w2, w3 = column[k], column[k + 1], column[k + 2], column[k + 3]
+        a0 += w0 * left[k]
+        a1 += w1 * left[k + 1]
+        a2 += w2 * left[k + 2]
+        a3 += w3 * left[k + 3]
+        b0 += w0 * w0 * omega[k]
+        b1 += w1 * w1 * omega[k + 1]
+        b2 += w2 * w2 * omega[k + 2]
+        b3 += w3 * w3 * omega[k + 3]
+    for k in range(whole, len(column)):
+        a0 += column[k] * left[k]
+        b0 += column[k] * column[k] * omega[k]
+    return (a0 + a1) + (a2 + a3), (b0 + b1) + (b2 + b3)
+
+
+@compiled
+def _climb_boltzmann(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Stream:
+    """Draw the units of the layer above, given both its neighbours (eq. 5)."""
+    width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
+    look_up(net, h, layer + 1, s.inputs)
+    for j in range(net.widths[layer + 1]):
+        column = net.table[layer] + j * width
+        odds = s.inputs[above + j]
+        for k in range(width):
+            if h[begin + k]:
+                odds += net.columns[column + k]
+        s.chance[above + j] = sigmoid(odds)
+        h[above + j], rng = flip(rng, s.chance[above + j])
+    return rng
+
+
+@compiled
+def dream(rng: Stream, net: Network, h: Array, s: Scratch) -> Stream:
+    """One sweep of a Boltzmann machine that sees no words, layer 1 first: the reconstruction of CD-1 (Hinton, 2002)."""
+    look_up(net, h, 0, s.inputs)
+    for k in range(net.widths[0]):
+        h[k], rng = flip(rng, sigmoid(s.inputs[k]))
+    for layer in range(len(net.widths) - 1):
+        rng = _climb_boltzmann(rng, net, h, layer, s)
+    return rng
