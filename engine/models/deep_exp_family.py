@@ -1,0 +1,418 @@
+"""Deep exponential families by black-box variational inference.
+
+Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015); equation numbers are that paper's.  The
+generative model, with units of one family in every layer:
+
+    x ~ Pois(W_0 z_1),   w_0 ~ Gam(0.1, rate 0.3)
+    gamma      z_l ~ Gam(a, rate a / (W_l z_{l+1})),        top Gam(0.3, rate 0.3),  w ~ Gam(0.1, rate 0.3)
+    bernoulli  z_l ~ Ber(sigmoid(W_l z_{l+1} + b)),         top Ber(0.1),            w, b ~ N(0, 1)
+    poisson    z_l ~ Pois(W_l z_{l+1} + b),                 top Pois(0.1),           w, b ~ Gam(0.1, rate 0.3)
+               or Pois(softplus(W_l z_{l+1} + b)),                                   w, b ~ N(0, 1)
+
+The posterior is approximated by independent units and weights of the same families.  A step reads the training
+documents, or those whose turn it is, and moves everything at once.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import first_topics, streams, widths
+from engine.black_box import documents, families, inference, shown, weights
+from engine.black_box.documents import Local
+from engine.black_box.inference import Plan, Statistics
+from engine.black_box.weights import Prior, Weights
+from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Rates, Sweeps, Topics
+from engine.contract import Local as Placed
+from engine.hierarchy import topics as hierarchy
+from engine.pool import Pool
+from engine.schedule import Schedule
+from engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
+
+TITLE = "DEF: deep exponential family"
+CHILD = "A topic below another is one whose mean rises (or falls, if marked so) with the one above."
+PRESETS = {
+    "paper": {
+        "layers": "100-30-15", "family": "gamma", "gradient": "score", "start": "random", "parameters": "softplus",
+        "samples": "64", "aside": "16", "step": "0.2", "kappa": "0", "window": "10", "batch_size": "1000",
+        "minibatches": "10000",
+    }
+}  # fmt: skip
+_PLACED = Sweeps(40, 60)  # steps of a document that is placed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Settings of the deep exponential family; those of the paper are the preset "paper"."""
+
+    layers: tuple[int, ...] = widths.layers_setting()
+    family: str = setting(
+        "gamma",
+        ALWAYS,
+        "Hidden units",
+        "gamma: how much of a topic, mostly close to none; bernoulli: on or off; poisson: how many times.",
+        choices=("gamma", "bernoulli", "poisson"),
+    )
+    link: str = setting(
+        "log",
+        ALWAYS,
+        "Link of Poisson units",
+        "log: weights are positive, a topic can only raise those below; softplus: weights may be negative.",
+        choices=("log", "softplus"),
+    )
+    gradient: str = setting(
+        "implicit",
+        ALWAYS,
+        "Gradients",
+        "implicit: through the draws of gamma variables, with far less noise; score: the score function of the paper "
+        "for all (units that are on or off, or counts, always use it).",
+        choices=("implicit", "score"),
+    )
+    start: str = setting(
+        "clusters",
+        ALWAYS,
+        "Start of the topics",
+        "clusters: from groups of similar documents (k-means); random: as in the paper's released code.",
+        choices=("clusters", "random"),
+    )
+    batch_size: int = setting(
+        20_000,
+        SWEEPS,
+        "Documents per step",
+        "About so many documents move in a step, each once in a pass; a larger corpus takes several steps a pass.",
+        low=1,
+        high=10**7,
+    )
+    samples: int = setting(
+        64, SWEEPS, "Samples of the score function", "Draws of every variable in a step.", low=2, high=4096
+    )
+    aside: int = setting(
+        16,
+        SWEEPS,
+        "Samples set aside",
+        "So many of the samples only estimate the control variate, which lowers the noise of the others.",
+        low=1,
+        high=4096,
+    )
+    draws: int = setting(
+        1,
+        SWEEPS,
+        "Draws of the weights",
+        "With implicit gradients, how often a step draws the weights: more is slower and less noisy.",
+        low=1,
+        high=64,
+    )
+    step: float = setting(0.2, STEP_SIZES, "First step size", "Of RMSProp.", low=1e-6, high=10)
+    tau: float = setting(50.0, STEP_SIZES, "Step delay tau", "Larger: steps stay large for longer.", low=0, high=1e6)
+    kappa: float = setting(
+        0.6, STEP_SIZES, "Step decay kappa", "How fast steps shrink; 0 keeps them, as the paper does.", low=0, high=1
+    )
+    window: float = setting(
+        10.0, STEP_SIZES, "Window of RMSProp", "Steps over which the size of gradients is averaged.", low=1, high=1e6
+    )
+    parameters: str = setting(
+        "logarithm",
+        STEP_SIZES,
+        "Parameters of gamma laws",
+        "logarithm: of shape and mean, which converge faster; softplus: of shape and scale, as in the paper.",
+        choices=("logarithm", "softplus"),
+    )
+    shape: float = setting(0.3, PRIORS, "Shape of gamma units", "Small: few topics a document.", low=1e-3, high=100)
+    rate: float = setting(0.3, PRIORS, "Rate of the top's gamma units", "Their mean is shape / rate.", low=1e-3, high=1e3)
+    on: float = setting(
+        0.1, PRIORS, "Mean of the top's units", "Chance of Bernoulli, rate of Poisson units.", low=1e-4, high=0.99
+    )
+    weight_shape: float = setting(0.1, PRIORS, "Shape of gamma weights", "Small: sparse.", low=1e-3, high=100)
+    weight_rate: float = setting(0.3, PRIORS, "Rate of gamma weights", "Of their prior.", low=1e-6, high=1e6)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.link == "softplus" and self.family != "poisson":
+            raise SettingError("link softplus needs family poisson; got " + self.family)
+        if self.aside >= self.samples:
+            raise SettingError(f"aside must be less than samples = {self.samples}; got {self.aside}")
+        if self.draws > self.samples:
+            raise SettingError(f"draws must be at most samples = {self.samples}; got {self.draws}")
+
+    def sweeps_after(self, _facts: Facts) -> int | None:
+        """Steps are of all training documents from the first on (see ``Kernel.sweeps_after``)."""
+        return 0
+
+
+class State(NamedTuple):
+    """Everything the next step needs.
+
+    ``t`` () int64 steps done; ``first[l]``, ``second[l]``, ``root1[l]``, ``root2[l]`` (rows, columns) float32 the
+    variational parameters of ``W_l`` and their RMSProp (:class:`engine.black_box.weights.Weights`); ``activity[l]``
+    (K_{l+1},) mean units over documents; ``unit_first`` ... ``unit_root2`` (N, T) float32 the same of the units of every
+    training document (:class:`engine.black_box.documents.Local`), without rows before they are prepared.
+    """
+
+    t: Array
+    first: tuple[Array, ...]
+    second: tuple[Array, ...]
+    root1: tuple[Array, ...]
+    root2: tuple[Array, ...]
+    activity: tuple[FloatArray, ...]
+    unit_first: Array
+    unit_second: Array
+    unit_root1: Array
+    unit_root2: Array
+
+
+class Chain(NamedTuple):
+    """Units of documents under evaluation: ``clock`` () int64 steps so far, then as in ``Local``."""
+
+    clock: Array
+    first: Array
+    second: Array
+    root1: Array
+    root2: Array
+
+
+class _Build(NamedTuple):
+    """What the functions of the kernel share."""
+
+    config: Config
+    facts: Facts
+    plan: Plan
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """The kernel of a deep exponential family for a corpus; results do not depend on ``n_threads``."""
+    setup = _Build(config, facts, _plan(config, facts, n_threads))
+    return Kernel(
+        batch_size=config.batch_size,
+        sweeps_after=config.sweeps_after(facts),
+        measure="perplexity",
+        init=lambda seed: _init(setup, seed),
+        begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),
+        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
+        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
+        local=_local,
+        with_local=_with_local,
+        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
+        topics=lambda state: _topics(setup, state),
+        start_chain=lambda _seed, state, docs: _start_chain(setup, state, docs),
+        advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
+        keep=_keep,
+        restore=lambda seed, arrays: _restore(setup, seed, arrays),
+    )
+
+
+def _plan(config: Config, facts: Facts, n_threads: int) -> Plan:
+    kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
+    family = {"gamma": families.GAMMA, "bernoulli": families.BERNOULLI, "poisson": families.POISSON}[config.family]
+    link = families.IDENTITY
+    if config.family == "bernoulli":
+        link = families.SIGMOID
+    elif config.link == "softplus":
+        link = families.SOFT
+    top = config.shape / config.rate if config.family == "gamma" else config.on
+    model = documents.model_of(family, link, kind, config.shape, top, config.layers)
+    positive = Prior(families.GAMMA, kind, config.weight_shape, config.weight_rate)
+    upper = positive if model.positive else Prior(families.NORMAL, kind, 0.0, 1.0)
+    return Plan(
+        model=model,
+        priors=(positive, *(upper for _ in config.layers[1:])),
+        n_words=facts.n_words,
+        n_documents=facts.n_documents,
+        samples=config.samples,
+        aside=config.aside,
+        draws=config.draws if family == families.GAMMA else max(config.draws, min(4, config.samples)),
+        scores=config.gradient == "score",
+        pace=Schedule(config.step, config.tau, config.kappa),
+        window=config.window,
+        batch=config.batch_size,
+        pool=Pool(n_threads),
+        kept={},
+    )
+
+
+def _state(setup: _Build, matrices: tuple[Weights, ...], activity: tuple[FloatArray, ...], t: int = 0) -> State:
+    none = np.zeros((0, int(setup.plan.model.offsets[-1])), dtype=np.float32)
+    second = none if setup.plan.model.family == families.GAMMA else none[:, :0]
+    return State(np.array(t, dtype=np.int64), *_spread(matrices), activity, none, second, none, second)
+
+
+def _spread(matrices: tuple[Weights, ...]) -> tuple[tuple[Array, ...], ...]:
+    return tuple(tuple(getattr(each, name) for each in matrices) for name in Weights._fields)
+
+
+def _matrices(state: State) -> tuple[Weights, ...]:
+    return tuple(Weights(*parts) for parts in zip(state.first, state.second, state.root1, state.root2, strict=True))
+
+
+def _means(setup: _Build, state: State) -> tuple[FloatArray, ...]:
+    pairs = zip(setup.plan.priors, _matrices(state), strict=True)
+    return tuple(weights.means(prior, each, setup.plan.pool) for prior, each in pairs)
+
+
+def _even(setup: _Build) -> tuple[FloatArray, ...]:
+    """Mean units before any document was read: those of the top's prior."""
+    config = setup.config
+    mean = config.shape / config.rate if config.family == "gamma" else config.on
+    return tuple(np.full(width, mean) for width in config.layers)
+
+
+def _columns(setup: _Build, link: int) -> int:
+    """Columns of an upper matrix, with its intercept."""
+    return setup.config.layers[link] + setup.plan.model.bias
+
+
+def _init(setup: _Build, seed: int) -> State:
+    """Random weights: unconstrained parameters 0.01 e^x, x ~ N(0, 1), as in the released code."""
+    rng = streams.generator(seed, streams.INIT)
+    layers, made = setup.config.layers, []
+    for link, prior in enumerate(setup.plan.priors):
+        shape = (setup.facts.n_words, layers[0]) if link == 0 else (layers[link - 1], _columns(setup, link))
+        noise = 0.01 * np.exp(rng.standard_normal((2, *shape)))
+        if prior.family == families.NORMAL:
+            made.append(weights.begin(prior, np.full(shape, 0.1), 10.0 * noise[0]))
+        else:
+            level = np.log1p(np.exp(noise))
+            made.append(weights.begin(prior, level[0], level[0] * level[1]))
+    return _state(setup, tuple(made), _even(setup))
+
+
+def _begin(setup: _Build, seed: int, docs: Batch) -> State:
+    """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
+    found = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.plan.pool)
+    tokens = float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents))
+    return _state(setup, _told(setup, found.phi, max(tokens, 1.0)), _even(setup))
+
+
+def _told(setup: _Build, phi: tuple[FloatArray, ...], tokens: float) -> tuple[Weights, ...]:
+    """Weights that say what topics on the simplex say, of documents with so many tokens."""
+    config, plan = setup.config, setup.plan
+    usual = config.shape / config.rate if config.family == "gamma" else max(config.on, 3.0 / config.layers[0])
+    table = phi[0] * (tokens / (usual * config.layers[0]))
+    made = [weights.begin(plan.priors[0], _shapes(setup, phi[0], tokens), table)]
+    for link, layer in enumerate(phi[1:], start=1):
+        if plan.model.positive:
+            level = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
+            if plan.model.bias:
+                level = np.hstack([level, np.full((len(level), 1), 0.5 * config.on)])
+            made.append(weights.begin(plan.priors[link], np.full(level.shape, 1.0), level))
+        else:
+            level = 2.0 * layer / layer.max(axis=0) - 0.5
+            level = np.hstack([level, np.full((len(level), 1), -2.0)])
+            made.append(weights.begin(plan.priors[link], np.full(level.shape, 0.3), level))
+    return tuple(made)
+
+
+def _shapes(setup: _Build, phi: FloatArray, tokens: float) -> FloatArray:
+    """Shapes of ``W_0`` as if every topic had an equal part of the tokens."""
+    everything = tokens * setup.facts.n_documents / phi.shape[1]
+    return setup.config.weight_shape + everything * phi
+
+
+def _local(state: State) -> Local:
+    return Local(state.unit_first, state.unit_second, state.unit_root1, state.unit_root2)
+
+
+def _with_local(state: State, local: Local) -> State:
+    return state._replace(
+        unit_first=local.first, unit_second=local.second, unit_root1=local.root1, unit_root2=local.root2
+    )
+
+
+def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
+    """Units of every training document to begin with."""
+    if setup.config.start == "clusters" or int(state.t):
+        return _with_local(state, inference.seat(setup.plan, _given(setup, state), docs))
+    shape = (len(docs.documents), int(setup.plan.model.offsets[-1]))
+    rng = streams.generator(seed, streams.LOCAL)
+    noise = (0.01 * np.exp(rng.standard_normal((2, *shape)))).astype(np.float32)
+    if setup.plan.model.family != families.GAMMA:
+        return _with_local(state, Local(noise[0], noise[1][:, :0], 0 * noise[0], noise[1][:, :0]))
+    if setup.plan.model.kind == families.LOGARITHM:
+        level = np.log(np.log1p(np.exp(noise)))
+        noise = np.stack([level[0], level[0] + level[1]])
+    return _with_local(state, Local(noise[0], noise[1], 0 * noise[0], 0 * noise[1]))
+
+
+def _given(setup: _Build, state: State) -> documents.Given:
+    return inference.given_means(setup.plan, _matrices(state))
+
+
+def _gather(setup: _Build, seed: int, state: State, docs: Batch, local: Local) -> tuple[Statistics, Local]:
+    return inference.gather(setup.plan, seed, int(state.t) + 1, _matrices(state), docs, local)
+
+
+def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
+    plan, t = setup.plan, int(state.t) + 1
+    moved, elbo = inference.move(plan, seed, t, _matrices(state), statistics)
+    mean = statistics.active / max(1, int(statistics.documents))
+    activity = tuple(np.split(mean, plan.model.offsets[1:-1].tolist()))
+    state = State(np.array(t, dtype=np.int64), *_spread(moved), activity, *_local(state))
+    samples = plan.draws if plan.path else plan.samples
+    tokens = int(statistics.tokens)
+    return state, Info(step_sizes=(), elbo=elbo, tokens=tokens, token_draws=tokens * samples)
+
+
+def _topics(setup: _Build, state: State) -> Topics:
+    return shown.presented(setup.plan.model, _means(setup, state), state.activity)
+
+
+def _infer(setup: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Placed:
+    given = _given(setup, state)
+    local = inference.seat(setup.plan, given, docs)
+    _, units, _ = inference.sweep(
+        setup.plan, seed, streams.INFER, 0, given, docs, local, sweeps or _PLACED, scored=None
+    )
+    return Placed(shown.tokens(setup.plan.model, given.sums, units))
+
+
+def _start_chain(setup: _Build, state: State, docs: Batch) -> Chain:
+    return Chain(np.array(0, dtype=np.int64), *inference.seat(setup.plan, _given(setup, state), docs))
+
+
+def _advance_chain(
+    setup: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Chain, Rates | None]:
+    clock = int(chain.clock)
+    local, _, rates = inference.sweep(
+        setup.plan, seed, streams.CHAIN, clock, _given(setup, state), observed, Local(*chain[1:]), sweeps, scored.cells
+    )
+    clock += sweeps.burn_in + sweeps.collect
+    return Chain(np.array(clock, dtype=np.int64), *local), rates
+
+
+def _keep(state: State) -> dict[str, Array]:
+    """The laws of the weights and how far their steps are, so that another run can go on."""
+    kept: dict[str, Array] = {"t": state.t}
+    for name in (*Weights._fields, "activity"):
+        kept |= {f"{name}.{link}": each for link, each in enumerate(getattr(state, name))}
+    return kept
+
+
+def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
+    """The state that goes on from a snapshot of this model, or from topics on the simplex of another."""
+    new = _init(setup, seed)
+    ours = all(f"{name}.{link}" in arrays for name in Weights._fields for link in range(len(new.first)))
+    phi = hierarchy.numbered(arrays, "phi")
+    if ours and all(arrays[f"first.{link}"].shape == each.shape for link, each in enumerate(new.first)):
+        parts = (tuple(arrays[f"{name}.{i}"].astype(np.float32) for i in range(len(new.first))) for name in Weights._fields)
+        activity = tuple(arrays[f"activity.{i}"].astype(np.float64) for i in range(len(new.first)))
+        return new._replace(**dict(zip(Weights._fields, parts, strict=True)), t=arrays["t"], activity=activity)
+    return _from_topics(setup, new, phi, np.asarray(arrays["r"], dtype=np.float64))
+
+
+def _from_topics(setup: _Build, new: State, phi: tuple[Array, ...], r: FloatArray) -> State:
+    """The state whose topics are these, as far as they tell: scales and intercepts begin at their usual values."""
+    plan, config = setup.plan, setup.config
+    tables = tuple(np.asarray(each, dtype=np.float64) for each in phi)
+    tokens = max(1.0, setup.facts.n_tokens / max(1, setup.facts.n_documents))
+    first = tables[0] / tables[0].sum(axis=0)
+    made = [_told(setup, (first,), tokens)[0]]
+    scale = weights.means(plan.priors[0], made[0], plan.pool).sum(axis=0)
+    for link, table in enumerate(tables[1:], start=1):
+        level = table / scale[:, None] if link == 1 and shown.linear(plan.model) else table
+        if plan.model.bias:
+            level = np.hstack([level, np.full((len(level), 1), 0.5 * config.on if plan.model.positive else 0.0)])
+        made.append(weights.begin(plan.priors[link], np.full(level.shape, 1.0 if plan.model.positive else 0.3), level))
+    top = r / scale if len(tables) == 1 and shown.linear(plan.model) else r
+    return new._replace(**dict(zip(Weights._fields, _spread(tuple(made)), strict=True)), activity=(*new.activity[:-1], top))
