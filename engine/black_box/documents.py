@@ -20,9 +20,10 @@ from engine.black_box.families import (
     SOFT,
     bernoulli_draw,
     bounded,
+    gamma_bound,
     gamma_chain,
-    gamma_entropy,
     gamma_from,
+    gamma_functions,
     gamma_of,
     gamma_slope,
     inverse_softplus,
@@ -30,7 +31,6 @@ from engine.black_box.families import (
     log_gamma_draw,
     pathwise_gamma,
     poisson_draw,
-    polygammas,
     sigmoid,
     softplus,
 )
@@ -263,20 +263,18 @@ def path_documents(
     for j in range(begin, end):
         rng = stream(address.seed, address.purpose, address.step, numbers[j])
         units = room.units[j]
-        entropy = 0.0
         for t in range(total):
-            shape, scale = gamma_of(model.kind, local.first[j, t], local.second[j, t])
-            digamma, trigamma = polygammas(shape)
+            shape, scale, log_scale = gamma_of(model.kind, local.first[j, t], local.second[j, t])
+            log_gamma, digamma, trigamma = gamma_functions(shape)
             log_x, rng = log_gamma_draw(rng, shape)
             slopes[t] = gamma_slope(shape, log_x, digamma)
             z[t] = scale * exp(log_x)
             shapes[t], scales[t], trigammas[t], means[t] = shape, scale, trigamma, shape * scale
-            entropy += gamma_entropy(shape, scale, digamma) + (prior - 1.0) * (digamma + log(scale)) - normaliser
+            bound += gamma_bound(prior, shape, log_scale, log_gamma, digamma) - normaliser
             pulls[t] = 0.0
         for k in range(first_width):
             units[k] = z[k] if z[k] > 1e-35 else 0.0
             pull1[k] = 0.0
-        bound += entropy
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             row = given.table[cells.words[cell]]
             rate = _dot(row, units) + np.float32(LEAST_RATE)
@@ -295,7 +293,8 @@ def path_documents(
             one, two = pathwise_gamma(
                 shapes[t], scales[t], trigammas[t], slopes[t], prior, rates[t] + linear, pulls[t]
             )
-            g1, g2 = gamma_chain(model.kind, local.first[j, t], local.second[j, t], one, two)
+            first, second = local.first[j, t], local.second[j, t]
+            g1, g2 = gamma_chain(model.kind, first, second, shapes[t], scales[t], one, two)
             gradient[j, t, 0] += g1
             gradient[j, t, 1] += g2
     return bound
@@ -339,15 +338,14 @@ def path_hierarchy(
         for k in range(first_width):
             z[k], mean[k], pulls[k] = drawn[j, k], means[j, k], 0.0
         for t in range(first_width, total):
-            shape, scale = gamma_of(
-                model.kind, local.first[j, t - first_width], local.second[j, t - first_width]
-            )
-            digamma, trigamma = polygammas(shape)
+            at = t - first_width
+            shape, scale, log_scale = gamma_of(model.kind, local.first[j, at], local.second[j, at])
+            log_gamma, digamma, trigamma = gamma_functions(shape)
             log_x, rng = log_gamma_draw(rng, shape)
             slopes[t] = gamma_slope(shape, log_x, digamma)
             z[t] = scale * exp(log_x)
             shapes[t], scales[t], trigammas[t], mean[t] = shape, scale, trigamma, shape * scale
-            bound += gamma_entropy(shape, scale, digamma) + (prior - 1.0) * (digamma + log(scale)) - normaliser
+            bound += gamma_bound(prior, shape, log_scale, log_gamma, digamma) - normaliser
             pulls[t] = 0.0
         hierarchy_path(model, upper, z, mean, rate, pulls, sheet)
         for k in range(first_width):
@@ -356,7 +354,8 @@ def path_hierarchy(
             at = t - first_width
             bound += prior * log(rate[t]) - rate[t] * mean[t]
             one, two = pathwise_gamma(shapes[t], scales[t], trigammas[t], slopes[t], prior, rate[t], pulls[t])
-            g1, g2 = gamma_chain(model.kind, local.first[j, at], local.second[j, at], one, two)
+            first, second = local.first[j, at], local.second[j, at]
+            g1, g2 = gamma_chain(model.kind, first, second, shapes[t], scales[t], one, two)
             gradient[j, at, 0] += g1
             gradient[j, at, 1] += g2
     return bound
@@ -410,7 +409,7 @@ def score_documents(
     layers, total, first_width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
     z, logs, own = np.empty(total), np.empty(total), np.empty(total)
     below = np.empty(layers + 1)
-    two = local.second.shape[1] > 0
+    paired = local.second.shape[1] > 0
     path, tell = room.ratios.shape[0] == cells.words.shape[0], told.logs.shape[1] > 0
     bound = 0.0
     for j in range(begin, end):
@@ -419,9 +418,9 @@ def score_documents(
         for t in range(total):
             first = local.first[j, t]
             if model.family == GAMMA:
-                shape, scale = gamma_of(model.kind, first, local.second[j, t])
+                shape, scale, log_scale = gamma_of(model.kind, first, local.second[j, t])
                 logs[t], rng = log_gamma_draw(rng, shape)
-                logs[t] = max(logs[t] + log(scale), families.LEAST_LOG)
+                logs[t] = max(logs[t] + log_scale, families.LEAST_LOG)
                 z[t] = exp(logs[t])
                 own[t] = -log_gamma_density(logs[t], z[t], shape, scale)
             elif model.family == BERNOULLI:
@@ -466,20 +465,16 @@ def score_documents(
                 f = own[t] + below[link]
                 first = local.first[j, t]
                 if model.family == GAMMA:
-                    shape, scale = gamma_of(model.kind, first, local.second[j, t])
-                    digamma, _ = polygammas(shape)
-                    s1, s2 = gamma_chain(
-                        model.kind,
-                        first,
-                        local.second[j, t],
-                        logs[t] - log(scale) - digamma,
-                        (z[t] / scale - shape) / scale,
-                    )
+                    second = local.second[j, t]
+                    shape, scale, log_scale = gamma_of(model.kind, first, second)
+                    _, digamma, _ = gamma_functions(shape)
+                    one, two = logs[t] - log_scale - digamma, (z[t] / scale - shape) / scale
+                    s1, s2 = gamma_chain(model.kind, first, second, shape, scale, one, two)
                 elif model.family == BERNOULLI:
                     s1, s2 = z[t] - sigmoid(first), 0.0
                 else:
                     s1, s2 = (z[t] / softplus(first) - 1.0) * sigmoid(first), 0.0
-                for place in range(2 if two else 1):
+                for place in range(2 if paired else 1):
                     s = s1 if place == 0 else s2
                     g = s * f
                     if aside:
@@ -651,7 +646,7 @@ def mean_units(model: Model, first: Array, second: Array, out: FloatArray, begin
     for j in range(begin, end):
         for t in range(out.shape[1]):
             if model.family == GAMMA:
-                shape, scale = gamma_of(model.kind, first[j, t], second[j, t])
+                shape, scale, _ = gamma_of(model.kind, first[j, t], second[j, t])
                 out[j, t] = shape * scale
             elif model.family == BERNOULLI:
                 out[j, t] = sigmoid(first[j, t])

@@ -15,7 +15,9 @@ from engine.pool import Pool, chunks
 from engine.schedule import Schedule
 
 _SAMPLES = 1 << 12  # of a step, at most: part of the address of a stream
-_FEWER = 4  # held-out documents take the samples of training divided by this
+_FEWER = 4  # scores of documents alone take the samples of training divided by this
+_ALONE = 4  # draws of a pathwise step of documents alone
+_SHRINKING = Schedule(0.5, 10.0, 1.0)  # of their steps, times the first of training: they begin near where they end
 
 
 class Plan(NamedTuple):
@@ -165,7 +167,7 @@ def _gather(
             weights.draw(prior, matrix, Sample(seed, t, draw, link), plan.pool, slopes=not plan.scores)
             for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True))
         ]
-        given = _given(plan, matrices, drawn)
+        given = _given(plan, drawn)
         for i in range(each):
             room.sheets[:] = 0.0
             told = _told(plan, told=plan.scores)
@@ -244,10 +246,9 @@ def _told(plan: Plan, *, told: bool) -> Told:
     return Told(words, np.zeros((PARTS, total)), np.zeros((PARTS, total)))
 
 
-def _given(plan: Plan, matrices: tuple[Weights, ...], drawn: list[Sampled]) -> Given:
-    sums = weights.means(plan.priors[0], matrices[0], plan.pool).sum(axis=0)
+def _given(plan: Plan, drawn: list[Sampled]) -> Given:
     upper = documents.padded(plan.model, tuple(each.values for each in drawn[1:]))
-    return Given(drawn[0].values, sums, upper)
+    return Given(drawn[0].values, drawn[0].sums, upper)
 
 
 def _nothing(plan: Plan, docs: Batch, active: FloatArray) -> Statistics:
@@ -280,7 +281,7 @@ def _add(
         return
     starts, rows, places = _by_word(plan, docs.cells)
     room.ratios[:] *= room.ratios.dtype.type(share)
-    table, slopes = drawn[0]
+    table, slopes, _ = drawn[0]
     head = (starts, rows, places, room, table, slopes, into.pulls, into.along)
     plan.pool.run(documents.pull_words, [(*head, a, b) for a, b in chunks(plan.n_words, PARTS)])
     sheet = room.sheets.sum(axis=0) * share
@@ -354,7 +355,7 @@ def go_on(
 ) -> Local:
     """One step of documents alone, the weights at their means."""
     effort = _Effort(plan, seed, purpose, step, docs, local)
-    samples = plan.draws if plan.path else max(plan.samples // _FEWER, 2)
+    samples = max(plan.draws, _ALONE) if plan.path else max(plan.samples // _FEWER, 2)
     aside = min(plan.aside, max(1, samples // 4))
     sums, told = effort.begin(), _told(plan, told=False)
     n, width = len(docs.documents), int(plan.model.offsets[1])
@@ -375,7 +376,8 @@ def sweep(
     rates = None if scored is None else Rates(np.zeros(len(scored.words)), np.zeros(len(docs.documents)))
     kept = 0
     for i in range(sweeps.burn_in + sweeps.collect):
-        local = go_on(plan, seed, purpose, clock + i, given, docs, local, plan.at(clock + i + 1))
+        rate = plan.pace.first * schedule.step_size(_SHRINKING, clock + i + 1)
+        local = go_on(plan, seed, purpose, clock + i, given, docs, local, Pace(rate, plan.window))
         if i < sweeps.burn_in or (i - sweeps.burn_in) % sweeps.thin:
             continue
         means = documents.means_of(plan.model, local, plan.pool)

@@ -16,16 +16,16 @@ from engine.black_box.families import (
     GAMMA,
     NORMAL,
     bounded,
+    gamma_bound,
     gamma_chain,
-    gamma_entropy,
     gamma_from,
+    gamma_functions,
     gamma_of,
     gamma_slope,
     log_gamma_draw,
     log_gamma_density,
     normal_scale,
     pathwise_gamma,
-    polygammas,
     sigmoid,
 )
 from engine.black_box.rmsprop import Pace, stepped
@@ -67,11 +67,13 @@ class Prior(NamedTuple):
 class Sampled(NamedTuple):
     """One draw of a matrix: ``values``, and ``slopes`` float32, d ln w / d shape or the normal number.
 
-    Values are single precision where there are slopes; scores need every digit of the smallest.
+    Values are single precision where there are slopes; scores need every digit of the smallest.  ``sums`` (columns,)
+    float64 are those of the means of gamma weights.
     """
 
     values: Array
     slopes: Array
+    sums: FloatArray
 
 
 class Sample(NamedTuple):
@@ -127,7 +129,7 @@ def _means(prior: Prior, first: Array, second: Array, out: FloatArray, begin: in
     for i in range(begin, end):
         for k in range(out.shape[1]):
             if prior.family == GAMMA:
-                shape, scale = gamma_of(prior.kind, first[i, k], second[i, k])
+                shape, scale, _ = gamma_of(prior.kind, first[i, k], second[i, k])
                 out[i, k] = shape * scale
             else:
                 out[i, k] = first[i, k]
@@ -137,14 +139,24 @@ def draw(prior: Prior, weights: Weights, sample: Sample, pool: Pool, *, slopes: 
     """Draw a matrix of weights, with what a pathwise gradient needs if ``slopes``."""
     values = np.empty(weights.first.shape, dtype=np.float32 if slopes else np.float64)
     room = np.empty(weights.first.shape if slopes else (0, 0), dtype=np.float32)
-    pieces = chunks(len(values), PARTS)
-    pool.run(_draw, [(prior, weights.first, weights.second, sample, values, room, a, b) for a, b in pieces])
-    return Sampled(values, room)
+    sums = np.zeros((PARTS, values.shape[1]))
+    head = (prior, weights.first, weights.second, sample, values, room, sums)
+    pool.run(_draw, [(*head, part, a, b) for part, (a, b) in enumerate(chunks(len(values), PARTS))])
+    return Sampled(values, room, sums.sum(axis=0))
 
 
 @compiled
 def _draw(
-    prior: Prior, first: Array, second: Array, sample: Sample, values: Array, slopes: Array, begin: int, end: int
+    prior: Prior,
+    first: Array,
+    second: Array,
+    sample: Sample,
+    values: Array,
+    slopes: Array,
+    sums: FloatArray,
+    part: int,
+    begin: int,
+    end: int,
 ) -> None:
     want = slopes.shape[0] > 0
     step = sample.step * _DRAWS + sample.draw
@@ -152,14 +164,15 @@ def _draw(
         rng = stream(sample.seed, streams.TOPICS, step, (sample.link << 40) + i)
         for k in range(values.shape[1]):
             if prior.family == GAMMA:
-                shape, scale = gamma_of(prior.kind, first[i, k], second[i, k])
+                shape, scale, _ = gamma_of(prior.kind, first[i, k], second[i, k])
                 log_x, rng = log_gamma_draw(rng, shape)
                 value = scale * exp(log_x)
                 values[i, k] = value
+                sums[part, k] += shape * scale
                 if want:
                     if value < 1e-35:
                         values[i, k] = 0.0  # single precision is slow below
-                    digamma, _ = polygammas(shape)
+                    _, digamma, _ = gamma_functions(shape)
                     slopes[i, k] = gamma_slope(shape, log_x, digamma)
             else:
                 x, rng = normal(rng)
@@ -217,18 +230,20 @@ def _climb_path(
 ) -> float:
     bound = 0.0
     own = rates.shape[0] > 0
+    log_rate = log(prior.rate)
+    normaliser = lgamma(prior.shape) if prior.family == GAMMA else 0.0
     for i in range(begin, end):
         for k in range(pulls.shape[1]):
             first, second = old.first[i, k], old.second[i, k]
             if prior.family == GAMMA:
-                shape, scale = gamma_of(prior.kind, first, second)
-                digamma, trigamma = polygammas(shape)
+                shape, scale, log_scale = gamma_of(prior.kind, first, second)
+                log_gamma, digamma, trigamma = gamma_functions(shape)
                 rate = rates[i, k] if own else prior.rate
                 # the slope is in ``along`` already, a mean over draws of products
                 one, two = pathwise_gamma(shape, scale, trigamma, 0.0, prior.shape, rate + linear[k], pulls[i, k])
-                g1, g2 = gamma_chain(prior.kind, first, second, one + along[i, k], two)
-                bound += gamma_entropy(shape, scale, digamma) - rate * shape * scale - lgamma(prior.shape)
-                bound += (prior.shape - 1.0) * (digamma + log(scale)) + prior.shape * log(rate)
+                g1, g2 = gamma_chain(prior.kind, first, second, shape, scale, one + along[i, k], two)
+                bound += gamma_bound(prior.shape, shape, log_scale, log_gamma, digamma) - rate * shape * scale
+                bound += prior.shape * (log(rate) if own else log_rate) - normaliser
             else:
                 scale = normal_scale(prior.kind, second)
                 g1 = pulls[i, k] - first
@@ -296,14 +311,14 @@ def _add_scores(
         for k in range(values.shape[1]):
             p, q = first[i, k], second[i, k]
             if prior.family == GAMMA:
-                shape, scale = gamma_of(prior.kind, p, q)
-                digamma, _ = polygammas(shape)
+                shape, scale, log_scale = gamma_of(prior.kind, p, q)
+                _, digamma, _ = gamma_functions(shape)
                 z = max(float(values[i, k]), 1e-300)
                 log_z = log(z)
                 f = common + log_gamma_density(log_z, z, prior.shape, 1.0 / prior.rate)
                 f -= log_gamma_density(log_z, z, shape, scale)
-                one, two = log_z - log(scale) - digamma, (z / scale - shape) / scale
-                s1, s2 = gamma_chain(prior.kind, p, q, one, two)
+                one, two = log_z - log_scale - digamma, (z / scale - shape) / scale
+                s1, s2 = gamma_chain(prior.kind, p, q, shape, scale, one, two)
             else:
                 scale = normal_scale(prior.kind, q)
                 x = (values[i, k] - p) / scale
@@ -363,10 +378,10 @@ def _bound(prior: Prior, first: Array, second: Array) -> float:
     for i in range(first.shape[0]):
         for k in range(first.shape[1]):
             if prior.family == GAMMA:
-                shape, scale = gamma_of(prior.kind, first[i, k], second[i, k])
-                digamma, _ = polygammas(shape)
-                total += gamma_entropy(shape, scale, digamma) - prior.rate * shape * scale - lgamma(prior.shape)
-                total += (prior.shape - 1.0) * (digamma + log(scale)) + prior.shape * log(prior.rate)
+                shape, scale, log_scale = gamma_of(prior.kind, first[i, k], second[i, k])
+                log_gamma, digamma, _ = gamma_functions(shape)
+                total += gamma_bound(prior.shape, shape, log_scale, log_gamma, digamma) - prior.rate * shape * scale
+                total += prior.shape * log(prior.rate) - lgamma(prior.shape)
             else:
                 scale = normal_scale(prior.kind, second[i, k])
                 total += log(scale) + 0.5 * (1.0 - scale * scale - first[i, k] ** 2)
