@@ -41,7 +41,8 @@ from engine.jit import compiled, inlined
 from engine.pool import Pool, chunks
 from engine.streams import stream
 
-_SEATING = 15  # rounds of the updates that begin a document's parameters
+_SEATING = 20  # rounds of the updates that begin a document's parameters
+_TURNS = 5  # how often they go through the layers
 
 
 class Model(NamedTuple):
@@ -573,16 +574,16 @@ def by_word(cells: Counts, n_words: int) -> Any:
 
 @compiled
 def seat_documents(model: Model, given: Given, cells: Counts, first: Array, second: Array, begin: int, end: int) -> None:
-    """Write parameters to begin documents ``begin:end`` with: a few multiplicative updates, weights at their means.
+    """Write parameters to begin documents ``begin:end`` with, the weights at their means.
 
-    Layer 1 as if its units were gamma, which the words alone then tell; upper layers by the ratio of each unit below to
-    its mean.
+    Layer 1 by the coordinate updates of Poisson factorisation, its prior that of the layers above at their means; each
+    upper layer by the ratio of the units below to their means; in turn, a few times.
     """
     layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
-    z, got = np.empty(total), np.empty(total)
+    z, got, rates = np.empty(total), np.empty(total), np.empty(width)
     units = np.empty(width, dtype=np.float32)
-    prior = model.shape if model.family == GAMMA else 0.1
-    rate = prior / model.top if model.family == GAMMA else prior
+    gamma = model.family == GAMMA
+    prior = model.shape if gamma else 0.1
     for j in range(begin, end):
         tokens, all_sums = 0.0, 1e-30
         for cell in range(cells.starts[j], cells.starts[j + 1]):
@@ -590,29 +591,20 @@ def seat_documents(model: Model, given: Given, cells: Counts, first: Array, seco
         for k in range(width):
             all_sums += given.sums[k]
         for k in range(width):
-            z[k] = (prior + tokens / width) / (rate + all_sums / width)
-        for _ in range(_SEATING):
-            for k in range(width):
-                units[k] = z[k]
-                got[k] = 0.0
-            for cell in range(cells.starts[j], cells.starts[j + 1]):
-                row = given.table[cells.words[cell]]
-                ratio = cells.values[cell] / (_dot(row, units) + LEAST_RATE)
-                for k in range(width):
-                    got[k] += ratio * row[k]
-            for k in range(width):
-                got[k] *= z[k]
-                z[k] = (prior + got[k]) / (rate + given.sums[k])
+            rates[k] = prior / model.top if gamma else prior
+            got[k] = tokens * given.sums[k] / all_sums
         for t in range(width, total):
-            z[t] = 1.0
-        for link in range(layers - 1):
+            z[t], got[t] = (1.0, prior) if gamma or model.positive else (0.3, 0.3)
+        for turn in range(_TURNS if gamma and layers > 1 else 1):
+            _seat_words(given, cells, j, prior, rates, z, got, units, _SEATING if turn == 0 else _SEATING // 2)
             if model.positive:
-                _seat_layer(model, given.upper, z, got, link)
-            else:
-                for t in range(model.offsets[link + 1], model.offsets[link + 2]):
-                    z[t], got[t] = 0.3, 0.3
+                for link in range(layers - 1):
+                    _seat_layer(model, given.upper, z, got, link)
+            if gamma and layers > 1:
+                for k in range(width):
+                    rates[k] = prior / (_weighted(model, given.upper, z, 0, k) + LEAST_MEAN)
         for t in range(total):
-            if model.family == GAMMA:
+            if gamma:
                 first[j, t], second[j, t] = gamma_from(model.kind, prior + got[t], z[t])
             elif model.family == BERNOULLI:
                 chance = min(max(z[t] / (1.0 + z[t]), 0.02), 0.98)
@@ -622,8 +614,38 @@ def seat_documents(model: Model, given: Given, cells: Counts, first: Array, seco
 
 
 @inlined
+def _seat_words(
+    given: Given,
+    cells: Counts,
+    j: int,
+    prior: float,
+    rates: FloatArray,
+    z: FloatArray,
+    got: FloatArray,
+    units: Array,
+    rounds: int,
+) -> None:
+    """Rounds of ``z ~ Gam(prior + got, rate + sums)``, ``got`` the counts split by the geometric means of z."""
+    width = len(rates)
+    for _ in range(rounds):
+        for k in range(width):
+            shape = prior + got[k]
+            _, digamma, _ = gamma_functions(shape)
+            units[k] = exp(digamma) / (rates[k] + given.sums[k])
+            got[k] = 0.0
+        for cell in range(cells.starts[j], cells.starts[j + 1]):
+            row = given.table[cells.words[cell]]
+            ratio = cells.values[cell] / (_dot(row, units) + LEAST_RATE)
+            for k in range(width):
+                got[k] += ratio * row[k]
+        for k in range(width):
+            got[k] *= units[k]
+            z[k] = (prior + got[k]) / (rates[k] + given.sums[k])
+
+
+@inlined
 def _seat_layer(model: Model, upper: FloatArray, z: FloatArray, got: FloatArray, link: int) -> None:
-    """Begin the layer above ``link`` from the units of that."""
+    """The layer above ``link`` from the units of that, by multiplicative updates."""
     below, above, end = model.offsets[link], model.offsets[link + 1], model.offsets[link + 2]
     for _ in range(_SEATING):
         for t in range(above, end):

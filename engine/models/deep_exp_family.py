@@ -36,6 +36,7 @@ PRESETS = {
     "paper": {
         "layers": "100-30-15", "family": "gamma", "gradient": "score", "start": "random", "parameters": "softplus",
         "samples": "64", "aside": "16", "step": "0.2", "kappa": "0", "window": "10", "batch_size": "1000",
+        "weight_shape": "0.1", "weight_rate": "0.3", "shape": "0.3", "rate": "0.3", "on": "0.1",
         "minibatches": "10000",
     }
 }  # fmt: skip
@@ -103,7 +104,7 @@ class Config:
         low=1,
         high=64,
     )
-    step: float = setting(0.2, STEP_SIZES, "First step size", "Of RMSProp.", low=1e-6, high=10)
+    step: float = setting(0.1, STEP_SIZES, "First step size", "Of RMSProp.", low=1e-6, high=10)
     tau: float = setting(50.0, STEP_SIZES, "Step delay tau", "Larger: steps stay large for longer.", low=0, high=1e6)
     kappa: float = setting(
         0.6, STEP_SIZES, "Step decay kappa", "How fast steps shrink; 0 keeps them, as the paper does.", low=0, high=1
@@ -123,7 +124,7 @@ class Config:
     on: float = setting(
         0.1, PRIORS, "Mean of the top's units", "Chance of Bernoulli, rate of Poisson units.", low=1e-4, high=0.99
     )
-    weight_shape: float = setting(0.1, PRIORS, "Shape of gamma weights", "Small: sparse.", low=1e-3, high=100)
+    weight_shape: float = setting(0.03, PRIORS, "Shape of gamma weights", "Small: sparse.", low=1e-3, high=100)
     weight_rate: float = setting(0.3, PRIORS, "Rate of gamma weights", "Of their prior.", low=1e-6, high=1e6)
 
     def __post_init__(self) -> None:
