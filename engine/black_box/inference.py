@@ -69,6 +69,16 @@ class Plan(NamedTuple):
         """L."""
         return len(self.model.offsets) - 1
 
+    @property
+    def token_draws(self) -> int:
+        """How often the words of a document are looked at in a step."""
+        return self.draws if self.path else self.samples
+
+    def activity(self, statistics: "Statistics") -> tuple[FloatArray, ...]:
+        """Mean units of every layer over the documents that moved."""
+        mean = statistics.active / max(1, int(statistics.documents))
+        return tuple(np.split(mean, self.model.offsets[1:-1].tolist()))
+
     def at(self, t: int) -> Pace:
         """The pace of step ``t``, counted from 1."""
         return Pace(schedule.step_size(self.pace, t), self.window)

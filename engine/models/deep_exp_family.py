@@ -18,13 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import first_topics, streams, widths
-from engine.black_box import documents, families, inference, shown, weights
+from engine import first_topics, widths
+from engine.black_box import documents, families, inference, rows, shown
 from engine.black_box.documents import Local
 from engine.black_box.inference import Plan, Statistics
 from engine.black_box.weights import Prior, Weights
-from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Rates, Sweeps, Topics
-from engine.contract import Local as Placed
+from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Topics
 from engine.hierarchy import topics as hierarchy
 from engine.pool import Pool
 from engine.schedule import Schedule
@@ -40,7 +39,8 @@ PRESETS = {
         "minibatches": "10000",
     }
 }  # fmt: skip
-_PLACED = Sweeps(40, 60)  # steps of a document that is placed
+_KEPT = (*Weights._fields, "activity")  # of a state, by a snapshot
+_DRAWS = 4  # of the weights in a step, at least, where units follow score functions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,16 +162,6 @@ class State(NamedTuple):
     unit_root2: Array
 
 
-class Chain(NamedTuple):
-    """Units of documents under evaluation: ``clock`` () int64 steps so far, then as in ``Local``."""
-
-    clock: Array
-    first: Array
-    second: Array
-    root1: Array
-    root2: Array
-
-
 class _Build(NamedTuple):
     """What the functions of the kernel share."""
 
@@ -179,26 +169,33 @@ class _Build(NamedTuple):
     facts: Facts
     plan: Plan
 
+    @property
+    def usual(self) -> float:
+        """Mean of a unit of layer 1, as a run begins."""
+        config = self.config
+        return config.shape / config.rate if config.family == "gamma" else max(config.on, 3.0 / config.layers[0])
+
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of a deep exponential family for a corpus; results do not depend on ``n_threads``."""
     setup = _Build(config, facts, _plan(config, facts, n_threads))
+    plan = setup.plan
     return Kernel(
         batch_size=config.batch_size,
         sweeps_after=config.sweeps_after(facts),
         measure="perplexity",
-        init=lambda seed: _init(setup, seed),
-        begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),
+        init=lambda seed: _state(setup, rows.random_weights(plan, seed)),
+        begin=lambda seed, docs: _begin(setup, seed, docs),
         prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
         move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
         local=_local,
         with_local=_with_local,
-        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
+        infer=lambda seed, state, docs, sweeps=None: rows.infer(plan, seed, _given(setup, state), docs, sweeps),
         topics=lambda state: _topics(setup, state),
-        start_chain=lambda _seed, state, docs: _start_chain(setup, state, docs),
-        advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
-        keep=_keep,
+        start_chain=lambda _seed, state, docs: rows.start_chain(plan, _given(setup, state), docs),
+        advance_chain=lambda seed, state, *rest: rows.advance_chain(plan, seed, _given(setup, state), *rest),
+        keep=lambda state: {"t": state.t} | rows.kept(state, _KEPT),
         restore=lambda seed, arrays: _restore(setup, seed, arrays),
     )
 
@@ -222,7 +219,7 @@ def _plan(config: Config, facts: Facts, n_threads: int) -> Plan:
         n_documents=facts.n_documents,
         samples=config.samples,
         aside=config.aside,
-        draws=config.draws if family == families.GAMMA else max(config.draws, min(4, config.samples)),
+        draws=config.draws if family == families.GAMMA else max(config.draws, min(_DRAWS, config.samples)),
         scores=config.gradient == "score",
         pace=Schedule(config.step, config.tau, config.kappa),
         window=config.window,
@@ -232,82 +229,27 @@ def _plan(config: Config, facts: Facts, n_threads: int) -> Plan:
     )
 
 
-def _state(setup: _Build, matrices: tuple[Weights, ...], activity: tuple[FloatArray, ...], t: int = 0) -> State:
-    none = np.zeros((0, int(setup.plan.model.offsets[-1])), dtype=np.float32)
-    second = none if setup.plan.model.family == families.GAMMA else none[:, :0]
-    return State(np.array(t, dtype=np.int64), *_spread(matrices), activity, none, second, none, second)
-
-
-def _spread(matrices: tuple[Weights, ...]) -> tuple[tuple[Array, ...], ...]:
-    return tuple(tuple(getattr(each, name) for each in matrices) for name in Weights._fields)
+def _state(setup: _Build, matrices: tuple[Weights, ...]) -> State:
+    """The state with these weights, before anything is known of documents: units have the mean of the top."""
+    config = setup.config
+    mean = config.shape / config.rate if config.family == "gamma" else config.on
+    activity = tuple(np.full(width, mean) for width in config.layers)
+    return State(np.array(0, dtype=np.int64), *rows.spread(matrices), activity, *rows.no_units(setup.plan.model))
 
 
 def _matrices(state: State) -> tuple[Weights, ...]:
-    return tuple(Weights(*parts) for parts in zip(state.first, state.second, state.root1, state.root2, strict=True))
-
-
-def _means(setup: _Build, state: State) -> tuple[FloatArray, ...]:
-    pairs = zip(setup.plan.priors, _matrices(state), strict=True)
-    return tuple(weights.means(prior, each, setup.plan.pool) for prior, each in pairs)
-
-
-def _even(setup: _Build) -> tuple[FloatArray, ...]:
-    """Mean units before any document was read: those of the top's prior."""
-    config = setup.config
-    mean = config.shape / config.rate if config.family == "gamma" else config.on
-    return tuple(np.full(width, mean) for width in config.layers)
-
-
-def _columns(setup: _Build, link: int) -> int:
-    """Columns of an upper matrix, with its intercept."""
-    return setup.config.layers[link] + setup.plan.model.bias
-
-
-def _init(setup: _Build, seed: int) -> State:
-    """Random weights: unconstrained parameters 0.01 e^x, x ~ N(0, 1), as in the released code."""
-    rng = streams.generator(seed, streams.INIT)
-    layers, made = setup.config.layers, []
-    for link, prior in enumerate(setup.plan.priors):
-        shape = (setup.facts.n_words, layers[0]) if link == 0 else (layers[link - 1], _columns(setup, link))
-        noise = 0.01 * np.exp(rng.standard_normal((2, *shape)))
-        if prior.family == families.NORMAL:
-            made.append(weights.begin(prior, np.full(shape, 0.1), 10.0 * noise[0]))
-        else:
-            level = np.log1p(np.exp(noise))
-            made.append(weights.begin(prior, level[0], level[0] * level[1]))
-    return _state(setup, tuple(made), _even(setup))
+    return rows.gathered(state.first, state.second, state.root1, state.root2)
 
 
 def _begin(setup: _Build, seed: int, docs: Batch) -> State:
     """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
-    found = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.plan.pool)
-    tokens = float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents))
-    return _state(setup, _told(setup, found.phi, max(tokens, 1.0)), _even(setup))
-
-
-def _told(setup: _Build, phi: tuple[FloatArray, ...], tokens: float) -> tuple[Weights, ...]:
-    """Weights that say what topics on the simplex say, of documents with so many tokens."""
-    config, plan = setup.config, setup.plan
-    usual = config.shape / config.rate if config.family == "gamma" else max(config.on, 3.0 / config.layers[0])
-    table = phi[0] * (tokens / (usual * config.layers[0]))
-    made = [weights.begin(plan.priors[0], _shapes(setup, phi[0], tokens), table)]
-    for link, layer in enumerate(phi[1:], start=1):
-        if plan.model.positive:
-            level = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
-            if plan.model.bias:
-                level = np.hstack([level, np.full((len(level), 1), 0.5 * config.on)])
-            made.append(weights.begin(plan.priors[link], np.full(level.shape, 1.0), level))
-        else:
-            level = 2.0 * layer / layer.max(axis=0) - 0.5
-            level = np.hstack([level, np.full((len(level), 1), -2.0)])
-            made.append(weights.begin(plan.priors[link], np.full(level.shape, 0.3), level))
-    return tuple(made)
-
-
-def _shapes(setup: _Build, phi: FloatArray, tokens: float) -> FloatArray:
-    """Shapes of ``W_0`` as if every topic had an equal part of the tokens."""
-    everything = tokens * setup.facts.n_documents / phi.shape[1]
-    return setup.config.weight_shape + everything * phi
+    plan, config = setup.plan, setup.config
+    if config.start == "random":
+        return _state(setup, rows.random_weights(plan, seed))
+    found = first_topics.topics(seed, docs, setup.facts.n_words, config.layers, plan.pool)
+    tokens = max(1.0, float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents)))
+    words = rows.words_of(plan, found.phi[0], tokens, setup.usual)
+    return _state(setup, (words, *rows.links_of(plan, found.phi, config.on)))
 
 
 def _local(state: State) -> Local:
@@ -322,17 +264,9 @@ def _with_local(state: State, local: Local) -> State:
 
 def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
     """Units of every training document to begin with."""
-    if setup.config.start == "clusters" or int(state.t):
-        return _with_local(state, inference.seat(setup.plan, _given(setup, state), docs))
-    shape = (len(docs.documents), int(setup.plan.model.offsets[-1]))
-    rng = streams.generator(seed, streams.LOCAL)
-    noise = (0.01 * np.exp(rng.standard_normal((2, *shape)))).astype(np.float32)
-    if setup.plan.model.family != families.GAMMA:
-        return _with_local(state, Local(noise[0], noise[1][:, :0], 0 * noise[0], noise[1][:, :0]))
-    if setup.plan.model.kind == families.LOGARITHM:
-        level = np.log(np.log1p(np.exp(noise)))
-        noise = np.stack([level[0], level[0] + level[1]])
-    return _with_local(state, Local(noise[0], noise[1], 0 * noise[0], 0 * noise[1]))
+    if setup.config.start == "random" and not int(state.t):
+        return _with_local(state, rows.random_units(setup.plan.model, seed, len(docs.documents)))
+    return _with_local(state, inference.seat(setup.plan, _given(setup, state), docs))
 
 
 def _given(setup: _Build, state: State) -> documents.Given:
@@ -346,74 +280,26 @@ def _gather(setup: _Build, seed: int, state: State, docs: Batch, local: Local) -
 def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
     plan, t = setup.plan, int(state.t) + 1
     moved, elbo = inference.move(plan, seed, t, _matrices(state), statistics)
-    mean = statistics.active / max(1, int(statistics.documents))
-    activity = tuple(np.split(mean, plan.model.offsets[1:-1].tolist()))
-    state = State(np.array(t, dtype=np.int64), *_spread(moved), activity, *_local(state))
-    samples = plan.draws if plan.path else plan.samples
+    state = State(np.array(t, dtype=np.int64), *rows.spread(moved), plan.activity(statistics), *_local(state))
     tokens = int(statistics.tokens)
-    return state, Info(step_sizes=(), elbo=elbo, tokens=tokens, token_draws=tokens * samples)
+    return state, Info(step_sizes=(), elbo=elbo, tokens=tokens, token_draws=tokens * plan.token_draws)
 
 
 def _topics(setup: _Build, state: State) -> Topics:
-    return shown.presented(setup.plan.model, _means(setup, state), state.activity)
-
-
-def _infer(setup: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Placed:
-    given = _given(setup, state)
-    local = inference.seat(setup.plan, given, docs)
-    _, units, _ = inference.sweep(
-        setup.plan, seed, streams.INFER, 0, given, docs, local, sweeps or _PLACED, scored=None
-    )
-    return Placed(shown.tokens(setup.plan.model, given.sums, units))
-
-
-def _start_chain(setup: _Build, state: State, docs: Batch) -> Chain:
-    return Chain(np.array(0, dtype=np.int64), *inference.seat(setup.plan, _given(setup, state), docs))
-
-
-def _advance_chain(
-    setup: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates | None]:
-    clock = int(chain.clock)
-    local, _, rates = inference.sweep(
-        setup.plan, seed, streams.CHAIN, clock, _given(setup, state), observed, Local(*chain[1:]), sweeps, scored.cells
-    )
-    clock += sweeps.burn_in + sweeps.collect
-    return Chain(np.array(clock, dtype=np.int64), *local), rates
-
-
-def _keep(state: State) -> dict[str, Array]:
-    """The laws of the weights and how far their steps are, so that another run can go on."""
-    kept: dict[str, Array] = {"t": state.t}
-    for name in (*Weights._fields, "activity"):
-        kept |= {f"{name}.{link}": each for link, each in enumerate(getattr(state, name))}
-    return kept
+    return shown.presented(setup.plan.model, rows.means(setup.plan, _matrices(state)), state.activity)
 
 
 def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
     """The state that goes on from a snapshot of this model, or from topics on the simplex of another."""
-    new = _init(setup, seed)
-    ours = all(f"{name}.{link}" in arrays for name in Weights._fields for link in range(len(new.first)))
+    plan, facts = setup.plan, setup.facts
+    new = _state(setup, rows.random_weights(plan, seed))
+    ours = rows.read_back(new, arrays, _KEPT)
+    if ours is not None:
+        return ours._replace(t=np.asarray(arrays["t"], dtype=np.int64))  # type: ignore[no-any-return]
+    tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
     phi = hierarchy.numbered(arrays, "phi")
-    if ours and all(arrays[f"first.{link}"].shape == each.shape for link, each in enumerate(new.first)):
-        parts = (tuple(arrays[f"{name}.{i}"].astype(np.float32) for i in range(len(new.first))) for name in Weights._fields)
-        activity = tuple(arrays[f"activity.{i}"].astype(np.float64) for i in range(len(new.first)))
-        return new._replace(**dict(zip(Weights._fields, parts, strict=True)), t=arrays["t"], activity=activity)
-    return _from_topics(setup, new, phi, np.asarray(arrays["r"], dtype=np.float64))
-
-
-def _from_topics(setup: _Build, new: State, phi: tuple[Array, ...], r: FloatArray) -> State:
-    """The state whose topics are these, as far as they tell: scales and intercepts begin at their usual values."""
-    plan, config = setup.plan, setup.config
-    tables = tuple(np.asarray(each, dtype=np.float64) for each in phi)
-    tokens = max(1.0, setup.facts.n_tokens / max(1, setup.facts.n_documents))
-    first = tables[0] / tables[0].sum(axis=0)
-    made = [_told(setup, (first,), tokens)[0]]
-    scale = weights.means(plan.priors[0], made[0], plan.pool).sum(axis=0)
-    for link, table in enumerate(tables[1:], start=1):
-        level = table / scale[:, None] if link == 1 and shown.linear(plan.model) else table
-        if plan.model.bias:
-            level = np.hstack([level, np.full((len(level), 1), 0.5 * config.on if plan.model.positive else 0.0)])
-        made.append(weights.begin(plan.priors[link], np.full(level.shape, 1.0 if plan.model.positive else 0.3), level))
-    top = r / scale if len(tables) == 1 and shown.linear(plan.model) else r
-    return new._replace(**dict(zip(Weights._fields, _spread(tuple(made)), strict=True)), activity=(*new.activity[:-1], top))
+    matrices, scale = rows.from_topics(plan, phi, tokens, setup.usual, setup.config.on)
+    top = np.asarray(arrays["r"], dtype=np.float64)
+    top = top / scale if len(phi) == 1 and shown.linear(plan.model) else top
+    activity = (*new.activity[:-1], top)
+    return new._replace(**dict(zip(Weights._fields, rows.spread(matrices), strict=True)), activity=activity)
