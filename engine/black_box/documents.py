@@ -306,7 +306,6 @@ def path_hierarchy(
     model: Model,
     upper: FloatArray,
     address: Address,
-    drawn: Array,
     means: FloatArray,
     local: Local,
     gradient: Array,
@@ -315,12 +314,12 @@ def path_hierarchy(
     begin: int,
     end: int,
 ) -> float:
-    """As `path_documents` for rows whose layer 1 is drawn elsewhere: the columns of a double DEF.
+    """As `path_documents` for rows whose layer 1 moves elsewhere: the columns of a double DEF.
 
     Parameters
     ----------
-    drawn, means : (rows, K_1)
-        Draw of layer 1, and its mean under q.
+    means : (rows, K_1) float64
+        Of layer 1 under q.
     local : Local
         Of the layers above, (rows, T - K_1).
     gradient : (rows, T - K_1, 2) float32
@@ -337,7 +336,7 @@ def path_hierarchy(
     for j in range(begin, end):
         rng = stream(address.seed, address.purpose, address.step, j)
         for k in range(first_width):
-            z[k], mean[k], pulls[k] = drawn[j, k], means[j, k], 0.0
+            z[k], mean[k], pulls[k] = means[j, k], means[j, k], 0.0
         for t in range(first_width, total):
             at = t - first_width
             shape, scale, log_scale = gamma_of(model.kind, local.first[j, at], local.second[j, at])
@@ -660,6 +659,22 @@ def _seat_layer(model: Model, upper: FloatArray, z: FloatArray, got: FloatArray,
                 weight += upper[link, i, t - above]
             got[t] *= z[t] * model.shape
             z[t] = (model.shape + got[t]) / (model.shape + model.shape * weight)
+
+
+@compiled
+def seat_hierarchy(
+    model: Model, upper: FloatArray, means: FloatArray, first: Array, second: Array, begin: int, end: int
+) -> None:
+    """Write parameters to begin the layers above the first of rows ``begin:end`` with, layer 1 at ``means``."""
+    layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
+    z, got = np.empty(total), np.empty(total)
+    for j in range(begin, end):
+        for t in range(total):
+            z[t], got[t] = (means[j, t] if t < width else 1.0), model.shape
+        for link in range(layers - 1):
+            _seat_layer(model, upper, z, got, link)
+        for t in range(width, total):
+            first[j, t - width], second[j, t - width] = gamma_from(model.kind, model.shape + got[t], z[t])
 
 
 @compiled
