@@ -173,10 +173,7 @@ def _gather(
     sums = effort.begin()
     bound = 0.0
     for draw in range(draws):
-        drawn = [
-            weights.draw(prior, matrix, Sample(seed, t, draw, link), plan.pool, slopes=not plan.scores)
-            for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True))
-        ]
+        drawn = _drawn(plan, seed, t, draw, matrices)
         given = _given(plan, drawn)
         for i in range(each):
             room.sheets[:] = 0.0
@@ -185,6 +182,26 @@ def _gather(
             _add(plan, statistics, drawn, docs, room, told, draw, 1.0 / (draws * each))
     statistics = statistics._replace(bound=np.array(bound))
     return statistics, effort.step(sums, draws * each, plan.at(t))
+
+
+def gradients(
+    plan: Plan, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Local
+) -> FloatArray:
+    """One estimate of the gradients of documents' parameters, (documents, T, parameters), as a step would take it."""
+    room, effort = _room(plan, docs), _Effort(plan, seed, streams.LOCAL, t, docs, local)
+    sums, told = effort.begin(), _told(plan, told=plan.scores)
+    draws = plan.samples if plan.scores else plan.draws
+    each = 1 if plan.path else plan.samples // draws
+    for i in range(draws * each):
+        given = _given(plan, _drawn(plan, seed, t, i // each, matrices))
+        effort.sample(given, i, sums, told, room)
+    if plan.path:
+        return np.asarray(sums / draws, dtype=np.float64)
+    n, total, places = sums.gradient.shape
+    kept = draws * each - plan.aside
+    return np.array(
+        [[[weights.estimate(sums, j, k, p, kept) for p in range(places)] for k in range(total)] for j in range(n)]
+    )
 
 
 class _Effort(NamedTuple):
@@ -254,6 +271,14 @@ def _told(plan: Plan, *, told: bool) -> Told:
     total = int(plan.model.offsets[-1]) if told else 0
     words = np.zeros((PARTS, plan.n_words if told else 0))
     return Told(words, np.zeros((PARTS, total)), np.zeros((PARTS, total)))
+
+
+def _drawn(plan: Plan, seed: int, t: int, draw: int, matrices: tuple[Weights, ...]) -> list[Sampled]:
+    """One draw of all weights."""
+    return [
+        weights.draw(prior, matrix, Sample(seed, t, draw, link), plan.pool, slopes=not plan.scores)
+        for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True))
+    ]
 
 
 def _given(plan: Plan, drawn: list[Sampled]) -> Given:

@@ -178,7 +178,7 @@ class _Build(NamedTuple):
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of a deep exponential family for a corpus; results do not depend on ``n_threads``."""
-    setup = _Build(config, facts, _plan(config, facts, n_threads))
+    setup = _Build(config, facts, plan_of(config, facts, n_threads))
     plan = setup.plan
     return Kernel(
         batch_size=config.batch_size,
@@ -189,7 +189,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
         move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
-        local=_local,
+        local=local_of,
         with_local=_with_local,
         infer=lambda seed, state, docs, sweeps=None: rows.infer(plan, seed, _given(setup, state), docs, sweeps),
         topics=lambda state: _topics(setup, state),
@@ -200,7 +200,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     )
 
 
-def _plan(config: Config, facts: Facts, n_threads: int) -> Plan:
+def plan_of(config: Config, facts: Facts, n_threads: int = 1) -> Plan:
+    """What every step of a run shares."""
     kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
     family = {"gamma": families.GAMMA, "bernoulli": families.BERNOULLI, "poisson": families.POISSON}[config.family]
     link = families.IDENTITY
@@ -237,7 +238,8 @@ def _state(setup: _Build, matrices: tuple[Weights, ...]) -> State:
     return State(np.array(0, dtype=np.int64), *rows.spread(matrices), activity, *rows.no_units(setup.plan.model))
 
 
-def _matrices(state: State) -> tuple[Weights, ...]:
+def matrices_of(state: State) -> tuple[Weights, ...]:
+    """The laws of ``W_0``, ``W_1`` ..."""
     return rows.gathered(state.first, state.second, state.root1, state.root2)
 
 
@@ -252,7 +254,8 @@ def _begin(setup: _Build, seed: int, docs: Batch) -> State:
     return _state(setup, (words, *rows.links_of(plan, found.phi, config.on)))
 
 
-def _local(state: State) -> Local:
+def local_of(state: State) -> Local:
+    """The laws of the units of every training document."""
     return Local(state.unit_first, state.unit_second, state.unit_root1, state.unit_root2)
 
 
@@ -270,23 +273,23 @@ def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
 
 
 def _given(setup: _Build, state: State) -> documents.Given:
-    return inference.given_means(setup.plan, _matrices(state))
+    return inference.given_means(setup.plan, matrices_of(state))
 
 
 def _gather(setup: _Build, seed: int, state: State, docs: Batch, local: Local) -> tuple[Statistics, Local]:
-    return inference.gather(setup.plan, seed, int(state.t) + 1, _matrices(state), docs, local)
+    return inference.gather(setup.plan, seed, int(state.t) + 1, matrices_of(state), docs, local)
 
 
 def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
     plan, t = setup.plan, int(state.t) + 1
-    moved, elbo = inference.move(plan, seed, t, _matrices(state), statistics)
-    state = State(np.array(t, dtype=np.int64), *rows.spread(moved), plan.activity(statistics), *_local(state))
+    moved, elbo = inference.move(plan, seed, t, matrices_of(state), statistics)
+    state = State(np.array(t, dtype=np.int64), *rows.spread(moved), plan.activity(statistics), *local_of(state))
     tokens = int(statistics.tokens)
     return state, Info(step_sizes=(), elbo=elbo, tokens=tokens, token_draws=tokens * plan.token_draws)
 
 
 def _topics(setup: _Build, state: State) -> Topics:
-    return shown.presented(setup.plan.model, rows.means(setup.plan, _matrices(state)), state.activity)
+    return shown.presented(setup.plan.model, rows.means(setup.plan, matrices_of(state)), state.activity)
 
 
 def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
