@@ -42,9 +42,7 @@ def _seat(plan: Plan, table: FloatArray, matrices: tuple[Weights, ...]) -> Local
     first, second = np.zeros((len(table), above), np.float32), np.zeros((len(table), above), np.float32)
     upper = documents.padded(plan.model, means(plan, matrices))
     pieces = chunks(len(table), PARTS)
-    plan.pool.run(
-        documents.seat_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces]
-    )
+    plan.pool.run(documents.seat_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces])
     return Local(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
@@ -96,17 +94,18 @@ def climb(plan: Plan, seed: int, t: int, table: FloatArray, columns: Columns) ->
         sheets: Any = np.zeros((PARTS, *upper.shape))
         address = Address(seed, streams.SHAPES, t * plan.draws + draw)
         head = (model, upper, address, table, columns.units, gradient, rates)
-        pieces = enumerate(chunks(len(table), PARTS))
-        total += sum(pool.run(documents.path_hierarchy, [(*head, sheets[part], a, b) for part, (a, b) in pieces]))
+        parts = enumerate(chunks(len(table), PARTS))
+        total += sum(pool.run(documents.path_hierarchy, [(*head, sheets[part], a, b) for part, (a, b) in parts]))
         sheet = sheets.sum(axis=0) / plan.draws
         pulls = pulls + sheet
         along = along + sheet * documents.padded(model, tuple(each.slopes for each in drawn))
     moved, bound = _climb_matrices(plan, columns.matrices, pulls, along, pace)
     units = Local(*(np.empty_like(part) for part in columns.units))
-    pieces = chunks(len(table), PARTS)
-    head = (upper_units(model), columns.units, gradient / np.float32(plan.draws), pace, units)
-    pool.run(documents.step_path, [(*head, a, b) for a, b in pieces])
-    return Columns(moved, units), rates / np.float32(plan.draws), total / plan.draws + bound
+    gradient /= plan.draws
+    step = (upper_units(model), columns.units, gradient, pace, units)
+    pool.run(documents.step_path, [(*step, a, b) for a, b in chunks(len(table), PARTS)])
+    rates /= plan.draws
+    return Columns(moved, units), rates, total / plan.draws + bound
 
 
 def _climb_matrices(

@@ -16,8 +16,8 @@ from engine.black_box.families import (
     IDENTITY,
     LEAST_MEAN,
     LEAST_RATE,
-    POISSON,
     SOFT,
+    Numbers,
     bernoulli_draw,
     bounded,
     gamma_bound,
@@ -35,11 +35,11 @@ from engine.black_box.families import (
     softplus,
 )
 from engine.black_box.rmsprop import Pace, stepped
-from engine.black_box.weights import PARTS, Scores, estimate
+from engine.black_box.weights import PARTS, Scores, estimate, take_in
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
 from engine.pool import Pool, chunks
-from engine.streams import stream
+from engine.streams import Stream, stream
 
 _SEATING = 20  # rounds of the updates that begin a document's parameters
 _TURNS = 5  # how often they go through the layers
@@ -291,9 +291,7 @@ def path_documents(
         for t in range(total):
             linear = given.sums[t] if t < first_width else 0.0
             bound += prior * log(rates[t]) - rates[t] * means[t]
-            one, two = pathwise_gamma(
-                shapes[t], scales[t], trigammas[t], slopes[t], prior, rates[t] + linear, pulls[t]
-            )
+            one, two = pathwise_gamma(shapes[t], scales[t], trigammas[t], slopes[t], prior, rates[t] + linear, pulls[t])
             first, second = local.first[j, t], local.second[j, t]
             g1, g2 = gamma_chain(model.kind, first, second, shapes[t], scales[t], one, two)
             gradient[j, t, 0] += g1
@@ -385,8 +383,38 @@ def unit_slope(model: Model, z: float, m: float) -> float:
     return (z / (softplus(m) + LEAST_MEAN) - 1.0) * sigmoid(m)
 
 
+@inlined
+def draw_unit(model: Model, rng: Stream, first: float, second: float) -> Numbers:
+    """A draw of q, its logarithm (of gamma units), minus its log density under q, and the stream to go on with."""
+    if model.family == GAMMA:
+        shape, scale, log_scale = gamma_of(model.kind, first, second)
+        log_z, rng = log_gamma_draw(rng, shape)
+        log_z = max(log_z + log_scale, families.LEAST_LOG)
+        z = exp(log_z)
+        return z, log_z, -log_gamma_density(log_z, z, shape, scale), rng
+    if model.family == BERNOULLI:
+        z, rng = bernoulli_draw(rng, sigmoid(first))
+        return z, 0.0, softplus(first) - z * first, rng
+    rate = softplus(first)
+    z, rng = poisson_draw(rng, rate)
+    return z, 0.0, rate - z * log(rate) + lgamma(z + 1.0), rng
+
+
+@inlined
+def unit_scores(model: Model, z: float, log_z: float, first: float, second: float) -> Numbers:
+    """Derivatives of ``ln q(z)`` along the unconstrained parameters (the paper's appendix)."""
+    if model.family == GAMMA:
+        shape, scale, log_scale = gamma_of(model.kind, first, second)
+        _, digamma, _ = gamma_functions(shape)
+        one, two = log_z - log_scale - digamma, (z / scale - shape) / scale
+        return gamma_chain(model.kind, first, second, shape, scale, one, two)
+    if model.family == BERNOULLI:
+        return z - sigmoid(first), 0.0
+    return (z / softplus(first) - 1.0) * sigmoid(first), 0.0
+
+
 @compiled
-def score_documents(
+def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words and units
     model: Model,
     given: Given,
     address: Address,
@@ -416,20 +444,8 @@ def score_documents(
         rng = stream(address.seed, address.purpose, address.step, numbers[j])
         units = room.units[j]
         for t in range(total):
-            first = local.first[j, t]
-            if model.family == GAMMA:
-                shape, scale, log_scale = gamma_of(model.kind, first, local.second[j, t])
-                logs[t], rng = log_gamma_draw(rng, shape)
-                logs[t] = max(logs[t] + log_scale, families.LEAST_LOG)
-                z[t] = exp(logs[t])
-                own[t] = -log_gamma_density(logs[t], z[t], shape, scale)
-            elif model.family == BERNOULLI:
-                z[t], rng = bernoulli_draw(rng, sigmoid(first))
-                own[t] = softplus(first) - z[t] * first
-            else:
-                rate = softplus(first)
-                z[t], rng = poisson_draw(rng, rate)
-                own[t] = rate - z[t] * log(rate) + lgamma(z[t] + 1.0)
+            second = local.second[j, t] if paired else 0.0
+            z[t], logs[t], own[t], rng = draw_unit(model, rng, local.first[j, t], second)
             bound += own[t]
         words = 0.0
         for k in range(first_width):
@@ -463,27 +479,11 @@ def score_documents(
         for link in range(layers):
             for t in range(model.offsets[link], model.offsets[link + 1]):
                 f = own[t] + below[link]
-                first = local.first[j, t]
-                if model.family == GAMMA:
-                    second = local.second[j, t]
-                    shape, scale, log_scale = gamma_of(model.kind, first, second)
-                    _, digamma, _ = gamma_functions(shape)
-                    one, two = logs[t] - log_scale - digamma, (z[t] / scale - shape) / scale
-                    s1, s2 = gamma_chain(model.kind, first, second, shape, scale, one, two)
-                elif model.family == BERNOULLI:
-                    s1, s2 = z[t] - sigmoid(first), 0.0
-                else:
-                    s1, s2 = (z[t] / softplus(first) - 1.0) * sigmoid(first), 0.0
-                for place in range(2 if paired else 1):
-                    s = s1 if place == 0 else s2
-                    g = s * f
-                    if aside:
-                        sums.products[j, t, place] += g * s
-                        sums.squares[j, t, place] += s * s
-                        sums.values[j, t, place] += g * g
-                    else:
-                        sums.gradient[j, t, place] += g
-                        sums.scores[j, t, place] += s
+                second = local.second[j, t] if paired else 0.0
+                s1, s2 = unit_scores(model, z[t], logs[t], local.first[j, t], second)
+                take_in(sums, j, t, 0, s1, s1 * f, aside)
+                if paired:
+                    take_in(sums, j, t, 1, s2, s2 * f, aside)
     return bound
 
 
@@ -572,7 +572,9 @@ def by_word(cells: Counts, n_words: int) -> Any:
 
 
 @compiled
-def seat_documents(model: Model, given: Given, cells: Counts, first: Array, second: Array, begin: int, end: int) -> None:
+def seat_documents(
+    model: Model, given: Given, cells: Counts, first: Array, second: Array, begin: int, end: int
+) -> None:
     """Write parameters to begin documents ``begin:end`` with, the weights at their means.
 
     Layer 1 by the coordinate updates of Poisson factorisation, its prior that of the layers above at their means; each
@@ -584,11 +586,8 @@ def seat_documents(model: Model, given: Given, cells: Counts, first: Array, seco
     gamma = model.family == GAMMA
     prior = model.shape if gamma else 0.1
     for j in range(begin, end):
-        tokens, all_sums = 0.0, 1e-30
-        for cell in range(cells.starts[j], cells.starts[j + 1]):
-            tokens += cells.values[cell]
-        for k in range(width):
-            all_sums += given.sums[k]
+        tokens = cells.values[cells.starts[j] : cells.starts[j + 1]].sum()
+        all_sums = given.sums.sum() + 1e-30
         for k in range(width):
             rates[k] = prior / model.top if gamma else prior
             got[k] = tokens * given.sums[k] / all_sums
@@ -603,13 +602,19 @@ def seat_documents(model: Model, given: Given, cells: Counts, first: Array, seco
                 for k in range(width):
                     rates[k] = prior / (_weighted(model, given.upper, z, 0, k) + LEAST_MEAN)
         for t in range(total):
-            if gamma:
-                first[j, t], second[j, t] = gamma_from(model.kind, prior + got[t], z[t])
-            elif model.family == BERNOULLI:
-                chance = min(max(z[t] / (1.0 + z[t]), 0.02), 0.98)
-                first[j, t] = log(chance) - log1p(-chance)
-            else:
-                first[j, t] = inverse_softplus(min(max(z[t], 0.02), 1e4))
+            _seat_unit(model, z[t], prior + got[t], first[j], second[j], t)
+
+
+@inlined
+def _seat_unit(model: Model, mean: float, shape: float, first: Array, second: Array, t: int) -> None:
+    """Write the parameters of a unit of this mean, of a gamma unit with this shape."""
+    if model.family == GAMMA:
+        first[t], second[t] = gamma_from(model.kind, shape, mean)
+    elif model.family == BERNOULLI:
+        chance = min(max(mean / (1.0 + mean), 0.02), 0.98)
+        first[t] = log(chance) - log1p(-chance)
+    else:
+        first[t] = inverse_softplus(min(max(mean, 0.02), 1e4))
 
 
 @inlined

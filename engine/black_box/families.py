@@ -257,4 +257,3 @@ def control(products: float, squares: float, values: float) -> float:
 def normal_scale(kind: int, second: float) -> float:
     """Standard deviation of a normal from its unconstrained parameter."""
     return max(softplus(second), 1e-5) if kind == SOFTPLUS else exp(second)
-

@@ -1,4 +1,4 @@
-"""One step of a deep exponential family: documents in blocks, then the weights (Ranganath et al., 2015, Algorithm 2)."""
+"""One step of a deep exponential family: documents, then the weights (Ranganath et al., 2015, Algorithm 2)."""
 
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from engine.black_box.families import GAMMA
 from engine.black_box.rmsprop import Pace
 from engine.black_box.weights import PARTS, Prior, Sample, Sampled, Weights
 from engine.contract import Array, Batch, Counts, FloatArray, Rates, Sweeps
+from engine.jit import compiled
 from engine.pool import Pool, chunks
 from engine.schedule import Schedule
 
@@ -117,7 +118,7 @@ def reads(plan: Plan, seed: int, t: int, numbers: Array) -> Array:
     return np.flatnonzero(turns == (t - 1) % parts)
 
 
-@documents.compiled
+@compiled
 def _turns(seed: int, turn: int, parts: int, numbers: Array, out: Array) -> None:
     for j in range(len(numbers)):
         word, _ = streams.bits(streams.stream(seed, streams.BATCHES, turn, numbers[j]))
@@ -136,9 +137,7 @@ def seat(plan: Plan, given: Given, docs: Batch) -> Local:
     two = total if plan.model.family == GAMMA else 0
     first, second = np.zeros((n, total), np.float32), np.zeros((n, two), np.float32)
     pieces = chunks(n, PARTS)
-    plan.pool.run(
-        documents.seat_documents, [(plan.model, given, docs.cells, first, second, a, b) for a, b in pieces]
-    )
+    plan.pool.run(documents.seat_documents, [(plan.model, given, docs.cells, first, second, a, b) for a, b in pieces])
     return Local(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
@@ -184,9 +183,7 @@ def _gather(
     return statistics, effort.step(sums, draws * each, plan.at(t))
 
 
-def gradients(
-    plan: Plan, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Local
-) -> FloatArray:
+def gradients(plan: Plan, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Local) -> FloatArray:
     """One estimate of the gradients of documents' parameters, (documents, T, parameters), as a step would take it."""
     room, effort = _room(plan, docs), _Effort(plan, seed, streams.LOCAL, t, docs, local)
     sums, told = effort.begin(), _told(plan, told=plan.scores)
@@ -249,9 +246,7 @@ class _Effort(NamedTuple):
             plan.pool.run(documents.step_path, [(plan.model, old, sums, pace, new, a, b) for a, b in pieces])
         else:
             kept = samples - (plan.aside if aside < 0 else aside)
-            plan.pool.run(
-                documents.step_scores, [(plan.model, old, sums, kept, pace, new, a, b) for a, b in pieces]
-            )
+            plan.pool.run(documents.step_scores, [(plan.model, old, sums, kept, pace, new, a, b) for a, b in pieces])
         return new
 
 
@@ -376,18 +371,14 @@ def _move_scores(
             drawn = weights.draw(prior, matrix, Sample(seed, t, draw, link), plan.pool, slopes=False)
             terms = got.logs[draw, low : low + rows] if link else got.words[draw]
             units = np.zeros(0) if link else got.units[draw, :columns] * scale
-            weights.add_scores(
-                prior, matrix, drawn, terms * scale, units, sums, plan.pool, aside=draw < plan.aside
-            )
+            weights.add_scores(prior, matrix, drawn, terms * scale, units, sums, plan.pool, aside=draw < plan.aside)
         pace = plan.at(t)
         moved.append(weights.climb_scores(prior, matrix, sums, plan.samples - plan.aside, pace, plan.pool))
         total += weights.bound(prior, matrix)
     return tuple(moved), total
 
 
-def go_on(
-    plan: Plan, seed: int, purpose: int, step: int, given: Given, docs: Batch, local: Local, pace: Pace
-) -> Local:
+def go_on(plan: Plan, seed: int, purpose: int, step: int, given: Given, docs: Batch, local: Local, pace: Pace) -> Local:
     """One step of documents alone, the weights at their means."""
     effort = _Effort(plan, seed, purpose, step, docs, local)
     samples = max(plan.draws, _ALONE) if plan.path else max(plan.samples // _FEWER, 2)

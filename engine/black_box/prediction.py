@@ -121,7 +121,7 @@ def _together(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
 def _sums(values: FloatArray, cells: Counts) -> FloatArray:
     """Sum of the values of every document's cells."""
     owners = np.repeat(np.arange(cells.n_documents), np.diff(cells.starts))
-    return np.bincount(owners, weights=values, minlength=cells.n_documents)
+    return np.bincount(owners, weights=values, minlength=cells.n_documents).astype(np.float64)
 
 
 def ranking(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, n_words: int) -> FloatArray:

@@ -24,8 +24,6 @@ def stepped(pace: Pace, gradient: float, root: float) -> tuple[float, float]:
     size = abs(gradient)
     if not size < 1e30:  # nan or too large: this sample says nothing
         return 0.0, root
-    if root <= 0.0:
-        root = size
-    else:
-        root = sqrt((1.0 - 1.0 / pace.window) * root * root + gradient * gradient / pace.window)
+    squared = (1.0 - 1.0 / pace.window) * root * root + gradient * gradient / pace.window
+    root = sqrt(squared) if root > 0.0 else size
     return (pace.rate * gradient / root if root > 0.0 else 0.0), root

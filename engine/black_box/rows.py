@@ -1,6 +1,6 @@
 """What models of documents by black-box variational inference share: their start, and documents under evaluation."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from engine.contract import Local as Placed
 _PLACED = Sweeps(40, 60)  # steps of a document that is placed
 
 
+Arrays: TypeAlias = tuple[Array, ...]
+
+
 class Chain(NamedTuple):
     """Units of documents under evaluation: ``clock`` () int64 steps so far, then as in ``Local``."""
 
@@ -25,9 +28,15 @@ class Chain(NamedTuple):
     root2: Array
 
 
-def spread(matrices: tuple[Weights, ...]) -> tuple[tuple[Array, ...], ...]:
+def spread(matrices: tuple[Weights, ...]) -> tuple[Arrays, Arrays, Arrays, Arrays]:
     """Matrices as a State holds them: the first parameters of all, then the second ..."""
-    return tuple(tuple(getattr(each, name) for each in matrices) for name in Weights._fields)
+    first, second, root1, root2 = zip(*matrices, strict=True)
+    return first, second, root1, root2
+
+
+def spread_of(plan: Plan, matrices: tuple[Weights, ...]) -> tuple[Arrays, Arrays, Arrays, Arrays]:
+    """As `spread`, of the upper matrices, of which a single layer has none."""
+    return spread(matrices) if len(plan.priors) > 1 else ((), (), (), ())
 
 
 def gathered(first: Any, second: Any, root1: Any, root2: Any) -> tuple[Weights, ...]:
@@ -145,9 +154,7 @@ def advance_chain(
 ) -> tuple[Chain, Rates | None]:
     """Steps of documents on their observed cells, and the summed rates of their scored ones."""
     clock, local = int(chain.clock), Local(*chain[1:])
-    local, _, rates = inference.sweep(
-        plan, seed, streams.CHAIN, clock, given, observed, local, sweeps, scored.cells
-    )
+    local, _, rates = inference.sweep(plan, seed, streams.CHAIN, clock, given, observed, local, sweeps, scored.cells)
     clock += sweeps.burn_in + sweeps.collect
     return Chain(np.array(clock, dtype=np.int64), *local), rates
 

@@ -22,8 +22,8 @@ from engine.black_box.families import (
     gamma_functions,
     gamma_of,
     gamma_slope,
-    log_gamma_draw,
     log_gamma_density,
+    log_gamma_draw,
     normal_scale,
     pathwise_gamma,
     sigmoid,
@@ -31,7 +31,7 @@ from engine.black_box.families import (
 from engine.black_box.rmsprop import Pace, stepped
 from engine.contract import Array, FloatArray
 from engine.gibbs.augment import normal
-from engine.jit import compiled
+from engine.jit import compiled, inlined
 from engine.pool import Pool, chunks
 from engine.streams import stream
 
@@ -94,14 +94,8 @@ def begin(prior: Prior, shape: FloatArray, mean: FloatArray) -> Weights:
     else:
         both = _unconstrained(prior.kind, *np.broadcast_arrays(np.asarray(shape, float), np.asarray(mean, float)))
         first, second = both
-    zeros = np.zeros(np.shape(mean), dtype=np.float32)
-    return Weights(first.astype(np.float32), second.astype(np.float32), zeros, zeros)
-
-
-def unseen(first: Array, second: Array) -> Weights:
-    """Weights with these parameters and no step behind them."""
     zeros = np.zeros(first.shape, dtype=np.float32)
-    return Weights(np.asarray(first, np.float32), np.asarray(second, np.float32), zeros, zeros)
+    return Weights(first.astype(np.float32), second.astype(np.float32), zeros, zeros)
 
 
 def _unconstrained(kind: int, shape: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -139,7 +133,7 @@ def draw(prior: Prior, weights: Weights, sample: Sample, pool: Pool, *, slopes: 
     """Draw a matrix of weights, with what a pathwise gradient needs if ``slopes``."""
     values = np.empty(weights.first.shape, dtype=np.float32 if slopes else np.float64)
     room = np.empty(weights.first.shape if slopes else (0, 0), dtype=np.float32)
-    sums = np.zeros((PARTS, values.shape[1]))
+    sums = np.zeros((PARTS, weights.first.shape[1]))
     head = (prior, weights.first, weights.second, sample, values, room, sums)
     pool.run(_draw, [(*head, part, a, b) for part, (a, b) in enumerate(chunks(len(values), PARTS))])
     return Sampled(values, room, sums.sum(axis=0))
@@ -209,9 +203,7 @@ def climb_path(
     """
     new = Weights(*(np.empty_like(part) for part in weights))
     pieces = chunks(len(weights.first), PARTS)
-    bounds = pool.run(
-        _climb_path, [(prior, weights, pulls, along, linear, rates, pace, new, a, b) for a, b in pieces]
-    )
+    bounds = pool.run(_climb_path, [(prior, weights, pulls, along, linear, rates, pace, new, a, b) for a, b in pieces])
     return new, float(sum(bounds))
 
 
@@ -276,6 +268,18 @@ def no_scores(rows: int, columns: int) -> Scores:
     return Scores(*(np.zeros((rows, columns, 2)) for _ in range(5)))
 
 
+@inlined
+def take_in(into: Scores, i: int, k: int, place: int, s: float, g: float, aside: bool) -> None:
+    """Add one sample of one parameter, its score s and g = s f."""
+    if aside:
+        into.products[i, k, place] += g * s
+        into.squares[i, k, place] += s * s
+        into.values[i, k, place] += g * g
+    else:
+        into.gradient[i, k, place] += g
+        into.scores[i, k, place] += s
+
+
 def add_scores(
     prior: Prior, weights: Weights, drawn: Sampled, terms: FloatArray, units: FloatArray, into: Scores, pool: Pool,
     *, aside: bool,
@@ -326,16 +330,8 @@ def _add_scores(
                 s1, s2 = x / scale, x * x - 1.0
                 if prior.kind == families.SOFTPLUS:
                     s2 *= sigmoid(q) / scale
-            for place in range(2):
-                s = s1 if place == 0 else s2
-                g = s * f
-                if aside:
-                    into.products[i, k, place] += g * s
-                    into.squares[i, k, place] += s * s
-                    into.values[i, k, place] += g * g
-                else:
-                    into.gradient[i, k, place] += g
-                    into.scores[i, k, place] += s
+            take_in(into, i, k, 0, s1, s1 * f, aside)
+            take_in(into, i, k, 1, s2, s2 * f, aside)
 
 
 def climb_scores(prior: Prior, weights: Weights, sums: Scores, samples: int, pace: Pace, pool: Pool) -> Weights:

@@ -120,7 +120,9 @@ class Config:
         choices=("logarithm", "softplus"),
     )
     shape: float = setting(0.3, PRIORS, "Shape of gamma units", "Small: few topics a document.", low=1e-3, high=100)
-    rate: float = setting(0.3, PRIORS, "Rate of the top's gamma units", "Their mean is shape / rate.", low=1e-3, high=1e3)
+    rate: float = setting(
+        0.3, PRIORS, "Rate of the top's gamma units", "Their mean is shape / rate.", low=1e-3, high=1e3
+    )
     on: float = setting(
         0.1, PRIORS, "Mean of the top's units", "Chance of Bernoulli, rate of Poisson units.", low=1e-4, high=0.99
     )
@@ -146,8 +148,8 @@ class State(NamedTuple):
 
     ``t`` () int64 steps done; ``first[l]``, ``second[l]``, ``root1[l]``, ``root2[l]`` (rows, columns) float32 the
     variational parameters of ``W_l`` and their RMSProp (:class:`engine.black_box.weights.Weights`); ``activity[l]``
-    (K_{l+1},) mean units over documents; ``unit_first`` ... ``unit_root2`` (N, T) float32 the same of the units of every
-    training document (:class:`engine.black_box.documents.Local`), without rows before they are prepared.
+    (K_{l+1},) mean units over documents; ``unit_first`` ... ``unit_root2`` (N, T) float32 the same of the units of
+    every training document (:class:`engine.black_box.documents.Local`), without rows before they are prepared.
     """
 
     t: Array
@@ -298,11 +300,12 @@ def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
     new = _state(setup, rows.random_weights(plan, seed))
     ours = rows.read_back(new, arrays, _KEPT)
     if ours is not None:
-        return ours._replace(t=np.asarray(arrays["t"], dtype=np.int64))  # type: ignore[no-any-return]
+        return ours._replace(t=np.asarray(arrays["t"], dtype=np.int64))
     tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
     phi = hierarchy.numbered(arrays, "phi")
     matrices, scale = rows.from_topics(plan, phi, tokens, setup.usual, setup.config.on)
     top = np.asarray(arrays["r"], dtype=np.float64)
     top = top / scale if len(phi) == 1 and shown.linear(plan.model) else top
     activity = (*new.activity[:-1], top)
-    return new._replace(**dict(zip(Weights._fields, rows.spread(matrices), strict=True)), activity=activity)
+    first, second, root1, root2 = rows.spread(matrices)
+    return new._replace(first=first, second=second, root1=root1, root2=root2, activity=activity)

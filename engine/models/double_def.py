@@ -71,7 +71,12 @@ class Config:
         choices=("logarithm", "softplus"),
     )
     shape: float = setting(
-        0.1, PRIORS, "Shape of the units", "Of rows and columns, in every layer; small: few topics each.", low=1e-3, high=100
+        0.1,
+        PRIORS,
+        "Shape of the units",
+        "Of rows and columns, in every layer; small: few topics each.",
+        low=1e-3,
+        high=100,
     )
     rate: float = setting(0.3, PRIORS, "Rate of the top's units", "Their mean is shape / rate.", low=1e-3, high=1e3)
     weight_shape: float = setting(0.1, PRIORS, "Shape of the weights", "Small: sparse.", low=1e-3, high=100)
@@ -195,10 +200,9 @@ def _state(setup: _Build, matrices: tuple[Weights, ...], phi: tuple[FloatArray, 
     plan = setup.plan
     found = columns.begin(plan, rows.means(plan, matrices)[0], phi)
     activity = tuple(np.full(width, setup.usual) for width in setup.config.layers)
-    return State(
-        np.array(0, dtype=np.int64), *rows.spread(matrices), activity, *rows.spread(found.matrices), *found.units,
-        *rows.no_units(plan.model),
-    )  # fmt: skip
+    upper = rows.spread_of(plan, found.matrices)
+    none = rows.no_units(plan.model)
+    return State(np.array(0, dtype=np.int64), *rows.spread(matrices), activity, *upper, *found.units, *none)
 
 
 def _matrices(state: State) -> tuple[Weights, ...]:
@@ -231,10 +235,8 @@ def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tup
     items, rates, bound = columns.climb(plan, seed, t, table, _columns(state))
     moved, elbo = inference.move(plan, seed, t, _matrices(state), statistics, rates)
     elbo += bound / max(1, plan.n_documents)
-    state = State(
-        np.array(t, dtype=np.int64), *rows.spread(moved), plan.activity(statistics), *rows.spread(items.matrices),
-        *items.units, *_local(state),
-    )  # fmt: skip
+    upper, activity = rows.spread_of(plan, items.matrices), plan.activity(statistics)
+    state = State(np.array(t, dtype=np.int64), *rows.spread(moved), activity, *upper, *items.units, *_local(state))
     tokens = int(statistics.tokens)
     return state, Info(step_sizes=(), elbo=elbo, tokens=tokens, token_draws=tokens * plan.token_draws)
 
@@ -261,7 +263,7 @@ def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
     ours = rows.read_back(new, arrays, (*_ROWS, *_COLUMNS))
     if ours is not None and all(name in arrays for name in _UNITS):
         units = {name: arrays[name].astype(np.float32) for name in _UNITS}
-        return ours._replace(t=np.asarray(arrays["t"], dtype=np.int64), **units)  # type: ignore[no-any-return]
+        return ours._replace(t=np.asarray(arrays["t"], dtype=np.int64), **units)
     phi = tuple(np.asarray(each, dtype=np.float64) for each in hierarchy.numbered(arrays, "phi"))
     tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
     matrices, scale = rows.from_topics(plan, phi, tokens, setup.usual, 0.0)

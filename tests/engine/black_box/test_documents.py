@@ -1,5 +1,7 @@
 """Gradients of documents against enumeration and numerical integration, and what they tell of the weights."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -95,7 +97,9 @@ def gamma_bound(kind, parameters):
     log_z, mean = special.digamma(shape) + np.log(scale), shape * scale
     words = COUNT * np.log(W * z[0] + LEAST_RATE).mean() - special.gammaln(COUNT + 1) - W * mean[0]
     a, m = 0.3, WEIGHT * z[1] + LEAST_MEAN
-    below = (a - 1) * log_z[0] - a * mean[0] * (1 / m).mean() + a * np.log(a) - a * np.log(m).mean() - special.gammaln(a)
+    below = (
+        (a - 1) * log_z[0] - a * mean[0] * (1 / m).mean() + a * np.log(a) - a * np.log(m).mean() - special.gammaln(a)
+    )
     top = (a - 1) * log_z[1] - 0.3 * mean[1] + a * np.log(0.3) - special.gammaln(a)
     entropy = shape + np.log(scale) + special.gammaln(shape) + (1 - shape) * special.digamma(shape)
     return float(words + below + top + entropy.sum())
@@ -161,8 +165,10 @@ def few(seed=2, n=30, n_words=12):
 def begun(model, plan, docs, seed=3):
     rng = np.random.default_rng(seed)
     widths = np.diff(model.offsets)
-    made = [weights.begin(plan.priors[0], np.full((plan.n_words, widths[0]), 1.0), rng.gamma(1.0, 0.3, (12, widths[0])))]
-    for low, high in zip(widths[:-1], widths[1:], strict=True):
+    made = [
+        weights.begin(plan.priors[0], np.full((plan.n_words, widths[0]), 1.0), rng.gamma(1.0, 0.3, (12, widths[0])))
+    ]
+    for low, high in pairwise(widths):
         level = rng.gamma(1.0, 0.5, (low, high + model.bias))
         made.append(weights.begin(plan.priors[1], np.full(level.shape, 0.8), level))
     return tuple(made), inference.seat(plan, inference.given_means(plan, tuple(made)), docs)
@@ -193,7 +199,7 @@ def test_blocks_of_documents_tell_the_same_as_all_at_once(family, link, scores, 
     whole, moved = inference.gather(plan, 9, 1, matrices, docs, local)
     edges = np.linspace(0, 30, blocks + 1).astype(int)
     total, parts = None, []
-    for begin, end in zip(edges[:-1], edges[1:], strict=True):
+    for begin, end in pairwise(edges):
         block, part = inference.gather(
             plan, 9, 1, matrices, cut(docs, begin, end), Local(*(each[begin:end] for each in local))
         )

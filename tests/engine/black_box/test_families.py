@@ -133,7 +133,9 @@ def test_pathwise_gradients_are_those_of_the_bound(shape, scale):
     slopes_of(shape, logs, special.digamma(shape), slopes)
     z = scale * np.exp(logs)
     trigamma = float(special.polygamma(1, shape))
-    got = np.array([pathwise(shape, scale, trigamma, s, prior, rate, 3.0 * v / (1 + v)) for s, v in zip(slopes, z)])
+    got = np.array(
+        [pathwise(shape, scale, trigamma, s, prior, rate, 3.0 * v / (1 + v)) for s, v in zip(slopes, z, strict=True)]
+    )
     h = 1e-4
     wanted = (
         (bound(shape * (1 + h), scale, prior, rate) - bound(shape * (1 - h), scale, prior, rate)) / (2 * h * shape),
