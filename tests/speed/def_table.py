@@ -166,7 +166,7 @@ def lda(parts: Parts, width: int) -> dict[str, float]:
     found = {}
     for name, priors in (("LDA, priors 1/K", (None, None)), ("LDA, priors 0.1 and 0.05", (0.1, 0.05))):
         model = LatentDirichletAllocation(
-            width, doc_topic_prior=priors[0], topic_word_prior=priors[1], max_iter=40, random_state=SEED
+            width, doc_topic_prior=priors[0], topic_word_prior=priors[1], max_iter=20, random_state=SEED
         )
         model.fit(table(parts.train))
         topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
