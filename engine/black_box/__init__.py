@@ -1,0 +1,1 @@
+"""Black-box variational inference: variational families, score-function and pathwise gradients, RMSProp."""

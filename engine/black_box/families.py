@@ -1,0 +1,259 @@
+"""The variational families: parameters, densities, draws, and how a draw moves with its parameters.
+
+Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), its appendix; implicit
+reparameterisation after Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients" (NeurIPS 2018).
+
+Every variable has one or two unconstrained parameters ``first`` and ``second``; a gamma's are, under ``SOFTPLUS``,
+its shape and scale through a softplus, as in the paper, and under ``LOGARITHM`` the logarithms of its shape and mean,
+which are orthogonal in the Fisher metric, so that steps along one do not spoil the other.
+"""
+
+from math import exp, lgamma, log, log1p
+from typing import Any, TypeAlias
+
+from engine.gibbs.augment import exponential, judge_large, normal
+from engine.jit import compiled, inlined
+from engine.streams import Stream, positive, uniform
+
+GAMMA, BERNOULLI, POISSON, NORMAL = range(4)  # families of a variable
+IDENTITY, SIGMOID, SOFT = range(3)  # links: mean of a unit given the weighted sum of those above
+SOFTPLUS, LOGARITHM = range(2)  # parameters of a gamma
+
+LEAST_SHAPE = 0.005  # bounds of the variational parameters, as in the released code
+LEAST_SCALE = 1e-5
+MOST_SHAPE = 1e7
+MOST_LOG = 30.0  # of a logarithm of a mean
+LEAST_LOG = -690.0  # draws are at least 1e-300
+LEAST_MEAN = 1e-6  # added to the mean of a unit, which the units above could make 0
+LEAST_RATE = 1e-10  # added to the rate of a word
+_HALF_LOG_TAU = 0.9189385332046727
+_CUBE = 10.0  # shapes above this: their quantiles are those of a cube, to 1 % in the far tails
+
+Numbers: TypeAlias = Any  # a tuple of floats: numba infers it, the checker cannot
+
+
+@inlined
+def softplus(x: float) -> float:
+    """``ln(1 + e^x)``."""
+    if x > 30.0:
+        return x
+    return log1p(exp(x)) if x > -30.0 else exp(x)
+
+
+@inlined
+def sigmoid(x: float) -> float:
+    """``1 / (1 + e^-x)``, the slope of the softplus."""
+    if x >= 0.0:
+        return 1.0 / (1.0 + exp(-x))
+    e = exp(x)
+    return e / (1.0 + e)
+
+
+@inlined
+def inverse_softplus(y: float) -> float:
+    """The x whose softplus is ``y`` > 0."""
+    if y > 30.0:
+        return y
+    return y + log(-exp(-y) + 1.0) if y > 1e-4 else log(y) + 0.5 * y
+
+
+@inlined
+def gamma_functions(x: float) -> Numbers:
+    """Logarithm of the gamma function, digamma and trigamma of x > 0, to about 1e-9: Stirling's series from 4 on."""
+    product, one, two = 1.0, 0.0, 0.0
+    while x < 4.0:
+        y = 1.0 / x
+        product *= x
+        one += y
+        two += y * y
+        x += 1.0
+    y = 1.0 / x
+    z = y * y
+    log_x = log(x)
+    log_gamma = (x - 0.5) * log_x - x + _HALF_LOG_TAU
+    log_gamma += y * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0 - z * (1.0 / 1680.0 - z / 1188.0))))
+    if product != 1.0:
+        log_gamma -= log(product)
+    digamma = log_x - 0.5 * y - one
+    digamma -= z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0))))
+    trigamma = y + 0.5 * z + two
+    trigamma += y * z * (1.0 / 6.0 - z * (1.0 / 30.0 - z * (1.0 / 42.0 - z * (1.0 / 30.0 - z * 5.0 / 66.0))))
+    return log_gamma, digamma, trigamma
+
+
+@inlined
+def gamma_of(kind: int, first: float, second: float) -> Numbers:
+    """Shape, scale and logarithm of the scale of a gamma with these unconstrained parameters."""
+    if kind == SOFTPLUS:
+        scale = max(softplus(second), LEAST_SCALE)
+        return max(softplus(first), LEAST_SHAPE), scale, log(scale)
+    log_scale = second - first
+    return exp(first), exp(log_scale), log_scale
+
+
+@inlined
+def gamma_from(kind: int, shape: float, mean: float) -> Numbers:
+    """The unconstrained parameters of a gamma of this shape and mean."""
+    shape = min(max(shape, LEAST_SHAPE), MOST_SHAPE)
+    if kind == SOFTPLUS:
+        return inverse_softplus(shape), inverse_softplus(max(mean / shape, LEAST_SCALE))
+    return log(shape), log(max(mean, 1e-30))
+
+
+@inlined
+def bounded(kind: int, family: int, first: float, second: float) -> Numbers:
+    """Unconstrained parameters back within their bounds, after a step."""
+    if family == GAMMA:
+        if kind == SOFTPLUS:
+            return max(first, -5.2958), max(second, -11.51292)  # softplus of these: LEAST_SHAPE, LEAST_SCALE
+        return min(max(first, -5.29832), 16.0), min(max(second, -69.0), MOST_LOG)
+    if family == NORMAL:
+        return min(max(first, -1e4), 1e4), min(max(second, -12.0), 12.0)
+    return (min(max(first, -14.0), 1e6) if family == POISSON else min(max(first, -14.0), 14.0)), second
+
+
+@inlined
+def gamma_chain(
+    kind: int, first: float, second: float, shape: float, scale: float, along_shape: float, along_scale: float
+) -> Numbers:
+    """Derivatives along the unconstrained parameters from those along shape and scale."""
+    if kind == SOFTPLUS:
+        return along_shape * sigmoid(first), along_scale * sigmoid(second)
+    return shape * along_shape - scale * along_scale, scale * along_scale
+
+
+@inlined
+def log_gamma_draw(rng: Stream, shape: float) -> tuple[float, Stream]:
+    """The logarithm of a draw of Gam(shape, 1): Marsaglia and Tsang one shape higher, brought down by a power."""
+    boosted = shape < 1.0
+    above = shape + 1.0 if boosted else shape
+    value = 0.0
+    while True:
+        x, rng = normal(rng)
+        u, rng = positive(rng)
+        value, accepted = judge_large(above, x, u)
+        if accepted:
+            break
+    found = log(value)
+    if boosted:
+        e, rng = exponential(rng)
+        found -= e / shape
+    return max(found, LEAST_LOG), rng
+
+
+@compiled
+def gamma_slope(shape: float, log_x: float, digamma: float) -> float:
+    """``d ln x / d shape`` of a draw ``x`` of Gam(shape, 1), its quantile held: ``-(dF / d shape) / (x f)``.
+
+    The power series of the incomplete gamma function and of its derivative, an asymptotic series far in the upper
+    tail; above a shape of 10, the cube root of a gamma is nearly normal (Wilson and Hilferty, 1931).
+
+    Parameters
+    ----------
+    shape : float
+    log_x : float
+        ln x.
+    digamma : float
+        Of the shape.
+    """
+    if shape > _CUBE:
+        c = exp((log_x - log(shape)) / 3.0)
+        return max(1.5 - 0.5 * c + 1.0 / (6.0 * shape), 0.0) / (shape * c)
+    x = exp(log_x)
+    if x > 20.0 + 2.0 * shape:
+        one, two, three = shape - 1.0, (shape - 1.0) * (shape - 2.0), (shape - 1.0) * (shape - 2.0) * (shape - 3.0)
+        tail = 1.0 + (one + (two + three / x) / x) / x
+        slope = (1.0 + (2.0 * shape - 3.0 + (3.0 * shape * shape - 12.0 * shape + 11.0) / x) / x) / x
+        return max((log_x - digamma) * tail + slope, 0.0) / x
+    term, total, slope, harmonic, above = 1.0, 1.0, 0.0, 0.0, shape
+    for _ in range(500):
+        above += 1.0
+        share = 1.0 / above
+        term *= x * share
+        harmonic += share
+        total += term
+        slope += term * harmonic
+        if term * harmonic < 1e-12 * total:
+            break
+    return (total * (digamma + 1.0 / shape - log_x) + slope) / shape
+
+
+@inlined
+def poisson_draw(rng: Stream, rate: float) -> tuple[float, Stream]:
+    """A Poisson number as a float: products of uniforms; large rates in pieces, whose sum is one again."""
+    total = 0.0
+    while rate > 0.0:
+        piece = min(rate, 30.0)
+        rate -= piece
+        limit = exp(-piece)
+        product, rng = positive(rng)
+        while product > limit:
+            total += 1.0
+            u, rng = positive(rng)
+            product *= u
+    return total, rng
+
+
+@inlined
+def bernoulli_draw(rng: Stream, chance: float) -> tuple[float, Stream]:
+    """1 with this chance, else 0."""
+    u, rng = uniform(rng)
+    return (1.0 if u < chance else 0.0), rng
+
+
+@inlined
+def log_gamma_density(log_z: float, z: float, shape: float, scale: float) -> float:
+    """``ln Gam(z; shape, scale)``."""
+    return (shape - 1.0) * log_z - z / scale - shape * log(scale) - lgamma(shape)
+
+
+@inlined
+def gamma_bound(prior: float, shape: float, log_scale: float, log_gamma: float, digamma: float) -> float:
+    """``E[(a - 1) ln z] - E[ln q(z)]`` of a gamma, for a prior of shape a."""
+    return shape + log_gamma + (prior - shape) * digamma + prior * log_scale
+
+
+@inlined
+def pathwise_gamma(
+    shape: float, scale: float, trigamma: float, slope: float, prior: float, rate: float, pull: float
+) -> Numbers:
+    """Derivatives of the bound along shape and scale of a gamma variable z, from one draw of everything else.
+
+    What is linear in z and in ln z under q is integrated exactly; only ``pull`` depends on the draw.
+
+    Parameters
+    ----------
+    shape, scale, trigamma : float
+        Of q.
+    slope : float
+        ``d ln z / d shape`` of the draw (`gamma_slope`).
+    prior : float
+        Shape of the prior.
+    rate : float
+        Rate of the prior and whatever else multiplies -z in the log-joint.
+    pull : float
+        Derivative of the rest of the log-joint along ln z, at the draw.
+    """
+    along_shape = pull * slope + (prior - shape) * trigamma + 1.0 - rate * scale
+    along_scale = (pull + prior) / scale - rate * shape
+    return along_shape, along_scale
+
+
+@inlined
+def control(products: float, squares: float, values: float) -> float:
+    """The coefficient of the control variate: E[g s] / E[s^2] where the squared correlation is at least 1/2, else 0.
+
+    Parameters
+    ----------
+    products, squares, values : float
+        Sums over the samples set aside of ``g s``, ``s^2`` and ``g^2``, where s is the score and g = s f.
+    """
+    if squares <= 0.0 or values <= 0.0 or products * products < 0.5 * values * squares:
+        return 0.0
+    return products / squares
+
+
+@inlined
+def normal_scale(kind: int, second: float) -> float:
+    """Standard deviation of a normal from its unconstrained parameter."""
+    return max(softplus(second), 1e-5) if kind == SOFTPLUS else exp(second)

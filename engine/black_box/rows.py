@@ -1,0 +1,176 @@
+"""What models of documents by black-box variational inference share: their start, and documents under evaluation."""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from engine import streams
+from engine.black_box import families, inference, shown, weights
+from engine.black_box.documents import Given, Local, Model
+from engine.black_box.inference import Plan
+from engine.black_box.weights import Prior, Weights
+from engine.contract import Array, Batch, FloatArray, Rates, Sweeps
+from engine.contract import Local as Placed
+
+_PLACED = Sweeps(40, 60)  # steps of a document that is placed
+
+
+Arrays: TypeAlias = tuple[Array, ...]
+
+
+class Chain(NamedTuple):
+    """Units of documents under evaluation: ``clock`` () int64 steps so far, then as in ``Local``."""
+
+    clock: Array
+    first: Array
+    second: Array
+    root1: Array
+    root2: Array
+
+
+def spread(matrices: tuple[Weights, ...]) -> tuple[Arrays, Arrays, Arrays, Arrays]:
+    """Matrices as a State holds them: the first parameters of all, then the second ..."""
+    first, second, root1, root2 = zip(*matrices, strict=True)
+    return first, second, root1, root2
+
+
+def spread_of(plan: Plan, matrices: tuple[Weights, ...]) -> tuple[Arrays, Arrays, Arrays, Arrays]:
+    """As `spread`, of the upper matrices, of which a single layer has none."""
+    return spread(matrices) if len(plan.priors) > 1 else ((), (), (), ())
+
+
+def gathered(first: Any, second: Any, root1: Any, root2: Any) -> tuple[Weights, ...]:
+    """The matrices that :func:`spread` took apart."""
+    return tuple(Weights(*parts) for parts in zip(first, second, root1, root2, strict=True))
+
+
+def means(plan: Plan, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
+    """``E[W_0]``, ``E[W_1]`` ..."""
+    return tuple(weights.means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True))
+
+
+def layers_of(model: Model) -> list[int]:
+    """Widths."""
+    return [int(width) for width in np.diff(model.offsets)]
+
+
+def no_units(model: Model) -> Local:
+    """Units of no document."""
+    none = np.zeros((0, int(model.offsets[-1])), dtype=np.float32)
+    second = none if model.family == families.GAMMA else none[:, :0]
+    return Local(none, second, none, second)
+
+
+def random_weights(plan: Plan, seed: int) -> tuple[Weights, ...]:
+    """Unconstrained parameters 0.01 e^x, x ~ N(0, 1), as in the released code."""
+    rng = streams.generator(seed, streams.INIT)
+    layers, made = layers_of(plan.model), []
+    for link, prior in enumerate(plan.priors):
+        shape = (plan.n_words, layers[0]) if link == 0 else (layers[link - 1], layers[link] + plan.model.bias)
+        noise = 0.01 * np.exp(rng.standard_normal((2, *shape)))
+        if prior.family == families.NORMAL:
+            made.append(weights.begin(prior, np.full(shape, 0.1), 10.0 * noise[0]))
+        else:
+            level = np.log1p(np.exp(noise))
+            made.append(weights.begin(prior, level[0], level[0] * level[1]))
+    return tuple(made)
+
+
+def random_units(model: Model, seed: int, n_documents: int) -> Local:
+    """The same for the units of documents."""
+    rng = streams.generator(seed, streams.LOCAL)
+    shape = (n_documents, int(model.offsets[-1]))
+    noise = (0.01 * np.exp(rng.standard_normal((2, *shape)))).astype(np.float32)
+    zeros = np.zeros(shape, dtype=np.float32)
+    if model.family != families.GAMMA:
+        return Local(noise[0], zeros[:, :0], zeros, zeros[:, :0])
+    if model.kind == families.LOGARITHM:
+        level = np.log(np.log1p(np.exp(noise)))
+        noise = np.stack([level[0], level[0] + level[1]])
+    return Local(noise[0], noise[1], zeros, zeros)
+
+
+def words_of(plan: Plan, phi: FloatArray, tokens: float, usual: float) -> Weights:
+    """``W_0`` that says what topics ``phi`` (V, K_1) on the simplex say.
+
+    Parameters
+    ----------
+    tokens : float
+        Of a document.
+    usual : float
+        Mean of its units of layer 1.
+    """
+    table = phi * (tokens / (usual * phi.shape[1]))
+    shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
+    return weights.begin(plan.priors[0], shape, table)
+
+
+def links_of(plan: Plan, phi: tuple[FloatArray, ...], on: float) -> tuple[Weights, ...]:
+    """Upper weights that say what topics of topics on the simplex say, from ``phi[1]`` on."""
+    made = []
+    for prior, layer in zip(plan.priors[1:], phi[1:], strict=True):
+        if plan.model.positive:
+            level = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
+        else:
+            level = 2.0 * layer / layer.max(axis=0) - 0.5
+        made.append(link_of(plan, prior, level, 0.5 * on if plan.model.positive else -2.0))
+    return tuple(made)
+
+
+def link_of(plan: Plan, prior: Prior, level: FloatArray, bias: float) -> Weights:
+    """Upper weights of these means, and intercepts of that one."""
+    if plan.model.bias:
+        level = np.hstack([level, np.full((len(level), 1), bias)])
+    return weights.begin(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
+
+
+def from_topics(
+    plan: Plan, phi: tuple[Array, ...], tokens: float, usual: float, on: float
+) -> tuple[tuple[Weights, ...], FloatArray]:
+    """Weights whose topics are those of a snapshot, as far as they tell; and the scale of ``W_0``."""
+    tables = tuple(np.asarray(each, dtype=np.float64) for each in phi)
+    made = [words_of(plan, tables[0] / tables[0].sum(axis=0), tokens, usual)]
+    scale = weights.means(plan.priors[0], made[0], plan.pool).sum(axis=0)
+    for link, table in enumerate(tables[1:], start=1):
+        level = table / scale[:, None] if link == 1 and shown.linear(plan.model) else table
+        made.append(link_of(plan, plan.priors[link], level, 0.5 * on if plan.model.positive else 0.0))
+    return tuple(made), scale
+
+
+def infer(plan: Plan, seed: int, given: Given, docs: Batch, sweeps: Sweeps | None) -> Placed:
+    """Place documents: mean units over the last steps, those of layer 1 in tokens."""
+    local = inference.seat(plan, given, docs)
+    _, units, _ = inference.sweep(plan, seed, streams.INFER, 0, given, docs, local, sweeps or _PLACED, scored=None)
+    return Placed(shown.tokens(plan.model, given.sums, units))
+
+
+def start_chain(plan: Plan, given: Given, docs: Batch) -> Chain:
+    """Units of documents where their evaluation begins."""
+    return Chain(np.array(0, dtype=np.int64), *inference.seat(plan, given, docs))
+
+
+def advance_chain(
+    plan: Plan, seed: int, given: Given, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Chain, Rates | None]:
+    """Steps of documents on their observed cells, and the summed rates of their scored ones."""
+    clock, local = int(chain.clock), Local(*chain[1:])
+    local, _, rates = inference.sweep(plan, seed, streams.CHAIN, clock, given, observed, local, sweeps, scored.cells)
+    clock += sweeps.burn_in + sweeps.collect
+    return Chain(np.array(clock, dtype=np.int64), *local), rates
+
+
+def kept(state: Any, names: tuple[str, ...]) -> dict[str, Array]:
+    """Fields of a state that are tuples of arrays, as a snapshot names them."""
+    return {f"{name}.{link}": each for name in names for link, each in enumerate(getattr(state, name))}
+
+
+def read_back(state: Any, arrays: dict[str, Array], names: tuple[str, ...]) -> Any:
+    """The state with these fields from a snapshot, or None where it lacks one or has it in another shape."""
+    found = {}
+    for name in names:
+        own = getattr(state, name)
+        keys = [f"{name}.{link}" for link in range(len(own))]
+        if any(key not in arrays or arrays[key].shape != each.shape for key, each in zip(keys, own, strict=True)):
+            return None
+        found[name] = tuple(arrays[key].astype(each.dtype) for key, each in zip(keys, own, strict=True))
+    return state._replace(**found)
