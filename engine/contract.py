@@ -151,7 +151,8 @@ class Topics(NamedTuple):
         How much of the documents every topic carries, told by the model: what ranks mean.  () where it follows from
         ``phi`` and ``r`` as in :func:`engine.hierarchy.topics.popularity`.
     means : tuple of (K_l,) float64
-        Mean activation of every unit (of layer 1: where it is on): the base of effects; () for linear links.
+        Mean activation of every unit, the base of effects; of layer 1, where its link is not linear, the tokens that a
+        unit brings where it is on (for every one, of units that count).  () without links.
     directed : bool
         False: the links are those of a Boltzmann machine.
     columns : Topics or None

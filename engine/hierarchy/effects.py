@@ -124,16 +124,12 @@ def _relative(topics: Topics, layer: int) -> FloatArray:
 
 
 def _rates(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
-    """Mean activations (K_1, m) of layer 1 under activations (K_l, m) of a layer."""
+    """Tokens (K_1, m) that layer 1 brings under activations (K_l, m) of a layer."""
     values = above
     for below in range(layer - 1, 0, -1):
         link, weights = topics.links[below - 1], topics.phi[below]
-        if below == 1:
-            usual = _answer(link, weights, topics.means[1][:, None])
-            scale = 1.0 if link.response == SIGMOID else np.maximum(usual, _LEAST)
-            return np.asarray(topics.means[0][:, None] * _answer(link, weights, values) / scale)
         values = _answer(link, weights, values)
-    return values
+    return values if topics.links[0].response == LINEAR else np.asarray(topics.means[0][:, None] * values)
 
 
 def _answer(link: Link, weights: Array, above: FloatArray) -> FloatArray:

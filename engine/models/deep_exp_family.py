@@ -138,6 +138,11 @@ class Config:
         if self.draws > self.samples:
             raise SettingError(f"draws must be at most samples = {self.samples}; got {self.draws}")
 
+    @property
+    def until_plateau(self) -> bool:
+        """A run whose length nobody gave ends where its curve no longer falls."""
+        return True
+
     def sweeps_after(self, _facts: Facts) -> int | None:
         """Steps are of all training documents from the first on (see ``Kernel.sweeps_after``)."""
         return 0

@@ -85,6 +85,11 @@ class Config:
     def __post_init__(self) -> None:
         check(self)
 
+    @property
+    def until_plateau(self) -> bool:
+        """A run whose length nobody gave ends where its curve no longer falls."""
+        return True
+
     def sweeps_after(self, _facts: Facts) -> int | None:
         """Steps are of all rows from the first on (see ``Kernel.sweeps_after``)."""
         return 0

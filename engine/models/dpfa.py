@@ -168,6 +168,15 @@ class Config:
         links = itertools.pairwise(self.layers)
         return sum(below * (above + 1) * (above + 2) // 2 for below, above in links)
 
+    @property
+    def until_plateau(self) -> bool:
+        """Whether a run whose length nobody gave ends where its curve no longer falls."""
+        return self.inference == "auto"
+
+    def sweeps_after(self, facts: Facts) -> int | None:
+        """Every step reads all documents, or none does (see ``Kernel.sweeps_after``)."""
+        return 0 if self.chosen(facts) == "gibbs" else None
+
     def chosen(self, facts: Facts) -> str:
         """The inference that ``auto`` comes to for a corpus, or the one that was asked for."""
         if self.inference != "auto":
@@ -270,7 +279,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     move = {"gibbs": _gibbs, "bcdf": _filter, "sgnht": _thermostats}[setup.inference]
     kernel = Kernel(
         batch_size=config.batch_size,
-        sweeps_after=0 if setup.sweeps else None,
+        sweeps_after=config.sweeps_after(facts),
         measure="perplexity",
         init=lambda seed: _init(setup, seed),
         begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),

@@ -61,7 +61,7 @@ def test_the_effect_of_a_binary_unit_is_the_change_of_the_rates_when_it_is_switc
 
 
 def test_the_effect_of_positive_linear_links_is_their_product():
-    """Gamma layers: one unit more adds a column of the weights, in units of what layer 1 is on the average."""
+    """Gamma layers: one unit more adds a column of the weights, which are in tokens."""
     weights = RNG.gamma(0.5, size=(5, 3))
     means = RNG.gamma(2.0, size=3)
     made = Topics(
@@ -92,7 +92,7 @@ def test_softplus_links_follow_their_response():
     found = effects.effects(made)
     more = means.copy()
     more[1] += 1.0
-    change = made.phi[0] @ (np.logaddexp(0.0, weights @ more + bias) - base)
+    change = made.phi[0] @ (base * (np.logaddexp(0.0, weights @ more + bias) - base))
     np.testing.assert_allclose(found.raises[1][:, 1] - found.lowers[1][:, 1], change, atol=1e-12)
 
 
