@@ -9,7 +9,8 @@ class Trial(NamedTuple):
     Attributes
     ----------
     table : str
-        Whose table: "dlda" or "datm".  Both have rows of DLDA, on another split of the tokens.
+        Whose table: "dlda", "datm" or "dpfa".  The first two have rows of DLDA, on another split of the tokens; the
+        last is of the same documents and split as "dlda".
     inference : str
     layers : tuple of int
     refine : int
@@ -24,6 +25,8 @@ class Trial(NamedTuple):
     @property
     def model(self) -> str:
         """The model that is trained."""
+        if self.table == "dpfa":
+            return _DPFA[self.inference].model
         return "dlda" if self.inference in _DLDA else "datm"
 
     @property
@@ -68,6 +71,27 @@ _DATM = {
 }
 _REFINED = 3
 
+
+class _Method(NamedTuple):
+    """A row of DPFA's table: the model, its preset, what differs from that, and figures by widths."""
+
+    model: str
+    preset: str
+    settings: dict[str, object]
+    figures: dict[tuple[int, ...], float]
+
+
+# DPFA (Gan, Chen, Henao, Carlson and Carin, ICML 2015), Table 1, 20 Newsgroups: averaged perplexity of held-out words.
+_DPFA = {
+    "lda": _Method("lda-gibbs", "paper", {}, {(128,): 893.0}),
+    "nb-ftm": _Method("dpfa", "paper", {}, {(128,): 887.0}),
+    "sbn-gibbs": _Method("dpfa", "paper", {"shrinkage": "gaussian"}, {(128, 64): 851.0, (128, 64, 32): 846.0}),
+    "sbn-t-gibbs": _Method("dpfa", "paper", {}, {(128, 64, 32): 827.0}),
+    "sbn-sgnht": _Method("dpfa", "paper-sgnht", {}, {(128, 64): 850.0, (128, 64, 32): 846.0}),
+    "rbm-sgnht": _Method("dpfa", "paper-sgnht", {"hierarchy": "rbm"}, {(128, 64): 893.0, (128, 64, 32): 896.0}),
+    "sbn-bcdf": _Method("dpfa", "paper-bcdf", {}, {(128, 64): 896.0, (128, 64, 32): 905.0}),
+}
+
 PUBLISHED = {
     Trial(table, inference, layers): figure
     for table, rows in (("dlda", _DLDA), ("datm", _DATM))
@@ -80,7 +104,11 @@ PUBLISHED |= {
     for layers, figure in zip(_WIDTHS, _DATM[inference], strict=True)
 }
 
-# Table II there: per cent of the test documents that get a wrong label; four layers, 512-256-128-64.
+PUBLISHED |= {
+    Trial("dpfa", name, layers): figure for name, method in _DPFA.items() for layers, figure in method.figures.items()
+}
+
+# Table II of DATM: per cent of the test documents that get a wrong label; four layers, 512-256-128-64.
 ERRORS = {
     "20news": {"sdatm-n": 15.81, "sdatm-l": 18.63},
     "imdb": {"sdatm-n": 10.92, "sdatm-l": 13.66},
@@ -89,9 +117,7 @@ ERRORS = {
 
 # What differs from the preset "paper" of DLDA, or from the defaults of DATM: SGRLD moves by
 # eps_t = 0.1 ((20 + t) / 21)^-0.9.
-_SETTINGS: dict[tuple[str, str], dict[str, object]] = {
-    ("dlda", "sgrld"): {"step": 0.1, "tau": 20.0, "kappa": 0.9},
-}
+_SETTINGS: dict[tuple[str, str], dict[str, object]] = {("dlda", "sgrld"): {"step": 0.1, "tau": 20.0, "kappa": 0.9}}
 
 # One layer, as DATM's rival: rare topics die of long chains and clamped steps, and short chains are best there.
 _SHORT: dict[str, object] = {"burn_in": 5, "collect": 5}
@@ -99,6 +125,9 @@ _SHORT: dict[str, object] = {"burn_in": 5, "collect": 5}
 
 def settings(trial: Trial) -> dict[str, object]:
     """Values of the model's ``Config`` for a trial."""
+    if trial.table == "dpfa":
+        method = _DPFA[trial.inference]
+        return _paper(method.model, method.preset) | method.settings | {"layers": trial.layers}
     own = _paper("dlda") if trial.model == "dlda" else {}
     own |= _SETTINGS.get((trial.table, trial.inference), {})
     own |= {"refine": trial.refine} if trial.model == "datm" else {}
@@ -107,12 +136,12 @@ def settings(trial: Trial) -> dict[str, object]:
     return own | {"layers": trial.layers, "inference": trial.inference}
 
 
-def _paper(model: str) -> dict[str, object]:
-    """The settings that the preset "paper" of a model names."""
+def _paper(model: str, name: str = "paper") -> dict[str, object]:
+    """The settings that a preset of a model names."""
     from app.jobs.presets import preset
     from engine import models, settings  # take the compiler along
 
-    texts = preset(model, "paper").texts
+    texts = preset(model, name).texts
     config = settings.parse(models.load(model).Config, texts)
     return {name: getattr(config, name) for name in texts}
 

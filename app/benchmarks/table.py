@@ -14,15 +14,17 @@ All documents pooled; 70 % of each one's tokens are read and 30 % scored.  The p
 of 20 Newsgroups, cut with --words 2000.  20news_data.mat holds log-compressed ones, ceil(ln(1 + n)): there levels
 differ, and only distances to DLDA-TLASGR compare.  WHAI+3: three Gibbs sweeps a layer after the encoder."""
 WITHIN = 2.0  # percent above DLDA-TLASGR that WHAI may be
+_WIDE = {"dpfa": 13}  # letters of the longest name of a row
 NOISE = 0.5  # percent that two runs of one row may differ by
 
 
 def head(name: str) -> str:
     """The line above the rows of a table."""
-    second = "difference" if name == "dlda" else "to TLASGR"
-    third = "" if name == "dlda" else f"{'published':>11}"
+    second = "to TLASGR" if name == "datm" else "difference"
+    third = "" if name != "datm" else f"{'published':>11}"
+    sampler = f"{'sampler':<{_WIDE.get(name, 8)}}"
     return (
-        f"{'sampler':<8}{'layers':<12}{'seed':>5}{'averaged':>10}{'published':>11}{second:>12}{third}"
+        f"{sampler}{'layers':<12}{'seed':>5}{'averaged':>10}{'published':>11}{second:>12}{third}"
         f"{'point':>8}{'training':>15}{'in all':>15}"
     )
 
@@ -30,17 +32,18 @@ def head(name: str) -> str:
 def line(row: "Row", rows: "Sequence[Row]", engine: str) -> str:
     """One row; a star marks figures of another version of the engine.
 
-    In DLDA's table the difference is to the published figure; in DATM's the distance to the row of DLDA-TLASGR of the
-    same size and seed among ``rows``, and beside it the published distance.
+    In the tables of DLDA and DPFA the difference is to the published figure; in DATM's the distance to the row of
+    DLDA-TLASGR of the same size and seed among ``rows``, and beside it the published distance.
     """
     table, _, name = row.trial.partition(" ")
     inference, _, widths = name.partition(":")
-    far = row.difference if table == "dlda" else distances.distance(row, rows)
+    far = row.difference if table != "datm" else distances.distance(row, rows)
     report = f"{'-':>12}" if far is None else f"{far:>+11.2f}%"
-    if table != "dlda":
+    if table == "datm":
         report += f"{distances.published(row):>+10.2f}%"
+    sampler = f"{inference.upper():<{_WIDE.get(table, 8)}}"
     return (
-        f"{inference.upper():<8}{widths:<12}{row.seed:>5}{row.averaged:>10.1f}{row.published:>11.0f}{report}"
+        f"{sampler}{widths:<12}{row.seed:>5}{row.averaged:>10.1f}{row.published:>11.0f}{report}"
         f"{row.point:>8.1f}{duration(row.training_seconds):>15}{duration(row.seconds):>15}"
         + ("" if row.engine == engine else " *")
     )
@@ -48,10 +51,10 @@ def line(row: "Row", rows: "Sequence[Row]", engine: str) -> str:
 
 def summary(name: str, rows: "Sequence[Row]") -> list[str]:
     """What the rows of one table say together."""
-    return _of_dlda(rows) if name == "dlda" else _of_datm(rows)
+    return _of_datm(rows) if name == "datm" else _of_differences(rows)
 
 
-def _of_dlda(rows: "Sequence[Row]") -> list[str]:
+def _of_differences(rows: "Sequence[Row]") -> list[str]:
     """Means over seeds, and rows more than 1 % above their figure."""
     means = {trial: _mean([row.difference for row in rows if row.trial == trial]) for trial in _trials(rows)}
     lines = []

@@ -61,7 +61,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
     kept = Table(arguments.json, corpus, arguments.minibatches, arguments.scored)
     progress.end()
     for name in dict.fromkeys(trial.table for trial in trials):
-        on = corpus if name == "dlda" else pooled(corpus, arguments.scored)
+        on = pooled(corpus, arguments.scored) if name == "datm" else corpus
         _say(_about(arguments, name, on))
         rows = list(kept.rows)
         mine = []
@@ -76,7 +76,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
             if found is None:  # said before it is kept, so that a full disk takes no figure away
                 kept.add(row)
         others = [row for row in rows if row not in mine and row.trial.startswith(f"{name} tlasgr:")]
-        _say("\n" + "\n".join(table.summary(name, mine if name == "dlda" else [*others, *mine])) + "\n")
+        _say("\n" + "\n".join(table.summary(name, [*others, *mine] if name == "datm" else mine)) + "\n")
     return 0
 
 
@@ -174,7 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--format", metavar="NAME", help="its format, as mtx (default: recognised)")
     one.add_argument("--words", type=_positive, help="keep the most frequent that are no stop words (default: all)")
-    one.add_argument("--models", type=_list, default=("dlda",), help="tables: dlda (the default), datm, or dlda,datm")
+    one.add_argument("--models", type=_list, default=("dlda",), help="tables: any of dlda,dpfa,datm (default: dlda)")
     rows = "only these rows, as in tlasgr:128,gibbs:128-64-32; whai+3:128 has 3 sweeps after the encoder"
     one.add_argument("--only", type=_list, default=(), help=rows)
     one.add_argument("--scored", type=_natural, default=0, help="documents that DATM's table scores (default 0: all)")

@@ -169,6 +169,17 @@ def test_the_settings_of_the_table_are_those_of_the_paper_for_all_depths():
         assert config.scale_step == 0.5
 
 
+def test_the_rows_of_dpfa_are_runs_of_its_presets():
+    for trial in (each for each in published.PUBLISHED if each.table == "dpfa"):
+        config = models.load(trial.model).Config(**published.settings(trial))
+        assert config.start == ("random" if trial.model == "lda-gibbs" else "flat")
+        assert config.layers == trial.layers
+        if trial.model == "dpfa":
+            assert (config.hierarchy == "rbm") == trial.inference.startswith("rbm")
+            assert (config.shrinkage == "student") == (trial.inference in ("sbn-t-gibbs", "nb-ftm"))
+            assert trial.inference.endswith(config.inference) or trial.inference == "nb-ftm"
+
+
 # DATM's table
 
 
