@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, build_hierarchy
+from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Link, Topics
+from engine.hierarchy.topics import stored
 
 NASTY = (
     "<script>alert('x')</script>",
@@ -74,3 +76,18 @@ def hierarchy_with_classes() -> Hierarchy:
         SimpleNamespace(number=3, minibatch=700),
     )
     return build_hierarchy(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)
+
+
+def signed_hierarchy(seed: int = 12) -> Hierarchy:
+    """A hierarchy of 12-6-3 topics whose upper ones are on or off, and make those below more frequent or rarer."""
+    rng = np.random.default_rng(seed)
+    weights = tuple(rng.normal(0.0, 2.0, shape) for shape in ((12, 6), (6, 3)))
+    links = tuple(Link(SIGNED, SIGMOID, rng.normal(size=len(table))) for table in weights)
+    active = rng.gamma(2.0, size=12), rng.uniform(0.2, 0.8, 6), rng.uniform(0.2, 0.8, 3)
+    phi = (rng.dirichlet(np.full(60, 0.2), 12).T, *weights)
+    made = stored(Topics(phi, np.zeros(3), links, (GAMMA, BINARY, BINARY), active, active))
+    run, snapshot = (
+        SimpleNamespace(number=7, seed=5, corpus_name="news", family=7),
+        SimpleNamespace(number=3, minibatch=700),
+    )
+    return build_hierarchy(made, vocabulary(60), {}, run, snapshot)

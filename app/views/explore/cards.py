@@ -128,7 +128,7 @@ def card(hierarchy: Hierarchy, node: Node, marks: Marks, note: str = "") -> str:
         f'<li class="ex-card{quiet}" data-key="{key}" style="{hue(node.layer)}"{chosen}>'
         f'<button class="ex-topic" data-do="select" data-id="{key}">{line}'
         f'<span class="ex-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>{note}</button>'
-        f"{_pin(key, chosen=node in marks.roots)}</li>"
+        f"{_pin(key, chosen=node in marks.roots) if hierarchy.n_layers > 1 else ''}</li>"
     )
 
 

@@ -58,7 +58,8 @@ def topic_detail(
     drawn : bool
         Whether the tree shows it.
     """
-    parts = [_head(hierarchy, node, _acts(identity(node), root=root, alone=alone, drawn=drawn))]
+    acts = _acts(identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
+    parts = [_head(hierarchy, node, acts)]
     if has_pictures(hierarchy):
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
         parts.append(f'<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{label}">')

@@ -46,7 +46,7 @@ def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, th
     share = hierarchy.shares[0][columns]
     radii = np.sqrt(share / max(float(share.sum()), 1e-12) * _COVERED * width * _HEIGHT / np.pi)
     radii = np.clip(radii, _SMALLEST, _LARGEST)
-    centres = _settled(layer_map.places(hierarchy.projections[0][:, columns]), radii, width)
+    centres, radii = _settled(layer_map.places(hierarchy.projections[0][:, columns]), radii, width)
     lines = _lines(hierarchy, columns, centres, choice.relation, theme)
     circles = [
         _circle(hierarchy, node, place, float(radius), choice, theme)
@@ -60,14 +60,15 @@ def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, th
     return MapDrawing(svg, (width, _HEIGHT), len(nodes), len(lines), len(every) - len(nodes))
 
 
-def _settled(found: FloatArray, radii: FloatArray, width: float) -> FloatArray:
-    """Centres of the circles in the picture, pushed apart where they overlap, and the whole scaled to fit."""
+def _settled(found: FloatArray, radii: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+    """Centres and radii of the circles in the picture, pushed apart where they overlap, and the whole scaled to fit."""
     room = np.array([width, _HEIGHT]) - 2 * _MARGIN
     spread = np.maximum(np.ptp(found, axis=0), 1e-9)
     centres = layer_map.apart((found - found.min(axis=0)) / spread * room, radii, 4.0)
     low = (centres - radii[:, None]).min(axis=0)
     size = np.maximum((centres + radii[:, None]).max(axis=0) - low, 1e-9)
-    return np.asarray((centres - low) * np.minimum(room / size, 1.0) + _MARGIN + np.maximum(room - size, 0.0) / 2)
+    scale = min(1.0, float((room / size).min()))
+    return (centres - low) * scale + _MARGIN + (room - size * scale) / 2, radii * scale
 
 
 def _lines(hierarchy: Hierarchy, columns: FloatArray, centres: FloatArray, least: float, theme: Theme) -> list[str]:
@@ -106,7 +107,7 @@ def _label(hierarchy: Hierarchy, node: Node, radius: float, theme: Theme) -> lis
     """Words of the title that fit into the circle, one below the other; the rank alone where none does."""
     name = hierarchy.name(node)
     lines = [shorten(word, 14) for word in (name.split()[:3] if name else hierarchy.title_words(node))]
-    size = min(_FONT[1], 1.7 * radius / max(max(map(text_width, lines), default=1.0), 1.15 * len(lines)))
+    size = min(_FONT[1], 1.6 * radius / max(max(map(text_width, lines), default=1.0), 1.3 * len(lines)))
     if not lines or size < _FONT[0]:
         lines, size = [str(hierarchy.rank(node))], _FONT[0]
     top = -0.5 * 1.15 * size * (len(lines) - 1) + 0.35 * size
