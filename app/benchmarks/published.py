@@ -115,7 +115,7 @@ ERRORS = {
     "mnist": {"sdatm-n": 0.97, "sdatm-l": 1.03},
 }
 
-# What differs from the preset "paper" of DLDA, or from the defaults of DATM: SGRLD moves by
+# What differs from the preset "paper": SGRLD moves by
 # eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS: dict[tuple[str, str], dict[str, object]] = {("dlda", "sgrld"): {"step": 0.1, "tau": 20.0, "kappa": 0.9}}
 
@@ -128,9 +128,9 @@ def settings(trial: Trial) -> dict[str, object]:
     if trial.table == "dpfa":
         method = _DPFA[trial.inference]
         return _paper(method.model, method.preset) | method.settings | {"layers": trial.layers}
-    own = _paper("dlda") if trial.model == "dlda" else {}
+    ours = trial.model == "datm" and trial.refine  # the defaults, and sweeps after the encoder
+    own = {"refine": trial.refine} if ours else _paper(trial.model)
     own |= _SETTINGS.get((trial.table, trial.inference), {})
-    own |= {"refine": trial.refine} if trial.model == "datm" else {}
     if trial.table == "datm" and trial.inference == "tlasgr" and len(trial.layers) == 1:
         own |= _SHORT
     return own | {"layers": trial.layers, "inference": trial.inference}

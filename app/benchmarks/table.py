@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 NOTE = """\
 All documents pooled; 70 % of each one's tokens are read and 30 % scored.  The published figures are of raw counts
 of 20 Newsgroups, cut with --words 2000.  20news_data.mat holds log-compressed ones, ceil(ln(1 + n)): there levels
-differ, and only distances to DLDA-TLASGR compare.  WHAI+3: three Gibbs sweeps a layer after the encoder."""
+differ, and only distances to DLDA-TLASGR compare.  Rows without
++3 are the paper's algorithm and settings; WHAI+3 is ours: sweeps move the topics, and three Gibbs sweeps a layer
+follow the encoder."""
 WITHIN = 2.0  # percent above DLDA-TLASGR that WHAI may be
 _WIDE = {"dpfa": 13}  # letters of the longest name of a row
 NOISE = 0.5  # percent that two runs of one row may differ by
