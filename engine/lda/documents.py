@@ -4,7 +4,7 @@ For a document with counts ``n_v``, with ``e_k = exp(E[ln theta_k])`` and ``g_vk
 
     p_vk = e_k g_vk / norm_v,  norm_v = sum_k e_k g_vk,      gamma_k = alpha_k + sum_v n_v p_vk,
 
-in turn until gamma stands still.  ``p`` is never written down: the counts of the topics are
+in turn until gamma stands still, and p once more.  ``p`` is never written down: the counts of the topics are
 ``sum_d n_v p_vk = g_vk sum_d (n_v / norm_v) e_k``, so a cell leaves one number, and a document its ``e``.  A factor
 that all ``e_k`` have in common cancels, so that ``e_k = exp(psi(gamma_k))``.
 
@@ -36,7 +36,7 @@ class Placed(NamedTuple):
     gamma : (documents, K) float64
         Of q(theta_d) = Dir(gamma_d).
     e : (documents, K) float64
-        ``e`` of the last round, of which p is made.
+        ``e`` of gamma, of which p is made.
     weights : (cells,) float64
         ``n_v / norm_v``.
     bound : (documents,) float64
@@ -157,12 +157,13 @@ def _place(
                 new = alpha[k] + e[d, k] * total[k]
                 change += abs(new - gamma[d, k])
                 gamma[d, k] = new
-            if change < moved * len(alpha) or done >= most:
-                break
             for k in range(len(alpha)):
                 e[d, k] = exp_digamma(gamma[d, k])
+            if change < moved * len(alpha) or done >= most:
+                break
+        _round(near, counts, a, n, e[d], total, weights, norm)
         rounds[d] = done
-        bound[d] = _log_beta(gamma[d]) - prior + _explained(counts, a, n, norm, e[d], total)
+        bound[d] = _log_beta(gamma[d]) - prior + _explained(counts, a, n, norm, e[d], gamma[d], alpha)
 
 
 @_summing
@@ -199,13 +200,15 @@ def _log_beta(x: FloatArray) -> float:
 
 
 @_summing
-def _explained(counts: Array, a: int, n: int, norm: FloatArray, e: FloatArray, total: FloatArray) -> float:
-    """``sum_v n_v sum_k p_vk (ln g_vk - ln p_vk) = sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``."""
+def _explained(
+    counts: Array, a: int, n: int, norm: FloatArray, e: FloatArray, gamma: FloatArray, alpha: FloatArray
+) -> float:
+    """``sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``: what p and gamma add to the bound."""
     found = 0.0
     for i in range(n):
         found += counts[a + i] * logarithm(norm[i])
     for k in range(len(e)):
-        found -= e[k] * total[k] * logarithm(e[k])
+        found -= (gamma[k] - alpha[k]) * logarithm(e[k])
     return found
 
 

@@ -173,8 +173,9 @@ def _gather(setup: _Build, seed: int, state: State, docs: Batch, local: Assigned
         topics = _started(setup, Address(seed, streams.INIT, 0), state, docs)
     own = setup.locals_of(glob, docs, topics)
     plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
-    got = setup.sampler.collect(glob, Address(seed, streams.LOCAL, int(state.t) + 1), docs, own, plan, 1.0)
-    return Statistics(got.tables[0], len(docs.documents)), Assigned(own.topics)
+    address = Address(seed, streams.LOCAL, int(state.t) + 1)
+    got, _ = setup.sampler.gather(glob, address, docs, own, plan, setup.facts.n_tokens)
+    return Statistics(got.words, len(docs.documents)), Assigned(own.topics)
 
 
 def _move(setup: _Build, seed: int, state: State, got: Statistics) -> tuple[State, Info]:
