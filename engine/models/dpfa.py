@@ -365,8 +365,9 @@ def _begin(setup: _Build, seed: int, docs: Batch) -> State:
     weights, biases = [], []
     for noise, share in zip(state.weights, first.phi[1:], strict=True):
         own = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
-        weights.append(noise + FIRST_WEIGHT * own)
-        biases.append(np.full(len(share), -0.5 * FIRST_WEIGHT))
+        size = FIRST_WEIGHT if share.shape[1] > 1 else 0.0  # a single cluster says nothing
+        weights.append(noise + size * own)
+        biases.append(np.full(len(share), -0.5 * size))
     network = {"weights": tuple(weights), "biases": (*biases, state.biases[-1])}
     means = _unaveraged(phi, state.shapes, network["weights"], network["biases"])
     return state._replace(phi=phi, expanded=_expanded(setup, phi), **(network | means))
