@@ -2,6 +2,7 @@
 
 import itertools
 
+import numba
 import numpy as np
 import pytest
 from scipy import special
@@ -10,6 +11,8 @@ from engine import settings
 from engine.black_box import prediction
 from engine.contract import Counts, Facts, Sweeps
 from engine.models import deep_exp_family, double_def
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many steps, too slow with the compiler off")
 
 SEED = 11
 
@@ -135,7 +138,9 @@ def test_gamma_links_say_how_many_tokens_come_with_a_unit_above():
     # placed with the weights at their means, which draws of them are not: above layer 1 this tells
     np.testing.assert_allclose(shown.means[1], theta[1].mean(axis=0), rtol=0.7)
     foreseen = theta[1] @ shown.phi[1].T
-    assert np.corrcoef(foreseen.ravel(), theta[0].ravel())[0, 1] > 0.4  # two units above cannot tell three subjects apart
+    assert (
+        np.corrcoef(foreseen.ravel(), theta[0].ravel())[0, 1] > 0.4
+    )  # two units above cannot tell three subjects apart
 
 
 @pytest.mark.parametrize(
