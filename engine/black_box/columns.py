@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import streams
-from engine.black_box import documents, weights
+from engine.black_box import documents, seating, weights
 from engine.black_box.documents import Address, Local, Model
 from engine.black_box.inference import Plan
 from engine.black_box.weights import PARTS, Sample, Weights
@@ -42,7 +42,7 @@ def _seat(plan: Plan, table: FloatArray, matrices: tuple[Weights, ...]) -> Local
     first, second = np.zeros((len(table), above), np.float32), np.zeros((len(table), above), np.float32)
     upper = documents.padded(plan.model, means(plan, matrices))
     pieces = chunks(len(table), PARTS)
-    plan.pool.run(documents.seat_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces])
+    plan.pool.run(seating.seat_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces])
     return Local(first, second, np.zeros_like(first), np.zeros_like(second))
 
 

@@ -4,7 +4,7 @@ Ranganath, Tang, Charlin and Blei (2015); equation numbers are that paper's.  Th
 side by side: layer 1 first, ``T`` in all.  The variational parameters of a document move only when it is read.
 """
 
-from math import exp, lgamma, log, log1p
+from math import exp, lgamma, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +22,9 @@ from engine.black_box.families import (
     bounded,
     gamma_bound,
     gamma_chain,
-    gamma_from,
     gamma_functions,
     gamma_of,
     gamma_slope,
-    inverse_softplus,
     log_gamma_density,
     log_gamma_draw,
     pathwise_gamma,
@@ -40,9 +38,6 @@ from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
 from engine.pool import Pool, chunks
 from engine.streams import Stream, stream
-
-_SEATING = 20  # rounds of the updates that begin a document's parameters
-_TURNS = 5  # how often they go through the layers
 
 
 class Model(NamedTuple):
@@ -163,7 +158,7 @@ def padded(model: Model, matrices: tuple[FloatArray, ...]) -> FloatArray:
 
 
 @inlined
-def _dot(row: Array, units: Array) -> float:
+def dot(row: Array, units: Array) -> float:
     """Inner product, in eight sums side by side."""
     a = b = c = d = e = f = g = h = row[0] * units[0] * 0
     n = len(units)
@@ -185,7 +180,7 @@ def _dot(row: Array, units: Array) -> float:
 
 
 @inlined
-def _weighted(model: Model, upper: FloatArray, z: FloatArray, link: int, i: int) -> float:
+def weighted(model: Model, upper: FloatArray, z: FloatArray, link: int, i: int) -> float:
     """The weighted sum of the units above unit ``i`` of layer ``link`` (from 0), with its intercept."""
     above, width = model.offsets[link + 1], model.offsets[link + 2] - model.offsets[link + 1]
     total = upper[link, i, width] if model.bias else 0.0
@@ -225,7 +220,7 @@ def hierarchy_path(
         below, above = model.offsets[link], model.offsets[link + 1]
         width = model.offsets[link + 2] - above
         for i in range(above - below):
-            m = _weighted(model, upper, z, link, i) + LEAST_MEAN
+            m = weighted(model, upper, z, link, i) + LEAST_MEAN
             rates[below + i] = model.shape / m
             g = model.shape * (means[below + i] / m - 1.0) / m
             for k in range(width):
@@ -278,7 +273,7 @@ def path_documents(
             pull1[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             row = given.table[cells.words[cell]]
-            rate = _dot(row, units) + np.float32(LEAST_RATE)
+            rate = dot(row, units) + np.float32(LEAST_RATE)
             ratio = np.float32(cells.values[cell]) / rate
             room.ratios[cell] = ratio
             for k in range(first_width):
@@ -453,7 +448,7 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
             words -= z[k] * given.sums[k]
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             word, count = cells.words[cell], cells.values[cell]
-            rate = _dot(given.table[word], units) + LEAST_RATE
+            rate = dot(given.table[word], units) + LEAST_RATE
             got = count * log(rate)
             words += got - lgamma(count + 1.0)
             if tell:
@@ -466,7 +461,7 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
             low, high = model.offsets[link], model.offsets[link + 1]
             below[link + 1] = 0.0
             for t in range(low, high):
-                m = _weighted(model, given.upper, z, link, t - low) if link + 1 < layers else model.top
+                m = weighted(model, given.upper, z, link, t - low) if link + 1 < layers else model.top
                 density = unit_density(model, z[t], logs[t], m)
                 own[t] += density
                 below[link + 1] += density
@@ -569,117 +564,6 @@ def by_word(cells: Counts, n_words: int) -> Any:
             rows[at], places[at] = j, cell
             following[cells.words[cell]] = at + 1
     return starts, rows, places
-
-
-@compiled
-def seat_documents(
-    model: Model, given: Given, cells: Counts, first: Array, second: Array, begin: int, end: int
-) -> None:
-    """Write parameters to begin documents ``begin:end`` with, the weights at their means.
-
-    Layer 1 by the coordinate updates of Poisson factorisation, its prior that of the layers above at their means; each
-    upper layer by the ratio of the units below to their means; in turn, a few times.
-    """
-    layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
-    z, got, rates = np.empty(total), np.empty(total), np.empty(width)
-    units = np.empty(width, dtype=np.float32)
-    gamma = model.family == GAMMA
-    prior = model.shape if gamma else 0.1
-    for j in range(begin, end):
-        tokens = cells.values[cells.starts[j] : cells.starts[j + 1]].sum()
-        all_sums = given.sums.sum() + 1e-30
-        for k in range(width):
-            rates[k] = prior / model.top if gamma else prior
-            got[k] = tokens * given.sums[k] / all_sums
-        for t in range(width, total):
-            z[t], got[t] = (1.0, prior) if gamma or model.positive else (0.3, 0.3)
-        for turn in range(_TURNS if gamma and layers > 1 else 1):
-            _seat_words(given, cells, j, prior, rates, z, got, units, _SEATING if turn == 0 else _SEATING // 2)
-            if model.positive:
-                for link in range(layers - 1):
-                    _seat_layer(model, given.upper, z, got, link)
-            if gamma and layers > 1:
-                for k in range(width):
-                    rates[k] = prior / (_weighted(model, given.upper, z, 0, k) + LEAST_MEAN)
-        for t in range(total):
-            _seat_unit(model, z[t], prior + got[t], first[j], second[j], t)
-
-
-@inlined
-def _seat_unit(model: Model, mean: float, shape: float, first: Array, second: Array, t: int) -> None:
-    """Write the parameters of a unit of this mean, of a gamma unit with this shape."""
-    if model.family == GAMMA:
-        first[t], second[t] = gamma_from(model.kind, shape, mean)
-    elif model.family == BERNOULLI:
-        chance = min(max(mean / (1.0 + mean), 0.02), 0.98)
-        first[t] = log(chance) - log1p(-chance)
-    else:
-        first[t] = inverse_softplus(min(max(mean, 0.02), 1e4))
-
-
-@inlined
-def _seat_words(
-    given: Given,
-    cells: Counts,
-    j: int,
-    prior: float,
-    rates: FloatArray,
-    z: FloatArray,
-    got: FloatArray,
-    units: Array,
-    rounds: int,
-) -> None:
-    """Rounds of ``z ~ Gam(prior + got, rate + sums)``, ``got`` the counts split by the geometric means of z."""
-    width = len(rates)
-    for _ in range(rounds):
-        for k in range(width):
-            shape = prior + got[k]
-            _, digamma, _ = gamma_functions(shape)
-            units[k] = exp(digamma) / (rates[k] + given.sums[k])
-            got[k] = 0.0
-        for cell in range(cells.starts[j], cells.starts[j + 1]):
-            row = given.table[cells.words[cell]]
-            ratio = cells.values[cell] / (_dot(row, units) + LEAST_RATE)
-            for k in range(width):
-                got[k] += ratio * row[k]
-        for k in range(width):
-            got[k] *= units[k]
-            z[k] = (prior + got[k]) / (rates[k] + given.sums[k])
-
-
-@inlined
-def _seat_layer(model: Model, upper: FloatArray, z: FloatArray, got: FloatArray, link: int) -> None:
-    """The layer above ``link`` from the units of that, by multiplicative updates."""
-    below, above, end = model.offsets[link], model.offsets[link + 1], model.offsets[link + 2]
-    for _ in range(_SEATING):
-        for t in range(above, end):
-            got[t] = 0.0
-        for i in range(above - below):
-            ratio = z[below + i] / (_weighted(model, upper, z, link, i) + LEAST_MEAN)
-            for t in range(above, end):
-                got[t] += ratio * upper[link, i, t - above]
-        for t in range(above, end):
-            weight = 0.0
-            for i in range(above - below):
-                weight += upper[link, i, t - above]
-            got[t] *= z[t] * model.shape
-            z[t] = (model.shape + got[t]) / (model.shape + model.shape * weight)
-
-
-@compiled
-def seat_hierarchy(
-    model: Model, upper: FloatArray, means: FloatArray, first: Array, second: Array, begin: int, end: int
-) -> None:
-    """Write parameters to begin the layers above the first of rows ``begin:end`` with, layer 1 at ``means``."""
-    layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
-    z, got = np.empty(total), np.empty(total)
-    for j in range(begin, end):
-        for t in range(total):
-            z[t], got[t] = (means[j, t] if t < width else 1.0), model.shape
-        for link in range(layers - 1):
-            _seat_layer(model, upper, z, got, link)
-        for t in range(width, total):
-            first[j, t - width], second[j, t - width] = gamma_from(model.kind, model.shape + got[t], z[t])
 
 
 @compiled

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import schedule, streams
-from engine.black_box import documents, weights
+from engine.black_box import documents, seating, weights
 from engine.black_box.documents import Address, Given, Local, Model, Room, Told
 from engine.black_box.families import GAMMA
 from engine.black_box.rmsprop import Pace
@@ -137,7 +137,7 @@ def seat(plan: Plan, given: Given, docs: Batch) -> Local:
     two = total if plan.model.family == GAMMA else 0
     first, second = np.zeros((n, total), np.float32), np.zeros((n, two), np.float32)
     pieces = chunks(n, PARTS)
-    plan.pool.run(documents.seat_documents, [(plan.model, given, docs.cells, first, second, a, b) for a, b in pieces])
+    plan.pool.run(seating.seat_documents, [(plan.model, given, docs.cells, first, second, a, b) for a, b in pieces])
     return Local(first, second, np.zeros_like(first), np.zeros_like(second))
 
 

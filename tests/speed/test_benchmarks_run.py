@@ -15,7 +15,7 @@ from engine.corpus import minibatch
 from store import corpora
 from store.database import open_database
 
-from . import encoder, gibbs_sweep, memory, overhead, quality, scaling, screen, synthetic, topic_moves
+from . import def_table, encoder, gibbs_sweep, memory, overhead, quality, scaling, screen, synthetic, topic_moves
 from . import minibatch as minibatch_speed
 from .rivals import Plain, PlainState
 
@@ -190,3 +190,10 @@ def test_the_quality_benchmark_prints_seconds_and_the_documents_looked_at(capsys
     assert "540 of 540 training documents" in out
     assert "60 of 60 test documents" in out
     assert re.search(r"median \d+\.\d\d s, in processor time", out)
+
+
+def test_the_table_of_deep_exponential_families_has_every_depth_lda_and_both_gradients(capsys):
+    run(def_table, "--documents 80 --layers 4-2 --train 60 --test 10 --steps 2 --seconds 0.1 --threads 1")
+    report = capsys.readouterr().out
+    for name in ("LDA, priors 1/K", "sparse gamma 4 ", "sparse gamma 4-2 ", "implicit", "score"):
+        assert name in report

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import numba
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -26,6 +27,8 @@ from engine.black_box.weights import Prior
 from engine.contract import Batch, added
 from engine.pool import Pool
 from engine.schedule import Schedule
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 
 W, COUNT, WEIGHT, BIAS = 0.8, 3, 1.4, 0.2
 LEVELS = (np.arange(20_000) + 0.5) / 20_000

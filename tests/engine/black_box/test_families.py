@@ -1,5 +1,6 @@
 """Variational families against scipy, and their gradients against numerical integration."""
 
+import numba
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
@@ -11,6 +12,8 @@ from engine.black_box.rmsprop import Pace, stepped
 from engine.jit import compiled
 from engine.pool import Pool
 
+FEW = numba.config.DISABLE_JIT
+N = 2_000 if FEW else 40_000
 SHAPES = (0.005, 0.02, 0.1, 0.3, 0.7, 1.0, 2.5, 6.0, 9.9)
 QUANTILES = (1e-3, 0.05, 0.3, 0.5, 0.9, 0.999, 1 - 1e-7)
 
@@ -89,7 +92,7 @@ def test_the_functions_of_the_gamma_function_agree_with_scipy(x):
 @pytest.mark.parametrize("shape", [0.02, 0.3, 1.0, 7.0])
 def test_draws_have_the_law_of_their_gamma(shape):
     """False alarm 1e-5; seed 5."""
-    logs = np.empty(40_000)
+    logs = np.empty(N)
     gammas(5, shape, logs)
     logs = logs[logs > -600]  # those below are cut at 1e-300
     cut = stats.gamma.cdf(np.exp(-600.0), shape)
@@ -100,7 +103,7 @@ def test_draws_have_the_law_of_their_gamma(shape):
 @pytest.mark.parametrize("rate", [0.05, 3.0, 45.0])
 def test_poisson_draws_have_their_law(rate):
     """False alarm 1e-5 each; seed 6."""
-    out = np.empty(40_000)
+    out = np.empty(N)
     poissons(6, rate, out)
     mean, variance = out.mean(), out.var()
     assert abs(mean - rate) < 4.5 * np.sqrt(rate / len(out))
@@ -127,7 +130,7 @@ def bound(shape, scale, prior, rate):
 @pytest.mark.parametrize(("shape", "scale"), [(0.2, 1.5), (1.7, 0.4), (14.0, 0.3)])
 def test_pathwise_gradients_are_those_of_the_bound(shape, scale):
     """One variable against numerical integration; 4.5 standard errors, seed 7."""
-    prior, rate, n = 0.3, 0.8, 60_000
+    prior, rate, n = 0.3, 0.8, 2 * N
     logs, slopes = np.empty(n), np.empty(n)
     gammas(7, shape, logs)
     slopes_of(shape, logs, special.digamma(shape), slopes)
@@ -152,7 +155,7 @@ def test_score_gradients_of_a_gamma_weight_are_those_of_the_bound(kind):
     Two hundred rows have the same law, so that their estimates tell their own error.
     """
     prior = weights.Prior(GAMMA, kind, 0.3, 0.8)
-    shape, mean, rows, samples, aside = 1.3, 0.9, 200, 400, 100
+    shape, mean, rows, samples, aside = 1.3, 0.9, 20 if FEW else 200, 400, 100
     got = estimates(prior, np.full((rows, 1), shape), np.full((rows, 1), mean), samples, aside)
     at = lambda a, m: bound(a, m / a, 0.3, 0.8)  # noqa: E731
     h = 1e-4
@@ -169,7 +172,7 @@ def test_score_gradients_of_a_gamma_weight_are_those_of_the_bound(kind):
 def test_score_gradients_of_a_normal_weight_are_those_of_the_bound():
     """E[3 ln(1 + e^w)] - KL against integration; 4.5 standard errors, seed 8."""
     prior = weights.Prior(NORMAL, LOGARITHM, 0.0, 1.0)
-    rows, samples, aside = 200, 400, 100
+    rows, samples, aside = 20 if FEW else 200, 400, 100
     mean, deviation = 0.4, 0.6
     got = estimates(prior, np.full((rows, 1), deviation), np.full((rows, 1), mean), samples, aside, np.exp)
     points, chances = np.polynomial.hermite_e.hermegauss(60)

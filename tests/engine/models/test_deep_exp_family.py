@@ -2,6 +2,7 @@
 
 import itertools
 
+import numba
 import numpy as np
 import pytest
 from scipy import special
@@ -10,6 +11,8 @@ from engine import settings
 from engine.black_box import prediction
 from engine.contract import Counts, Facts, Sweeps
 from engine.models import deep_exp_family, double_def
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many steps, too slow with the compiler off")
 
 SEED = 11
 

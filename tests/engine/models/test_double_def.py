@@ -1,5 +1,6 @@
 """The double DEF: planted factors on both sides, its ranking of what rows have not seen, its two hierarchies."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -8,6 +9,8 @@ from engine.contract import Counts, Facts
 from engine.hierarchy.topics import shares
 from engine.models import double_def
 from engine.settings import parse
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many steps, too slow with the compiler off")
 
 SEED = 5
 
