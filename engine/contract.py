@@ -142,7 +142,7 @@ class Topics(NamedTuple):
         ``phi[0]`` (V, K_1) has simplex columns: their scale lives in theta.  ``phi[l-1]`` for l >= 2 are the weights
         of the link from layer l to layer l-1, of the kind that ``links`` tells.
     r : (K_L,) float64
-        The top: gamma shapes or rates, or biases of binary units.
+        The top: gamma shapes, mean activations, or biases of binary units.
     links : tuple of Link
         One for every layer but the lowest; () where all are linear on the simplex.
     units : tuple of str

@@ -45,7 +45,7 @@ class Agreement(NamedTuple):
     edges : float
         F1 over the edges above the threshold: twice the kept ones over all of both sides; nan without any.
     correlation : float
-        Pearson correlation of the square roots of the weights of all edges between matched topics.
+        Pearson correlation of the square roots of the weights, with their signs, of all edges between matched topics.
     """
 
     scores: tuple[float, ...]
@@ -57,6 +57,8 @@ class Agreement(NamedTuple):
 def edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
     """List every edge that one of both has above ``threshold / K``, and what became of it.
 
+    An edge that was raised and is now lowered, or the other way round, is lost and gained.
+
     Order: edges of ``a`` as in the hierarchy, then the gained ones.
     """
     a, b = comparison.a, comparison.b
@@ -64,7 +66,8 @@ def edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
     found, met = [], set()
     for edge in a.edges(threshold):
         twin = _carried(comparison, edge)
-        if twin is None or (twin.above, twin.below) not in kept:
+        turned = twin is not None and twin.weight * edge.weight < 0  # raised by the one, lowered by the other
+        if twin is None or turned or (twin.above, twin.below) not in kept:
             found.append(EdgeChange("lost", edge, twin, _ratio(comparison, edge, twin)))
         else:
             met.add((twin.above, twin.below))
@@ -112,8 +115,8 @@ def _carried(comparison: Comparison, edge: Edge, *, back: bool = False) -> Edge 
 
 
 def _ratio(comparison: Comparison, a: Edge | None, b: Edge | None) -> float:
-    before = a.weight * comparison.a.widths[a.layer - 2] if a else 0.0
-    now = b.weight * comparison.b.widths[b.layer - 2] if b else 0.0
+    before = a.size * comparison.a.widths[a.layer - 2] if a else 0.0
+    now = b.size * comparison.b.widths[b.layer - 2] if b else 0.0
     return now / before if before > 0 else float("inf")
 
 
@@ -127,7 +130,7 @@ def _correlation(comparison: Comparison) -> float:
             (now, comparison.b, list(lower.values()), list(upper.values())),
         ):
             part = hierarchy.phi[layer - 1][np.ix_(rows, columns)].astype(np.float64)
-            values.append(np.sqrt(part * hierarchy.widths[layer - 2]).ravel())
+            values.append((np.sign(part) * np.sqrt(np.abs(part) * hierarchy.widths[layer - 2])).ravel())
     x, y = np.concatenate(before), np.concatenate(now)
     if len(x) < 2 or x.std() == 0 or y.std() == 0:
         return float("nan")

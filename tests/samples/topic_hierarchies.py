@@ -78,10 +78,14 @@ def hierarchy_with_classes() -> Hierarchy:
     return build_hierarchy(made, vocabulary(60), {}, run, snapshot, classes=CLASSES)
 
 
-def signed_hierarchy(seed: int = 12) -> Hierarchy:
-    """A hierarchy of 12-6-3 topics whose upper ones are on or off, and make those below more frequent or rarer."""
+def signed_hierarchy(seed: int = 12, *, turned: bool = False) -> Hierarchy:
+    """A hierarchy of 12-6-3 topics whose upper ones are on or off, and make those below more frequent or rarer.
+
+    ``turned`` gives the weights between layers 1 and 2 the other sign.
+    """
     rng = np.random.default_rng(seed)
     weights = tuple(rng.normal(0.0, 2.0, shape) for shape in ((12, 6), (6, 3)))
+    weights = (-weights[0], weights[1]) if turned else weights
     links = tuple(Link(SIGNED, SIGMOID, rng.normal(size=len(table))) for table in weights)
     active = rng.gamma(2.0, size=12), rng.uniform(0.2, 0.8, 6), rng.uniform(0.2, 0.8, 3)
     phi = (rng.dirichlet(np.full(60, 0.2), 12).T, *weights)

@@ -263,7 +263,7 @@ class WatchCurves:
 
 _SWEEPS = "from here on sweeps over all documents"
 _NO_STEPS = f"{_SWEEPS}: no step sizes"
-_SWEPT = "This run sweeps all documents at every step: topics are drawn from their conditionals, with no step sizes."
+_SWEPT = "This run reads all documents at every step: its topics have no layer-adaptive step sizes."
 
 
 def _lines(words: str) -> str:

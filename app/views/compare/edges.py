@@ -66,7 +66,7 @@ def by_size(change: EdgeChange) -> float:
     if change.kind in ("stronger", "weaker"):
         return -abs(math.log(change.ratio)) if 0 < change.ratio < math.inf else -math.inf
     edge = change.b if change.kind == "gained" else change.a
-    return -(edge.weight if edge else 0.0)
+    return -(edge.size if edge else 0.0)
 
 
 def _list(comparison: Comparison, kind: Kind, changes: list[EdgeChange]) -> str:

@@ -205,7 +205,7 @@ def _ends(seats: _Seats, change: EdgeChange) -> tuple[Node, Node] | None:
 
 def _joint_edge(seats: _Seats, change: EdgeChange) -> Edge:
     above, below = _ends(seats, change) or (Node(0, 0), Node(0, 0))
-    weight = max(edge.weight for edge in (change.a, change.b) if edge is not None)
+    weight = max(edge.size for edge in (change.a, change.b) if edge is not None)
     return Edge(above.layer, above.column, below.column, weight)
 
 
@@ -226,7 +226,7 @@ def _half(
         edge, ends = (change.a if side == "a" else change.b), _ends(seats, change)
         if edge is None or ends is None or change.kind == ("gained" if side == "a" else "lost"):
             continue
-        curve = Curve(edge, paths[ends], max(0.9, 9.0 * edge.weight**0.5))
+        curve = Curve(edge, paths[ends], max(0.9, 9.0 * edge.size**0.5))
         curves.append(curve)
         strokes[edge.above, edge.below] = Stroke(
             edge_colour(look.theme, change.kind), dashes(change.kind, curve.width), WORDS[change.kind]
