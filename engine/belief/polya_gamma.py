@@ -1,6 +1,6 @@
 """Exact Polya-Gamma draws, compiled.
 
-``PG(1, z)`` makes the logistic likelihood Gaussian: ``(e^psi)^h / (1 + e^psi)`` is the mean of
+``PG(1, z)`` makes the logistic likelihood Gaussian: ``(e^psi)^h / (1 + e^psi)`` is half the mean of
 ``exp((h - 1/2) psi - omega psi^2 / 2)`` over ``omega ~ PG(1, 0)``, and given psi omega is ``PG(1, psi)``.  The sampler
 is Devroye's, as in Polson, Scott and Windle, "Bayesian inference for logistic models using Polya-Gamma latent
 variables" (JASA 2013), section 4: rejection under an inverse Gaussian to the left of 0.64 and an exponential to the
