@@ -11,6 +11,8 @@ from engine.black_box.inference import Plan
 from engine.black_box.weights import Prior, Weights
 from engine.contract import Array, Batch, FloatArray, Rates, Sweeps
 from engine.contract import Local as Placed
+from engine.gibbs.augment import normal
+from engine.jit import compiled
 
 _PLACED = Sweeps(40, 60)  # steps of a document that is placed
 
@@ -76,11 +78,11 @@ def random_weights(plan: Plan, seed: int) -> tuple[Weights, ...]:
     return tuple(made)
 
 
-def random_units(model: Model, seed: int, n_documents: int) -> Local:
-    """The same for the units of documents."""
-    rng = streams.generator(seed, streams.LOCAL)
-    shape = (n_documents, int(model.offsets[-1]))
-    noise = (0.01 * np.exp(rng.standard_normal((2, *shape)))).astype(np.float32)
+def random_units(model: Model, seed: int, numbers: Array) -> Local:
+    """The same for the units of documents with these numbers, each from a stream of its own."""
+    shape = (len(numbers), int(model.offsets[-1]))
+    drawn = _normals(seed, streams.LOCAL, numbers, 2 * shape[1]).reshape(len(numbers), 2, shape[1])
+    noise = (0.01 * np.exp(drawn.transpose(1, 0, 2))).astype(np.float32)
     zeros = np.zeros(shape, dtype=np.float32)
     if model.family != families.GAMMA:
         return Local(noise[0], zeros[:, :0], zeros, zeros[:, :0])
@@ -88,6 +90,17 @@ def random_units(model: Model, seed: int, n_documents: int) -> Local:
         level = np.log(np.log1p(np.exp(noise)))
         noise = np.stack([level[0], level[0] + level[1]])
     return Local(noise[0], noise[1], zeros, zeros)
+
+
+@compiled
+def _normals(seed: int, purpose: int, numbers: Array, width: int) -> FloatArray:
+    """Standard normal numbers, (documents, width)."""
+    values = np.empty((len(numbers), width))
+    for row in range(len(numbers)):
+        rng = streams.stream(seed, purpose, 0, numbers[row])
+        for place in range(width):
+            values[row, place], rng = normal(rng)
+    return values
 
 
 def words_of(plan: Plan, phi: FloatArray, tokens: float, usual: float) -> Weights:

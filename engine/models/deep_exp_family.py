@@ -275,7 +275,7 @@ def _with_local(state: State, local: Local) -> State:
 def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
     """Units of every training document to begin with."""
     if setup.config.start == "random" and not int(state.t):
-        return _with_local(state, rows.random_units(setup.plan.model, seed, len(docs.documents)))
+        return _with_local(state, rows.random_units(setup.plan.model, seed, docs.documents))
     return _with_local(state, inference.seat(setup.plan, _given(setup, state), docs))
 
 
