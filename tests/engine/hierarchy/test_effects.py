@@ -135,11 +135,12 @@ def test_a_snapshot_gives_the_same_hierarchy_back(made):
 
 @pytest.mark.parametrize("shown", [False, True])
 def test_a_snapshot_gives_the_hierarchy_of_columns_back_too(shown):
-    made = linear()._replace(columns=belief())
+    columns = belief()
+    made = linear()._replace(columns=columns)
     again = topics.restored(kept(made), shown=shown)
     check_same(again, made)
     assert again.columns is not None
-    check_same(again.columns, belief())
+    check_same(again.columns, columns)
     assert again.columns.columns is None
 
 
