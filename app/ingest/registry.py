@@ -19,7 +19,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import Source
 
 _PREFIX = "read_"
-_NO_COLUMNS = "is no table and no JSON lines, which alone have columns"
+_NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
 _IDLE = {  # options that not every reader accepts, and why not
     "text_column": _NO_COLUMNS,
     "title_column": _NO_COLUMNS,

@@ -33,6 +33,7 @@ FLOOR = 0.2  # of a lift: K topics over V words smooth it by so many times K / V
 _CANDIDATES = 100  # heaviest words of a topic among which the relevant ones are looked for
 
 KINDS, RESPONSES, UNITS = (SIMPLEX, POSITIVE, SIGNED), (LINEAR, SIGMOID, SOFTPLUS), (GAMMA, BINARY, COUNT, SHARE)
+COLUMNS = "columns."  # before the names of arrays of the columns' hierarchy
 _FLAT = Link(SIMPLEX, LINEAR, np.zeros(0))
 
 LIGHT = 0.001  # share of the tokens; words of topics with fewer are noise
@@ -61,7 +62,8 @@ def stored(topics: Topics) -> dict[str, Array]:
     """A hierarchy as the arrays of a snapshot, which `restored` reads.
 
     ``phi.l`` and ``r``; where the model tells more, ``popularity.l``, ``means.l``, ``bias.l``, ``units`` (L,),
-    ``links`` (L - 1, 2) kind and response by their places in ``KINDS`` and ``RESPONSES``, and ``directed`` ().
+    ``links`` (L - 1, 2) kind and response by their places in ``KINDS`` and ``RESPONSES``, and ``directed`` (); of a
+    model of rows and columns the same of the columns' hierarchy, with ``columns.`` before each name.
     """
     arrays: dict[str, Array] = {f"phi.{layer}": phi for layer, phi in enumerate(topics.phi)} | {"r": topics.r}
     arrays |= {f"popularity.{layer}": values for layer, values in enumerate(topics.popularity)}
@@ -72,6 +74,8 @@ def stored(topics: Topics) -> dict[str, Array]:
         arrays |= {"links": np.array(codes, dtype=np.int8), "directed": np.array(topics.directed)}
     if topics.units:
         arrays["units"] = np.array([UNITS.index(unit) for unit in topics.units], dtype=np.int8)
+    if topics.columns is not None:
+        arrays |= {f"{COLUMNS}{name}": array for name, array in stored(topics.columns).items()}
     return arrays
 
 
@@ -86,6 +90,9 @@ def restored(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics:
         Give the topics that people are shown: the means ``mean.l`` and ``mean_r`` where there are any, as they are.
     """
     bare = Topics(numbered(arrays, "phi"), np.asarray(arrays["r"], dtype=np.float64), *_described(arrays))
+    own = {name.removeprefix(COLUMNS): array for name, array in arrays.items() if name.startswith(COLUMNS)}
+    if own:
+        bare = bare._replace(columns=restored(own, shown=shown))
     if shown:
         phi = numbered(arrays, "mean") or bare.phi
         return bare._replace(phi=phi, r=np.asarray(arrays.get("mean_r", bare.r), dtype=np.float64))

@@ -119,6 +119,11 @@ def idx(folder: Path) -> Path:
 PIXELS = np.array([[[0, 255, 1], [0, 0, 0]], [[9, 0, 0], [0, 0, 200]], [[0, 0, 0], [128, 127, 0]]], np.uint8)
 
 
+def triples(folder: Path) -> Path:
+    lines = ["Count,user_id,Item", "2,7,None", '1,ann,"a, b"', "3,7,nan", "1.0,bob,None", "4,7,None", "0,ann,nan"]
+    return write(folder / "plays.csv.gz", "\n".join(lines) + "\n")
+
+
 def deep(folder: Path) -> Path:
     write(folder / "vocab.txt", "None\nnan\n1992\nspare\n")
     return write(folder / "deep.dat", "3 3\n0 2\n0 2 2 1\n1 1\n1 4\n2 1\n0 1\n")
@@ -156,6 +161,7 @@ SAMPLES = {
     "idx": Sample(idx, 4, 6, 8),
     "def": Sample(deep, 3, 4, 8),
     "mat": Sample(matlab, 5, 2, 14),
+    "triples": Sample(triples, 3, 3, 11),
 }
 
 
@@ -229,6 +235,14 @@ BROKEN = [
     Broken("csv", _file("a.csv", ""), None, "empty"),
     Broken("csv", _file("a.csv", "id,text\n"), None, "no documents"),
     Broken("csv", _cut(table), None, "cut short"),
+    Broken("triples", _file("a.csv", "user,item,count\nann,pear,2\nbob,fig,-1\n"), 3, "'-1' is not a whole number"),
+    Broken("triples", _file("a.csv", "user,item,count\nann,pear,2\nbob,fig,0.5\n"), 3, "'0.5' is not a whole"),
+    Broken("triples", _file("a.csv", "user,item,count\nann,pear,2\nbob,fig\n"), 3, "has 2 cells"),
+    Broken("triples", _file("a.csv", "user,item,count\nann,,2\n"), 2, "column has no name"),
+    Broken("triples", _file("a.csv", "user,item,count\n"), None, "no counts"),
+    Broken("triples", _file("a.csv", "user,item,count\nann,pear,10000001\n"), 2, "is more than 10,000,000"),
+    Broken("triples", _file("a.csv", f"user,item,count\na,b,{_NEAR}\na,b,{_NEAR}\n"), None, "meant"),
+    Broken("triples", _cut(triples), None, "cut short"),
     Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n{"text": "fig"\n'), 2, "not JSON"),
     Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n["fig"]\n'), 2, "object"),
     Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n\n{"body": "fig"}\n'), 3, "no field 'text'"),

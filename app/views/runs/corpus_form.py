@@ -11,6 +11,7 @@ from app.views.runs.new_run_form import Field, asking, fields, fold, sheet, trou
 FORMATS = (
     ("a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt", "sub-folders become labels"),
     (".csv, .tsv, .jsonl", "also gzipped; one document a row"),
+    (".csv, .tsv of user, item, count", "also row, column, count; for models of tables"),
     ("UCI bag-of-words", "docword.*.txt with its vocabulary"),
     ("LDA-C, svmlight, MatrixMarket", "counts"),
     (".mat, idx images", "with their own test split, or pixels"),

@@ -113,7 +113,8 @@ def test_standard_input_is_one_document(store, capsys, monkeypatch):
 def test_a_column_of_a_single_text_is_refused(store, tmp_path, capsys):
     (tmp_path / "letter.txt").write_text("rose hedge", encoding="utf-8")
     assert main.main(["infer", "1", str(tmp_path / "letter.txt"), "--text-column", "body", "--store", store]) == 2
-    assert "is no table and no JSON lines, which alone have columns; leave --text-column out" in capsys.readouterr().err
+    sentence = "is no table of texts and no JSON lines, which alone have columns to choose; leave --text-column out"
+    assert sentence in capsys.readouterr().err
 
 
 def test_standard_input_may_be_of_another_encoding(store, capsys, monkeypatch):
@@ -240,7 +241,7 @@ def test_people_get_sentences_and_ranks(store, tmp_path, capsys):
         (("infer", "1", "-", "--nearest", "some"), "--nearest: must be a whole number of at least 0; got 'some'"),
         (("infer", "1", "-", "--format", "csv"), "standard input: is read as one text; leave --format out"),
         (("infer", "1", "-", "--header", "no"), "standard input: is no table, which alone may have a line of column"),
-        (("infer", "1", __file__, "--format", "text", "--text-column", "a"), "alone have columns; leave --text-column"),
+        (("infer", "1", __file__, "--format", "text", "--text-column", "a"), "columns to choose; leave --text-column"),
         (("infer", "1", "-"), "standard input: is not UTF-8 at byte 6; name its encoding with --encoding"),
     ],
 )

@@ -6,16 +6,18 @@ import os
 import pkgutil
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from ingest_samples import BROKEN, SAMPLES, Broken, everything
+from ingest_samples import BROKEN, SAMPLES, Broken, everything, write
 
 from app import ingest
 from app.ingest import registry
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path, read
 from app.ingest.options import ImportOptions
-from app.ingest.source import TextSource
+from app.ingest.source import CountSource, TextSource
+from engine.contract import TEST, TRAIN
 from store import corpora
 from store.database import Database
 from store.errors import Conflict, StoreError
@@ -189,3 +191,51 @@ def test_progress_tells_what_is_being_done_and_how_much_of_it(tmp_path: Path, db
     assert report[0] == ("Reading docword.tiny.txt.gz", None)
     assert any(message == "Storing documents: 3" and share == 1.0 for message, share in report)
     assert report[-1][0].startswith("Note: 1 training document is without words")
+
+
+PLAYS = "user,item,count\nann,pear,2\nbob,fig,1\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (PLAYS, "triples"),
+        ("Document;Word;N\n1;pear;2\n", "triples"),
+        ("ITEM,COUNT,CUSTOMER ID\npear,2,9\n", "triples"),
+        ("title,text,count\na,pear and fig,2\n", "csv"),
+        ("user,item,count\nann,pear,often\nbob,fig,rarely\n", "csv"),
+        ("user,item,count,label\nann,pear,2,a\n", "csv"),
+        ("ann,pear,2\nbob,fig,1\n", "csv"),
+    ],
+)
+def test_a_table_is_one_of_counts_by_its_three_names_and_its_numbers(content: str, name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", content)
+    assert name == registry.choose(path, ImportOptions()).NAME
+
+
+@pytest.mark.parametrize(
+    ("content", "header"),
+    [(PLAYS, "auto"), ("a,b,c\nann,pear,2\nbob,fig,1\n", "auto"), ("ann,pear,2\nbob,fig,1\n", "auto"),
+     ("1,2,3\nann,pear,2\nbob,fig,1\n", "yes"), ("ann,pear,2\nbob,fig,1\n", "no")],
+)  # fmt: skip
+def test_a_table_of_counts_is_read_with_any_names_or_none_where_it_is_said_to_be_one(
+    content: str, header: Any, tmp_path: Path
+) -> None:
+    source = read(write(tmp_path / "a.csv", content), ImportOptions(format="triples", header=header))
+    assert isinstance(source, CountSource)
+    assert source.vocabulary == ("pear", "fig")
+    (block,) = source.blocks()
+    assert block.titles == ["ann", "bob"]
+    assert block.counts.values.tolist() == [2, 1]
+
+
+def test_tables_of_counts_of_training_and_test_rows_are_one_corpus_with_rows_of_one_of_them(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", PLAYS)
+    test = write(tmp_path / "test.csv", "user,item,count\ncem,fig,3\n")
+    source = read(tmp_path)
+    assert isinstance(source, CountSource)
+    assert source.part is not None
+    assert source.part.tolist() == [TRAIN, TRAIN, TEST]
+    write(test, PLAYS)
+    with pytest.raises(IngestError, match=r"test\.csv, line 2: the row 'ann' is in the training file too"):
+        read(tmp_path)

@@ -107,13 +107,13 @@ def test_edges_of_other_links_are_shares_of_what_a_parent_changes_with_their_sig
     assert all(edge.size > 1.0 / made.phi[edge.layer - 1].shape[0] for edge in drawn)
 
 
-@pytest.mark.parametrize("made", [linear(), belief()], ids=["linear", "belief"])
-def test_a_snapshot_gives_the_same_hierarchy_back(made):
-    single = {
-        name: array.astype(np.float32) if np.asarray(array).dtype.kind == "f" else np.asarray(array)
-        for name, array in topics.stored(made).items()
-    }
-    again = topics.restored(single)
+def kept(made):
+    """What `restored` reads of a snapshot in single precision."""
+    arrays = {name: np.asarray(array) for name, array in topics.stored(made).items()}
+    return {name: array.astype(np.float32) if array.dtype.kind == "f" else array for name, array in arrays.items()}
+
+
+def check_same(again, made):
     assert (again.units, again.directed) == (made.units, made.directed)
     assert [(link.kind, link.response) for link in again.links] == [(link.kind, link.response) for link in made.links]
     pairs = itertools.chain(
@@ -124,6 +124,24 @@ def test_a_snapshot_gives_the_same_hierarchy_back(made):
     )
     for one, other in pairs:
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("made", [linear(), belief()], ids=["linear", "belief"])
+def test_a_snapshot_gives_the_same_hierarchy_back(made):
+    again = topics.restored(kept(made))
+    check_same(again, made)
+    assert again.columns is None
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_snapshot_gives_the_hierarchy_of_columns_back_too(shown):
+    columns = belief()
+    made = linear()._replace(columns=columns)
+    again = topics.restored(kept(made), shown=shown)
+    check_same(again, made)
+    assert again.columns is not None
+    check_same(again.columns, columns)
+    assert again.columns.columns is None
 
 
 def test_simplex_links_may_say_so_themselves():
