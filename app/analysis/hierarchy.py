@@ -150,6 +150,9 @@ class Hierarchy:
     relations : tuple of (column, column, correlation)
         Topics of layer 1 that documents use together, strongest first (see `engine.hierarchy.relations`); empty where
         links are on the simplex.
+    columns : Shown or None
+        The hierarchy of the columns of a model of rows and columns; its layer 1 is that
+        of the rows' topics (see `app.analysis.column_topics`).
     trade : float
         The lambda by which ``words`` are chosen (`engine.hierarchy.topics.relevance`); 1 is by their weights.
     """
@@ -188,6 +191,7 @@ class Hierarchy:
     linear: bool = True
     directed: bool = True
     relations: tuple[tuple[int, int, float], ...] = ()
+    columns: Shown | None = None
 
     @property
     def shown(self) -> Shown:
@@ -463,6 +467,7 @@ def build_hierarchy(
         linear=not found.links,
         directed=found.directed,
         relations=_relations(found),
+        columns=None if found.columns is None else effects.shown(found.columns),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from app.analysis.completion import LOW, Completion, read_completion
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.quality import figures, read_quality
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
@@ -46,18 +47,21 @@ def quality(arguments: argparse.Namespace) -> int:
             raise Mistake(str(error.args[0])) from error
     every = read_quality(db, run, hierarchy, labels=not arguments.no_labels)
     found = [each for each in every if arguments.layer in (None, each.layer)]
+    completion = read_completion(db, run, hierarchy)
     if arguments.json:
-        print_json(quality_facts(hierarchy, found))
+        print_json(quality_facts(hierarchy, found, completion))
         return 0
     say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}, corpus {flat(hierarchy.corpus)}\n")
     _print_measures(found)
     say(f"\n{definitions(found[0])}")
+    if completion is not None:
+        say(f"\n{_completed(completion)}")
     for each in found:
         _print_topics(hierarchy, each, arguments.most)
     return 0
 
 
-def quality_facts(hierarchy: Hierarchy, found: Sequence[Quality]) -> dict[str, Any]:
+def quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completion: Completion | None) -> dict[str, Any]:
     """What ``quality --json`` says; what is not known is null."""
     first = found[0]
     return {
@@ -70,8 +74,13 @@ def quality_facts(hierarchy: Hierarchy, found: Sequence[Quality]) -> dict[str, A
         "test_documents": first.test.every,
         "test_documents_read": first.test.documents,
         "labelled_documents": first.clusters.documents if first.clusters else 0,
+        "completion": None if completion is None else _completion_facts(completion),
         "layers": [_layer_facts(hierarchy, each) for each in found],
     }
+
+
+def _completion_facts(found: Completion) -> dict[str, Any]:
+    return {name: value if isinstance(value, int) else _known(value) for name, value in found._asdict().items()}
 
 
 def _layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
@@ -109,6 +118,14 @@ def definitions(found: Quality) -> str:
         said.append(f"Labels: of {found.clusters.documents:,} documents.")
     said.append("Figures are of live topics, of at least 0.1 % of the tokens.")
     return " ".join(said)
+
+
+def _completed(found: Completion) -> str:
+    """How well test rows are completed, of models of rows and columns."""
+    said = f"perplexity {found.perplexity:,.1f}, NDCG {found.ndcg:.3f}"
+    if found.low:
+        said += f", NDCG of the {found.low:,} with fewer than {LOW} observed cells {found.ndcg_low:.3f}"
+    return f"Completed from a tenth of their cells, {found.rows:,} of {found.every:,} test rows: {said}."
 
 
 def _sampled(sample: Sample) -> str:

@@ -19,6 +19,7 @@ from app.pages.explore.pruned import PrunedTopics
 from app.pages.explore.requests import ONLY_TREE, OWN_LAYER, Callbacks, Requests, words_of
 from app.pages.session import Context
 from app.views.explore.cards import Finding, Marks, topic_list
+from app.views.explore.columns import columns_fold
 from app.views.explore.controls import Controls, SnapshotOption, control_row
 from app.views.explore.detail import topic_detail
 from app.views.explore.find import find_topics
@@ -245,7 +246,8 @@ class Explorer:
         self._drawing = None
         self._tree.param.update(svg=drawing.svg, note="")
         self._offer.html = ""
-        self._foot.html = map_foot(hierarchy, drawing, self._view.relation, self._child)
+        foot = map_foot(hierarchy, drawing, self._view.relation, self._child)
+        self._foot.html = foot + columns_fold(hierarchy)
 
     def _draw_tree(self, hierarchy: Hierarchy) -> None:
         if self._on_map(hierarchy):
@@ -270,7 +272,7 @@ class Explorer:
         ]
         if self._view.pruned == "shown" and gone(self._pruned, hierarchy):
             hints.append(pruned_sentence(drawing.pruned_layout))
-        self._foot.html = tree_foot(hierarchy, choice, drawing, before, hints)
+        self._foot.html = tree_foot(hierarchy, choice, drawing, before, hints) + columns_fold(hierarchy)
 
     def _draw_controls(self, hierarchy: Hierarchy) -> None:
         state = Controls(

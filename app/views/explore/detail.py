@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, Relative, identity
 from app.analysis.topic_images import atom_uri, has_pictures
+from app.views.explore.bars import bar, heading
+from app.views.explore.columns import columns_above
 from app.views.explore.quality import coherence, role_tag
 from app.views.markup import element
 from app.views.palette import hue
@@ -71,7 +73,7 @@ def topic_detail(
     if node.layer > 1:
         below = threshold / hierarchy.widths[node.layer - 2]
         parts.append(relatives(hierarchy, "Children", hierarchy.children(node, 12), below))
-    parts.append(_classes(hierarchy, node))
+    parts += [columns_above(hierarchy, node), _classes(hierarchy, node)]
     parts.append(_documents(documents))
     return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
 
@@ -112,11 +114,11 @@ def _head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
 def _words(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.top_words(node, 30)
     most = max((word.weight for word in words), default=0.0) or 1.0
-    rows = [f"<li><span>{escape(word.text)}</span>{_bar(word.weight, most)}</li>" for word in words]
+    rows = [f"<li><span>{escape(word.text)}</span>{bar(word.weight, most)}</li>" for word in words]
     mass = percent(sum(word.weight for word in words))
     order = "the most probable first" if hierarchy.trade >= 1.0 else "the most relevant first"
     hint = f"Share of the topic that these words have together; {order}"
-    title = _title("Words", f"{mass} in {len(rows)}", hint)
+    title = heading("Words", f"{mass} in {len(rows)}", hint)
     more = ""
     if len(rows) > 12:
         rest = "".join(rows[12:])
@@ -129,8 +131,8 @@ def _rarer(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.lowered_words(node, 12)
     if not words:
         return ""
-    rows = "".join(f"<li><span>{escape(word.text)}</span>{_bar(word.weight, words[0].weight)}</li>" for word in words)
-    title = _title("Makes rarer", f"{len(words)} words", "Words whose expected number falls when this topic is on")
+    rows = "".join(f"<li><span>{escape(word.text)}</span>{bar(word.weight, words[0].weight)}</li>" for word in words)
+    title = heading("Makes rarer", f"{len(words)} words", "Words whose expected number falls when this topic is on")
     return f'<section>{title}<ol class="ex-bars ex-rarer">{rows}</ol></section>'
 
 
@@ -139,7 +141,7 @@ def relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least
     if not others:
         return ""
     rows = "".join(_relative(hierarchy, relative, others[0].weight, least) for relative in others)
-    title = _title(word, f"layer {others[0].node.layer}", hint)
+    title = heading(word, f"layer {others[0].node.layer}", hint)
     return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
 
 
@@ -153,7 +155,7 @@ def _relative(hierarchy: Hierarchy, relative: Relative, most: float, least: floa
         title = f'<img src="{atom_uri(hierarchy, node)}" alt=""> {title}'
     return (
         f'<li{kind}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
-        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{_bar(relative.weight, abs(most))}</li>"
+        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{bar(relative.weight, abs(most))}</li>"
     )
 
 
@@ -166,7 +168,7 @@ def _classes(hierarchy: Hierarchy, node: Node) -> str:
     order = abs(weights).argsort(kind="stable")[::-1][:_CLASSES].tolist()
     shown = sorted(order, key=lambda place: -weights[place])
     rows = "".join(_opinion(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in shown)
-    title = _title("Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it")
+    title = heading("Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it")
     return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
 
 
@@ -177,14 +179,6 @@ def _opinion(name: str, label: int, weight: float, most: float) -> str:
         f"<span>{escape(shorten(name, 40))}</span></button>"
         f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small>{signed(weight)}</small></li>'
     )
-
-
-def _bar(weight: float, most: float) -> str:
-    return f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small>{number(weight)}</small>'
-
-
-def _title(word: str, note: str, hint: str) -> str:
-    return f'<h3>{word} <small title="{hint}">{note}</small></h3>'
 
 
 def _documents(documents: Sequence[Reading] | None) -> str:

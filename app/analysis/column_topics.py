@@ -1,0 +1,83 @@
+"""Topics of the columns of a table: groups of items above layer 1, of models of rows and columns (double DEF).
+
+Layer 1 is shared: what a topic of the rows there does to the columns is where the columns' own hierarchy begins.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, Word
+from engine.hierarchy import topics
+from engine.hierarchy.tree import Node
+
+TITLE_WORDS = 3
+
+
+class ColumnTopic(NamedTuple):
+    """A topic of the columns in a layer from 2 on.
+
+    Attributes
+    ----------
+    layer, rank : int
+        1 = most popular.
+    share : float
+        Of the popularity of its layer, 0 to 1.
+    items : tuple of Word
+        The columns that it is most about, with their weights in it.
+    """
+
+    layer: int
+    rank: int
+    share: float
+    items: tuple[Word, ...]
+
+    @property
+    def title(self) -> str:
+        """Its first three items."""
+        return " ".join(item.text for item in self.items[:TITLE_WORDS])
+
+
+class Above(NamedTuple):
+    """A topic of the columns in layer 2, and its weight in a topic of layer 1."""
+
+    topic: ColumnTopic
+    weight: float
+
+
+def layers(hierarchy: Hierarchy) -> range:
+    """Layers of which there are topics of columns; none where the model has no such."""
+    return range(2, len(hierarchy.columns.words) + 1) if hierarchy.columns is not None else range(0)
+
+
+def column_topics(hierarchy: Hierarchy, layer: int, n: int = PRINTED_WORDS) -> list[ColumnTopic]:
+    """The topics of the columns in a layer from 2 on, most popular first, with ``n`` items each."""
+    return [topic for _, topic in _ranked(hierarchy, layer, n)]
+
+
+def above(hierarchy: Hierarchy, node: Node, most: int, n: int = PRINTED_WORDS) -> list[Above]:
+    """The topics of the columns in layer 2 that weigh most in a topic of layer 1; none for other layers and models.
+
+    A weight is the share of the topic in all that the one above it changes, as of an edge
+    (`engine.hierarchy.effects.edge_weights`).
+    """
+    if node.layer != 1 or 2 not in layers(hierarchy):
+        return []
+    weights = hierarchy.columns.weights[1][hierarchy.place(node)] if hierarchy.columns is not None else np.zeros(0)
+    found = [Above(topic, float(weights[column])) for column, topic in _ranked(hierarchy, 2, n)]
+    return [each for each in sorted(found, key=lambda each: -each.weight)[:most] if each.weight > 0]
+
+
+def _ranked(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnTopic]]:
+    """Column of the weights, and topic."""
+    shown = hierarchy.columns
+    if shown is None or layer not in layers(hierarchy):
+        return []
+    parts = topics.shares(shown.popularity[layer - 1])
+    numbers, weights = topics.relevant_words(shown.words[layer - 1], parts, n, hierarchy.trade)
+    found = []
+    for rank, column in enumerate(topics.order(parts).tolist(), start=1):
+        pairs = zip(numbers[column].tolist(), weights[column].tolist(), strict=True)
+        items = tuple(Word(hierarchy.vocabulary[number], weight) for number, weight in pairs if weight > 0)
+        found.append((column, ColumnTopic(layer, rank, float(parts[column]), items)))
+    return found
