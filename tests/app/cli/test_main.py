@@ -234,6 +234,7 @@ def test_quality_says_what_it_knows_as_json(capsys, filled):
     facts = read(capsys, "quality", "1", "--layer", "2", "--store", filled)
     assert [layer["layer"] for layer in facts["layers"]] == [2]
     assert (facts["training_documents"], facts["training_documents_read"], facts["test_documents"]) == (3, 3, 1)
+    assert facts["completion"] is None, "only rows of a table are completed"
     (layer,) = facts["layers"]
     assert layer["label_nmi"] is None
     assert [topic["rank"] for topic in layer["by_topic"]] == [1, 2]

@@ -473,3 +473,17 @@ def test_a_newer_snapshot_has_its_words_by_the_lambda_chosen(session: Session) -
     shown = [unescape(text) for text in re.findall(r"<li><span>([^<]+)</span><i", session.page._detail.html)[:12]]
     assert shown == [word.text for word in newer.reworded(1.0).top_words(node)]
     assert shown != [word.text for word in newer.top_words(node)]
+
+
+def test_topics_of_columns_stand_beneath_the_tree_and_beneath_the_map_of_models_that_have_them(
+    hierarchy: Hierarchy,
+) -> None:
+    """The page asks only whether the frame has them; here they are the topics of the rows once more."""
+    own = Session(replace(hierarchy, columns=hierarchy.shown), threshold=1.5)
+    assert "<summary>Column topics</summary>" in own.page._foot.html
+    own.handle("select", id=identity(hierarchy.nodes(1)[0]))
+    assert "Column topics" in own.page._detail.html
+    own.view.picture = "map"
+    assert "<summary>Column topics</summary>" in own.page._foot.html
+    bare = Session(hierarchy, threshold=1.5)
+    assert "Column topics" not in bare.page._foot.html
