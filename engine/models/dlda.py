@@ -78,7 +78,7 @@ class Config:
         high=10**7,
     )
     eta: tuple[float, ...] = setting(
-        (0.02,),
+        (0.03,),
         PRIORS,
         "Topic smoothing eta",
         "Dirichlet parameter of the topics: one number, or one per layer separated by commas.",

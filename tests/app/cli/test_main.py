@@ -468,7 +468,10 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
     ("words", "sentence"),
     [
         ("train nothing", "there is no corpus 'nothing'; the store has food (1)"),
-        ("train food --model lda9", "there is no model 'lda9'; the models are datm, dlda, sdatm"),
+        (
+            "train food --model lda9",
+            "there is no model 'lda9'; the models are datm, deep-exp-family, dlda, double-def, dpfa, lda-cavi",
+        ),
         ("train food --layers 12-x", "layers cannot be read from '12-x'"),
         ("train food --layers 0", "layers must be at least 1; got 0"),
         ("train food --inference magic", "inference must be one of auto, tlasgr, tlfsgr, sgrld, gibbs; got 'magic'"),

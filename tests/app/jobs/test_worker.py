@@ -9,6 +9,7 @@ from process_samples import SMALL, Written, bury, kill_after, order, small_corpu
 from app.jobs import claim, forks, launcher, new_run, plateau, process, topic_facts, training, worker
 from app.jobs.load_corpus import load_corpus
 from engine import models
+from engine.hierarchy.topics import restored
 from store import corpora, events, points, runs, snapshots
 from store.errors import Conflict, LostClaim, StoreError
 from store.points import Point
@@ -100,7 +101,7 @@ def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywh
     arrays = snapshots.load(file, row.number)
     corpus = load_corpus(file, corpora.get(file, runs.get(file, run).corpus))
     np.testing.assert_array_equal(arrays["everywhere"], topic_facts.common(corpus))
-    for layer, values in enumerate(topic_facts.npmi(corpus, (arrays["mean.0"], arrays["mean.1"]), arrays["mean_r"])):
+    for layer, values in enumerate(topic_facts.npmi(corpus, restored(arrays, shown=True))):
         np.testing.assert_allclose(arrays[f"npmi.{layer}"], values, atol=1e-6)
         assert values.max() > 0
         assert f"spread.{layer}" not in arrays  # too few documents are placed in so short a run

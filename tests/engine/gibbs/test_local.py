@@ -108,13 +108,13 @@ def test_the_comparison_sees_a_dropped_q(n_layers, monkeypatch):
 
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_the_comparison_sees_customers_counted_for_tables(n_layers, monkeypatch):
-    right = local.Sampler.collect
+    right = local.Sampler.collected
 
     def without_crt(*arguments, **named):
         got = right(*arguments, **named)
         return got._replace(top=got.tables[-1].sum(axis=0))
 
-    monkeypatch.setattr(local.Sampler, "collect", without_crt)
+    monkeypatch.setattr(local.Sampler, "collected", without_crt)
     settings = tiny.config(n_layers)
     assert _is_seen(surprise(settings, settings, 3 * WORLDS))
 

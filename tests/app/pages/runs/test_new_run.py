@@ -221,7 +221,7 @@ def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_setti
         ({"layers": " "}, "Topics per layer must not be empty; usually 16-8-4"),
         ({"minibatches": ""}, "Mini-batches must not be empty; usually"),
         ({"seed": ""}, "Seed must not be empty; usually 1"),
-        ({"eta": ""}, "must not be empty; usually 0.02"),
+        ({"eta": ""}, "must not be empty; usually 0.03"),
     ],
 )
 def test_what_is_wrong_is_said_in_the_words_of_the_form(page: Page, typed: dict[str, str], sentence: str) -> None:

@@ -76,8 +76,8 @@ def test_a_run_of_sweeps_alone_says_why_it_has_no_step_sizes(watched):
     history.add([Point(t, t, t, "active_topics", 1, 4.0) for t in (1.0, 2.0)])
     watched._context.feed.known_history = lambda _: history
     watched.choose()
-    assert "sweeps all documents at every step" in watched._cards[1]._wait.html
-    assert "sweeps all documents" not in watched._cards[2]._wait.html
+    assert "reads all documents at every step" in watched._cards[1]._wait.html
+    assert "reads all documents" not in watched._cards[2]._wait.html
 
 
 def test_without_such_an_event_there_is_no_mark(watched):
