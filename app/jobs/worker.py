@@ -67,7 +67,7 @@ class Session:
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
         done = self._done(training, plan, position)
-        last = self._last_words(training, plan, done=done)
+        last = self._last_words(training, plan, position, done=done)
         self.claim.finish("finished" if done else self.claim.ending, last)
 
     def _load(self) -> "Corpus":
@@ -226,7 +226,7 @@ class Session:
         self.claim.save(training.pack(position), meta | {"scores": scores})
         self._saved = position.minibatch
 
-    def _last_words(self, training: "Training", plan: "Plan", *, done: bool) -> str:
+    def _last_words(self, training: "Training", plan: "Plan", position: "Position", *, done: bool) -> str:
         from app.jobs.protocol import PAPER_WORDS
 
         if not done:
@@ -237,7 +237,9 @@ class Session:
         if self.claim.point_perplexity is not None:
             about = f"point perplexity {self.claim.point_perplexity:,.1f} ({self.order.protocol})"
         paper = f"; {PAPER_WORDS} {self._paper_score(training):,.1f}" if plan.paper_documents else ""
-        return ", ".join(filter(None, (f"finished: {about}", trend(self.claim.curve)))) + paper
+        converged = training.kernel.converged is not None and training.kernel.converged(position.state)
+        how = "the bound no longer rises" if converged else trend(self.claim.curve)
+        return ", ".join(filter(None, (f"finished: {about}", how))) + paper
 
     def _paper_score(self, training: "Training") -> float:
         """What the store has of it: an earlier attempt may have made it."""

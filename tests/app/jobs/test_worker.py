@@ -245,6 +245,15 @@ def test_a_snapshot_holds_the_mean_topics_and_the_curve_has_their_perplexity(fil
     assert mean[60] < drawn[60]
 
 
+def test_coordinate_ascent_ends_where_its_bound_no_longer_rises(file):
+    run = new_run.create(file, "small", model="lda-cavi", texts={"layers": "3"}).number
+    worker.train(file, run)
+    row = runs.get(file, run)
+    assert row.state == "finished"
+    assert row.minibatch < models.load("lda-cavi").STEPS
+    assert row.message.endswith("the bound no longer rises")
+
+
 def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)  # beats after every mini-batch: more places to die
     whole = order(file, averaged=True).number
