@@ -19,6 +19,7 @@ from engine.belief import network
 from engine.belief.network import Network, Scratch, sigmoid
 from engine.contract import Array, Counts, FloatArray
 from engine.gibbs.augment import crt
+from engine.gibbs.gibbs import Address
 from engine.jit import compiled
 from engine.streams import Stream, stream, uniform
 
@@ -26,14 +27,6 @@ NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # what kept sweeps lea
 UNIT = 4294967296.0  # 2^32: one in the fixed-point sums, which are exact in any order
 LOG_HALF = -0.6931471805599453  # ln(1 - p)
 _BLOCK = 8
-
-
-class Address(NamedTuple):
-    """Where the streams of documents come from: seed, purpose, step."""
-
-    seed: int
-    purpose: int
-    step: int
 
 
 class Plan(NamedTuple):

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.belief import documents
-from engine.belief.documents import Address, Documents, Outcome, Plan, Tallies
+from engine.belief.documents import Documents, Outcome, Plan, Tallies
 from engine.belief.network import Network
 from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
+from engine.gibbs.gibbs import Address
 from engine.gibbs.local import MOST_COUNTED, tokens_of
 from engine.pool import Pool
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from engine import first_topics, phases, schedule, streams, widths
 from engine.belief import documents, influence, moves, network, sampler, thermostats
-from engine.belief.documents import Address, Plan
+from engine.belief.documents import Plan
 from engine.belief.sampler import Globals, Locals
 from engine.contract import (
     BINARY,
@@ -36,6 +36,7 @@ from engine.contract import (
     Sweeps,
     Topics,
 )
+from engine.gibbs.gibbs import Address
 from engine.hierarchy.topics import numbered
 from engine.pool import Pool
 from engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting

@@ -8,7 +8,8 @@ from drawing import RARE
 from scipy import stats
 
 from engine.belief import documents, influence, network
-from engine.belief.documents import Address, Documents, Outcome, Plan, Tallies
+from engine.belief.documents import Documents, Outcome, Plan, Tallies
+from engine.gibbs.gibbs import Address
 from engine.jit import compiled
 from engine.streams import stream
 
