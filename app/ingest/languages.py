@@ -1,0 +1,158 @@
+"""In which scripts and languages the texts of a corpus are, recognised from a sample of them, without a network.
+
+Many scripts tell the language by themselves; among those of one script py3langid chooses, whose choice counts only
+where the texts have the function words of that language.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, NamedTuple
+
+from app.ingest.scripts import scripts
+
+# Those with a list of stop words, by their ISO 639-1 code.
+NAMES = {
+    "af": "Afrikaans", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "br": "Breton", "ca": "Catalan",
+    "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish",
+    "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish", "fr": "French", "ga": "Irish", "gl": "Galician",
+    "gu": "Gujarati", "ha": "Hausa", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian",
+    "hy": "Armenian", "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "ku": "Kurdish",
+    "la": "Latin", "lt": "Lithuanian", "lv": "Latvian", "mr": "Marathi", "ms": "Malay", "nl": "Dutch",
+    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
+    "sl": "Slovenian", "so": "Somali", "st": "Sotho", "sv": "Swedish", "sw": "Swahili", "th": "Thai", "tl": "Tagalog",
+    "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
+    "zu": "Zulu",
+}  # fmt: skip
+UNLISTED = {  # recognised by their script, and without a list of stop words
+    "am": "Amharic", "bo": "Tibetan", "ka": "Georgian", "km": "Khmer", "kn": "Kannada", "lo": "Lao", "ml": "Malayalam",
+    "my": "Burmese", "or": "Oriya", "pa": "Punjabi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu",
+}  # fmt: skip
+MAIN = 0.1  # share of the letters from which a language is one of the corpus
+
+_BY_SCRIPT = {
+    "Greek": "el", "Armenian": "hy", "Hebrew": "he", "Bengali": "bn", "Gurmukhi": "pa", "Gujarati": "gu", "Oriya": "or",
+    "Tamil": "ta", "Telugu": "te", "Kannada": "kn", "Malayalam": "ml", "Sinhala": "si", "Thai": "th", "Lao": "lo",
+    "Tibetan": "bo", "Burmese": "my", "Georgian": "ka", "Hangul": "ko", "Ethiopic": "am", "Khmer": "km", "Kana": "ja",
+    "Han": "zh",
+}  # fmt: skip
+_OF_SCRIPT = {
+    "Latin": "af ca cs da de en es et eu fi fr ga gl ha hr hu id it lt lv ms nl no pl pt ro sk sl so sv sw tl tr vi yo "
+    "zu",
+    "Cyrillic": "bg ru uk",
+    "Arabic": "ar fa ur",
+    "Devanagari": "hi mr",
+}
+_KANA = 0.05  # share of kana from which what is written in Chinese characters is Japanese
+_FUNCTION_WORDS = 0.12  # their share of all words, from which a language is believed; whole texts have twice as many
+_FEWEST = 40  # words by which a language can be judged
+_ENOUGH = 400  # words of which somebody should know in what language they are
+_DOCUMENTS, _LETTERS = 512, 2_000  # of the sample
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+class Recognised(NamedTuple):
+    """What a sample of texts is written in.
+
+    Attributes
+    ----------
+    scripts : dict of str to float
+        Share of each script among the letters, the largest first.
+    languages : dict of str to float
+        Share of each language that was recognised, by its code.
+    enough : bool
+        Whether there were words enough to tell.
+    """
+
+    scripts: dict[str, float]
+    languages: dict[str, float]
+    enough: bool = True
+
+    @property
+    def main(self) -> tuple[str, ...]:
+        """Codes of the languages in which a tenth of the texts is, or more."""
+        return tuple(code for code, share in self.languages.items() if share >= MAIN)
+
+
+class Sample:
+    """Some of the texts that come by, evenly spread, whatever their number: every second, every fourth, and so on."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._every, self._seen = 1, 0
+
+    def add(self, text: Callable[[], str]) -> None:
+        """See one more text, which is made only where it is taken."""
+        if self._seen % self._every == 0:
+            self.texts.append(text()[:_LETTERS])
+            if len(self.texts) > _DOCUMENTS:
+                self.texts = self.texts[::2]
+                self._every *= 2
+        self._seen += 1
+
+
+def name_of(code: str) -> str:
+    """The English name of a language."""
+    return NAMES.get(code) or UNLISTED[code]
+
+
+def code_of(name: str) -> str | None:
+    """The code of a language that has a list of stop words, by its English name or its code.
+
+    >>> code_of("German"), code_of("de"), code_of("Klingon")
+    ('de', 'de', None)
+    """
+    asked = name.strip().lower()
+    return next((code for code, known in NAMES.items() if asked in (code, known.lower())), None)
+
+
+def recognise(texts: Iterable[str]) -> Recognised:
+    """The scripts and languages of some texts, cleaned or not."""
+    letters: Counter[str] = Counter()
+    by_language: Counter[str] = Counter()
+    words: dict[str, Counter[str]] = {}
+    for text in texts:
+        found = scripts(text)
+        letters.update(found)
+        if not found:
+            continue
+        code = _language(text, found)
+        by_language[code] += sum(found.values())
+        if code not in _BY_SCRIPT.values():
+            words.setdefault(code, Counter()).update(_WORD.findall(text.lower()))
+    known = {code: n for code, n in by_language.items() if code not in words or _believed(code, words[code])}
+    enough = sum(counts.total() for counts in words.values()) >= _ENOUGH or known.keys() - words.keys() != set()
+    return Recognised(_shares(letters, letters.total()), _shares(known, letters.total()), enough)
+
+
+def _shares(counts: dict[str, int] | Counter[str], whole: int) -> dict[str, float]:
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return {name: n / whole for name, n in ranked}
+
+
+def _language(text: str, found: dict[str, int]) -> str:
+    """The language of one text, by the script that it has most of."""
+    han, kana = found.get("Han", 0), found.get("Kana", 0)
+    east_asian = {"Kana" if kana > _KANA * (han + kana) else "Han": han + kana}
+    counts = {script: n for script, n in found.items() if script not in ("Han", "Kana")} | east_asian
+    script = max(counts, key=lambda name: counts[name])
+    if script in _BY_SCRIPT:
+        return _BY_SCRIPT[script]
+    return str(_identifier(script).classify(text)[0])
+
+
+def _believed(code: str, words: Counter[str]) -> bool:
+    from app.ingest.words import language_list
+
+    listed = language_list(code)
+    return words.total() >= _FEWEST and sum(words[word] for word in listed) >= _FUNCTION_WORDS * words.total()
+
+
+@cache
+def _identifier(script: str) -> Any:
+    from py3langid import langid  # reads its model, which takes a quarter of a second
+
+    identifier = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE)
+    identifier.set_languages(_OF_SCRIPT[script].split())
+    return identifier
