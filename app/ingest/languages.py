@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
-from app.ingest.scripts import scripts
+from app.ingest.scripts import marks, scripts
 
 # Those with a list of stop words, by their ISO 639-1 code.
 NAMES = {
@@ -37,19 +37,18 @@ _BY_SCRIPT = {
     "Tibetan": "bo", "Burmese": "my", "Georgian": "ka", "Hangul": "ko", "Ethiopic": "am", "Khmer": "km", "Kana": "ja",
     "Han": "zh",
 }  # fmt: skip
-_OF_SCRIPT = {
+_OF_SCRIPT = {  # those at the end have no list: what is in them is not taken for a language beside
     "Latin": "af ca cs da de en es et eu fi fr ga gl ha hr hu id it lt lv ms nl no pl pt ro sk sl so sv sw tl tr vi yo "
-    "zu",
-    "Cyrillic": "bg ru uk",
-    "Arabic": "ar fa ur",
-    "Devanagari": "hi mr",
+    "zu az br bs cy eo gd is la lb mt oc sq xh",
+    "Cyrillic": "bg ru uk ba be kk ky mk mn sr tg tt",
+    "Arabic": "ar fa ur ps ug",
+    "Devanagari": "hi mr ne sa",
 }
 _KANA = 0.05  # share of kana from which what is written in Chinese characters is Japanese
-_FUNCTION_WORDS = 0.12  # their share of all words, from which a language is believed; whole texts have twice as many
+_FUNCTION_WORDS = 0.08  # their share of all words, from which a language is believed; most texts have far more
 _FEWEST = 40  # words by which a language can be judged
 _ENOUGH = 400  # words of which somebody should know in what language they are
 _DOCUMENTS, _LETTERS = 512, 2_000  # of the sample
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 class Recognised(NamedTuple):
@@ -120,7 +119,7 @@ def recognise(texts: Iterable[str]) -> Recognised:
         code = _language(text, found)
         by_language[code] += sum(found.values())
         if code not in _BY_SCRIPT.values():
-            words.setdefault(code, Counter()).update(_WORD.findall(text.lower()))
+            words.setdefault(code, Counter()).update(_word().findall(text.lower()))
     known = {code: n for code, n in by_language.items() if code not in words or _believed(code, words[code])}
     enough = sum(counts.total() for counts in words.values()) >= _ENOUGH or known.keys() - words.keys() != set()
     return Recognised(_shares(letters, letters.total()), _shares(known, letters.total()), enough)
@@ -140,6 +139,11 @@ def _language(text: str, found: dict[str, int]) -> str:
     if script in _BY_SCRIPT:
         return _BY_SCRIPT[script]
     return str(_identifier(script).classify(text)[0])
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[^\W\d_](?:[^\W\d_]|[{marks()}])*")
 
 
 def _believed(code: str, words: Counter[str]) -> bool:

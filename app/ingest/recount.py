@@ -21,7 +21,8 @@ from app.ingest.source import Array, TextDocument
 from app.ingest.wording import Wording
 from app.ingest.words import LETTERS, NOISE, plain, stop_list, usual_pattern
 
-TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})  # whose words an import found
+# Whose words an import found, also before it kept how.
+TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
 MARKED = 12_000  # characters at the beginning of a text in which known words are told with their places
 
 
@@ -164,8 +165,8 @@ class Rules:
 def rules_of(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) -> Rules:
     """The rules that a corpus keeps of its import; the usual ones for a corpus that came as counts."""
     report = meta.get("options") or {}
-    own = meta.get("format") in TEXT_FORMATS
-    record = meta.get("wording") if own else None
+    record = meta.get("wording")
+    own = record is not None or meta.get("format") in TEXT_FORMATS
     return Rules(
         vocabulary=vocabulary,
         wording=_before(report if own else {}, own=own) if record is None else wordings.of_record(record),
