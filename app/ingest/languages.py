@@ -29,6 +29,10 @@ UNLISTED = {  # recognised by their script, and without a list of stop words
     "am": "Amharic", "bo": "Tibetan", "ka": "Georgian", "km": "Khmer", "kn": "Kannada", "lo": "Lao", "ml": "Malayalam",
     "my": "Burmese", "or": "Oriya", "pa": "Punjabi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu",
 }  # fmt: skip
+# What is left of "don't", "we'll", "they've" once words are runs of letters.
+_CONTRACTED = (
+    "ain aren couldn didn doesn don hadn hasn haven isn ll mightn mustn needn re shan shouldn ve wasn weren won wouldn"
+)
 MAIN = 0.1  # share of the letters from which a language is one of the corpus
 
 _BY_SCRIPT = {
@@ -106,6 +110,22 @@ def code_of(name: str) -> str | None:
     return next((code for code, known in NAMES.items() if asked in (code, known.lower())), None)
 
 
+def stop_words(code: str) -> frozenset[str]:
+    """The stop words of a language, in lower case; none where there is no list.
+
+    English is scikit-learn's list and the pieces that contractions leave; others are those of stopwords-iso.
+    """
+    if code == "en":
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import, and most commands need it not
+
+        return frozenset(ENGLISH_STOP_WORDS) | frozenset(_CONTRACTED.split())
+    if code not in NAMES:
+        return frozenset()
+    import stopwordsiso  # reads its file
+
+    return frozenset(word.lower() for word in stopwordsiso.stopwords(code))
+
+
 def recognise(texts: Iterable[str]) -> Recognised:
     """The scripts and languages of some texts, cleaned or not."""
     letters: Counter[str] = Counter()
@@ -147,9 +167,7 @@ def _word() -> re.Pattern[str]:
 
 
 def _believed(code: str, words: Counter[str]) -> bool:
-    from app.ingest.words import language_list
-
-    listed = language_list(code)
+    listed = stop_words(code)
     return words.total() >= _FEWEST and sum(words[word] for word in listed) >= _FUNCTION_WORDS * words.total()
 
 

@@ -40,8 +40,16 @@ def lemmatiser(codes: tuple[str, ...]) -> Callable[[str], str]:
 
     languages = tuple(_CODES.get(code, code) for code in codes)
 
+    def noun(word: str, form: str) -> str:
+        """German writes nouns with a capital, without which "briefe" is taken for a form of the verb "briefen"."""
+        if not form.endswith("n") or form != lemmatize(word, "de"):
+            return form
+        capital = lemmatize(word.capitalize(), "de")
+        return capital if capital[:1].isupper() and word.startswith(capital.lower()) else form
+
     @cache
     def lemma(word: str) -> str:
-        return lemmatize(word, languages).lower()
+        form = lemmatize(word, languages)
+        return (noun(word, form) if "de" in languages else form).lower()
 
     return lemma

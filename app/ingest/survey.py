@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from app.ingest import languages, lemmas, segment
 from app.ingest.errors import IngestError
 from app.ingest.languages import Recognised, Sample, name_of
+from app.ingest.mail import without_mail
 from app.ingest.options import ImportOptions
 from app.ingest.phrases import Pairs
 from app.ingest.source import BLOCK, LEFT_OUT, Progress, TextSource
 from app.ingest.wording import Wording
-from app.ingest.words import language_list, stop_list, usual_pattern
+from app.ingest.words import stop_list, usual_pattern
 
 _FEW = 0.01  # share of the letters from which a language without spaces is segmented
 _NAMED = 8  # examples in a note
@@ -79,7 +80,7 @@ def _look(source: TextSource, wording: Wording, progress: Progress) -> _Seen:
         seen.documents += 1
         seen.pages += wording.is_page(document.text)
         if wording.strip_mail:
-            seen.mail += wording.prepared(document.text) != document.text
+            seen.mail += without_mail(document.text).split() != document.text.split()
         seen.sample.add(lambda document=document: source.counted(wording.prepared_document(document)))  # type: ignore[misc]
         if seen.documents % BLOCK == 0:
             progress(f"Recognising the language: {seen.documents:,} documents", None)
@@ -120,7 +121,7 @@ def _stops(options: ImportOptions, recognised: Recognised) -> tuple[tuple[str, .
     if not recognised.main:
         said = f"the language of the texts was not recognised, so English stop words are left out {change}"
         return ("en",), frozenset(), said if recognised.enough else ""
-    listed = tuple(code for code in recognised.main if language_list(code))
+    listed = tuple(code for code in recognised.main if languages.stop_words(code))
     unlisted = [code for code in recognised.main if code not in listed]
     whose = "its" if len(listed) == 1 else "their"
     said = f"{_spoken(recognised)}; {whose} stop words are left out" if listed else _spoken(recognised)
@@ -157,7 +158,8 @@ def _pages(n: int) -> str:
 
 
 def _mail(n: int) -> str:
-    return f"mail headers, quoted lines and signatures were left out of {n:,} documents" if n else ""
+    of = "1 document" if n == 1 else f"{n:,} documents"
+    return f"mail headers, quoted lines and signatures were left out of {of}" if n else ""
 
 
 def _phrases(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from app.ingest import html_page, lemmas, phrases, segment
+from app.ingest import html_page, languages, lemmas, phrases, segment
 from app.ingest.errors import IngestError
 from app.ingest.mail import without_mail
 from app.ingest.source import TextDocument
-from app.ingest.words import clean, language_list, usual_pattern
+from app.ingest.words import clean, usual_pattern
 
 
 class Word(NamedTuple):
@@ -59,7 +59,7 @@ class Wording:
     @cached_property
     def stops(self) -> frozenset[str]:
         """Every stop word, in the pieces in which it is found in a text."""
-        listed = frozenset(self.stop_list).union(*map(language_list, self.stop_words))
+        listed = frozenset(self.stop_list).union(*map(languages.stop_words, self.stop_words))
         return frozenset(piece for word in listed for piece in self._expression.findall(self.spaced(clean(word))))
 
     @cached_property

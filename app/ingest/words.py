@@ -12,12 +12,6 @@ from app.ingest.scripts import marks
 
 NOISE = re.compile(r"</?[a-z!][^<>]{0,300}>|&(?:[a-z]{2,8}|#\d{1,6});|(?:https?|ftp)://\S+|\bwww\.\S+")
 
-# What is left of "don't", "we'll", "they've" once words are runs of letters.
-_CONTRACTED = (
-    "ain aren couldn didn doesn don hadn hasn haven isn ll mightn mustn needn re shan shouldn ve wasn weren won wouldn"
-)
-
-
 LETTERS = r"[^\W\d_]{2,}"  # two letters or more of an alphabet that has no marks
 # What some spellings of a word have and others lack: points of Arabic and Hebrew, the stroke that stretches an Arabic
 # word, hyphens that show only at the end of a line, and the dot that a Turkish capital leaves in lower case.
@@ -66,22 +60,6 @@ def storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def language_list(code: str) -> frozenset[str]:
-    """The stop words of a language, in lower case; none where there is no list.
-
-    English is scikit-learn's list and the pieces that contractions leave; others are those of stopwords-iso.
-    """
-    if code == "en":
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import, and most commands need it not
-
-        return frozenset(ENGLISH_STOP_WORDS) | frozenset(_CONTRACTED.split())
-    if code not in languages.NAMES:
-        return frozenset()
-    import stopwordsiso  # reads its file
-
-    return frozenset(word.lower() for word in stopwordsiso.stopwords(code))
-
-
 def stop_list(choice: str) -> frozenset[str]:
     """The words of ``"none"``, a language by name or code, or a file with one word a line.
 
@@ -93,7 +71,7 @@ def stop_list(choice: str) -> frozenset[str]:
     if choice == "none":
         return frozenset()
     if code := languages.code_of(choice):
-        return language_list(code)
+        return languages.stop_words(code)
     try:
         raw = Path(choice).read_bytes()
     except OSError as error:

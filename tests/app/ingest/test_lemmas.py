@@ -19,6 +19,12 @@ def test_languages_are_tried_in_their_order():
     assert (both("mice"), both("häuser")) == ("mouse", "haus")
 
 
+def test_german_nouns_are_no_verbs():
+    words = ["briefe", "schiff", "filme", "gesehen", "spielte", "arbeiten"]
+    assert [lemmatiser(("de",))(word) for word in words] == ["brief", "schiff", "film", "sehen", "spielen", "arbeit"]
+    assert [lemmatiser(("en", "de"))(word) for word in ("women", "briefe")] == ["woman", "brief"]
+
+
 def test_only_some_languages_have_dictionary_forms():
     assert known(("th", "de", "zh", "no")) == ("de", "no")
     assert set(languages.NAMES) - lemmas.LANGUAGES >= {"zh", "ja", "th"}
