@@ -64,12 +64,15 @@ class Recognised(NamedTuple):
         Share of each script among the letters, the largest first.
     languages : dict of str to float
         Share of each language that was recognised, by its code.
+    letters : dict of str to float
+        Share of the letters of each language that its script tells, also in texts that are mostly in another one.
     enough : bool
         Whether there were words enough to tell.
     """
 
     scripts: dict[str, float]
     languages: dict[str, float]
+    letters: dict[str, float]
     enough: bool = True
 
     @property
@@ -128,21 +131,25 @@ def stop_words(code: str) -> frozenset[str]:
 
 def recognise(texts: Iterable[str]) -> Recognised:
     """The scripts and languages of some texts, cleaned or not."""
+    by_script: Counter[str] = Counter()
     letters: Counter[str] = Counter()
     by_language: Counter[str] = Counter()
     words: dict[str, Counter[str]] = {}
     for text in texts:
         found = scripts(text)
-        letters.update(found)
+        by_script.update(found)
         if not found:
             continue
-        code = _language(text, found)
+        told = _told(found)
+        letters.update(told)
+        code = _language(text, found, told)
         by_language[code] += sum(found.values())
         if code not in _BY_SCRIPT.values():
             words.setdefault(code, Counter()).update(_word().findall(text.lower()))
     known = {code: n for code, n in by_language.items() if code not in words or _believed(code, words[code])}
     enough = sum(counts.total() for counts in words.values()) >= _ENOUGH or known.keys() - words.keys() != set()
-    return Recognised(_shares(letters, letters.total()), _shares(known, letters.total()), enough)
+    whole = by_script.total()
+    return Recognised(_shares(by_script, whole), _shares(known, whole), _shares(letters, whole), enough)
 
 
 def _shares(counts: dict[str, int] | Counter[str], whole: int) -> dict[str, float]:
@@ -150,15 +157,21 @@ def _shares(counts: dict[str, int] | Counter[str], whole: int) -> dict[str, floa
     return {name: n / whole for name, n in ranked}
 
 
-def _language(text: str, found: dict[str, int]) -> str:
-    """The language of one text, by the script that it has most of."""
+def _told(found: dict[str, int]) -> Counter[str]:
+    """Letters of a text by the language that their script tells; Chinese characters beside kana are Japanese."""
     han, kana = found.get("Han", 0), found.get("Kana", 0)
-    east_asian = {"Kana" if kana > _KANA * (han + kana) else "Han": han + kana}
-    counts = {script: n for script, n in found.items() if script not in ("Han", "Kana")} | east_asian
-    script = max(counts, key=lambda name: counts[name])
-    if script in _BY_SCRIPT:
-        return _BY_SCRIPT[script]
-    return str(_identifier(script).classify(text)[0])
+    told = Counter({_BY_SCRIPT[script]: n for script, n in found.items() if script in _BY_SCRIPT})
+    if kana > _KANA * (han + kana):
+        told["ja"] += told.pop("zh", 0)
+    return told
+
+
+def _language(text: str, found: dict[str, int], told: Counter[str]) -> str:
+    """The language of one text, by the script that it has most of."""
+    others = {script: n for script, n in found.items() if script in _OF_SCRIPT}
+    script = max(others, key=lambda name: others[name], default="")
+    code, n = next(iter(told.most_common(1)), ("", 0))
+    return str(_identifier(script).classify(text)[0]) if others.get(script, 0) > n else code
 
 
 @cache

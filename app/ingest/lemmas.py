@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.util import find_spec
 
-INSTALL = "install 'topiary[lemmas]' (pip install 'topiary[lemmas]'), or leave --lemmas out"
+INSTALL = "pip install simplemma (the extra topiary[lemmas])"
 _CODES = {"no": "nb", "hr": "hbs"}  # as simplemma calls them where it does so otherwise
 LANGUAGES = frozenset(
     (

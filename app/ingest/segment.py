@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from app.ingest.scripts import RANGES
 
-INSTALL = "install 'topiary[asian]', which sets its words apart (pip install 'topiary[asian]')"
+INSTALL = "pip install rjieba icu4py (the extra topiary[asian])"
 # By language: the scripts, and how long a run without a space is on average from which words are taken to run together.
 WITHOUT_SPACES = {
     "zh": (("Han",), 4.0),

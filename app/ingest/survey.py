@@ -95,7 +95,7 @@ def _segmented(
         return (), []
     segmented, notes = [], []
     for code in segment.WITHOUT_SPACES:
-        share = recognised.languages.get(code, 0.0)
+        share = recognised.letters.get(code, 0.0)
         if share < _FEW or not segment.runs_together(code, texts):
             continue
         if not segment.missing((code,)):
@@ -143,7 +143,9 @@ def _lemmas(where: str, spoken: tuple[str, ...], options: ImportOptions) -> tupl
     if not options.lemmas:
         return ()
     if not lemmas.installed():
-        raise IngestError(where, f"cannot be read word by word in dictionary form: {lemmas.INSTALL}")
+        raise IngestError(
+            where, f"cannot be counted in dictionary forms without simplemma: {lemmas.INSTALL}, or leave --lemmas out"
+        )
     found = lemmas.known(spoken or ("en",))
     if not found:
         raise IngestError(where, f"is in {_list(spoken)}, whose dictionary forms are not known; leave --lemmas out")

@@ -78,9 +78,8 @@ class Wording:
         try:
             return lemmas.lemmatiser(self.lemmas)
         except ImportError:
-            raise IngestError(
-                "lemmas", f"words of this corpus are in their dictionary form: {lemmas.INSTALL}"
-            ) from None
+            cause = "cannot be cut into words as its corpus was, in dictionary forms"
+            raise IngestError("the text", f"{cause}: {lemmas.INSTALL}") from None
 
     def is_page(self, text: str) -> bool:
         """Whether the text is read as a page in HTML."""
@@ -102,8 +101,8 @@ class Wording:
         try:
             return segment.spaced(text, self.segmented)
         except segment.NoSegmenterError:
-            cause = "words of this corpus are written without spaces between them"
-            raise IngestError("text", f"{cause}: {segment.INSTALL}") from None
+            cause = "cannot be cut into words as its corpus was, whose words are written without spaces"
+            raise IngestError("the text", f"{cause}: {segment.INSTALL}") from None
 
     def tokens(self, text: str) -> list[str]:
         """What of a clean text is counted, in its order, without stop words."""

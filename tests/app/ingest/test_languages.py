@@ -45,6 +45,12 @@ def test_chinese_characters_are_japanese_where_kana_stand_between_them():
     assert recognise(["東京大学図書館の本"]).main == ("ja",)
 
 
+def test_a_script_tells_its_language_in_texts_that_are_mostly_in_another():
+    found = recognise([f"{TEXTS['en']} {TEXTS[code][:60]}" for code in ("zh", "ja", "th")])
+    assert found.main == ("en",)
+    assert found.letters.keys() == {"zh", "ja", "th"}
+
+
 def test_a_sample_is_spread_over_all_documents():
     sample = Sample()
     for number in range(5_000):

@@ -86,15 +86,21 @@ def test_words_that_somebody_set_apart_stay_as_they_are(db):
     assert "街道尽头的旧图书馆是由从未见过大海的人们建造的" in vocabulary(db, together)
 
 
+def test_words_without_spaces_are_set_apart_in_texts_that_are_mostly_in_another_language(db):
+    row = imported(db, f"{TEXTS['en']} {TEXTS['th']}", f"{TEXTS['en']} {TEXTS['zh']}")
+    assert {"ทะเล", "图书馆", "library"} <= vocabulary(db, row)
+    assert "the texts are in English; its stop words are left out" in notes(row)
+
+
 @pytest.mark.parametrize("code", ["zh", "ja", "th", "lo", "km"])
 def test_without_the_library_a_text_without_spaces_is_refused_and_nothing_is_stored(db, code, monkeypatch):
     monkeypatch.setattr(segment, "find_spec", lambda name: None)
-    with pytest.raises(IngestError, match=r"written without spaces between them: install 'topiary\[asian\]'"):
+    with pytest.raises(IngestError, match=r"written without spaces between them: pip install rjieba icu4py"):
         imported(db, TEXTS[code])
     assert corpora.every(db) == []
     mixed = imported(db, *[TEXTS["en"]] * 9, TEXTS[code][:60])
     assert "of the text is in" in notes(mixed)
-    assert r"pip install 'topiary[asian]'" in notes(mixed)
+    assert "pip install rjieba icu4py" in notes(mixed)
 
 
 def test_dictionary_forms_are_those_of_the_language(db, monkeypatch):
@@ -104,7 +110,7 @@ def test_dictionary_forms_are_those_of_the_language(db, monkeypatch):
     with pytest.raises(IngestError, match="is in Thai, whose dictionary forms are not known; leave --lemmas out"):
         imported(db, TEXTS["th"], name="thai", lemmas=True)
     monkeypatch.setattr("app.ingest.lemmas.find_spec", lambda name: None)
-    with pytest.raises(IngestError, match=r"pip install 'topiary\[lemmas\]'"):
+    with pytest.raises(IngestError, match="pip install simplemma"):
         imported(db, TEXTS["de"], name="missing", lemmas=True)
 
 
