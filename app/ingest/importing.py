@@ -79,6 +79,7 @@ def import_source(
     lengths = _lengths(counted, progress)
     part = draw_test(len(lengths), options.test_share, options.seed) if counted.part is None else counted.part
     stays = _staying(counted, part, lengths)
+    how = {} if counted.wording is None else {"wording": dict(counted.wording)}
     with corpora.writer(
         db,
         name,
@@ -88,7 +89,7 @@ def import_source(
         image_shape=counted.image_shape,
         split_seed=options.seed,
         source=storable(counted.where),
-        meta=facts | {"notes": counted.notes},
+        meta=facts | how | {"notes": counted.notes},
         has_scored=counted.has_scored,
     ) as writer:
         stored, tokens, total = 0, 0, int(np.count_nonzero(stays))

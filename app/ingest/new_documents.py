@@ -34,6 +34,7 @@ class NewDocument(NamedTuple):
 
 def from_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     """One text; its title is its first line unless one is given."""
+    text = rules.prepared(text)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return NewDocument(
         title or (first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"), text, rules.count(text)
@@ -88,7 +89,8 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
     for document in source.documents():
         if len(found) == MOST:
             raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
-        found.append(NewDocument(document.title, document.text, rules.count_clean(source.counted(document))))
+        ready = rules.prepared_document(document)
+        found.append(NewDocument(ready.title, ready.text, rules.count_clean(source.counted(ready))))
     return found
 
 

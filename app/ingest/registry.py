@@ -30,6 +30,7 @@ _IDLE = {  # options that not every reader accepts, and why not
     "vocabulary": "brings its own words",
     "levels": "holds no idx images, which alone have grey values to count",
 }
+_OF_TEXTS = ("html", "strip_mail", "lemmas", "phrases", "phrase_npmi", "phrase_count")  # where a pattern finds words
 _CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
 
 
@@ -75,8 +76,9 @@ def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> 
         Naming the first of them.
     """
     for option in options.report():
-        if option in _IDLE and option not in obeyed:
-            raise IngestError(path, f"{_IDLE[option]}; leave --{option.replace('_', '-')} out")
+        found = "token_pattern" if option in _OF_TEXTS else option
+        if found in _IDLE and found not in obeyed:
+            raise IngestError(path, f"{_IDLE[found]}; leave --{option.replace('_', '-')} out")
 
 
 def _fitting(path: Path, name: str | None) -> Reader:

@@ -1,6 +1,5 @@
 """Texts to counts, through scikit-learn's CountVectorizer."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,8 @@ from app.ingest import beside, prune, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Progress, Rows, TextDocument, TextSource
-from app.ingest.words import clean, stop_list
+from app.ingest.survey import wording_of
+from app.ingest.wording import Wording
 from engine.contract import TEST, TRAIN, Counts
 
 MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
@@ -20,11 +20,11 @@ MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
 class _Ledger:
     """What the first reading of the documents finds beside their words."""
 
-    def __init__(self, source: TextSource, progress: Progress) -> None:
+    def __init__(self, source: TextSource, wording: Wording, progress: Progress) -> None:
         self.labels: list[str | None] = []
         self.part: list[int | None] = []
         self.left_out = 0
-        self._source, self._progress = source, progress
+        self._source, self._wording, self._progress = source, wording, progress
 
     def texts(self) -> Iterator[str]:
         """What is to be counted, one text for each document that is not left out."""
@@ -36,7 +36,7 @@ class _Ledger:
             self.part.append(document.part)
             if len(self.labels) % BLOCK == 0:
                 self._progress(f"Counting words: {len(self.labels):,} documents", None)
-            yield self._source.counted(document)
+            yield self._source.counted(self._wording.prepared_document(document))
 
     def split(self) -> Array | None:
         """Part of each document when the file has documents of both parts."""
@@ -56,11 +56,13 @@ def count(source: TextSource, options: ImportOptions, progress: Progress) -> Cou
     IngestError
         When there is no document, or no word is left.
     """
-    ledger = _Ledger(source, progress)
-    vocabulary, matrix = _count(source, ledger, options)
+    wording, notes = wording_of(source, options, progress)
+    ledger = _Ledger(source, wording, progress)
+    vocabulary, matrix = _count(source, wording, ledger, options)
     labels, label_names = beside.encode(ledger.labels, dict(source.classes))
     part = ledger.split()
     _say(source, ledger, part)
+    source.notes.extend(notes)
     counts = sparse.of_matrix(matrix, source.where)
     return CountSource(
         where=source.where,
@@ -71,20 +73,15 @@ def count(source: TextSource, options: ImportOptions, progress: Progress) -> Cou
         part=part,
         lengths=np.diff(counts.starts),
         notes=source.notes,
+        wording=wording.record(),
     )
 
 
-def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple[tuple[str, ...], Any]:
+def _count(
+    source: TextSource, wording: Wording, ledger: _Ledger, options: ImportOptions
+) -> tuple[tuple[str, ...], Any]:
     """The vocabulary, the most frequent word first, and the scipy matrix of counts."""
-    pattern = re.compile(options.token_pattern)
-    listed = stop_list(options.stop_words or "english") | source.stop_words
-    stops = sorted({piece for word in listed for piece in pattern.findall(clean(word))})
-    vectoriser = CountVectorizer(
-        preprocessor=str,  # texts come cleaned
-        token_pattern=options.token_pattern,
-        stop_words=stops or None,
-        dtype=np.int32,
-    )
+    vectoriser = CountVectorizer(analyzer=wording.tokens, dtype=np.int32)  # it takes texts cleaned
     try:
         matrix = vectoriser.fit_transform(ledger.texts())
     except ValueError as error:
@@ -107,6 +104,8 @@ def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple
         MAX_DF if options.max_df is None else options.max_df,
         MAX_WORDS if options.max_words is None else options.max_words,
     )
+    if not options.leave_out_common:
+        prune.propose(kept, document_counts, totals, lengths, ordered, source.notes)
     if len(kept) == 0:
         cause = f"no word occurs in {options.min_df or MIN_DF} documents or more and in at most "
         cause += f"{options.max_df or MAX_DF:.0%} of them; lower --min-df or raise --max-df"
@@ -114,9 +113,9 @@ def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple
     return tuple(ordered[kept].tolist()), matrix[:, kept]
 
 
-def _wordless(pattern: str) -> str:
+def _wordless(pattern: str | None) -> str:
     """Why no text has a word to count: the pattern's fault where somebody gave one."""
-    if pattern == ImportOptions.token_pattern:
+    if pattern is None:
         return "has no words but stop words; is it text, in this alphabet?"
     return f"--token-pattern {pattern!r} finds no words in it but stop words; give another pattern, or none"
 

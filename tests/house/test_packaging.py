@@ -43,7 +43,9 @@ def test_every_package_listed_is_there_and_every_package_there_is_listed():
 
 def test_every_import_from_outside_is_a_declared_dependency():
     names = {"sklearn": "scikit-learn", "markdown_it": "markdown-it-py", "panel_material_ui": "panel-material-ui"}
-    declared = {requirement.partition(">")[0].partition("[")[0] for requirement in PROJECT["project"]["dependencies"]}
+    extras = PROJECT["project"]["optional-dependencies"]
+    required = [*PROJECT["project"]["dependencies"], *(each for name in ("asian", "lemmas") for each in extras[name])]
+    declared = {requirement.partition(">")[0].partition("[")[0] for requirement in required}
     found = {each.module.partition(".")[0] for source in sources() for each in imports(source)}
     outside = found - set(sys.stdlib_module_names) - set(ROOMS) - {"__future__"}
     assert {names.get(name, name) for name in outside} - declared - {"tomotopy"} == set()

@@ -211,8 +211,9 @@ def _of_corpus(context: Context, hierarchy: Hierarchy, inference: DocumentInfere
     corpus = inference.corpus.number
     (document,) = corpora.documents(context.db, corpus, [number])
     (placed,) = inference.documents(corpora.counts(context.db, corpus, [number]), [number])
-    spots = [Spot(*span) for span in inference.rules.count(document.text).spans]
-    found = _answer(hierarchy, inference, placed, document.title, document.text, spots)
+    text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
+    spots = [Spot(*span) for span in inference.rules.count(text).spans]
+    found = _answer(hierarchy, inference, placed, document.title, text, spots)
     return found._replace(document=number, label=document.label or "")
 
 
