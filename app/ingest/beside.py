@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, packed
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array
@@ -22,9 +22,9 @@ _CLASSES = ("labels.map", "labels.txt", "classes.txt", "label_names.txt", "label
 
 
 def find(folder: Path, names: Iterable[str]) -> Path | None:
-    """The first of some files that a folder has, plain or with ``.gz``."""
+    """The first of some files that a folder has, plain or compressed."""
     for name in names:
-        for path in (folder / name, folder / f"{name}.gz"):
+        for path in (folder / f"{name}{ending}" for ending in ("", *packed.ENDINGS)):
             if path.is_file():
                 return path
     return None

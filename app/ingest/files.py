@@ -1,17 +1,17 @@
 """Opening files: compressed or not, by line or by chunk, with errors that name file and line."""
 
-import gzip
 import re
-import zlib
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path, PurePath
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from app.ingest import packed
 from app.ingest.errors import IngestError
 from app.ingest.marks import WIDE, encoding_of
 from app.ingest.source import Array
@@ -33,22 +33,33 @@ class Part(NamedTuple):
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked when its name ends in ``.gz``.
+    """The bytes of a file, unpacked when its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
 
     Raises
     ------
     IngestError
-        Also for what goes wrong while reading inside the block: a damaged or cut gzip file.
+        Also for what goes wrong while reading inside the block: a damaged or cut file, or one made to fill the disk.
     """
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
-            yield cast("BinaryIO", stream)
-    except EOFError:
-        raise IngestError(path, "the gzip file is cut short; copy or download it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise IngestError(path, f"is not a sound gzip file ({error}); copy or download it again") from None
+        check_regular(path)
+        with packed.unpacked(path) as stream:
+            yield stream
     except OSError as error:
         raise IngestError(path, f"cannot be read ({error.strerror or error})") from None
+
+
+def check_regular(path: Path) -> None:
+    """Refuse devices, pipes and the like: they have no end, or give what they hold only once.
+
+    Raises
+    ------
+    IngestError, OSError
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = "folder" if stat.S_ISDIR(mode) else "pipe" if stat.S_ISFIFO(mode) else "device"
+        cause = "and a file is needed here" if kind == "folder" else "and is read more than once"
+        raise IngestError(path, f"is a {kind}, {cause}; save its contents to a file first")
 
 
 def lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
@@ -67,16 +78,32 @@ def lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> It
 def _narrow(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
     """Lines decoded one by one, so that an error can say which one."""
     offset = 0
-    for number, raw in enumerate(stream, 1):
+    number = 0
+    while raw := stream.readline(packed.LARGEST_TEXT + 1):
+        number += 1
+        check_length(len(raw), path, number)
         yield decoded(raw, encoding, path, number, offset)
         offset += len(raw)
+
+
+def check_length(length: int, path: Path, line: int) -> None:
+    """Refuse a line that is longer than a document can be meant to be."""
+    if length > packed.LARGEST_TEXT:
+        cause = (
+            f"is longer than {packed.LARGEST_TEXT >> 20} MB, the most of one line; is it text with one document a line?"
+        )
+        raise IngestError(path, cause, line)
 
 
 def _wide(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
     """Lines that cannot be told apart before they are decoded."""
     try:
         with TextIOWrapper(stream, encoding, newline="\n") as texts:
-            yield from texts
+            number = 0
+            while text := texts.readline(packed.LARGEST_TEXT + 1):
+                number += 1
+                check_length(len(text), path, number)
+                yield text
     except UnicodeDecodeError:
         cause = f"begins with the byte-order mark of {encoding.upper()}, but is damaged further on"
         raise IngestError(path, f"{cause}; save it again as UTF-8") from None
@@ -94,13 +121,14 @@ def decoded(raw: bytes, encoding: str, path: Path, line: int, offset: int) -> st
         ) from None
 
 
-def chunks(stream: BinaryIO, line: int = 1) -> Iterator[tuple[int, bytes]]:
+def chunks(stream: BinaryIO, path: Path, line: int = 1) -> Iterator[tuple[int, bytes]]:
     """``(number of the first line, whole lines)`` from where the stream stands, the last line ended too."""
     rest = b""
     while more := stream.read(CHUNK):
         cut = more.rfind(b"\n") + 1
         if cut == 0:
             rest += more
+            check_length(len(rest), path, line)
             continue
         whole = rest + more[:cut]
         rest = more[cut:]
@@ -110,11 +138,19 @@ def chunks(stream: BinaryIO, line: int = 1) -> Iterator[tuple[int, bytes]]:
         yield line, rest + b"\n"
 
 
+def upto(stream: BinaryIO, size: int) -> bytes:
+    """Read ``size`` bytes, or as many as there are: room is made for those that come, not for those that are promised."""
+    found = bytearray()
+    while len(found) < size and (more := stream.read(min(CHUNK, size - len(found)))):
+        found += more
+    return bytes(found)
+
+
 def count_lines(path: Path) -> int:
     """How many lines a file has, blank ones at its end not counted."""
     total = 0
     with opened(path) as stream:
-        for line, chunk in chunks(stream):
+        for line, chunk in chunks(stream, path):
             if filled := chunk.rstrip():
                 total = line + filled.count(b"\n")
     return total
@@ -126,13 +162,13 @@ def stem(path: PurePath) -> str:
     >>> stem(Path("a/train.mtx.gz")), stem(Path("b/20.news"))
     ('train', '20')
     """
-    name = path.name.removesuffix(".gz")
+    name = packed.bare(path.name)
     return name.rsplit(".", 1)[0] if "." in name else name
 
 
 def suffix(path: Path) -> str:
-    """The ending of a file in lower case, ``.gz`` not counted."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix
+    """The ending of a file in lower case, that of its compression not counted."""
+    return Path(packed.bare(path.name.lower())).suffix
 
 
 def kinds(names: Iterable[PurePath]) -> str:
@@ -198,9 +234,11 @@ def split_and_titles(parts: list[Part], sizes: list[int]) -> tuple[Array | None,
 
 def start(path: Path, size: int = 4096) -> bytes:
     """The first bytes of a file, unpacked as far as they go; for recognising a format, so it never complains."""
+    found = b""
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(size)
-        return zlib.decompressobj(wbits=31).decompress(raw, size) if path.suffix == ".gz" else raw
-    except (OSError, zlib.error):
-        return b""
+        with opened(path) as stream:
+            while len(found) < size and (more := stream.read1(size - len(found))):  # type: ignore[attr-defined]
+                found += more
+    except IngestError:
+        pass
+    return found

@@ -22,7 +22,7 @@ _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 _NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
 _SIZE = re.compile(r"[0-9]{1,18}")
 _HEADLESS = re.compile(rb"^[ \t]*[^\s:]+:", re.MULTILINE)
-_WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
+MOST_WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
 
 
 class Cells(NamedTuple):
@@ -54,7 +54,7 @@ def size(text: str) -> int | None:
 
 def check_promise(documents: int, cells: int, path: Path, line: int) -> None:
     """Refuse a head that promises far more documents than entries, before there is memory for each of them."""
-    if documents > cells + _WORDLESS:
+    if documents > cells + MOST_WORDLESS:
         cause = f"promises {documents:,} documents, but only {cells:,} entries, so that most would have no words"
         raise IngestError(path, f"{cause}; correct the sizes", line)
 

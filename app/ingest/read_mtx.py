@@ -6,7 +6,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from scipy import sparse as scipy_sparse
 
-from app.ingest import beside, files, parsing, sparse
+from app.ingest import beside, files, packed, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource
@@ -16,7 +16,6 @@ DESCRIPTION = "MatrixMarket: NAME.mtx (.gz) with vocabulary.txt beside it, or a 
 ACCEPTS = ("vocabulary",)
 
 _SHORTEST = len(b"1 1\n")  # an entry
-_DEFLATED = 1032  # bytes that gzip makes of one, at most
 
 
 class Header(NamedTuple):
@@ -104,7 +103,7 @@ def _entries(stream: BinaryIO, header: Header, path: Path) -> tuple[Array, Array
     rows, columns = np.empty(room, np.int32), np.empty(room, np.int32)
     values = np.ones(room, np.int32 if header.whole else np.float32)
     filled = 0
-    for line, chunk in files.chunks(stream, header.line + 1):
+    for line, chunk in files.chunks(stream, path, header.line + 1):
         table = parsing.table(chunk, 2 if header.pattern else 3, path, line, whole=header.whole)
         parsing.check_table(table, (header.rows, header.columns), path, line)
         here = slice(filled, filled + len(table))
@@ -124,4 +123,5 @@ def _entries(stream: BinaryIO, header: Header, path: Path) -> tuple[Array, Array
 
 def _most_entries(path: Path) -> int:
     """How many entries a file of this size can hold at most, whatever its head promises."""
-    return path.stat().st_size * (_DEFLATED if path.suffix == ".gz" else 1) // _SHORTEST + 1
+    size = path.stat().st_size
+    return (packed.most_bytes(size) if packed.is_packed(path) else size) // _SHORTEST + 1
