@@ -89,9 +89,7 @@ def _narrow(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
 def check_length(length: int, path: Path, line: int) -> None:
     """Refuse a line that is longer than a document can be meant to be."""
     if length > packed.LARGEST_TEXT:
-        cause = (
-            f"is longer than {packed.LARGEST_TEXT >> 20} MB, the most of one line; is it text with one document a line?"
-        )
+        cause = f"is longer than {packed.LARGEST_TEXT >> 20} MB, the most of one line; is it text?"
         raise IngestError(path, cause, line)
 
 
@@ -139,7 +137,7 @@ def chunks(stream: BinaryIO, path: Path, line: int = 1) -> Iterator[tuple[int, b
 
 
 def upto(stream: BinaryIO, size: int) -> bytes:
-    """Read ``size`` bytes, or as many as there are: room is made for those that come, not for those that are promised."""
+    """Read ``size`` bytes, or as many as there are; room is made for those that come, not for those promised."""
     found = bytearray()
     while len(found) < size and (more := stream.read(min(CHUNK, size - len(found)))):
         found += more

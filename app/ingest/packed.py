@@ -138,7 +138,9 @@ def unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
             with opener(raw) as inner:
                 yield cast("BinaryIO", io.BufferedReader(_Bounded(inner, path, most_bytes(path.stat().st_size))))
         except ModuleNotFoundError:
-            cause = "is compressed by zstd, which needs one more package"
+            cause = (
+                "is compressed by zstd, which needs one more package; pip install 'topiary[zst]', or unpack the file"
+            )
             raise IngestError(
                 path, f"{cause}; install it with pip install 'topiary[zst]', or unpack the file"
             ) from None
@@ -151,7 +153,7 @@ def unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether a compressed file is at fault; bzip2 and gzip raise an OSError, which has no number, as that of a disk has."""
+    """Whether a compressed file is at fault: bzip2 and gzip raise an OSError, but without the number a disk's has."""
     if isinstance(error, OSError):
         return error.errno is None
     return isinstance(error, (zlib.error, lzma.LZMAError)) or type(error).__name__ == "ZstdError"

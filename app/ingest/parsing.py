@@ -17,6 +17,7 @@ from app.ingest.errors import IngestError
 from app.ingest.source import Array
 
 LARGEST = 2**31 - 1
+_INT64 = 2.0**62  # well within what arrays of whole numbers hold
 MOST_TOKENS = 10_000_000  # of a document; a longer one is a mistake, and every token takes memory in training
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 _NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
@@ -84,12 +85,18 @@ def table(chunk: bytes, columns: int, path: Path, line: int, *, whole: bool = Tr
 def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> None:
     """Refuse (document, word, value) rows, numbered from 1, that are out of range or negative."""
     for place, (limit, what) in enumerate(zip(limits, ("document", "word"), strict=True)):
-        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | (rows[:, place] % 1 != 0)
+        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | _broken(rows[:, place])
         if wrong.any():
             bad = int(np.argmax(wrong))
             raise IngestError(path, f"{what} {rows[bad, place]:g} is not a number from 1 to {limit:,}", line + bad)
     if rows.shape[1] > 2:
         check_values(rows[:, 2], path, lambda bad: line + bad)
+
+
+def _broken(values: Array) -> Array:
+    """Which are no whole numbers; infinities, too."""
+    whole: Array = np.isfinite(values) & (np.floor(values) == values)
+    return ~whole
 
 
 def check_values(values: Array, path: Path, line_of: Callable[[int], int]) -> None:
@@ -176,6 +183,8 @@ def _number(text: str, path: Path, line: int, *, whole: bool) -> float:
         raise IngestError(path, f"{text[:40]!r} is not a number", line) from None
     if whole and not value.is_integer():
         raise IngestError(path, f"{text[:40]!r} is not a whole number", line)
+    if whole and abs(value) > _INT64:
+        raise IngestError(path, f"{text[:40]!r} is larger than any count or number of a word", line)
     return value
 
 
@@ -200,7 +209,7 @@ def check_cells(cells: Cells, limits: tuple[int, int], path: Path, line: int) ->
         return line + int(np.searchsorted(np.cumsum(cells.lengths), cell, side="right"))
 
     low, high = limits
-    wrong = (cells.indices < low) | (cells.indices > high) | (cells.indices % 1 != 0)
+    wrong = (cells.indices < low) | (cells.indices > high) | _broken(cells.indices)
     if wrong.any():
         bad = int(np.argmax(wrong))
         cause = f"word {cells.indices[bad]:g} is not a number from {low} to {high:,}, the range of the vocabulary"
