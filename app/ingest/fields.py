@@ -102,9 +102,11 @@ def source(
                 found = document(record, roles, number, part.path, line)
                 yield found if part.part is None else found._replace(part=part.part)
 
+    paths = [part.path for part in parts]
     return TextSource(
         where=str(path),
-        notes=[described(roles, header=header)],
+        notes=[described(roles, header=header), *files.guesses(paths, options.encoding)],
+        understood=files.understood(paths[0], options.encoding),
         documents=documents,
         counted=_counted_as(roles),
         classes=beside.class_names(parts[0].path, options.encoding),

@@ -5,13 +5,15 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from io import TextIOWrapper
 from pathlib import Path, PurePath
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from app.ingest import packed
+from app.ingest import encodings, packed
+from app.ingest.encodings import Encoding
 from app.ingest.errors import IngestError
 from app.ingest.marks import WIDE, encoding_of
 from app.ingest.source import Array
@@ -67,12 +69,53 @@ def lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> It
 
     A byte-order mark counts for more than ``encoding``, as it does where a text is one document, and is dropped.
     """
-    marked = encoding_of(start(path), encoding)
+    marked = encoding_in(path, encoding).name
     with opened(path) as stream:
-        texts = _wide(stream, marked, path) if marked in WIDE else _narrow(stream, marked, path)
+        texts = _wide(stream, marked, path) if marked.startswith(WIDE) else _narrow(stream, marked, path)
         for number, text in enumerate(texts, 1):
             whole = text.removeprefix("\ufeff") if number == 1 else text
             yield number, whole if keep_ends else whole.rstrip("\r\n")
+
+
+def encoding_in(path: Path, given: str) -> Encoding:
+    """In which encoding a file is: by its byte-order mark, as ``given``, or, where it is no UTF-8, by its letters."""
+    about = path.stat()
+    return _encoding_in(path, given, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _encoding_in(path: Path, given: str, _size: int, _changed: int) -> Encoding:
+    marked = encoding_of(start(path), "")
+    if marked:
+        return Encoding(marked, "by its byte-order mark")
+    with opened(path) as stream:
+        return encodings.of_pieces((whole for _, whole in chunks(stream, path)), given)
+
+
+def understood(path: Path, given: str) -> dict[str, str]:
+    """The encoding of a file as a report says it."""
+    found = encoding_in(path, given)
+    return {"encoding": f"{shown(found.name)} ({found.how})"}
+
+
+def guesses(paths: Iterable[Path], given: str) -> list[str]:
+    """A sentence for each file whose encoding is a guess."""
+    found = [(path, encoding_in(path, given)) for path in paths]
+    return [
+        f"{path.name} is not UTF-8 and read as {shown(each.name)}, {each.how.partition(',')[0]}; "
+        "--encoding names another"
+        for path, each in found
+        if each.guessed
+    ]
+
+
+def shown(encoding: str) -> str:
+    """The name of an encoding as people write it.
+
+    >>> shown("utf-8"), shown("iso8859_2"), shown("koi8_r")
+    ('UTF-8', 'ISO8859-2', 'KOI8-R')
+    """
+    return encoding.upper().replace("_", "-")
 
 
 def _narrow(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
@@ -103,7 +146,7 @@ def _wide(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
                 check_length(len(text), path, number)
                 yield text
     except UnicodeDecodeError:
-        cause = f"begins with the byte-order mark of {encoding.upper()}, but is damaged further on"
+        cause = f"begins like {encoding.upper()}, but is damaged further on"
         raise IngestError(path, f"{cause}; save it again as UTF-8") from None
 
 

@@ -138,12 +138,8 @@ def unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
             with opener(raw) as inner:
                 yield cast("BinaryIO", io.BufferedReader(_Bounded(inner, path, most_bytes(path.stat().st_size))))
         except ModuleNotFoundError:
-            cause = (
-                "is compressed by zstd, which needs one more package; pip install 'topiary[zst]', or unpack the file"
-            )
-            raise IngestError(
-                path, f"{cause}; install it with pip install 'topiary[zst]', or unpack the file"
-            ) from None
+            cause = "is compressed by zstd, which needs one more package"
+            raise IngestError(path, f"{cause}: pip install 'topiary[zst]', or unpack the file yourself") from None
         except EOFError:
             raise IngestError(path, f"the {kind} file is cut short; copy or download it again") from None
         except Exception as error:

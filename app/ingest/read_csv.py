@@ -45,9 +45,15 @@ def read(path: Path, options: ImportOptions) -> TextSource:
             parts[0].path, "has no documents below its line of column names; add rows, or say that it has no such line"
         )
     roles = fields.find_roles(sample, options, parts[0].path, named=layout.header)
-    return fields.source(
+    source = fields.source(
         path, parts, roles, lambda file: _records(file, layout, options), options, header=layout.header
     )
+    source.understood.update(layout.writing.understood())
+    source.understood["header"] = "the first line" if layout.header else "none"
+    if layout.writing.doubt:
+        taken, others = layout.writing.separator, layout.writing.doubt
+        source.notes.append(f"cells are taken to be separated by {taken}, though {others} would fit too")
+    return source
 
 
 def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
@@ -58,12 +64,13 @@ def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tup
     for line, row in found:
         if len(row) != len(layout.names):
             cause = f"has {_plural(len(row), 'column')}, but line 1 has {len(layout.names)}"
+            cause += f", separated by {layout.writing.separator}"
             raise IngestError(path, cause, line)
         yield line, dict(zip(layout.names, row, strict=True))
 
 
 def _layout(path: Path, options: ImportOptions) -> Layout:
-    how = writing(path, options.encoding)
+    how = writing(path, options.encoding, fields.is_known)
     sample = [cells for _, cells in islice(rows(path, how, options.encoding), _SAMPLE + 1)]
     cells = sample[0]
     header = _has_header(cells, sample[1:], options)

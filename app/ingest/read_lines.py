@@ -34,6 +34,8 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         where=str(path),
         documents=lambda: _documents(path, options.encoding, tabs=tabs),
         classes=beside.class_names(path, options.encoding) if tabs else {},
+        notes=files.guesses([path], options.encoding),
+        understood=files.understood(path, options.encoding),
     )
 
 
