@@ -1,6 +1,7 @@
 """The cells of tables: .csv and .tsv, how they are written, and row by row."""
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -14,7 +15,7 @@ SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _QUOTES = {'"': "double quotation mark", "'": "apostrophe"}
 _SAMPLE = 1_000  # lines from which it is told how cells are written,
 _SAMPLE_SIZE = 1 << 18  # and about so many letters
-_PROSE = 0.3  # how much oftener a comma of prose has a blank after it than one that separates cells
+_PROSE = 0.3  # how much oftener a comma of prose has a blank after it, or stands in a number, than one between cells
 
 
 class Writing(NamedTuple):
@@ -91,8 +92,8 @@ def of_lines(
     best = [fit for fit, known in zip(fits, names, strict=True) if known == max(names)]
     if len(best) == 1:
         return best[0].how
-    blanks = [_followed_by_blank(lines, fit.how.delimiter) for fit in best]
-    best = [fit for fit, share in zip(best, blanks, strict=True) if share <= min(blanks) + _PROSE]
+    prose = [_as_in_prose(lines, fit.how.delimiter) for fit in best]
+    best = [fit for fit, share in zip(best, prose, strict=True) if share <= min(prose) + _PROSE]
     chosen = max(best, key=lambda fit: len(fit.rows[0]))
     others = " or ".join(fit.how.separator for fit in fits if fit is not chosen)
     return chosen.how._replace(doubt=others)
@@ -146,9 +147,12 @@ def _is_quoted(rows: Sequence[Sequence[str]], quote: str) -> bool:
     return False
 
 
-def _followed_by_blank(lines: Sequence[str], delimiter: str) -> float:
+def _as_in_prose(lines: Sequence[str], delimiter: str) -> float:
+    """The share of these marks that have a blank after them, or, as decimal commas, a digit on either side."""
     total = sum(line.count(delimiter) for line in lines)
-    return sum(line.count(f"{delimiter} ") for line in lines) / max(total, 1)
+    decimal = r"|(?<=\d),(?=\d)" if delimiter == "," else ""
+    unlike = re.compile(f"{re.escape(delimiter)} {decimal}")
+    return sum(len(unlike.findall(line)) for line in lines) / max(total, 1)
 
 
 def of_line(first: str, path: Path) -> Writing:

@@ -1,14 +1,16 @@
 """Opening files: compressed or not, by line or by chunk, with errors that name file and line."""
 
 import re
+import shutil
 import stat
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from io import TextIOWrapper
 from pathlib import Path, PurePath
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from engine.contract import TEST, TRAIN
 _KINDS = 4  # of files named in a sentence
 CHUNK = 1 << 23  # bytes; a few million numbers at a time keep memory flat
 
-_TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training)(?:[^a-z]|$)")
+_TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training|valid|validation|dev)(?:[^a-z]|$)")
 _TEST_NAME = re.compile(r"(?:^|[^a-z])(?:test|testing|t10k|heldout)(?:[^a-z]|$)")
 
 
@@ -116,6 +118,37 @@ def shown(encoding: str) -> str:
     ('UTF-8', 'ISO8859-2', 'KOI8-R')
     """
     return encoding.upper().replace("_", "-")
+
+
+@contextmanager
+def text(path: Path, encoding: str) -> Iterator[TextIO]:
+    """A file as text, in the encoding of `encoding_in`.
+
+    Raises
+    ------
+    IngestError
+        Also for what is not of that encoding, while reading inside the block.
+    """
+    name = encoding_in(path, encoding).name
+    try:
+        with opened(path) as stream, TextIOWrapper(stream, name, newline="\n") as found:
+            yield found
+    except UnicodeDecodeError as error:
+        cause = f"is not {shown(name)} all through ({error.reason})"
+        raise IngestError(path, f"{cause}; give the file's own encoding, for example --encoding latin-1") from None
+
+
+@contextmanager
+def seekable(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of a file for readers that go to and fro in it; a compressed one is unpacked beside it."""
+    with opened(path) as stream:
+        if not packed.is_packed(path):
+            yield stream
+            return
+        with tempfile.TemporaryFile(prefix="topiary-") as copy:
+            shutil.copyfileobj(stream, copy, CHUNK)
+            copy.seek(0)
+            yield copy
 
 
 def _narrow(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
@@ -240,8 +273,13 @@ def listed(folder: Path, belongs: Callable[[Path], bool]) -> list[Path]:
         return []
 
 
-def parts(path: Path, belongs: Callable[[Path], bool], what: str) -> list[Part]:
+def parts(path: Path, belongs: Callable[[Path], bool], what: str, *, several: bool = False) -> list[Part]:
     """The file itself; or of a folder its only file of the format, or its train and test file.
+
+    Parameters
+    ----------
+    several : bool
+        Whether any number of files may be read as one: all of them of no known part, or each of a part.
 
     Raises
     ------
@@ -256,6 +294,9 @@ def parts(path: Path, belongs: Callable[[Path], bool], what: str) -> list[Part]:
     if len(found) == 1:
         return [Part(found[0], None)]
     named = sorted((Part(file, part_of(file)) for file in found), key=lambda each: (each.part is None, each.part))
+    known = {each.part for each in named}
+    if several and (known == {None} or None not in known):
+        return named
     if [each.part for each in named] != [TRAIN, TEST]:
         names = ", ".join(file.name for file in found[:4]) + (", ..." if len(found) > 4 else "")
         raise IngestError(

@@ -53,7 +53,7 @@ def size(text: str) -> int | None:
     return found if found is not None and found <= LARGEST else None
 
 
-def check_promise(documents: int, cells: int, path: Path, line: int) -> None:
+def check_promise(documents: int, cells: int, path: Path, line: int | None) -> None:
     """Refuse a head that promises far more documents than entries, before there is memory for each of them."""
     if documents > cells + MOST_WORDLESS:
         cause = f"promises {documents:,} documents, but only {cells:,} entries, so that most would have no words"
@@ -99,7 +99,7 @@ def _broken(values: Array) -> Array:
     return ~whole
 
 
-def check_values(values: Array, path: Path, line_of: Callable[[int], int]) -> None:
+def check_values(values: Array, path: Path, line_of: Callable[[int], int | None]) -> None:
     """Refuse values that are negative, too large, or not finite; whole numbers count words: fewer."""
     whole = values.dtype.kind in "iu"
     most = MOST_TOKENS if whole else LARGEST

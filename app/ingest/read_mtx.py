@@ -12,7 +12,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource
 
 NAME = "mtx"
-DESCRIPTION = "MatrixMarket: NAME.mtx (.gz) with vocabulary.txt beside it, or a folder with train.mtx and test.mtx"
+DESCRIPTION = "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or dictionary, or train.mtx and test.mtx"
 ACCEPTS = ("vocabulary",)
 
 _SHORTEST = len(b"1 1\n")  # an entry
@@ -33,7 +33,7 @@ def recognises(path: Path) -> bool:
     """By the ending of the name; a folder by the files in it."""
     if path.is_dir():
         return bool(files.listed(path, recognises))
-    return files.suffix(path) == ".mtx"
+    return files.suffix(path) in (".mtx", ".mm")
 
 
 def read(path: Path, options: ImportOptions) -> CountSource:
@@ -46,20 +46,8 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     sizes = [matrix.shape[0] for matrix in loaded]
     loaded.clear()
     counts = sparse.of_matrix(joined, path, whole=whole)
-    labels = _labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
+    labels = beside.labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
     return sparse.source_of(path, parts, sizes, words, counts, labels)
-
-
-def _labels(
-    parts: list[files.Part], sizes: list[int], names: dict[str, str], encoding: str
-) -> tuple[Array, tuple[str, ...]]:
-    raw: list[str | None] = []
-    for part, size in zip(parts, sizes, strict=True):
-        base = files.stem(part.path)
-        beside_it = (f"{base}.label", f"{base}.labels", f"{base}.labels.txt")
-        column = beside.column(part.path, beside_it, size, encoding) or [""] * size
-        raw += [value or None for value in column]  # an empty line is no label
-    return beside.encode(raw, names)
 
 
 def _load(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
