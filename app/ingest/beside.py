@@ -156,8 +156,8 @@ def labels(
     for part, size in zip(parts, sizes, strict=True):
         base = files.stem(part.path)
         beside_it = (f"{base}.label", f"{base}.labels", f"{base}.labels.txt")
-        column = column(part.path, beside_it, size, encoding) or [""] * size
-        raw += [value or None for value in column]  # an empty line is no label
+        found = column(part.path, beside_it, size, encoding) or [""] * size
+        raw += [value or None for value in found]  # an empty line is no label
     return encode(raw, names)
 
 

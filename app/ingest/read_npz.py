@@ -13,9 +13,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource
 
 NAME = "npz"
-DESCRIPTION = (
-    "NumPy and SciPy: NAME.npz (save_npz) or NAME.npy, documents x words, with NAME.vocab or vocab.txt beside it"
-)
+DESCRIPTION = "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt beside it"
 ACCEPTS = ("vocabulary",)
 
 _COMPRESSED = ("data", "indices", "indptr", "shape")

@@ -35,6 +35,8 @@ _IDLE = {  # options that not every reader accepts, and why not
 }
 _CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
 
+_LAYOUTS = ("octis", "topmost", "wiki")  # folders of known names, whose files other readers would take one by one
+
 
 class Reader(Protocol):
     """What every reader offers."""
@@ -155,6 +157,7 @@ def _fitting(path: Path, name: str | None) -> Reader:
     particular = [reader for reader in fitting if reader.NAME not in _CATCH_ALL] or fitting
     if not particular:
         raise IngestError(path, f"{_unknown(path)}, or name a format with --format: {names}")
+    particular = [reader for reader in particular if reader.NAME in _LAYOUTS] or particular
     if len(particular) > 1:
         choices = " or ".join(reader.NAME for reader in particular)
         raise IngestError(path, f"can be read as {choices}; say which with --format, or give one file of it")

@@ -82,6 +82,16 @@ def blocks(counts: Counts, *, labels: Array, titles: Sequence[str], scored: Coun
         )
 
 
+def joined(parts: Sequence[Counts]) -> Counts:
+    """Counts one below the other."""
+    starts = [np.diff(each.starts) for each in parts]
+    return Counts.of(
+        np.concatenate(starts),
+        np.concatenate([each.words for each in parts]),
+        np.concatenate([each.values for each in parts]),
+    )
+
+
 def numbered(runs: Iterable[Rows]) -> Iterator[tuple[Rows, int]]:
     """Runs of documents, each with the number of its first, from 0."""
     begin = 0
