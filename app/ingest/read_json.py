@@ -20,6 +20,7 @@ _SAMPLE = 200
 _PIECE = 1 << 16  # letters read at a time
 _ABOUT = ("dataset_info.json", "dataset_dict.json", "state.json", "metadata.json")  # beside data, and none themselves
 _BLANKS = re.compile("[ \t\r\n\ufeff]*")
+_CUT = "is cut short: its array never ends; copy or download it again"
 _decoder = json.JSONDecoder()
 
 
@@ -62,7 +63,7 @@ def _records(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
             if opening == "[":
                 reader.separator()
         if opening == "[" and letter != "]":
-            raise IngestError(path, "is cut short: its array never ends; copy or download it again", reader.line)
+            raise IngestError(path, _CUT, reader.line)
 
 
 def _only_array(found: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -102,6 +103,8 @@ class _Pieces:
             self.skip()
             if self.next_letter() != "]":
                 return
+        if not letter:
+            raise IngestError(self._path, _CUT, self.line)
         if letter != "]":
             raise IngestError(self._path, "is not JSON: a comma is missing between two objects", self.line)
 

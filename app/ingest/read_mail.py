@@ -29,7 +29,8 @@ _LONGEST_HEADER = 300  # letters
 def recognises(path: Path) -> bool:
     """By the ending of the name, or how an mbox without one begins; a folder by the files in it at any depth."""
     if path.is_dir():
-        return any(_is_mail(file) for file in path.rglob("*") if file.is_file())
+        named = any(files.suffix(file) in (*_MBOX, *_EML) and file.is_file() for file in path.rglob("*"))
+        return named or bool(files.listed(path, _is_mail))  # a look into every file below would take long
     return _is_mail(path)
 
 
@@ -136,7 +137,8 @@ def _header(message: Message, name: str) -> str:
 
 def _text(message: Message) -> str:
     """The plain text of a message, or that of its pages; attachments are left out."""
-    plain, pages = [], []
+    plain: list[str] = []
+    pages: list[str] = []
     for part in message.walk():
         if part.is_multipart() or part.get_content_disposition() == "attachment":
             continue

@@ -38,10 +38,10 @@ def read(path: Path, options: ImportOptions) -> CountSource:
         if not text.strip():
             continue
         cells = [*text.split("\t"), "", ""]
-        part = _part(cells[_PART], file, line)
-        if part != LEFT_OUT:
+        said = _part(cells[_PART], file, line)
+        if said != LEFT_OUT:
             texts.append(cells[_TEXT])
-            parts.append(part)
+            parts.append(said)
             labels.append(cells[_LABEL].strip() or None)
     counts, others = tokenised.counted(texts, words)
     notes = [f"{others:,} words of {file.name} are not in the vocabulary and left out"] if others else []

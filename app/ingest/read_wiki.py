@@ -11,6 +11,7 @@ from app.ingest import files, packed
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextDocument, TextSource
+from app.ingest.words import clean
 
 NAME = "wiki"
 DESCRIPTION = "WikiExtractor: a folder of AA/wiki_00, AB/wiki_01, ..., with <doc> blocks or a JSON object a line"
@@ -42,6 +43,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         raise IngestError(path, "has no files wiki_00, wiki_01, ... in it")
     return TextSource(
         where=str(path),
+        counted=lambda document: clean(f"{document.title}\n{document.text}"),
         documents=lambda: (found for file in every for found in _documents(file, options.encoding)),
         notes=files.guesses(every, options.encoding),
         understood=files.understood(every[0], options.encoding) | {"files": f"{len(every):,}"},
