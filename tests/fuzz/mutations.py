@@ -3,7 +3,9 @@
 import bz2
 import gzip
 import lzma
+import zipfile
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,6 +22,7 @@ _TOKENS = (
     b"\xef\xbb\xbf", b"\x1b[2J", b"=cmd()", b"../../x", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"%%", b" " * 300,
     b"(" * 2000, b"[" * 5000, b"\xff" * 16, b"\0" * 16, b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f",
 )  # fmt: skip
+_ZIPS = (".xlsx", ".npz", ".zip")
 _PACKERS: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
     ".gz": (gzip.decompress, lambda raw: gzip.compress(raw, 1)),
     ".bz2": (bz2.decompress, bz2.compress),
@@ -42,7 +45,9 @@ def damaged(files: Files, rng: np.random.Generator) -> Files:
     for place in rng.choice(len(names), size=min(len(names), int(rng.integers(1, 3))), replace=False):
         name = names[place]
         ending = next((each for each in _PACKERS if name.endswith(each)), None)
-        if ending is not None and rng.random() < 0.7:
+        if name.endswith(_ZIPS) and rng.random() < 0.7:
+            changed[name] = _inside(files[name], rng)
+        elif ending is not None and rng.random() < 0.7:
             unpack, pack = _PACKERS[ending]
             changed[name] = pack(_spoilt(unpack(files[name]), rng))
         else:
@@ -50,6 +55,18 @@ def damaged(files: Files, rng: np.random.Generator) -> Files:
     if len(names) > 1 and rng.random() < 0.05:
         del changed[names[int(rng.integers(len(names)))]]
     return changed
+
+
+def _inside(raw: bytes, rng: np.random.Generator) -> bytes:
+    """A zip file with one of its members spoilt, and its checksum that of the spoilt bytes."""
+    with zipfile.ZipFile(BytesIO(raw)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    chosen = list(members)[int(rng.integers(len(members)))]
+    members[chosen] = _spoilt(members[chosen], rng)
+    with zipfile.ZipFile(out := BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return out.getvalue()
 
 
 def _spoilt(raw: bytes, rng: np.random.Generator) -> bytes:
