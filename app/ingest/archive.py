@@ -6,8 +6,9 @@ import tempfile
 import weakref
 import zipfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from app.ingest import packed
 from app.ingest.document import KINDS
@@ -17,6 +18,7 @@ MOST_MEMBERS = 1_000_000
 _TARS = (".tar", ".tgz", ".tbz2", ".txz", ".tzst")
 _LONG_TARS = {".tgz": ".tar.gz", ".tbz2": ".tar.bz2", ".txz": ".tar.xz", ".tzst": ".tar.zst"}
 _LONGEST_NAME = 255
+_BLOCK = tarfile.BLOCKSIZE
 
 
 class _Member(NamedTuple):
@@ -50,11 +52,31 @@ class Unpacked:
         if not self.names:
             self._remove()
             raise IngestError(archive, "has no files in it; give an archive with tables, counts or texts")
-        self.path = folder / self.names[0] if len(self.names) == 1 else folder
+        self.path = folder
+        while self.path.is_dir() and len(inside := list(self.path.iterdir())) == 1:
+            self.path = inside[0]  # a folder that holds everything says nothing
 
     def as_given(self, text: str) -> str:
         """A sentence in which files of the folder are called as members of the archive."""
         return text.replace(str(self._folder), str(self._archive))
+
+
+class _Watched:
+    """A stream that knows how it ended: a tar archive ends with a block of zeros, and one that is cut does not."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._end = stream, b""
+
+    def read(self, size: int) -> bytes:
+        found = self._stream.read(size)
+        self._end = (self._end + found)[-_BLOCK:]
+        return found
+
+    def finish(self, path: Path) -> None:
+        while self.read(1 << 20):
+            pass
+        if self._end != bytes(_BLOCK):
+            raise IngestError(path, "is a tar archive that is cut short; copy or download it again")
 
 
 def is_tar(path: Path) -> bool:
@@ -140,12 +162,19 @@ def _of_zip(path: Path) -> Iterator[_Member]:
 def _of_tar(path: Path) -> Iterator[_Member]:
     ending = _LONG_TARS.get(path.suffix.lower())
     try:
-        with packed.unpacked(path, ending) as raw, tarfile.open(fileobj=raw, mode="r|") as archive:
-            for info in archive:
-                if info.issym() or info.islnk():
-                    cause = f"has a link in it, {info.name[:80]!r}, in place of a file; pack the files themselves"
-                    raise IngestError(path, cause)
-                if info.isfile() and (stream := archive.extractfile(info)) is not None:
-                    yield _Member(info.name, info.size, iter(lambda: stream.read(1 << 20), b""))
+        with packed.unpacked(path, ending) as raw:
+            stream = _Watched(raw)
+            with tarfile.open(fileobj=cast("BinaryIO", stream), mode="r|") as archive:
+                yield from _members(archive, path)
+            stream.finish(path)
     except (tarfile.TarError, ValueError) as error:
         raise IngestError(path, f"is not a sound tar archive ({error}); copy or download it again") from None
+
+
+def _members(archive: tarfile.TarFile, path: Path) -> Iterator[_Member]:
+    for info in archive:
+        if info.issym() or info.islnk():
+            cause = f"has a link in it, {info.name[:80]!r}, in place of a file; pack the files themselves"
+            raise IngestError(path, cause)
+        if info.isfile() and (stream := archive.extractfile(info)) is not None:
+            yield _Member(info.name, info.size, iter(partial(stream.read, 1 << 20), b""))

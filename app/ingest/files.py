@@ -36,8 +36,8 @@ class Part(NamedTuple):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked when its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
+def opened(path: Path, *, as_it_is: bool = False) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked when its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``, unless ``as_it_is``.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         check_regular(path)
-        with packed.unpacked(path) as stream:
+        with path.open("rb") if as_it_is else packed.unpacked(path) as stream:
             yield stream
     except OSError as error:
         raise IngestError(path, f"cannot be read ({error.strerror or error})") from None

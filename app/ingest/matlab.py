@@ -11,7 +11,7 @@ from scipy.io.matlab import MatReadError
 
 from app.ingest import apart
 from app.ingest.errors import IngestError
-from app.ingest.files import start
+from app.ingest.files import seekable, start
 from app.ingest.parsing import LARGEST, MOST_WORDLESS
 from app.ingest.source import Array
 
@@ -49,10 +49,11 @@ def _load(path: Path) -> dict[str, Any]:
     if start(path, 6) != b"MATLAB":
         raise IngestError(path, "is not a MATLAB file of version 5 or later")
     try:
-        found: dict[str, Any] = io.loadmat(path, chars_as_strings=True)
+        with seekable(path) as stream:
+            found: dict[str, Any] = io.loadmat(stream, chars_as_strings=True)
     except NotImplementedError:  # how scipy says that the file is of 7.3, which is HDF5 inside
         raise IngestError(path, "is a MATLAB 7.3 file; save it in MATLAB with -v7 and import that") from None
-    except MemoryError:
+    except (IngestError, MemoryError):
         raise
     except (MatReadError, OSError, ValueError, TypeError, LookupError, EOFError, zlib.error) as error:
         raise IngestError(path, f"is a MATLAB file that cannot be read ({error})") from None

@@ -21,7 +21,7 @@ def recognises(path: Path) -> bool:
     """By the ending of the name; a folder by the file in it."""
     if path.is_dir():
         return len(files.listed(path, recognises)) == 1
-    return path.suffix.lower() == ".mat"
+    return files.suffix(path) == ".mat"
 
 
 def read(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - the signature of every reader

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from app.ingest import fields, files, office
+from app.ingest import fields, files, office, packed
 from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
 from app.ingest.marks import WIDE, encoding_of
@@ -19,7 +19,7 @@ DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .docx or other texts, each 
 ACCEPTS = ("token_pattern",)
 
 _TITLE_LENGTH = 100
-_LARGEST = 1 << 28  # bytes of one document; more is a mistake, or a zip made to fill the memory
+_LARGEST = 1 << 28  # bytes of a document with pictures in it; more is a mistake, or a zip made to fill the memory
 _NOTED = 3
 
 
@@ -131,7 +131,11 @@ def _names(path: Path) -> list[PurePosixPath]:
         names = [PurePosixPath(file.relative_to(path).as_posix()) for file in path.rglob("*") if file.is_file()]
     else:
         with _archive(path) as archive:
-            names = list(_members(archive))
+            members = _members(archive)
+            if sum(info.file_size for info in members.values()) > packed.most_bytes(path.stat().st_size):
+                cause = "unpacks to far more than an archive of its size should; unpack it yourself if you trust it"
+                raise IngestError(path, cause)
+            names = list(members)
     return sorted(name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts))
 
 
@@ -148,11 +152,22 @@ def _contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosi
         return
     for name in names:
         file = path / name
-        try:
-            raw = file.read_bytes()
-        except OSError as error:
-            raise IngestError(file, f"cannot be read ({error.strerror or error})") from None
+        with files.opened(file, as_it_is=True) as stream:
+            raw = files.upto(stream, _most(name) + 1)
+        if len(raw) > _most(name):
+            raise _too_large(file, name)
         yield name, raw
+
+
+def _most(name: PurePosixPath) -> int:
+    """The most bytes of a document; those of other programs hold pictures, too."""
+    return _LARGEST if name.suffix.lower() in office.READERS else packed.LARGEST_TEXT
+
+
+def _too_large(where: str | Path, name: PurePosixPath) -> IngestError:
+    return IngestError(
+        where, f"is larger than {_most(name) >> 20} MB, the most of one document; split it, or leave it out"
+    )
 
 
 def _archive(path: Path) -> zipfile.ZipFile:
@@ -176,10 +191,10 @@ def _zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[Pure
         for name in names:
             if name not in members:
                 raise IngestError(path, "changed while it was being read; import it again")
-            if members[name].file_size > _LARGEST:
-                raise IngestError(f"{path}/{name}", f"is larger than {_LARGEST >> 20} MB; is it one document?")
             try:
-                raw = archive.read(members[name])
-            except office.UNPACKING as error:
+                raw = packed.member(archive, members[name], _most(name))
+            except packed.TooLarge:
+                raise _too_large(f"{path}/{name}", name) from None
+            except packed.UNPACKING as error:
                 raise IngestError(f"{path}/{name}", f"cannot be unpacked ({error}); pack the files again") from None
             yield name, raw

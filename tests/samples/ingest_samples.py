@@ -30,7 +30,7 @@ def text_zip(folder: Path) -> Path:
 def zipped_as(folder: Path, path: Path) -> Path:
     """Pack all files of a folder into a zip file."""
     with zipfile.ZipFile(path, "w") as archive:
-        for file in sorted(file for file in folder.rglob("*") if file.isfile_of()):
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
             archive.write(file, f"all/{file.relative_to(folder).as_posix()}")
     return path
 
