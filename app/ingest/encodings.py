@@ -7,6 +7,7 @@ from typing import NamedTuple
 FEWEST = 8  # bytes beyond ASCII from which a guess is better than the usual encoding
 USUAL = "cp1252"  # of Windows in the west; latin-1, but for a few signs
 
+_WINDOWS, _STANDARD = "cp1250", "iso8859_2"  # of central Europe, the same but for a few letters
 _SAMPLE = 1 << 16  # bytes of lines beyond ASCII that are looked at
 # Those in common use. Of two that agree on all letters but rare ones the first is meant.
 _COMMON = [
@@ -79,7 +80,16 @@ def _by_letters(lines: bytes) -> str | None:
     best = from_bytes(lines, cp_isolation=_COMMON, enable_fallback=False).best()
     if best is None:
         return None
-    return USUAL if _fitting(USUAL, lines) and lines.decode(USUAL) == str(best) else best.encoding
+    if _fitting(USUAL, lines) and lines.decode(USUAL) == str(best):
+        return USUAL
+    if best.encoding == _WINDOWS and _signs(lines.decode(_STANDARD)) < _signs(str(best)):
+        return _STANDARD
+    return best.encoding
+
+
+def _signs(text: str) -> int:
+    """Letters beyond ASCII that are none: a few letters of Polish and Czech are signs in the other encoding."""
+    return sum(not letter.isascii() and not letter.isalpha() for letter in text)
 
 
 def _fitting(name: str, lines: bytes) -> str | None:
