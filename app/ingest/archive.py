@@ -6,6 +6,7 @@ import tempfile
 import weakref
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
@@ -44,14 +45,12 @@ class Unpacked:
         folder = Path(tempfile.mkdtemp(prefix="topiary-archive-"))
         self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._archive, self._folder = archive, folder
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._remove)
             self.names = tuple(_extract(archive, folder))
-        except BaseException:
-            self._remove()
-            raise
-        if not self.names:
-            self._remove()
-            raise IngestError(archive, "has no files in it; give an archive with tables, counts or texts")
+            if not self.names:
+                raise IngestError(archive, "has no files in it; give an archive with tables, counts or texts")
+            undo.pop_all()
         self.path = folder
         while self.path.is_dir() and len(inside := list(self.path.iterdir())) == 1:
             self.path = inside[0]  # a folder that holds everything says nothing

@@ -38,7 +38,8 @@ class _Zstd(io.RawIOBase):
     """The bytes of a zstd file, frame after frame; one that is cut short is told from a whole one."""
 
     def __init__(self, packed: BinaryIO, library: ModuleType) -> None:
-        self._packed, self._new = packed, library.ZstdDecompressor(max_window_size=_WINDOW).decompressobj
+        self._packed, self._error = packed, library.ZstdError
+        self._new = library.ZstdDecompressor(max_window_size=_WINDOW).decompressobj
         self._frame = self._new()
         self._begun = False
         self._given, self._made = b"", b""
@@ -54,7 +55,10 @@ class _Zstd(io.RawIOBase):
             if not given:
                 return 0
             self._begun, self._given = True, b""
-            self._made = self._frame.decompress(given)
+            try:
+                self._made = self._frame.decompress(given)
+            except self._error as error:
+                raise lzma.LZMAError(error) from None  # as the standard library would
             if self._frame.eof:
                 self._given, self._begun, self._frame = self._frame.unused_data, False, self._new()
         n = min(len(buffer), len(self._made))
@@ -142,17 +146,10 @@ def unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
             raise IngestError(path, f"{cause}: pip install 'topiary[zst]', or unpack the file yourself") from None
         except EOFError:
             raise IngestError(path, f"the {kind} file is cut short; copy or download it again") from None
-        except Exception as error:
-            if not _is_damage(error):
+        except (OSError, zlib.error, lzma.LZMAError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the disk is at fault
                 raise
             raise IngestError(path, f"is not a sound {kind} file ({error}); copy or download it again") from None
-
-
-def _is_damage(error: Exception) -> bool:
-    """Whether a compressed file is at fault: bzip2 and gzip raise an OSError, but without the number a disk's has."""
-    if isinstance(error, OSError):
-        return error.errno is None
-    return isinstance(error, (zlib.error, lzma.LZMAError)) or type(error).__name__ == "ZstdError"
 
 
 def member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:

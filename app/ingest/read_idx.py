@@ -95,6 +95,8 @@ def _load(path: Path, magic: int) -> Array:
         if len(head) < 4 * (1 + dimensions) or int.from_bytes(head[:4], "big") != magic:
             raise IngestError(path, f"does not begin with the number {magic} of an idx file of bytes")
         shape = np.frombuffer(head, ">u4", dimensions, 4).tolist()
+        if 0 in shape[1:]:
+            raise IngestError(path, f"has images of {' x '.join(map(str, shape[1:]))} pixels; is it damaged?")
         promised = math.prod(shape)
         raw = files.upto(stream, promised)
         more = stream.read(1)

@@ -247,6 +247,7 @@ BROKEN = [
     Broken("svmlight", file_of("a.svmlight", "1 1:1\nspam 1:1\n", vocab_txt=_WORDS), 2, "'spam'"),
     Broken("svmlight", file_of("a.svmlight", "", vocab_txt=_WORDS), None, "empty"),
     Broken("idx", file_of("x-images-idx3-ubyte", b"\0\0\x08\x03" + b"\0\0\0\x01" * 3), None, "promises 1 x 1 x 1"),
+    Broken("idx", file_of("x-images-idx3-ubyte", b"\0\0\x08\x03\xff\xff\xff\xff" + bytes(8)), None, "0 x 0 pixels"),
     Broken("idx", cut_short(lambda folder: idx(folder) / "t10k-images-idx3-ubyte.gz"), None, "cut short"),
     Broken("def", file_of("a.dat", "2 3\n0 1\n0 1\n1 2\n0 1 1\n", vocab_txt=_WORDS), 5, "2 pairs"),
     Broken("def", file_of("a.dat", "2 3\n0 1\n0 1\n1 1\n3 1\n", vocab_txt=_WORDS), 5, "word 3"),

@@ -50,7 +50,8 @@ _USUAL = {"max_words": "usually 10,000 for texts, all for counts", "min_df": "us
 _ENDINGS = frozenset(
     (
         *KINDS, ".zip", ".csv", ".tsv", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c", ".mtx",
-        ".mat", ".svmlight", ".libsvm", ".svm", ".feat",
+        ".mat", ".svmlight", ".libsvm", ".svm", ".feat", ".json", ".parquet", ".arrow", ".feather", ".xlsx", ".xlsm",
+        ".npz", ".npy", ".mm", ".mbox", ".mbx", ".eml", ".tar", ".tgz", ".tbz2", ".txz", ".tzst",
     )
 )  # fmt: skip
 

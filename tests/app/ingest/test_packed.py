@@ -106,6 +106,7 @@ def test_a_line_longer_than_any_document_is_refused_and_nothing_is_stored(
     tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed, "LARGEST_TEXT", 1_000)
+    monkeypatch.setattr(files, "CHUNK", 500)
     before = everything(db)
     (tmp_path / "a.vocab").write_text("pear\n")
     for name, text in (
