@@ -4,6 +4,8 @@ import codecs
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from app.ingest.marks import encoding_of
+
 FEWEST = 8  # bytes beyond ASCII from which a guess is better than the usual encoding
 USUAL = "cp1252"  # of Windows in the west; latin-1, but for a few signs
 
@@ -45,6 +47,18 @@ def of_pieces(pieces: Iterable[bytes], given: str) -> Encoding:
         except UnicodeDecodeError:
             return _guess(piece) or Encoding(given, "as usual")
     return Encoding(given, "as all of it fits")
+
+
+def of_whole(raw: bytes, given: str) -> str:
+    """The encoding of a text that is all there: that of its byte-order mark, or of its zero bytes, else ``given``."""
+    return encoding_of(raw, "") or _without_mark(raw) or given
+
+
+def in_place_of(raw: bytes, given: str, otherwise: str) -> str:
+    """The encoding to read a text in that is not of the one ``given``; ``otherwise`` where there is no evidence."""
+    few = sum(byte > 127 for byte in raw[:_SAMPLE]) < FEWEST
+    guess = None if few or codecs.lookup(given).name != "utf-8" else _guess(raw)
+    return otherwise if guess is None or _fitting(guess.name, raw) is None else guess.name
 
 
 def _without_mark(piece: bytes) -> str | None:

@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from app.ingest import fields, files, office, packed
+from app.ingest import encodings, fields, files, office, packed
 from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
-from app.ingest.marks import WIDE, encoding_of
+from app.ingest.marks import WIDE
 from app.ingest.options import ImportOptions
 from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
@@ -34,9 +34,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The files, shuffled by the seed; those without a byte-order mark that are not UTF-8 as Latin-1, with a note.
+    """The files, shuffled by the seed; those without a byte-order mark that are not UTF-8 as their letters suggest.
 
-    Files of other kinds are left out, with a note.
+    A note says as what, Latin-1 where a few letters are no evidence.  Files of other kinds are left out, with a note.
 
     Files sorted by name come class after class, and whoever looks at the first documents would see one class.
     """
@@ -61,22 +61,25 @@ def read(path: Path, options: ImportOptions) -> TextSource:
 def _documents(
     path: Path, names: list[PurePosixPath], top: int, encoding: str, notes: list[str], extracted: "_Extracted"
 ) -> Iterator[TextDocument]:
-    strange: list[str] = []
+    strange: dict[str, list[str]] = {}
     unread: list[str] = []
     for name, raw in _contents(path, names):
-        inside, marked = PurePosixPath(*name.parts[top:]), encoding_of(raw, encoding)
+        inside, marked = PurePosixPath(*name.parts[top:]), encodings.of_whole(raw, encoding)
         try:
             yield _document(*extracted(name, raw, marked), inside)
         except UnicodeDecodeError as error:
-            if marked in WIDE:  # every other letter of it would be a zero
+            if marked.startswith(WIDE):  # every other letter of it would be a zero
                 unread.append(f"{inside} is damaged {marked.upper()}")
                 continue
             line = raw.count(b"\n", 0, error.start) + 1
-            strange.append(f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})")
-            yield _document(*contents(name, raw, "latin-1"), inside)
+            taken = encodings.in_place_of(raw, encoding, "latin-1")
+            said = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
+            strange.setdefault(taken, []).append(said)
+            yield _document(*contents(name, raw, taken), inside)
         except Unreadable as error:
             unread.append(f"{inside} {error}")
-    _note(strange, "read as Latin-1", notes)
+    for taken, those in strange.items():
+        _note(those, f"read as {files.shown(taken) if taken != 'latin-1' else 'Latin-1'}", notes)
     _note(unread, "left out", notes)
 
 

@@ -94,3 +94,15 @@ def test_a_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
     assert files.encoding_in(path, "utf-8").name == "koi8_r"
     write(path, "tea\n")
     assert files.encoding_in(path, "utf-8").name == "utf-8"
+
+
+def test_texts_of_a_folder_are_each_read_as_their_letters_suggest(tmp_path: Path) -> None:
+    for name, language, encoding in (("a", "ru", "koi8-r"), ("b", "fr", "cp1252"), ("c", "fr", "utf-16-le")):
+        write(tmp_path / f"{name}.txt", TEXTS[language].encode(encoding))
+    write(tmp_path / "d.txt", b"caf\xe9")
+    source = read(tmp_path)
+    assert isinstance(source, TextSource)
+    assert {document.text for document in source.documents()} == {TEXTS["ru"], TEXTS["fr"], "café"}
+    assert sorted(note.rpartition(": ")[2] for note in source.notes) == [
+        "read as CP1252", "read as KOI8-R", "read as Latin-1",
+    ]  # fmt: skip
