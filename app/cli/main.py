@@ -46,6 +46,10 @@ def _run_command(words: list[str]) -> int:
     except MISTAKES as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
+    except MemoryError:
+        short = "needs more memory than this machine has free; give it less at a time, or close other programs"
+        notify(f"topiary {arguments.command}: {short}")
+        return MISTAKE
 
 
 def build_parser() -> Parser:

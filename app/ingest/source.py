@@ -81,6 +81,8 @@ class TextSource:
         Words left out besides those of the options.
     notes : list of str
         Sentences for the user, growing while documents are read.
+    understood : dict of str to str
+        How the file was read, for a report: "encoding" -> "utf-8 (its byte-order mark)", "separator" -> "semicolon".
     """
 
     where: str
@@ -89,6 +91,7 @@ class TextSource:
     classes: Mapping[str, str] = field(default_factory=dict)
     stop_words: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
+    understood: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +114,8 @@ class CountSource:
         Whether the blocks bring ``scored``.
     wording : mapping or None
         How the words were found where texts were counted, as :mod:`app.ingest.wording` keeps it.
+    understood : dict of str to str
+        How the file was read, for a report, as in `TextSource`.
     """
 
     where: str
@@ -125,6 +130,7 @@ class CountSource:
     has_scored: bool = False
     wording: Mapping[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
+    understood: dict[str, str] = field(default_factory=dict)
 
 
 Source: TypeAlias = TextSource | CountSource

@@ -26,6 +26,9 @@ print(",".join(engine.models.names()))
 """
 
 
+FORMATS = ("parquet", "xlsx", "zst")  # extras; without them the readers say how to get them
+
+
 def test_the_top_of_the_repository_holds_nothing_but_the_rooms():
     here = {path.name for path in ROOT.iterdir() if not path.name.startswith(".") and path.suffix != ".egg-info"}
     assert here - BUILT == TOP
@@ -43,9 +46,10 @@ def test_every_package_listed_is_there_and_every_package_there_is_listed():
 
 def test_every_import_from_outside_is_a_declared_dependency():
     names = {"sklearn": "scikit-learn", "markdown_it": "markdown-it-py", "panel_material_ui": "panel-material-ui"}
+    names["charset_normalizer"] = "charset-normalizer"
     extras = PROJECT["project"]["optional-dependencies"]
-    required = [*PROJECT["project"]["dependencies"], *(each for name in ("asian", "lemmas") for each in extras[name])]
-    declared = {requirement.partition(">")[0].partition("[")[0] for requirement in required}
+    needed = PROJECT["project"]["dependencies"] + [each for name in (*FORMATS, "asian", "lemmas") for each in extras[name]]
+    declared = {requirement.partition(">")[0].partition("[")[0] for requirement in needed}
     found = {each.module.partition(".")[0] for source in sources() for each in imports(source)}
     outside = found - set(sys.stdlib_module_names) - set(ROOMS) - {"__future__"}
     assert {names.get(name, name) for name in outside} - declared - {"tomotopy"} == set()

@@ -60,7 +60,8 @@ _USUAL = {
 _ENDINGS = frozenset(
     (
         *KINDS, ".zip", ".csv", ".tsv", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c", ".mtx",
-        ".mat", ".svmlight", ".libsvm", ".svm", ".feat",
+        ".mat", ".svmlight", ".libsvm", ".svm", ".feat", ".json", ".parquet", ".arrow", ".feather", ".xlsx", ".xlsm",
+        ".npz", ".npy", ".mm", ".mbox", ".mbx", ".eml", ".tar", ".tgz", ".tbz2", ".txz", ".tzst",
     )
 )  # fmt: skip
 

@@ -24,7 +24,7 @@ from store.errors import Conflict, StoreError
 
 NAMES = [reader.NAME for reader in registry.readers()]
 KEEP_ALL = {"min_df": 1, "max_df": 1.0}
-TEXTS = ("csv", "jsonl", "lines", "text")
+TEXTS = ("csv", "json", "jsonl", "lines", "mail", "mallet", "parquet", "text", "wiki", "xlsx")
 
 
 def test_every_reader_has_a_name_of_its_own_and_a_sentence() -> None:
