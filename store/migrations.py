@@ -122,7 +122,7 @@ class Store(Protocol):
         """One transaction that changes."""
 
 
-def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
+def check(database: Store, place: str, *, lock: Step, readonly: bool) -> bool:
     """Make the tables of a new store, bring older ones up to date, refuse all others.
 
     Parameters
@@ -136,6 +136,11 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
     readonly : bool
         Only look.
 
+    Returns
+    -------
+    changed : bool
+        Whether there were no tables, or older ones.
+
     Raises
     ------
     NotFound
@@ -146,7 +151,7 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
     with database.read() as connection:
         version = version_of(connection, place)
     if version == tables.VERSION:
-        return
+        return False
     if readonly and version is None:
         raise NotFound(f"there is no store in {place} yet; import a corpus or run the demo to make one")
     _refuse(version, place, readonly=readonly)
@@ -156,6 +161,7 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
         _bring_up(connection, place)
 
     database.transact(bring_up)
+    return True
 
 
 def version_of(connection: Connection, place: str) -> int | None:

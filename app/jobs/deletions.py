@@ -21,8 +21,7 @@ def record(place: str, what: str, who: str = "") -> None:
     who : str
         By whom; the user of this process where it is empty.
     """
-    folder = launcher.log_folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = launcher.made_log_folder()
     line = " ".join(f"deleted {what} of the store {place}, by {who or f'the user {_user()}'}".split())
     opened = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(opened, "a", encoding="utf-8", errors="replace") as log:
