@@ -1,6 +1,6 @@
 """The one door to the database: opening it, short transactions that wait and retry, and its clock.
 
-Everything that only one of SQLite and PostgreSQL understands is in this file.
+Everything that only one of SQLite and PostgreSQL understands is in this file, but for indexes of words (`full_text`).
 """
 
 import os

@@ -92,6 +92,17 @@ def _add_changes(connection: Connection) -> None:
             connection.execute(write, {"change": json.dumps(change), "number": number})
 
 
+def _add_search_indexes(connection: Connection) -> None:
+    """Version 7: how many documents of a corpus its full-text index knows; the indexes themselves are made later."""
+    then = MetaData()
+    Table("corpora", then, Column("number", BigInteger, primary_key=True))
+    made = Table("search_indexes", then)
+    owner = ForeignKey("corpora.number", ondelete="CASCADE")
+    made.append_column(Column("corpus", BigInteger, owner, primary_key=True, autoincrement=False))
+    made.append_column(Column("documents", BigInteger, nullable=False))
+    made.create(connection)
+
+
 def _change_of(sentence: str) -> dict[str, Any] | None:
     """Read what versions up to 5 wrote about a layer: that it begins, keeps all its topics, or which it lost."""
     if found := re.fullmatch(r"layer (\d+) begins with (\d+) topics", sentence):
@@ -107,7 +118,14 @@ def _change_of(sentence: str) -> dict[str, Any] | None:
     return None
 
 
-STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage, 3: _add_predictions, 4: _add_family, 5: _add_changes}
+STEPS: Mapping[int, Step] = {
+    1: _add_matches,
+    2: _add_lineage,
+    3: _add_predictions,
+    4: _add_family,
+    5: _add_changes,
+    6: _add_search_indexes,
+}
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""
 

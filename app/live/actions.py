@@ -18,6 +18,7 @@ from app.jobs.import_process import Import
 from app.jobs.new_run import NewRun
 from app.jobs.uploads import Uploads
 from app.live.feed import Feed
+from app.live.indexing import Indexing
 from app.live.visitor import NotAllowed, Visitor
 from store import corpora, labels, matches, runs
 from store.database import Database, open_database
@@ -35,6 +36,7 @@ class _Shared:
     demo: "Popen[str] | None" = None
     lock: Lock = field(default_factory=Lock)
     filled: float = -FILL_PAUSE
+    indexing: Indexing | None = None
 
 
 @dataclass
@@ -168,10 +170,13 @@ class Actions:
         stored_predictions.keep(self._writing(), found)
 
     def keep_house(self, rows: Sequence[RunRow]) -> None:
-        """Forget ended workers and start what is queued; the feed calls it after every look."""
+        """Forget ended workers, start what is queued, prepare searches; the feed calls it after every look."""
         launcher.reap()
         if any(row.state == "queued" for row in rows):
             self.feed.submit(self.fill)  # a write may have to wait; the poller must not
+        if self._shared.indexing is None:
+            self._shared.indexing = Indexing(self.url, self.feed.look)
+        self._shared.indexing.keep()
 
     def fill(self, *, now: bool = False) -> None:
         """Start queued runs while there is room, at most every few seconds."""
@@ -185,6 +190,8 @@ class Actions:
         """Close the writing connection and remove what was sent and not used; a demo not yet there is not made."""
         self.uploads.close()
         shared = self._shared
+        if shared.indexing is not None:
+            shared.indexing.close()
         with shared.lock:
             if shared.demo is not None and shared.demo.poll() is None:
                 shared.demo.terminate()
