@@ -169,7 +169,7 @@ def _add(connection: Connection, corpus: int, known: int, rows: list[dict[str, o
 def _make(table: str, *, lite: bool) -> str:
     """The statement that makes the table; the words are told apart before, so ``ascii`` has only blanks to see."""
     if lite:
-        options = "content='', columnsize=0, detail=none, prefix='1 2 3', tokenize='ascii'"
+        options = "content='', columnsize=0, detail=none, prefix='1 2 3 4', tokenize='ascii'"
         return f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5(words, {options})"
     return f"CREATE TABLE IF NOT EXISTS {table} (document bigint PRIMARY KEY, words tsvector NOT NULL)"
 

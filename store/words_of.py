@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
+_ASCII = re.compile(r"[a-z0-9]+")
 LONGEST = 100  # letters of a word that are told apart
 MOST_BYTES = 900_000  # of the words of one document, which a database bounds at a megabyte
 # Scripts that are written without spaces: Thai, Lao, Tibetan, Burmese, Khmer, kana, Han.
@@ -21,8 +22,8 @@ def words_of(text: str) -> Iterator[str]:
     A run of a script without spaces gives every pair of neighbouring letters and its last letter alone, so that any
     part of the run is found by its own pairs.
     """
-    word, unspaced = _patterns()
-    for found in word.findall(text.casefold()):
+    unspaced = _patterns()[1]
+    for found in _runs(text):
         if found.isascii():
             yield found[:LONGEST]
             continue
@@ -35,9 +36,9 @@ def words_of(text: str) -> Iterator[str]:
 
 def asked_words(text: str) -> list[str]:
     """The beginnings of words that a document must have to be found by a text, each once."""
-    word, unspaced = _patterns()
+    unspaced = _patterns()[1]
     asked: dict[str, None] = {}
-    for found in word.findall(text.casefold()):
+    for found in _runs(text):
         for part in unspaced.split(found):
             if len(part) > 1 and unspaced.fullmatch(part):
                 asked |= dict.fromkeys(part[place : place + 2] for place in range(len(part) - 1))
@@ -60,11 +61,17 @@ def different_words(title: str, text: str) -> list[str]:
     return kept
 
 
+def _runs(text: str) -> list[str]:
+    """Letters, digits and marks that stand together, in small letters."""
+    plain = text.casefold().replace("_", " ")
+    return (_ASCII if plain.isascii() else _patterns()[0]).findall(plain)
+
+
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """A word, with the marks that stand above and beside letters, and a run of a script without spaces."""
     marks = "".join(chr(code) for code in range(0x300, sys.maxunicode) if code < 0x20000 and _is_mark(chr(code)))
-    return re.compile(rf"(?:[^\W_]|[{re.escape(marks)}])+"), re.compile(rf"([{_UNSPACED}]+)")
+    return re.compile(rf"[\w{re.escape(marks)}]+"), re.compile(rf"([{_UNSPACED}]+)")
 
 
 def _is_mark(letter: str) -> bool:
