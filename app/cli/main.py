@@ -7,6 +7,7 @@ import sys
 from app.cli import output
 from app.cli.parser import MISTAKE, Parser, named, part, threads, weight, whole
 from app.ingest import options
+from app.jobs.uploads import LARGEST_UPLOAD
 from app.plots import registry
 from app.plots.request import AXES
 
@@ -285,7 +286,26 @@ def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
     )
-    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument(
+        "--address", "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
+    )
+    for flag, who in (
+        ("--password-file", "analysts, who may change everything; without it TOPIARY_PASSWORD is asked"),
+        ("--viewer-password-file", "viewers, who look at everything and change nothing"),
+    ):
+        parser.add_argument(flag, metavar="FILE", help=f"a file whose first line is the password of {who}")
+    open_to_all = (
+        "listen beyond this machine without a password: whoever reaches the address can read, change and delete "
+        "everything in the store and fill the disk"
+    )
+    parser.add_argument("--insecure", action="store_true", help=open_to_all)
+    parser.add_argument(
+        "--largest-upload",
+        type=whole(1, 1 << 30),
+        default=LARGEST_UPLOAD >> 20,
+        metavar="MB",
+        help=f"megabytes that browsers may send for one corpus (default {LARGEST_UPLOAD >> 20})",
+    )
     parser.add_argument("--open", action="store_true", help="open a browser")
     _allowed_hosts(parser)
 

@@ -11,7 +11,7 @@ from typing import Any
 from app.cli import output
 from app.cli.console import Mistake, as_typed, find_run, notify, print_json, print_table, say, settings_of
 from app.ingest.options import counted
-from app.jobs import launcher
+from app.jobs import deletions, launcher
 from app.jobs.forks import origin
 from app.jobs.new_run import create, proposes
 from app.jobs.new_run import fork as order_fork
@@ -57,6 +57,10 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def serve(arguments: argparse.Namespace) -> int:
     """Show the store in the browser until told to stop."""
+    from app.server.access import check_open_address, read_passwords
+
+    passwords = read_passwords(arguments.password_file, arguments.viewer_password_file, warn=notify)
+    check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is begun
     from app.server.serve import serve as serve_app
 
     serve_app(
@@ -66,6 +70,9 @@ def serve(arguments: argparse.Namespace) -> int:
         open_browser=arguments.open,
         on_ready=_announce,
         allowed_hosts=arguments.allow_host,
+        passwords=passwords,
+        insecure=arguments.insecure,
+        largest_upload=arguments.largest_upload << 20,
     )
     return 0
 
@@ -117,6 +124,7 @@ def corpora(arguments: argparse.Namespace) -> int:
             raise Mistake("say which corpus to delete, by name or number")
         row = corpora_of.find_only(db, arguments.corpus)
         corpora_of.delete(db, row.number)
+        deletions.record(db.place, f"corpus {row.number} ({row.name})")
         say(f"deleted corpus {row.number}, {row.name}")
         return 0
     if arguments.corpus is not None:
@@ -231,8 +239,10 @@ def resume(arguments: argparse.Namespace) -> int:
 def delete(arguments: argparse.Namespace) -> int:
     """Delete a run."""
     db = open_existing(arguments.store)
-    run = find_run(db, arguments.run).number
+    row = find_run(db, arguments.run)
+    run = row.number
     launcher.delete(db, run)
+    deletions.record(db.place, f"run {run} ({row.name})" if row.name else f"run {run}")
     say(f"deleted run {run}")
     return 0
 

@@ -14,9 +14,10 @@ from app.ingest.parsing import MOST_TOKENS
 from app.ingest.source import BLOCK, Array, CountSource, Progress, Rows, Source, TextSource, piece
 from app.ingest.words import storable
 from engine.contract import TEST, TRAIN, Counts
-from store import corpora
+from store import corpora, full_text
 from store.corpora import CorpusRow, DocumentBlock
 from store.database import Database
+from store.errors import StoreError
 
 MOST_OF_CORPUS = 10_000_000_000  # words of all documents together
 _DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
@@ -98,9 +99,23 @@ def import_source(
             writer.add(_block(_as_binary(rows) if options.binary else rows, here, stored))
             stored += len(here)
             progress(f"Storing documents: {stored:,}", stored / total)
+    _index(db, writer.row.number, progress)
     for note in counted.notes:
         progress(f"Note: {note}", None)
     return writer.row
+
+
+def _index(db: Database, corpus: int, progress: Progress) -> None:
+    """Make the full-text index of a corpus that is stored; without it searches take longer, and that is all."""
+
+    def report(done: int, total: int) -> bool:
+        progress(f"Preparing the search: {done:,} documents", done / total)
+        return True
+
+    try:
+        full_text.build(db, corpus, report)
+    except StoreError as error:
+        progress(f"Note: the search in the corpus is not prepared ({error}); the server will do it later", None)
 
 
 def draw_test(n: int, share: float, seed: int) -> Array:

@@ -8,6 +8,7 @@ processes into being for queued runs, up to :func:`most_at_once`.
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,6 +49,15 @@ def log_folder() -> Path:
     return root / "logs"
 
 
+def made_log_folder() -> Path:
+    """The same folder, made, and open to its owner only: logs name files and say what is in the store."""
+    folder = log_folder()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(OSError):  # somebody else's folder, which this user may write
+        folder.chmod(0o700)
+    return folder
+
+
 def start(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     """Start the worker of one run as a detached process.
 
@@ -60,9 +70,7 @@ def start(db_url: str, run: int) -> "subprocess.Popen[bytes]":
         Number of the run; the worker claims it, and goes quietly when somebody else was faster.
     """
     command = [sys.executable, "-P", "-m", "app.jobs.worker", "--run", str(run)]
-    folder = log_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"run-{run}.log").open("ab") as log:
+    with (made_log_folder() / f"run-{run}.log").open("ab") as log:
         child = detach(command, log, store=db_url)
     _children.append(child)
     return child

@@ -325,6 +325,11 @@ class Feed:
 
     def _read_points(self, history: History) -> int:
         added = 0
+        if not history.cursor:  # a new one: all at once
+            curves, history.cursor = points.whole(self.db, history.run)
+            for name, layer, columns in curves:
+                history.put(name, layer, columns)
+            added = history.points
         while True:
             found, cursor = points.since(self.db, history.run, history.cursor, limit=CHUNK)
             added += history.add(point for _, point in found)
