@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from store import corpus_rows, events, lineage, removal, run_rows
+from store.checkpoints import MEASURES
 from store.database import Database, now
 from store.errors import Conflict, LostClaim, StoreError
 from store.ownership import hold, own
@@ -18,7 +19,6 @@ from store.tables import runs
 STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 ENDED = ("paused", "stopped", "finished", "failed")
 REQUESTS = ("run", "pause", "stop")
-_MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
 
 
 def create(
@@ -150,7 +150,7 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
         if row.alive and not force:
             raise Conflict(f"run {n} is already being trained by {_worker(row.process)}; stop it first")
         minibatch, seconds = removal.rewind(connection, n)
-        measures = last_values(connection, n, _MEASURES)
+        measures = last_values(connection, n, MEASURES)
         wish = row.wish if row.state == "queued" else "run"  # what people asked for while it waited still counts
         run_rows.change(
             connection,
@@ -204,7 +204,7 @@ def beat(
         When another attempt has taken over; nothing is written then.
     """
     rows = list(points)
-    given = zip(_MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
+    given = zip(MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
     measures: dict[str, Any] = {name: value for name, value in given if value is not None}
 
     def work(connection: Connection) -> str:

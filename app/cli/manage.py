@@ -18,8 +18,8 @@ from app.jobs.new_run import fork as order_fork
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from app.jobs.widths_for import proposal
+from store import checkpoints, runs
 from store import corpora as corpora_of
-from store import runs, snapshots
 from store.corpora import CorpusRow
 from store.database import Database, open_database, open_existing
 from store.runs import RunRow
@@ -219,7 +219,7 @@ def resume(arguments: argparse.Namespace) -> int:
     """Go on with a run."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
-    saved = snapshots.checkpoint_minibatch(db, run)
+    saved = checkpoints.checkpoint_minibatch(db, run)
     launcher.resume(db, run)
     if saved is None:
         notify(f"run {run} begins anew: it has no checkpoint yet")

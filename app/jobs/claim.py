@@ -7,7 +7,7 @@ from collections import deque
 from types import FrameType, TracebackType
 from typing import Any
 
-from store import runs, snapshots
+from store import checkpoints, runs
 from store.database import Database
 from store.errors import LostClaim
 from store.points import Point
@@ -139,7 +139,7 @@ class Claim:
     def save(self, arrays: dict[str, Any], meta: dict[str, Any]) -> None:
         """Replace the checkpoint; everything up to this mini-batch is written before it."""
         self.beat()
-        snapshots.save_checkpoint(
+        checkpoints.save_checkpoint(
             self.db, self.row.number, self.row.attempt, self.minibatch, self.seconds, arrays, meta
         )
 

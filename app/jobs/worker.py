@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from app.jobs import launcher, process
 from app.jobs.claim import SCORES, Claim, Interrupt
 from app.jobs.plateau import settled, trend
-from store import corpora, points, runs, snapshots
+from store import checkpoints, corpora, points, runs, snapshots
+from store.checkpoints import Checkpoint
 from store.database import Database, open_database
-from store.errors import Conflict, LostClaim, NotFound, StoreError
+from store.errors import Conflict, DamagedArrays, LostClaim, NotFound, StoreError
 from store.points import Point
 from store.runs import RunRow
 
@@ -105,7 +106,7 @@ class Session:
         kernel = module.build(config, mathematics.facts(corpus), n_threads=self.order.threads)
         training = mathematics.Training(corpus, kernel, module.State, row.seed)
         sweeps = training.warm_up(averaged=self.order.averaged)
-        checkpoint = snapshots.load_checkpoint(claim.db, row.number)
+        checkpoint = self._checkpoint()
         state = None
         if checkpoint is None:
             state = training.first_state(_first_snapshot(claim.db, row))
@@ -126,6 +127,18 @@ class Session:
         position = training.unpack(checkpoint.minibatch, checkpoint.arrays)
         self._restructure(training, position)
         return training, plan, position, meta
+
+    def _checkpoint(self) -> Checkpoint | None:
+        """The last checkpoint that is whole; those that are not are given up, and that is said."""
+        claim = self.claim
+        while True:
+            try:
+                return checkpoints.load_checkpoint(claim.db, claim.row.number)
+            except DamagedArrays:
+                said = checkpoints.fall_back(claim.db, claim.row.number, claim.row.attempt)
+                sys.stderr.write(f"{said}\n")
+                claim.minibatch, claim.seconds = 0, 0.0
+                claim.say(said)
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
         """Write the widths there are now, and how they came about."""
@@ -289,7 +302,12 @@ def main(argv: list[str] | None = None) -> int:
 def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
     """The arrays a fork begins with: its own copy of its parent's snapshot."""
     found = snapshots.at(db, row.number, 0) if row.parent is not None else None
-    return None if found is None else snapshots.load(db, found.number)
+    try:
+        return None if found is None else snapshots.load(db, found.number)
+    except DamagedArrays as error:
+        raise StoreError(
+            f"the snapshot that run {row.number} begins with is damaged; delete the run and fork run {row.parent} again"
+        ) from error
 
 
 def _training_sentence(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:

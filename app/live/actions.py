@@ -4,11 +4,14 @@ The pages read through a read-only connection; this is the one place of the web 
 writes.  Every method may wait for the database, so pages call them through ``context.later``.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from subprocess import Popen
 from threading import Lock
 from time import monotonic
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.analysis import stored_predictions
 from app.analysis.predictions import Classified
@@ -18,10 +21,12 @@ from app.jobs.import_process import Import
 from app.jobs.new_run import NewRun
 from app.jobs.uploads import Uploads
 from app.live.feed import Feed
-from store import corpora, labels, matches, runs
-from store.database import Database, open_database
+from store import corpora, events, labels, matches, runs
+from store.database import Database, open_existing
+from store.errors import StoreError
 from store.runs import RunRow
 
+log = logging.getLogger("topiary.actions")
 FILL_PAUSE = 6.0  # seconds; a worker needs a moment to claim its run
 
 
@@ -46,6 +51,16 @@ class Actions:
     _demo: "Popen[str] | None" = None
     _lock: Lock = field(default_factory=Lock)
     _filled: float = -FILL_PAUSE
+
+    def __post_init__(self) -> None:
+        self.feed.on_damage = self.note_damage
+
+    def note_damage(self, run: int, minibatch: int, sentence: str) -> None:
+        """Write down that a snapshot of a run turned out damaged; called by the feed, in a thread."""
+        try:
+            events.note(self._writing(), run, minibatch, "damaged", sentence)
+        except (StoreError, SQLAlchemyError, OSError) as error:
+            log.warning("what is damaged could not be written down: %s", error)
 
     def create(self, request: NewRun) -> RunRow:
         """Queue a run and start it when there is room.
@@ -171,5 +186,5 @@ class Actions:
     def _writing(self) -> Database:
         with self._lock:
             if self._db is None:
-                self._db = open_database(self.url)
+                self._db = open_existing(self.url)  # never a new one in place of one that was deleted
             return self._db

@@ -5,12 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
+from store_samples import flip_checkpoint
 
 from app.jobs import claim, forks, launcher, new_run, plateau, process, topic_facts, training, worker
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import restored
-from store import corpora, events, points, runs, snapshots
+from store import checkpoints, corpora, events, points, runs, snapshots
 from store.errors import Conflict, LostClaim, StoreError
 from store.points import Point
 
@@ -53,7 +54,7 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
         "step_size_mean", "step_size_low", "step_size_high", "active_topics", "tokens_per_second",
         "point_perplexity", "mean_perplexity", "evaluation_documents",
     }  # fmt: skip
-    saved = snapshots.load_checkpoint(db, run)
+    saved = checkpoints.load_checkpoint(db, run)
     assert saved is not None
     assert saved.minibatch == 60
     kept = snapshots.every(db, run)
@@ -268,6 +269,34 @@ def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, 
             runs.requeue(file, bury(file, run))
         assert kills > 0
         assert written(file, run) == request
+
+
+def _last_generation(db, run):
+    with db.read() as connection:
+        return max(checkpoints.generations(connection, run))
+
+
+@pytest.mark.parametrize("damaged", [1, 2])
+def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_same_bits(file, monkeypatch, damaged):
+    whole, run = order(file).number, order(file).number
+    worker.train(file, whole)
+    worked, interrupt = claim.Claim.worked, claim.Interrupt()
+
+    def ask(claim, minibatch, *rest):
+        worked(claim, minibatch, *rest)
+        interrupt.asked = minibatch >= 45
+
+    monkeypatch.setattr(claim.Claim, "worked", ask)
+    worker.train(file, run, interrupt=interrupt)
+    monkeypatch.setattr(claim.Claim, "worked", worked)
+    for generation in range(damaged):
+        flip_checkpoint(file, run, _last_generation(file, run) - generation)
+    runs.requeue(file, run)
+    worker.train(file, run)
+    assert written(file, run) == written(file, whole)
+    told = [each.text for each in events.since(file, run)[0] if each.kind == "damaged"]
+    (said,) = told  # what was told of a later mini-batch went with it
+    assert said.endswith("begins anew" if damaged == 2 else "at mini-batch 44")
 
 
 def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
