@@ -139,7 +139,7 @@ def _begin_generation(connection: Connection, *, run: int, attempt: int) -> int:
     """The number of the next checkpoint; parts of one that was never finished are removed."""
     own(connection, run, attempt)
     kept = generations(connection, run)
-    _remove_parts(connection, run, kept)
+    remove_parts(connection, run, kept)
     return max(kept, default=0) + 1
 
 
@@ -155,10 +155,11 @@ def _replace(connection: Connection, *, attempt: int, values: dict[str, Any]) ->
     copy_row(connection, checkpoints, earlier_checkpoints, run)
     connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
     connection.execute(insert(checkpoints).values(**values, created=now()))
-    _remove_parts(connection, run, generations(connection, run))
+    remove_parts(connection, run, generations(connection, run))
 
 
-def _remove_parts(connection: Connection, run: int, kept: set[int]) -> None:
+def remove_parts(connection: Connection, run: int, kept: set[int]) -> None:
+    """Remove the parts of all generations but those that are kept."""
     gone = (checkpoint_parts.c.run == run) & checkpoint_parts.c.generation.not_in(kept)
     connection.execute(delete(checkpoint_parts).where(gone))
 

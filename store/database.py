@@ -1,6 +1,7 @@
 """The one door to the database: opening it, short transactions that wait and retry, and its clock.
 
-Everything that only one of SQLite and PostgreSQL understands is in this file.
+Everything that only one of SQLite and PostgreSQL understands is in this file, and in those of upkeep: `store.check`,
+`store.backup` and `store.prune`.
 """
 
 import os
@@ -71,6 +72,8 @@ class Database:
         Seconds to wait for a lock, or for a server that restarts; may be changed at any time.
     identity : Identity
         Notices that the store was deleted or replaced; every `read` and `write` then raises ReplacedStore.
+    path : Path or None
+        The file of the store, where it is one.
     damaged : set of int
         Numbers of the snapshots that turned out damaged; `store.snapshots` passes them over.
     """
@@ -84,6 +87,7 @@ class Database:
         self.readonly = readonly
         self.patience = PATIENCE_SECONDS
         self.identity = Identity(place, path)
+        self.path = path
         self.damaged: set[int] = set()
         self._reached = False
 

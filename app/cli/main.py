@@ -5,7 +5,7 @@ import importlib
 import sys
 
 from app.cli import output
-from app.cli.parser import MISTAKE, Parser, named, part, threads, weight, whole
+from app.cli.parser import MISTAKE, Parser, named, part, size, threads, weight, whole
 from app.ingest import options
 from app.plots import registry
 from app.plots.request import AXES
@@ -60,6 +60,7 @@ def build_parser() -> Parser:
     _reading(commands)
     _inferred(commands)
     _steering(commands)
+    _upkeep(commands)
     _serve(commands)
     published = "measure perplexities and errors beside the published ones, and topics beside other programs"
     commands.add_parser("benchmark", help=published, add_help=False)
@@ -274,6 +275,21 @@ def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
         _run_argument(parser)
         if name == "resume":
             parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
+
+
+def _upkeep(commands: "argparse._SubParsersAction[Parser]") -> None:
+    whole_store = "read everything in the store, verify every checksum, and say what is damaged"
+    _command(commands, "check", "upkeep.check", whole_store, reads=True)
+    backup = _command(commands, "backup", "upkeep.backup", "copy the store into a file while it is in use")
+    backup.add_argument("file", metavar="FILE", help="a new file, itself a store: SQLite, also of a PostgreSQL store")
+    prune = _command(commands, "prune", "upkeep.prune", "remove what the store can do without, and shrink it")
+    prune.add_argument("run", nargs="*", metavar="RUN", help="thin the snapshots of these runs only (default: of all)")
+    kept = "snapshots that stay of each run that has ended: the first, the last, and those evenly between"
+    prune.add_argument("--keep", type=whole(1), metavar="N", help=kept)
+    budget = "bytes that the snapshots of each run that has ended may take, such as 50MB"
+    prune.add_argument("--budget", type=size, metavar="SIZE", help=budget)
+    prune.add_argument("--damaged", action="store_true", help="read all snapshots, and remove those that are damaged")
+    prune.add_argument("--dry-run", action="store_true", help="only say what would go")
 
 
 def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
