@@ -33,6 +33,7 @@ def create(
     seed: int,
     name: str = "",
     fork: int | None = None,
+    group: int | None = None,
 ) -> RunRow:
     """Write down a run that a worker may claim; ``plan["minibatches"]`` is its planned length.
 
@@ -41,6 +42,8 @@ def create(
     fork : int, optional
         Number of a snapshot of another run.  It becomes the first snapshot of this one, at mini-batch 0, and
         the names of its topics come with it; so nothing that happens to the parent matters any more.
+    group : int, optional
+        Number of the first of the runs that are ordered together with it; 0: it is the first itself.
 
     Raises
     ------
@@ -71,6 +74,8 @@ def create(
         origin = lineage.parent(connection, fork, int(corpus)) if fork is not None else {}
         made = insert(runs).values(**values, **fresh, **origin).returning(runs.c.number)
         number = connection.execute(made).scalar_one()
+        if group is not None:
+            run_rows.change(connection, number, run_group=group or number)
         if origin:
             lineage.inherit(connection, number, origin)
         return run_rows.get(connection, number)
@@ -281,7 +286,15 @@ def requeue(db: Database, n: int) -> RunRow:
             raise Conflict(f"run {n} is {row.state}; there is nothing to resume")
         attempt = row.attempt + 1 if row.state == "running" else row.attempt  # the silent worker may yet wake up
         run_rows.change(
-            connection, n, if_attempt=row.attempt, state="queued", wish="run", attempt=attempt, message="", ended=None
+            connection,
+            n,
+            if_attempt=row.attempt,
+            state="queued",
+            wish="run",
+            attempt=attempt,
+            message="",
+            ended=None,
+            place=None,
         )
         return run_rows.get(connection, n)
 

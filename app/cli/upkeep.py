@@ -12,6 +12,13 @@ from store.database import Database, open_database, open_existing
 from store.errors import DamagedStore, StoreError
 from store.prune import Rule, vacuum, wanted
 
+SINGLE = {
+    "corpora": "corpus",
+    "blocks of documents": "block of documents",
+    "snapshots": "snapshot",
+    "checkpoints": "checkpoint",
+    "predictions": "set of predictions",
+}
 FOUND = 1  # exit status of a check that found damage
 
 
@@ -46,11 +53,11 @@ def _print_report(report: Report, place: str) -> None:
     for damage in report.damages:
         say(flat(damage.what))
         say(f"    {flat(damage.means)}")
-    read = ", ".join(f"{n:,} {kind}" for kind, n in report.read.items()) or "nothing yet"
+    read = ", ".join(f"{n:,} {SINGLE.get(kind, kind) if n == 1 else kind}" for kind, n in report.read.items())
     if report.unproved:
         notify(f"{report.unproved:,} of these were written by an earlier version, partly without checksums")
     verdict = f"{len(report.damages)} damaged" if report.damages else "everything is as it was written"
-    say(f"{place}: {verdict} (read: {read})")
+    say(f"{place}: {verdict} (read: {read or 'nothing yet'})")
 
 
 def backup(arguments: argparse.Namespace) -> int:

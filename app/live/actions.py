@@ -19,9 +19,11 @@ from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, new_run
 from app.jobs.import_process import Import
 from app.jobs.new_run import NewRun
+from app.jobs.run_log import tail
 from app.jobs.uploads import Uploads
+from app.jobs.ways_out import again
 from app.live.feed import Feed
-from store import corpora, events, labels, matches, runs
+from store import corpora, events, labels, matches, queue, runs
 from store.database import Database, open_existing
 from store.errors import StoreError
 from store.runs import RunRow
@@ -128,6 +130,23 @@ class Actions:
         """Go on from the checkpoint."""
         launcher.resume(self._writing(), run)
         self.feed.look()
+
+    def move(self, run: int, *, before: int | None = None, last: bool = False) -> None:
+        """Let a queued run start first, before another one, or last."""
+        queue.move(self._writing(), run, before=before, last=last)
+        self.feed.look()
+
+    def retry(self, run: int, batch_size: int | None = None) -> RunRow:
+        """Order a run again as it was, with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
+        row = again(self._writing(), run, batch_size)
+        self.fill(now=True)
+        self.feed.look()
+        return row
+
+    def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
+        """The path of a run's log on this machine, and its last lines."""
+        path = launcher.log_path(self._writing().url, run)
+        return str(path), tail(path, lines)
 
     def delete(self, run: int) -> None:
         """Delete a run with its points, snapshots and names; refused while its worker lives."""

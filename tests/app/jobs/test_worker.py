@@ -226,6 +226,36 @@ def test_a_run_whose_length_nobody_gave_ends_where_its_curve_no_longer_falls(fil
     assert plateau.settled(points.curve(file, made.number, "point_perplexity"), row.minibatch)
 
 
+@pytest.mark.parametrize("link", ["poisson", "bernoulli"])
+def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_could(file, link, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    texts = SMALL | {"link": link}
+    first, broken = (
+        new_run.create(file, "small", model="dlda", texts=texts, minibatches=600, until="plateau") for _ in range(2)
+    )
+    worker.train(file, first.number)
+    row = runs.get(file, first.number)
+    name = "point_perplexity" if link == "poisson" else "heldout_loglik"
+    curve = points.curve(file, first.number, name)
+    falling = curve if link == "poisson" else [(step, np.exp(-value)) for step, value in curve]
+    assert row.state == "finished"
+    assert first.plan["plateau_from"] == 9  # two passes over 90 documents by twenties
+    assert 9 <= row.minibatch == row.planned < 600
+    assert plateau.plateau(falling) is not None
+    earlier = [plateau.plateau(falling[:end]) for end in range(len(falling)) if end and falling[end - 1][0] >= 9]
+    assert earlier == [None] * len(earlier)
+    assert kill_after(file, broken.number, 12)
+    runs.requeue(file, bury(file, broken.number))
+    worker.train(file, broken.number)
+    assert written(file, broken.number) == written(file, first.number)
+
+
+def test_a_plateau_that_nobody_could_see_is_refused(file):
+    small_corpus(file, name="untested", test=False)
+    with pytest.raises(new_run.NewRunError, match="nobody can tell when a run on it no longer improves"):
+        new_run.create(file, "untested", model="dlda", texts=SMALL, until="plateau")
+
+
 def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):
     monkeypatch.setattr(plateau, "LEAST_SWEEPS", 3)
     run = order(file, minibatches=80, inference="auto").number
