@@ -219,7 +219,8 @@ class Session:
         arrays = snapshot_arrays(training.kernel, position.state, info, training.examples(position))
         arrays |= training.facts(position, arrays)
         claim.beat()
-        snapshots.append(claim.db, claim.row.number, claim.row.attempt, position.minibatch, claim.seconds, arrays)
+        of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
+        snapshots.append(claim.db, *of_run, arrays, self.order.keep)
         return position
 
     def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
