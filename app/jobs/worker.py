@@ -139,7 +139,8 @@ class Session:
             except DamagedArrays:
                 said = checkpoints.fall_back(claim.db, claim.row.number, claim.row.attempt)
                 _log(said)
-                claim.minibatch, claim.seconds = 0, 0.0
+                claim.row = runs.get(claim.db, claim.row.number)
+                claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
                 claim.say(said)
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
