@@ -81,7 +81,8 @@ def load_checkpoint(db: Database, run: int) -> Checkpoint | None:
 def fall_back(db: Database, run: int, attempt: int) -> str:
     """Give up the run's checkpoint, which is damaged, for the one before it, or for a new beginning without one.
 
-    What was written later than that is deleted, and an event tells of it.
+    What was written later than that is deleted, and an event tells of it.  It counts as the next attempt of the same
+    worker, by which whoever keeps what was deleted sees that it is gone.
 
     Returns
     -------
@@ -102,10 +103,10 @@ def fall_back(db: Database, run: int, attempt: int) -> str:
         connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
         minibatch, seconds = removal.rewind(connection, run)
         measures: dict[str, Any] = last_values(connection, run, MEASURES)
-        run_rows.change(connection, run, minibatch=minibatch, seconds=seconds, **measures)
+        run_rows.change(connection, run, attempt=attempt + 1, minibatch=minibatch, seconds=seconds, **measures)
         onwards = f"goes on from the one before it, at mini-batch {minibatch:,}" if minibatch else "begins anew"
         said = f"the checkpoint at mini-batch {damaged or 0:,} is damaged, so the run {onwards}"
-        events.notify(connection, run, attempt, minibatch, "damaged", said)
+        events.notify(connection, run, attempt + 1, minibatch, "damaged", said)
         return said
 
     return db.transact(work)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from typing import NamedTuple
 
-import psycopg
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Table, create_engine, delete, func, select
 from sqlalchemy.engine import make_url
 
 from store import checkpoints, corpus_writer, removal, run_rows, snapshots, thinning
@@ -87,9 +86,10 @@ def vacuum(db: Database) -> None:
     again = "its space is used again for what comes next; prune again when nothing trains"
     if db.path is None:
         tables = ", ".join(metadata.tables)
-        plain = make_url(db.url).set(drivername="postgresql").render_as_string(hide_password=False)
-        with psycopg.connect(plain, autocommit=True) as connection:
-            connection.execute(f"VACUUM {tables}".encode())
+        engine = create_engine(make_url(db.url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"VACUUM {tables}")
+        engine.dispose()
         return
     size, free = db.path.stat().st_size, shutil.disk_usage(db.path.parent).free
     if free < size:

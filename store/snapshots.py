@@ -36,9 +36,15 @@ _COLUMNS = [snapshots.c[name] for name in SnapshotRow.__dataclass_fields__]
 
 
 def append(
-    db: Database, run: int, attempt: int, minibatch: int, seconds: float, arrays: Mapping[str, Array]
+    db: Database,
+    run: int,
+    attempt: int,
+    minibatch: int,
+    seconds: float,
+    arrays: Mapping[str, Array],
+    most: int | None = None,
 ) -> SnapshotRow:
-    """Add a snapshot, floats as float32, and give up older ones by the rule of `store.thinning`.
+    """Add a snapshot, floats as float32, and give up older ones by the rule of `store.thinning`; ``most`` may stay.
 
     A second snapshot of the same mini-batch replaces the first.
 
@@ -54,7 +60,7 @@ def append(
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
         values = {"run": run, "minibatch": minibatch, "seconds": seconds, "size": len(blob), "arrays": blob}
         connection.execute(insert(snapshots).values(**values, created=now()))
-        _thin(connection, run)
+        _thin(connection, run, most)
         return _row(connection.execute(_of(run).where(snapshots.c.minibatch == minibatch)).one())
 
     return db.transact(work)
@@ -191,7 +197,7 @@ def _row(row: Row[Any]) -> SnapshotRow:
     return SnapshotRow(**values)
 
 
-def _thin(connection: Connection, run: int) -> None:
+def _thin(connection: Connection, run: int, most: int | None) -> None:
     present = set(connection.execute(select(snapshots.c.minibatch).where(snapshots.c.run == run)).scalars())
-    for minibatch in sorted(present - thinning.kept(present)):
+    for minibatch in sorted(present - thinning.kept(present, most)):
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))

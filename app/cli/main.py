@@ -156,6 +156,8 @@ def _training(parser: Parser, made: str) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
     level = "plateau: end when the point perplexity no longer falls; --minibatches is then the most"
     parser.add_argument("--until", choices=("plateau",), default="", help=level)
+    stay = "snapshots that stay as the run grows, half of them its latest (default: some hundred, ever sparser)"
+    parser.add_argument("--keep", type=whole(2), metavar="N", help=stay)
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
     shorter = "of --averaged: mini-batches before it adds rates (default 2000, or 4/7 of a shorter run; 0 = none)"
     parser.add_argument("--burn-in", type=whole(0), help=shorter)

@@ -176,7 +176,8 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
     given = {
-        name: getattr(arguments, name) for name in ("minibatches", "seed", "averaged", "burn_in", "samples", "until")
+        name: getattr(arguments, name)
+        for name in ("minibatches", "seed", "averaged", "burn_in", "samples", "until", "keep")
     }
     given |= {"paper_point": arguments.paper_point, "name": arguments.name, "preset": arguments.preset}
     return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}

@@ -91,6 +91,7 @@ def create(
     name: str = "",
     fork: Origin | None = None,
     until: str = "",
+    keep: int | None = None,
     group: int | None = None,
 ) -> RunRow:
     """Write a queued run; :func:`app.jobs.launcher.fill` then starts it.
@@ -117,6 +118,8 @@ def create(
         ``texts`` says nothing.
     until : {"", "plateau"}
         End when the curve no longer falls; ``minibatches`` is then the most.
+    keep : int, optional
+        At most so many snapshots stay as the run grows.
     group : int, optional
         As in :func:`store.runs.create`.
 
@@ -154,6 +157,7 @@ def create(
             paper_point=paper_point,
             until_plateau=bool(until) or (minibatches is None and _swept(config, about)),
             plateau_from=_plateau_from(config, about) if until else 0,
+            keep=keep,
             protocol=_protocol(about),
         )
     except NewRunError:

@@ -139,7 +139,8 @@ class Session:
             except DamagedArrays:
                 said = checkpoints.fall_back(claim.db, claim.row.number, claim.row.attempt)
                 _log(said)
-                claim.minibatch, claim.seconds = 0, 0.0
+                claim.row = runs.get(claim.db, claim.row.number)
+                claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
                 claim.say(said)
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
@@ -219,7 +220,8 @@ class Session:
         arrays = snapshot_arrays(training.kernel, position.state, info, training.examples(position))
         arrays |= training.facts(position, arrays)
         claim.beat()
-        snapshots.append(claim.db, claim.row.number, claim.row.attempt, position.minibatch, claim.seconds, arrays)
+        of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
+        snapshots.append(claim.db, *of_run, arrays, self.order.keep)
         return position
 
     def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:

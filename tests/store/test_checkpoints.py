@@ -110,7 +110,8 @@ def test_a_damaged_checkpoint_is_given_up_for_the_one_before_with_all_that_is_la
     after = runs.get(db, run)
     assert (after.minibatch, after.seconds, after.point_perplexity) == (20, 2.5, 980.0)
     assert [(each.minibatch, each.text) for each in events.since(db, run)[0] if each.kind == "damaged"] == [(20, said)]
-    checkpoints.save_checkpoint(db, run, row.attempt, 30, 3.0, arrays_at(30), {})
+    assert after.attempt == row.attempt + 1
+    checkpoints.save_checkpoint(db, run, after.attempt, 30, 3.0, arrays_at(30), {})
     assert same(checkpoints.load_checkpoint(db, run).arrays, arrays_at(30))
 
 
@@ -122,7 +123,7 @@ def test_without_a_checkpoint_that_is_whole_a_run_begins_anew(db):
     checkpoints.fall_back(db, run, row.attempt)
     with pytest.raises(DamagedArrays):
         checkpoints.load_checkpoint(db, run)
-    assert checkpoints.fall_back(db, run, row.attempt).endswith("mini-batch 10 is damaged, so the run begins anew")
+    assert checkpoints.fall_back(db, run, row.attempt + 1).endswith("mini-batch 10 is damaged, so the run begins anew")
     assert checkpoints.load_checkpoint(db, run) is None
     assert list(points.table(db, run)) == []
     with db.read() as connection:

@@ -94,8 +94,9 @@ def test_the_rule_never_keeps_more_than_a_bound_that_grows_with_the_octaves(firs
     st.integers(1, 600),
     st.integers(1, 40),
     st.lists(st.tuples(st.integers(1, 600), st.integers(0, 600)), max_size=4),
+    st.none() | st.integers(2, 40),
 )
-def test_a_run_stopped_anywhere_ends_with_the_snapshots_of_one_never_stopped(seed, count, largest_step, stops):
+def test_a_run_stopped_anywhere_ends_with_the_snapshots_of_one_never_stopped(seed, count, largest_step, stops, most):
     appended = np.cumsum(np.random.default_rng(seed).integers(1, largest_step + 1, count)).tolist()
     left: set[int] = set()
     for stopped_after, checkpoint in [*stops, (len(appended), 0)]:
@@ -103,11 +104,11 @@ def test_a_run_stopped_anywhere_ends_with_the_snapshots_of_one_never_stopped(see
         resumed_at = min(resumed_at, max(left, default=0))
         left = {m for m in left if m <= resumed_at}
         for minibatch in (m for m in appended[:stopped_after] if m > resumed_at):
-            left = thinning.kept(left | {minibatch})
+            left = thinning.kept(left | {minibatch}, most)
     never_stopped: set[int] = set()
     for minibatch in appended:
-        never_stopped = thinning.kept(never_stopped | {minibatch})
-    assert left == never_stopped == thinning.kept(appended)
+        never_stopped = thinning.kept(never_stopped | {minibatch}, most)
+    assert left == never_stopped == thinning.kept(appended, most)
 
 
 class Work:
@@ -170,6 +171,14 @@ def test_the_shapes_of_a_snapshot_are_known_without_reading_its_arrays(db, monke
     assert found == {"phi.0": (5, 3), "r": (3,), "top_documents.0": (3, 20), "large": (500, 900)}
     with pytest.raises(NotFound, match="snapshot 99 is not kept any more"):
         snapshots.shapes(db, 99)
+
+
+@given(st.integers(2, 60), st.integers(1, 300), st.integers(1, 50))
+def test_no_more_snapshots_stay_than_are_wanted_and_the_first_and_last_among_them(most, count, every):
+    appended = range(every, every * count + 1, every)
+    left = thinning.kept(appended, most)
+    assert len(left) <= most
+    assert {appended[0], appended[-1]} <= left
 
 
 def test_a_damaged_snapshot_is_refused_and_from_then_on_passed_over(db, caplog):

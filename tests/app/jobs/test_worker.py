@@ -250,6 +250,14 @@ def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_co
     assert written(file, broken.number) == written(file, first.number)
 
 
+def test_a_run_keeps_no_more_snapshots_than_it_was_ordered_to(file):
+    run = new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=60, keep=4).number
+    worker.train(file, run)
+    left = [row.minibatch for row in snapshots.every(file, run)]
+    assert len(left) <= 4
+    assert (left[0], left[-1]) == (1, 60)
+
+
 def test_a_plateau_that_nobody_could_see_is_refused(file):
     small_corpus(file, name="untested", test=False)
     with pytest.raises(new_run.NewRunError, match="nobody can tell when a run on it no longer improves"):
