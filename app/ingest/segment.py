@@ -21,6 +21,7 @@ WITHOUT_SPACES = {
     "km": (("Khmer",), 9.0),
     "my": (("Burmese",), 9.0),
 }
+_KANA = re.compile(f"[{RANGES['Kana']}]")
 _LIBRARIES = {"zh": "rjieba"}  # icu4py for all others
 
 
@@ -36,7 +37,7 @@ def runs_together(code: str, texts: Iterable[str]) -> bool:
     """
     _, longest = WITHOUT_SPACES[code]
     run = _runs((code,))
-    lengths = [len(found) for text in texts for found in run.findall(text)]
+    lengths = [len(found) for text in texts if _may_be(code, text) for found in run.findall(text)]
     return bool(lengths) and sum(lengths) / len(lengths) >= longest
 
 
@@ -55,12 +56,17 @@ def spaced(text: str, codes: Sequence[str]) -> str:
     """
     if not codes or text.isascii():
         return text
-    japanese = "ja" in codes and ("zh" not in codes or re.search(f"[{RANGES['Kana']}]", text) is not None)
+    japanese = "ja" in codes and ("zh" not in codes or _may_be("ja", text))
     fitting = tuple(code for code in codes if code != ("zh" if japanese else "ja"))
     for code in fitting:
         cut = _cutter(code)
         text = _runs((code,)).sub(lambda run, cut=cut: f" {' '.join(cut(run[0]))} ", text)  # type: ignore[misc]
     return text
+
+
+def _may_be(code: str, text: str) -> bool:
+    """Whether Chinese characters in a text may be of that language: kana stand between those of Japanese."""
+    return code not in ("zh", "ja") or (_KANA.search(text) is not None) == (code == "ja")
 
 
 @cache

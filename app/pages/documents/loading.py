@@ -14,6 +14,7 @@ from app.analysis.interpolation import telling_layer
 from app.analysis.neighbours import Neighbourhood
 from app.analysis.topic_images import has_pictures, picture_uri
 from app.ingest.document import Unreadable, contents
+from app.ingest.errors import IngestError
 from app.ingest.marks import encoding_of
 from app.ingest.new_documents import from_text
 from app.live.feed import TROUBLE
@@ -113,7 +114,7 @@ def tried(work: Callable[..., Any], *arguments: Any) -> Any:
     """``work(*arguments)``, or the sentence for the visitor when the store or the run does not have what it takes."""
     try:
         return work(*arguments)
-    except (*TROUBLE, LookupError, ValueError) as error:
+    except (*TROUBLE, IngestError, LookupError, ValueError) as error:
         return Failed(str(error))
 
 

@@ -511,6 +511,20 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ("tree 1 --class a --output x.json", "--class without a picture would change nothing; give --output tree.svg"),
         ("import . --format lines --levels 3", "holds no idx images, which alone have grey values"),
         ("import . --levels 3 --binary", "import: --levels and --binary exclude each other; give one of them"),
+        (
+            "import . --phrase-npmi 0.3",
+            "import: --phrase-npmi and --phrase-count say what a phrase is; give --phrases too",
+        ),
+        ("import . --phrases --phrase-count 1", "import: --phrase-count must be 2 or more; got 1"),
+        ("import . --html maybe", "import: --html must be auto, yes or no; got 'maybe'"),
+        (
+            "import . --stop-words klingon",
+            "import: --stop-words must be auto, none, a language such as german or a file",
+        ),
+        (
+            "import . --format uci --phrases",
+            "holds counts, whose words are not found by a pattern; leave --phrases out",
+        ),
         ("import . --test-share 1", "topiary import: --test-share must be at least 0 and below 1; got 1.0"),
         ("import . --token-pattern (", "topiary import: --token-pattern must be a regular expression; got '('"),
         ("tree 1 --output .", "cannot write a tree as '.': its name must end in one of"),

@@ -34,6 +34,11 @@ def test_japanese_and_chinese_in_one_corpus_are_each_cut_by_their_own_dictionary
     assert spaced(TEXTS["ja"], both) == spaced(TEXTS["ja"], ("ja",))
 
 
+def test_short_runs_of_characters_in_japanese_say_nothing_of_chinese():
+    assert runs_together("zh", [TEXTS["ja"]] * 9 + [TEXTS["zh"]])
+    assert not runs_together("ja", [TEXTS["zh"]])
+
+
 def test_other_scripts_and_corpora_stay_as_they_are():
     assert spaced("plain text, naïve", ("zh", "th")) == "plain text, naïve"
     assert spaced("图书馆", ()) == "图书馆"
