@@ -52,6 +52,8 @@ def request(context: Context) -> Request:
 
 def fetch(context: Context, asked: Request) -> Fetched:
     """Fetch both hierarchies and match them; waits for the store, and for the matching."""
+    if unread := context.feed.without_spark((asked.run_a, asked.run_b)):
+        context.feed.read_sparks(unread)  # how the two are judged comes with it
     a = context.feed.hierarchy(asked.run_a, asked.snapshot_a or None)
     b = context.feed.hierarchy(asked.run_b, asked.snapshot_b or None)
     found = partial(Fetched, moments_a=_moments(context, asked.run_a), moments_b=_moments(context, asked.run_b))

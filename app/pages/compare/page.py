@@ -318,7 +318,12 @@ class Compare:
         if one is None or two is None:
             self._settings.html = ""
         else:
-            self._settings.html = settings.settings_table(one, two, identical=self._view.identical == "shown")
+            self._settings.html = settings.settings_table(
+                one,
+                two,
+                (self._context.feed.judged(one.number), self._context.feed.judged(two.number)),
+                identical=self._view.identical == "shown",
+            )
 
     # ---------------------------------------------------------- the window
 

@@ -7,6 +7,7 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
+from app.jobs.estimates import CURVES
 from app.live.ticks import Tick
 from app.pages.components.board import Board
 from app.pages.session import Context
@@ -88,8 +89,8 @@ class Watch:
         history = feed.known_history(run.number)
         series = history.after("point_perplexity") if history else None
         steps, values = (series.minibatches.tolist(), series.value.tolist()) if series else ([], [])
-        mean = history.last("mean_perplexity") if history else None
-        about = kpis.health(feed.state(run.number), steps, values, mean)
+        latest = {name: history.last(name) for name in CURVES} if history else feed.judged(run.number)
+        about = kpis.health(feed.state(run.number), steps, values, latest)
         self._strip.html = kpis.kpis(run, about)
 
     def _fetch_about(self) -> None:

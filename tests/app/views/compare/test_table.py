@@ -201,8 +201,12 @@ def test_the_point_perplexity_is_one_figure_and_says_what_it_is_of() -> None:
     rows = {each.name: each for each in settings.settings_of(done, earlier)}
     row = rows["point perplexity"]
     assert (row.a, row.b) == ("3,032.0", "2,485.0")
-    assert "A: 20 + 20 sweeps, 312 test documents, 80 % of each observed; B: 60 + 60 sweeps" in row.report.tip
-    assert [name for name in rows if "perplexity" in name] == ["point perplexity", "averaged perplexity"]
+    assert row.report.tip.startswith("A: Held-out words")
+    assert "20 + 20 sweeps, 312 test documents, 80 % of each observed. B: Held-out" in row.report.tip
+    assert [name for name in rows if "perplexity" in name] == ["point perplexity"]
+    judged = {each.name: each for each in settings.settings_of(done, earlier, ({"mean_perplexity": 2900.0}, {}))}
+    both = judged["perplexity of the mean topics"]
+    assert (both.a, both.b) == ("2,900.0", "–")
 
 
 def replace_seed(row: SimpleNamespace) -> SimpleNamespace:
