@@ -133,7 +133,8 @@ export function render({model, view}) {
     const active = view.shadow_el.activeElement
     const inside = active && world.contains(active)
     const {id: focused, layer: chip} = inside ? active.dataset : {}
-    const held = old_nodes.get(anchor)
+    const stays = old_nodes.has(anchor) ? anchor : model.selected
+    const held = old_nodes.get(stays)
     world.replaceChildren(...(drawn ? [...parsed.childNodes].map(child => document.importNode(child, true)) : []))
     note.hidden = drawn
     note.textContent = model.note
@@ -142,7 +143,7 @@ export function render({model, view}) {
     world.setAttribute("role", "tree")
     world.setAttribute("aria-label", parsed.getAttribute("aria-label"))
     camera.size = parsed.getAttribute("viewBox").split(" ").slice(2).map(Number)
-    const now = node(anchor)
+    const now = node(stays)
     if (camera.fitted) {
       fit(old_nodes.size > 0)
     } else if (old_nodes.size === 0) {
