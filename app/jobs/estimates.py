@@ -30,6 +30,8 @@ class Judged(Protocol):
     """What an estimate wants of a run (a row of the store fits)."""
 
     @property
+    def number(self) -> int: ...  # noqa: D102
+    @property
     def minibatch(self) -> int: ...  # noqa: D102
     @property
     def plan(self) -> dict[str, Any]: ...  # noqa: D102

@@ -926,6 +926,25 @@ def test_compare_prints_the_summary_of_two_runs(two_runs, capsys):
     assert report[0].startswith("A: run 1, mini-batch 4, 3-2")
     assert report[2].startswith("layer 1: 3 of 3 and 3 topics matched, mean score ")
     assert "layer 2: 1 of 2 and 2 topics matched" in report[1]  # topic 1 of run 2 was said to have no partner
+    assert any(line.startswith("beside other seeds: These two runs differ in their seed only") for line in report)
+
+
+def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, capsys):
+    db = open_database(two_runs)
+    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    how = {"model": "dlda", "inference": "tlasgr", "layers": (3, 2), "plan": {"minibatches": 9}, "seed": 3}
+    row = runs.create(db, corpus=1, settings={"eta": [0.9]}, **how)
+    row = runs.claim(db, row.number, process.identity())
+    points = [Point(4, 40, 0.5, "point_perplexity", 0, 9.0)]
+    runs.beat(db, row.number, row.attempt, minibatch=4, seconds=0.5, point_perplexity=9.0, points=points)
+    flat = np.random.default_rng(9).dirichlet(np.full(6, 0.2), 3).T
+    snapshots.append(db, row.number, row.attempt, 4, 0.5, arrays | {"phi.0": flat})
+    db.close()
+    out = call(capsys, "compare", "1", "3", "--store", two_runs)[1]
+    assert "beside other seeds: more than another seed changes: likeness of layer 1 0." in out
+    assert "in nothing but the seed, 1 and 2." in out
+    assert re.search(r"layer 1: .*mean score 0.\d\d \(two seeds [01].\d\d\)", out)
+    assert "Point perplexity: 5.5 in A, 9.0 in B; no second seed tells whether that is more than chance." in out
 
 
 def test_compare_prints_every_pair_as_json_with_identity_numbers(two_runs, capsys):
