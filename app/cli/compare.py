@@ -131,8 +131,12 @@ def _picture(found: Comparison, view: Request) -> str:
     return compare_picture(found, edge_changes(found, view.threshold), cut).svg
 
 
-def summary_text(comparison: Comparison, threshold: float, most: int, seeds: Seeds) -> str:
-    """Write agreement, counts of edges, what is more than chance, and the most changed topics as lines."""
+def summary_text(comparison: Comparison, threshold: float, most: int, seeds: Seeds | None = None) -> str:
+    """Write agreement, counts of edges, what is more than chance, and the most changed topics as lines.
+
+    Without ``seeds`` nobody has looked for any.
+    """
+    seeds = seeds or Seeds([], "", None)
     a, b = comparison.a, comparison.b
     changes = edge_changes(comparison, threshold)
     now, counts = agreement(comparison, changes), counted(changes)
@@ -156,7 +160,7 @@ def summary_text(comparison: Comparison, threshold: float, most: int, seeds: See
         f"{_ratio(now.correlation)}{_seeds(usual.correlation)}"
     )
     lines.append(f"edges at threshold {threshold:g}: {report}; {like}")
-    lines.append(f"beside other seeds: {in_words(now, spread, seeds.sentence)}")
+    lines += [f"beside other seeds: {in_words(now, spread, seeds.sentence)}"] if seeds.sentence else []
     lines += [judged_words(seeds.judged)] if seeds.judged is not None else []
     lines += [_line(comparison, pair) for pair in sorted_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)

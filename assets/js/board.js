@@ -10,6 +10,9 @@
 //   data-upload="address"  files and folders that are dropped on it, or chosen by inputs in it, are put there, one by
 //                       one; the server hears {do: "sending", sent, of}, and {do: "sent", of, name} or "not-sent"
 //   data-copy           copies the address of the page
+//   data-from-top="key" when the key changes, what scrolls goes back to the beginning of the element
+//   data-bring="key"    when the key changes, the element is brought into the window
+//   data-unroll         on a button: unrolls and rolls up the board, where a narrow window shows only its head
 //
 // New HTML is merged into what stands there, so that focus, half-typed text, scroll and open
 // dialogs survive.
@@ -26,7 +29,7 @@ function same(a, b) {
 }
 
 const LARGEST = 8_000_000 // bytes of a file handed over
-const OWN = new Set(["open", "data-editing"]) // attributes the visitor changes
+const OWN = new Set(["open", "data-editing", "aria-expanded"]) // attributes the visitor changes
 
 function merge_attributes(old, next) {
   if (next.dataset?.unfold !== undefined && old.dataset.unfold === undefined) { old.open = true }
@@ -130,6 +133,26 @@ async function put(address, files, report) {
   await Promise.all(Array.from({length: ABREAST}, one))
 }
 
+function scroller(element) {
+  for (let each = element; each; each = each.parentElement ?? each.getRootNode().host) {
+    if (each.scrollHeight > each.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(each).overflowY)) { return each }
+  }
+  return null
+}
+
+function from_top(element) { // nothing of it may stand above the window
+  const found = scroller(element)
+  if (!found) { return }
+  if (found.contains(element) || found === element.getRootNode().host) { found.scrollTop = 0; return }
+  const above = found.getBoundingClientRect().top - element.getBoundingClientRect().top
+  if (above > 0) { found.scrollTop -= above + 8 }
+}
+
+function bring(element) {
+  const {top} = element.getBoundingClientRect()
+  if (top < 0 || top > 0.6 * innerHeight) { element.scrollIntoView({block: "start", behavior: "instant"}) }
+}
+
 export function render({model, view}) {
   const root = document.createElement("div")
   root.className = "tp-board"
@@ -140,8 +163,23 @@ export function render({model, view}) {
     const data = {...element.dataset}
     model.send_msg({...data, do: name, ...(form ? {form: values(form)} : {}), ...more})
   }
+  const keys = new Map() // of what is scrolled when its key changes
+  let drawn = false
+  const scroll = (name, act, known) => {
+    const element = root.querySelector(`[${name}]`)
+    const before = keys.get(name), now = element?.getAttribute(name)
+    keys.set(name, now)
+    if (now !== undefined && now !== before && known(before)) { act(element) }
+  }
+  const unroll = (open) => {
+    view.shadow_el.host.classList.toggle("tp-unrolled", open)
+    root.querySelectorAll("[data-unroll]").forEach(each => each.setAttribute("aria-expanded", String(open)))
+  }
   const update = () => {
     merge(root, parse(model.html))
+    scroll("data-from-top", from_top, before => before !== undefined)
+    scroll("data-bring", bring, () => drawn)
+    drawn = true
     view.shadow_el.querySelectorAll("[data-autofocus]").forEach(e => { delete e.dataset.autofocus; e.focus() })
   }
   const edit = (element) => {
@@ -174,6 +212,9 @@ export function render({model, view}) {
     })
   }
   root.addEventListener("click", (event) => {
+    const roll = event.target.closest("[data-unroll]")
+    if (roll) { unroll(!view.shadow_el.host.classList.contains("tp-unrolled")); return }
+    if (event.target.closest("[data-do=select]")) { unroll(false) } // what was chosen is shown instead
     const element = event.target.closest("[data-do],[data-open],[data-close],[data-copy],a[data-go]")
     if (!element || element.nodeName === "FORM" || element.disabled) { return }
     if (element.nodeName === "A") {
@@ -191,6 +232,9 @@ export function render({model, view}) {
     }
     if (element.dataset.do !== undefined && !(element.type === "submit" && element.form)) { tell(element.dataset.do, element) }
     if (element.dataset.close !== undefined) { element.closest("dialog")?.close() }
+  })
+  root.addEventListener("focusin", (event) => {
+    if (event.target.type === "search" && root.querySelector("[data-unroll]")) { unroll(true) }
   })
   root.addEventListener("submit", (event) => {
     event.preventDefault()

@@ -225,8 +225,8 @@ class Compare:
                 tree.param.update(svg="", note="", selected="")
             self.page.css_classes = ["cm-page", "cm-empty"]
             return
-        self.page.css_classes = ["cm-page"]
         selected = self._selected(comparison)
+        self.page.css_classes = ["cm-page", "cm-chosen"] if selected else ["cm-page"]
         self._draw_table(comparison, selected)
         if trees:
             self._draw_trees(comparison, selected)

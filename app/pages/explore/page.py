@@ -303,7 +303,8 @@ class Explorer:
             relation=self._view.relation,
         )
         self._controls.html = control_row(hierarchy, self.choice, state)
-        classes = ["ex-page", "ex-only"] if state.wide else ["ex-page"]
+        more = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
+        classes = ["ex-page", *(name for name, there in more.items() if there)]
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 

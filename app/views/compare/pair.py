@@ -27,7 +27,10 @@ def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: boo
     drawn : bool
         Whether the trees show it.
     """
+    close = element("button", "×", class_="ex-close", data_do="select", data_side="b", data_id="",
+                    aria_label="Close the details", title="Close")  # fmt: skip
     parts = [
+        close,
         _head(comparison, pair),
         "" if drawn else _show(pair),
         '<div class="cm-two">',

@@ -69,7 +69,14 @@ def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding,
     body = _found(hierarchy, marks, finding) if finding.text.strip() else _layer(hierarchy, layer, marks)
     gone = "" if finding.text.strip() else pruned_list(hierarchy, layer, marks.pruned)
     words = "" if has_pictures(hierarchy) else layer_quality(hierarchy, layer) + word_choice(hierarchy.trade)
-    return f'<div class="ex-head">{box}{_tabs(hierarchy, layer)}{words}</div>{body}{gone}'
+    begin = escape(f"{layer} {finding.text.strip()}")  # another layer, or another search, begins at its first topic
+    return (
+        f'<div class="ex-head">{box}{_UNROLL}{_tabs(hierarchy, layer)}{words}</div>'
+        f'<div data-from-top="{begin}">{body}{gone}</div>'
+    )
+
+
+_UNROLL = '<button class="ex-soft tp-unroll" data-unroll aria-expanded="false">List of topics</button>'
 
 
 def _tabs(hierarchy: Hierarchy, layer: int) -> str:

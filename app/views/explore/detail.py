@@ -16,6 +16,7 @@ from engine.hierarchy.tree import Node
 
 _EXCERPT, _LONGEST = 220, 6000
 _CLASSES = 8  # shown of a topic
+CLOSE = '<button class="ex-close" data-do="select" data-id="" aria-label="Close the details" title="Close">×</button>'
 ONLY_ROOT = "The tree has no other root: make another topic a root first"
 _EDGES = "Weight of the edge; paler ones are not above the threshold"
 
@@ -61,7 +62,7 @@ def topic_detail(
         Whether the tree shows it.
     """
     acts = _acts(identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
-    parts = [_head(hierarchy, node, acts)]
+    parts = [CLOSE, _head(hierarchy, node, acts)]
     if has_pictures(hierarchy):
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
         parts.append(f'<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{label}">')

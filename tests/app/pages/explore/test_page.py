@@ -219,7 +219,7 @@ def test_the_layer_chosen_is_still_listed_after_only_the_tree_was_shown(
 ) -> None:
     session.handle(wish[0], **wish[1])
     session.handle("wide")
-    assert session.page.page.css_classes == ["ex-page", "ex-only"]
+    assert "ex-only" in session.page.page.css_classes
     session.handle("select", id="")
     session.handle("wide")
     assert session.page.page.css_classes == ["ex-page"]
