@@ -105,7 +105,8 @@ def answer(
     side = f"{_classes(found)}{_paths(hierarchy, found, trail)}{_layers(hierarchy, found, trail)}"
     main = f"{_document(hierarchy, found, trail, parts)}{beneath}"
     key = f"{found.document}-{len(found.text)}"  # another document is brought into the window
-    return f'<div class="dc-answer" data-bring="{key}"><div class="dc-side">{main}</div><div class="dc-side">{side}</div></div>'
+    inside = f'<div class="dc-side">{main}</div><div class="dc-side">{side}</div>'
+    return f'<div class="dc-answer" data-bring="{key}">{inside}</div>'
 
 
 def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:

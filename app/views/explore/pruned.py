@@ -35,7 +35,8 @@ def pruned_detail(now: Hierarchy, node: Node, when: Pruned | None, last: Hierarc
     title = escape(last.title(node)) if last else key
     body = f'<h2 class="ex-name">{title}</h2><p class="ex-gone" role="status">{_why(now, node, when)}</p>'
     return (
-        f'<article class="ex-detail ex-pruned" data-key="{key}">{CLOSE}<header style="{hue(node.layer)}">{head}{body}</header>'
+        f'<article class="ex-detail ex-pruned" data-key="{key}">{CLOSE}'
+        f'<header style="{hue(node.layer)}">{head}{body}</header>'
         f"{_last(now, node, last) if last else ''}{_kin(now, node, when, last) if when and last else ''}</article>"
     )
 
