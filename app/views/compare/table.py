@@ -83,10 +83,10 @@ def pair_table(comparison: Comparison, listing: Listing) -> str:
     heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
     left = len(pairs) - len(shown)
     more = f'<button class="ex-soft" data-do="more-pairs">{min(left, STEP)} more of {left}</button>' if left else ""
+    body = f"<thead><tr>{heads}</tr></thead><tbody data-rove>{rows}</tbody>"
     return (
         f"{_choices(comparison, listing, pairs)}"
-        f'<div class="cm-scroll"><table class="cm-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
-        f"{more}</div>"
+        f'<div class="cm-scroll"><table class="cm-table">{body}</table>{more}</div>'
     )
 
 

@@ -82,7 +82,7 @@ _UNROLL = '<button class="ex-soft tp-unroll" data-unroll aria-expanded="false">L
 def _tabs(hierarchy: Hierarchy, layer: int) -> str:
     tabs = "".join(_tab(hierarchy, number, chosen=number == layer) for number in range(hierarchy.n_layers, 0, -1))
     count = f"<small>{hierarchy.widths[layer - 1]} topics</small>"
-    return f'<div class="ex-tabs" role="tablist" aria-label="Layer"><span>Layer</span>{tabs}{count}</div>'
+    return f'<div class="ex-tabs" data-rove role="tablist" aria-label="Layer"><span>Layer</span>{tabs}{count}</div>'
 
 
 def _tab(hierarchy: Hierarchy, layer: int, *, chosen: bool) -> str:
@@ -99,7 +99,7 @@ def _layer(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
         return _pictures(hierarchy, layer, marks) + switch
     cards = "".join(card(hierarchy, node, marks) for node in _listed(hierarchy, layer, marks))
     label = f'role="tabpanel" aria-label="Topics of layer {layer}, most popular first"'
-    return f'<ol class="ex-cards" {label}>{cards}</ol>{switch}{common_words(hierarchy)}'
+    return f'<ol class="ex-cards" data-rove {label}>{cards}</ol>{switch}{common_words(hierarchy)}'
 
 
 def _listed(hierarchy: Hierarchy, layer: int, marks: Marks) -> list[Node]:
@@ -174,7 +174,7 @@ def _pictures(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
     shape = hierarchy.image_shape or (1, 1)
     size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
     look = f'style="--sheet:url({mosaic_uri(hierarchy, layer, _MOSAIC)});{size}"'
-    return f'<div class="ex-atoms" role="tabpanel" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
+    return f'<div class="ex-atoms" data-rove role="tabpanel" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
 
 
 def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, marks: Marks) -> str:
@@ -192,14 +192,14 @@ def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, ma
 def _found(hierarchy: Hierarchy, marks: Marks, finding: Finding) -> str:
     cards = "".join(card(hierarchy, match.node, marks, _because(hierarchy, match)) for match in finding.topics)
     none = f"No topic has “{escape(finding.text)}” among its 30 first words."
-    topics = f'<ol class="ex-cards">{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
+    topics = f'<ol class="ex-cards" data-rove>{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
     total = "searching …" if finding.total is None else f"{finding.total:,}"
     if finding.total is not None and finding.total > len(finding.documents):
         total = f"the first {len(finding.documents)} of {total}"
     rows = "".join(_document(found) for found in finding.documents)
     return (
         f'<h3 class="ex-group">Topics <small>{len(finding.topics)}</small></h3>{topics}'
-        f'<h3 class="ex-group">Documents <small>{total}</small></h3><ul class="ex-docs">{rows}</ul>'
+        f'<h3 class="ex-group">Documents <small>{total}</small></h3><ul class="ex-docs" data-rove>{rows}</ul>'
     )
 
 

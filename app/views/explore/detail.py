@@ -143,7 +143,7 @@ def relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least
         return ""
     rows = "".join(_relative(hierarchy, relative, others[0].weight, least) for relative in others)
     title = heading(word, f"layer {others[0].node.layer}", hint)
-    return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+    return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
 def _relative(hierarchy: Hierarchy, relative: Relative, most: float, least: float) -> str:
@@ -170,7 +170,7 @@ def _classes(hierarchy: Hierarchy, node: Node) -> str:
     shown = sorted(order, key=lambda place: -weights[place])
     rows = "".join(_opinion(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in shown)
     title = heading("Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it")
-    return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+    return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
 def _opinion(name: str, label: int, weight: float, most: float) -> str:

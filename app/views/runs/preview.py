@@ -38,7 +38,7 @@ def preview(hierarchy: Hierarchy, layer: int) -> str:
                 data_key=identity(node),
             )
         )
-    return f'<div class="tp-topics" style="{hue(layer)}">{"".join(cards)}</div>'
+    return f'<div class="tp-topics" data-rove style="{hue(layer)}">{"".join(cards)}</div>'
 
 
 def _inside(hierarchy: Hierarchy, node: Node) -> str:

@@ -75,7 +75,7 @@ def run_list(
         )
         for run in runs
     )
-    return f'<ul class="tp-runs" aria-label="Runs">{rows}</ul>'
+    return f'<ul class="tp-runs" data-rove aria-label="Runs">{rows}</ul>'
 
 
 def foremost(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:

@@ -35,8 +35,8 @@ class Box(NamedTuple):
 
     ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up
     to three short lines, the name or the words of the title, shown instead when the picture is looked at
-    from afar, in the size ``gist_font``.  Topics of images have a ``picture`` instead of both.  What is ``quiet`` is
-    written in a paler ink.
+    from afar, in the size ``gist_font``; from farther away its first line alone, in the size ``lead_font``.  Topics of
+    images have a ``picture`` instead of both.  What is ``quiet`` is written in a paler ink.
     """
 
     node: Node
@@ -52,6 +52,7 @@ class Box(NamedTuple):
     width: float
     height: float
     quiet: bool = False
+    lead_font: float = 1.0
 
 
 def font_size(hierarchy: Hierarchy, node: Node) -> float:
@@ -79,7 +80,7 @@ def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
     picture = _picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
     if picture is not None:
         height += picture.height + 2
-    gist, size = ((), 1.0) if pictured else _gist(hierarchy, node, width, height)
+    gist = () if pictured else _gist(hierarchy, node)
     return Box(
         node=node,
         rank=rank,
@@ -89,11 +90,12 @@ def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
         lines=tuple(lines),
         font=font,
         gist=gist,
-        gist_font=min(size, 2.6 * font),
+        gist_font=min(_fitting(gist, width, height), 2.6 * font),
         picture=picture,
         width=width,
         height=height,
         quiet=hierarchy.role(node) == BACKGROUND,
+        lead_font=min(_fitting(gist[:1], width, height), 2.6 * font),
     )
 
 
@@ -102,13 +104,17 @@ def _wrapped(words: list[str]) -> list[str]:
     return wrap(words, max([math.sqrt(area * SHAPE), *(text_width(word) for word in words)]))
 
 
-def _gist(hierarchy: Hierarchy, node: Node, width: float, height: float) -> tuple[tuple[str, ...], float]:
-    """Choose the few lines for looking from afar, and the largest font in which they fit."""
+def _gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
+    """Choose the few lines for looking from afar."""
     name = hierarchy.name(node)
     lines = wrap(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
-    lines = [shorten(line, GIST) for line in lines]
-    across = (width - 12) / max(BOLD * text_width(line) for line in lines)
-    return tuple(lines), min(across, (height - 26) / (1.15 * len(lines)))
+    return tuple(shorten(line, GIST) for line in lines)
+
+
+def _fitting(lines: tuple[str, ...], width: float, height: float) -> float:
+    """The largest font in which lines fit into a box."""
+    across = max((BOLD * text_width(line) for line in lines), default=0.0)
+    return min((width - 12) / across, (height - 26) / (1.15 * len(lines))) if across > 0 else 1.0
 
 
 def _picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> Picture:

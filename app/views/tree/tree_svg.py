@@ -131,7 +131,9 @@ def _chip(band: Band, look: Look) -> str:
     if not look.live:
         return f"<g {place}>{shape}{inside}</g>"
     role = f'class="tp-more" data-layer="{band.layer}" role="button" tabindex="0"'
-    return f'<g {place} {role} aria-label="show {text} of layer {band.layer}">{shape}{inside}</g>'
+    return (
+        f'<g {place} {role} aria-label="show {text} of layer {band.layer}"><g class="tp-grow">{shape}{inside}</g></g>'
+    )
 
 
 def _edges(scene: Scene, look: Look) -> list[str]:
