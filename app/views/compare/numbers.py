@@ -3,7 +3,7 @@
 import math
 
 from app.analysis.changes import Agreement
-from app.analysis.seeds import UNKNOWN, Range, SeedSpread, at, below
+from app.analysis.seeds import ROUNDED, UNKNOWN, Range, SeedSpread, at, below
 from app.views.compare.verdict import written
 from app.views.palette import hue
 from app.views.text import percent
@@ -54,7 +54,13 @@ def _beside(value: float, usual: Range | None) -> str:
         return ""
     if not math.isfinite(value):
         return f"two seeds {written(usual)}"
-    return f"{'<b>below</b>' if below(value, usual) else 'like'} two seeds {written(usual)}"
+    return f"{_stands(value, usual)} two seeds {written(usual)}"
+
+
+def _stands(value: float, usual: Range) -> str:
+    if below(value, usual):
+        return '<strong class="cm-below">below</strong>'
+    return "above" if value > usual.high + ROUNDED else "like"
 
 
 def _ratio(value: float) -> str:

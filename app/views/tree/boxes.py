@@ -17,6 +17,7 @@ HEAD = 1.75  # the line of rank and share with the bar beneath, relative to the 
 PADDING = 7.0
 SHAPE = 2.1  # wanted width : height of the words
 LONGEST = 22  # letters of one word; e-mail addresses and hashes are cut
+LEAD = 4.5  # ems from which on the first line of a gist is too long to be read from afar
 GIST = 13  # letters of one line of the gist
 _PICTURE = 7.5  # width of the picture of a topic of images, in ems
 
@@ -35,8 +36,9 @@ class Box(NamedTuple):
 
     ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up
     to three short lines, the name or the words of the title, shown instead when the picture is looked at
-    from afar, in the size ``gist_font``; from farther away its first line alone, in the size ``lead_font``.  Topics of
-    images have a ``picture`` instead of both.  What is ``quiet`` is written in a paler ink.
+    from afar, in the size ``gist_font``; from farther away one of them alone, ``lead``, in the size
+    ``lead_font``.  Topics of images have a ``picture`` instead of both.  What is ``quiet`` is written in a
+    paler ink.
     """
 
     node: Node
@@ -52,6 +54,7 @@ class Box(NamedTuple):
     width: float
     height: float
     quiet: bool = False
+    lead: str = ""
     lead_font: float = 1.0
 
 
@@ -95,7 +98,8 @@ def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
         width=width,
         height=height,
         quiet=hierarchy.role(node) == BACKGROUND,
-        lead_font=min(_fitting(gist[:1], width, height), 2.6 * font),
+        lead=(lead := _lead(gist)),
+        lead_font=min(_fitting((lead,), width, height), 2.6 * font),
     )
 
 
@@ -109,6 +113,12 @@ def _gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
     name = hierarchy.name(node)
     lines = wrap(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
     return tuple(shorten(line, GIST) for line in lines)
+
+
+def _lead(gist: tuple[str, ...]) -> str:
+    """The first line of the gist, or a shorter one where that is long."""
+    first = gist[0] if gist else ""
+    return first if text_width(first) <= LEAD else min(gist, key=text_width)
 
 
 def _fitting(lines: tuple[str, ...], width: float, height: float) -> float:

@@ -76,7 +76,7 @@ def gist(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
     rank = svg_text(width / 2 - 7, 6.5, 16, theme.box, box.rank, f' text-anchor="middle"{_BOLD}')
     text = _gist_lines(box, box.gist, box.gist_font, theme, marking, "tp-lines")
     if len(box.gist) > 1:
-        text += _gist_lines(box, box.gist[:1], box.lead_font, theme, marking, "tp-lead")
+        text += _gist_lines(box, (box.lead,), box.lead_font, theme, marking, "tp-lead")
     return f'<g class="tp-gist"><g class="tp-rank-tab">{tab}{rank}</g>{text}</g>'
 
 

@@ -170,8 +170,8 @@ def test_the_numbers_stand_beside_those_of_another_seed() -> None:
     html = numbers.agreement_strip(now, spread)
     report = re.findall(r"<b>([0-9.]+)</b><span class=\"tp-dim\">(.*?)(?: · |</span>)", html)
     assert report == [
-        ("0.50", "like two seeds 0.50 to 0.52"), ("0.90", "like two seeds 0.70 to 0.80"),
-        ("0.50", "<b>below</b> two seeds 0.80"), ("0.25", ""),
+        ("0.50", "like two seeds 0.50 to 0.52"), ("0.90", "above two seeds 0.70 to 0.80"),
+        ("0.50", '<strong class="cm-below">below</strong> two seeds 0.80'), ("0.25", ""),
     ]  # fmt: skip
     assert "75% of the weight matched</span> (two seeds 90% to 100%)" in html
     without = numbers.agreement_strip(Agreement((NAN,), (0.0,), NAN, NAN), None)
