@@ -2,6 +2,7 @@
 
 import json
 import re
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
@@ -107,7 +108,41 @@ def _change_of(sentence: str) -> dict[str, Any] | None:
     return None
 
 
-STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage, 3: _add_predictions, 4: _add_family, 5: _add_changes}
+def _add_second_checkpoints(connection: Connection) -> None:
+    """Version 7: the checkpoint before the last, groups of runs, the order of the queue, the identity of the store."""
+    then = MetaData()
+    Table("runs", then, Column("number", BigInteger, primary_key=True))
+    owner = ForeignKey("runs.number", ondelete="CASCADE")
+    made = Table(
+        "earlier_checkpoints",
+        then,
+        Column("run", BigInteger, owner, primary_key=True, autoincrement=False),
+        Column("generation", BigInteger, nullable=False),
+        Column("minibatch", BigInteger, nullable=False),
+        Column("seconds", Double, nullable=False),
+        Column("meta", Text, nullable=False),
+        Column("created", Double, nullable=False),
+    )
+    made.create(connection)
+    connection.execute(text("ALTER TABLE runs ADD COLUMN run_group BIGINT"))
+    connection.execute(text(f"ALTER TABLE runs ADD COLUMN place {Double().compile(connection.dialect)}"))
+    connection.execute(text("ALTER TABLE schema_version ADD COLUMN identity TEXT"))
+    connection.execute(text("UPDATE schema_version SET identity = :identity"), {"identity": new_identity()})
+
+
+def new_identity() -> str:
+    """A text that no other store has."""
+    return uuid.uuid4().hex
+
+
+STEPS: Mapping[int, Step] = {
+    1: _add_matches,
+    2: _add_lineage,
+    3: _add_predictions,
+    4: _add_family,
+    5: _add_changes,
+    6: _add_second_checkpoints,
+}
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""
 
@@ -199,7 +234,7 @@ def _bring_up(connection: Connection, place: str) -> None:
     version = version_of(connection, place)  # somebody may have been faster
     if version is None:
         tables.metadata.create_all(connection)
-        connection.execute(insert(tables.schema_version).values(version=tables.VERSION))
+        connection.execute(insert(tables.schema_version).values(version=tables.VERSION, identity=new_identity()))
         return
     _refuse(version, place, readonly=False)
     for step in range(version, tables.VERSION):

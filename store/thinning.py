@@ -36,6 +36,16 @@ def kept(minibatches: Iterable[int]) -> set[int]:
     return set(even.values()) | set(early.values()) | set(present[-LATEST:])
 
 
+def evenly(minibatches: Iterable[int], most: int) -> set[int]:
+    """At most so many of them: the last, then the first, then those evenly between."""
+    present = sorted(set(minibatches))
+    if len(present) <= most:
+        return set(present)
+    if most <= 1:
+        return set(present[-1:])
+    return {present[round(place * (len(present) - 1) / (most - 1))] for place in range(most)}
+
+
 def _quarter(minibatch: int) -> int:
     """The quarter of an octave that a number is in; -1 for 0."""
     if minibatch == 0:

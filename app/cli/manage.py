@@ -5,6 +5,7 @@ and ``class_commands``.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ from app.cli.console import Mistake, as_typed, find_run, notify, print_json, pri
 from app.ingest.options import counted
 from app.jobs import launcher
 from app.jobs.forks import origin
-from app.jobs.new_run import create, proposes
+from app.jobs.new_run import create, create_group, proposes
 from app.jobs.new_run import fork as order_fork
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from app.jobs.widths_for import proposal
+from store import checkpoints, runs
 from store import corpora as corpora_of
-from store import runs, snapshots
 from store.corpora import CorpusRow
 from store.database import Database, open_database, open_existing
 from store.runs import RunRow
@@ -134,13 +135,20 @@ def corpora(arguments: argparse.Namespace) -> int:
 
 
 def train(arguments: argparse.Namespace) -> int:
-    """Order a run and start it in the background."""
+    """Order a run, or one for each seed, and start what there is room for in the background."""
     texts = settings_of(arguments.settings, layers=arguments.layers, inference=arguments.inference)
     asked = _asked(arguments)
+    if arguments.seeds is not None and arguments.seed is not None:
+        raise Mistake("--seed and --seeds say the same twice; give one of them")
     db = open_existing(arguments.store)
-    row = create(db, arguments.corpus, model=arguments.model, texts=texts, **asked)
-    about = corpora_of.get(db, row.corpus)
-    return _start(db, row, arguments, proposal(row.layers, about.train_documents) if proposes(texts) else "")
+    if arguments.seeds is None:
+        seed = 1 if arguments.seed is None else arguments.seed
+        rows = [create(db, arguments.corpus, model=arguments.model, texts=texts, **asked | {"seed": seed})]
+    else:
+        del asked["seed"]
+        rows = create_group(db, arguments.corpus, arguments.seeds, model=arguments.model, texts=texts, **asked)
+    about = corpora_of.get(db, rows[0].corpus)
+    return _start(db, rows, arguments, proposal(rows[0].layers, about.train_documents) if proposes(texts) else "")
 
 
 def fork(arguments: argparse.Namespace) -> int:
@@ -151,7 +159,7 @@ def fork(arguments: argparse.Namespace) -> int:
     begin = origin(db, find_run(db, arguments.run).number, minibatch=_minibatch(arguments.snapshot))
     row = order_fork(db, begin, model=arguments.model, texts=texts, **asked)
     parent = f"goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}"
-    return _start(db, row, arguments, f"run {row.number} {parent}")
+    return _start(db, [row], arguments, f"run {row.number} {parent}")
 
 
 def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -159,7 +167,9 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(arguments, name)]
     if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
-    given = {name: getattr(arguments, name) for name in ("minibatches", "seed", "averaged", "burn_in", "samples")}
+    given = {
+        name: getattr(arguments, name) for name in ("minibatches", "seed", "averaged", "burn_in", "samples", "until")
+    }
     given |= {"paper_point": arguments.paper_point, "name": arguments.name, "preset": arguments.preset}
     return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}
 
@@ -168,17 +178,21 @@ def _given(arguments: argparse.Namespace, name: str) -> bool:
     return getattr(arguments, name) is not None
 
 
-def _start(db: Database, row: RunRow, arguments: argparse.Namespace, report: str = "") -> int:
-    started = launcher.fill(db)  # before anything is printed: whoever reads may have gone, and the run is ordered
+def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, report: str = "") -> int:
+    started = launcher.fill(db)  # before anything is printed: whoever reads may have gone, and the runs are ordered
     if report:
         notify(report)
+    named = f"run {rows[0].number} is" if len(rows) == 1 else f"runs {rows[0].number} to {rows[-1].number} are"
     try:
-        say(row.number)
+        say("\n".join(str(row.number) for row in rows))
     except output.OutputClosed as error:
-        raise output.OutputClosed(f"run {row.number} is ordered, but {error}") from error
-    if row.number not in started:
-        notify(f"run {row.number} waits until another one ends")
-    return wait(db, row.number) if arguments.wait else 0
+        raise output.OutputClosed(f"{named} ordered, but {error}") from error
+    later = [row.number for row in rows if row.number not in started]
+    if len(rows) == 1 and later:
+        notify(f"run {later[0]} waits until another one ends")
+    elif later:
+        notify(f"{len(later)} of these {len(rows)} runs wait until others end; topiary queue shows their order")
+    return max(wait(db, row.number) for row in rows) if arguments.wait else 0
 
 
 def _minibatch(text: str) -> int | None:
@@ -219,7 +233,7 @@ def resume(arguments: argparse.Namespace) -> int:
     """Go on with a run."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
-    saved = snapshots.checkpoint_minibatch(db, run)
+    saved = checkpoints.checkpoint_minibatch(db, run)
     launcher.resume(db, run)
     if saved is None:
         notify(f"run {run} begins anew: it has no checkpoint yet")

@@ -38,11 +38,24 @@ def list_runs(arguments: argparse.Namespace) -> int:
             [run_facts(row, judgements[row.number]) | curve_facts(row, curves.get(row.number, [])) for row in rows]
         )
         return 0
+    grouped = any(row.run_group is not None for row in rows)
     print_table(
-        ("run", "corpus", "model", "layers", "state", "mini-batches", "figure", "which is its", "point curve"),
+        (
+            "run",
+            *(("group", "seed") if grouped else ()),
+            "corpus",
+            "model",
+            "layers",
+            "state",
+            "mini-batches",
+            "figure",
+            "which is its",
+            "point curve",
+        ),
         [
             (
                 row.number,
+                *((row.run_group or "", row.seed) if grouped else ()),
                 row.corpus_name,
                 f"{row.model} {row.inference}",
                 "-".join(map(str, row.layers)),
@@ -223,6 +236,7 @@ def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
         "tokens_per_second": _finite(row.tokens_per_second),
         "message": row.message,
         "seed": row.seed,
+        "group": row.run_group,
         "parent": row.parent,
         "parent_minibatch": row.parent_minibatch,
         "parent_snapshot": row.parent_snapshot,

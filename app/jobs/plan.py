@@ -44,7 +44,10 @@ class RunOptions:
     paper_point : bool
         After the last mini-batch, also judge all test documents with the paper's 600 sweeps, whatever it costs.
     until_plateau : bool
-        End earlier, once the curve no longer falls while all documents are swept (:mod:`app.jobs.plateau`).
+        End earlier, once the curve no longer falls (:mod:`app.jobs.plateau`); where all documents are swept in the end,
+        no earlier than in the sweeps.
+    plateau_from : int
+        Of a run that never sweeps: no plateau counts before this mini-batch.
     protocol : Protocol or None
         What the point perplexity is of; None leaves it to the plan, which knows the corpus.
     """
@@ -56,6 +59,7 @@ class RunOptions:
     samples: int | None = None
     paper_point: bool = False
     until_plateau: bool = False
+    plateau_from: int = 0
     protocol: Protocol | None = None
 
     def __post_init__(self) -> None:

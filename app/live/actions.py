@@ -4,11 +4,14 @@ The pages read through a read-only connection; this is the one place of the web 
 writes.  Every method may wait for the database, so pages call them through ``context.later``.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from subprocess import Popen
 from threading import Lock
 from time import monotonic
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.analysis import stored_predictions
 from app.analysis.predictions import Classified
@@ -16,12 +19,16 @@ from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, new_run
 from app.jobs.import_process import Import
 from app.jobs.new_run import NewRun
+from app.jobs.run_log import tail
 from app.jobs.uploads import Uploads
+from app.jobs.ways_out import again
 from app.live.feed import Feed
-from store import corpora, labels, matches, runs
-from store.database import Database, open_database
+from store import corpora, events, labels, matches, queue, runs
+from store.database import Database, open_existing
+from store.errors import StoreError
 from store.runs import RunRow
 
+log = logging.getLogger("topiary.actions")
 FILL_PAUSE = 6.0  # seconds; a worker needs a moment to claim its run
 
 
@@ -46,6 +53,16 @@ class Actions:
     _demo: "Popen[str] | None" = None
     _lock: Lock = field(default_factory=Lock)
     _filled: float = -FILL_PAUSE
+
+    def __post_init__(self) -> None:
+        self.feed.on_damage = self.note_damage
+
+    def note_damage(self, run: int, minibatch: int, sentence: str) -> None:
+        """Write down that a snapshot of a run turned out damaged; called by the feed, in a thread."""
+        try:
+            events.note(self._writing(), run, minibatch, "damaged", sentence)
+        except (StoreError, SQLAlchemyError, OSError) as error:
+            log.warning("what is damaged could not be written down: %s", error)
 
     def create(self, request: NewRun) -> RunRow:
         """Queue a run and start it when there is room.
@@ -114,6 +131,23 @@ class Actions:
         launcher.resume(self._writing(), run)
         self.feed.look()
 
+    def move(self, run: int, *, before: int | None = None, last: bool = False) -> None:
+        """Let a queued run start first, before another one, or last."""
+        queue.move(self._writing(), run, before=before, last=last)
+        self.feed.look()
+
+    def retry(self, run: int, batch_size: int | None = None) -> RunRow:
+        """Order a run again as it was, with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
+        row = again(self._writing(), run, batch_size)
+        self.fill(now=True)
+        self.feed.look()
+        return row
+
+    def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
+        """The path of a run's log on this machine, and its last lines."""
+        path = launcher.log_path(self._writing().url, run)
+        return str(path), tail(path, lines)
+
     def delete(self, run: int) -> None:
         """Delete a run with its points, snapshots and names; refused while its worker lives."""
         launcher.delete(self._writing(), run)
@@ -171,5 +205,5 @@ class Actions:
     def _writing(self) -> Database:
         with self._lock:
             if self._db is None:
-                self._db = open_database(self.url)
+                self._db = open_existing(self.url)  # never a new one in place of one that was deleted
             return self._db

@@ -328,7 +328,7 @@ class Shell:
         state = feed.state(view.run)
         bare = feed.latest(view.run) is None
         place = topbar.Place(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
-        self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, feed.trouble)
+        self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, feed.trouble or feed.damage(view.run))
         self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
 
     def _predicts(self, run: int) -> bool:

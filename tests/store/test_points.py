@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import event
 from store_samples import claimed_run
 
-from store import events, points, runs, snapshots
+from store import checkpoints, events, points, runs
 from store.points import Point
 
 
@@ -135,7 +135,7 @@ def test_the_whole_table_is_read_in_short_reads(db, monkeypatch):
 def test_events_are_told_in_order_and_rewound_like_points(db):
     run = claimed_run(db).number
     events.append(db, run, 1, 0, "note", "from nothing")
-    snapshots.save_checkpoint(db, run, 1, 10, 1.0, {}, {})
+    checkpoints.save_checkpoint(db, run, 1, 10, 1.0, {}, {})
     events.append(db, run, 1, 20, "note", "going well")
     found, cursor = events.since(db, run, 0)
     assert [(e.attempt, e.minibatch, e.kind, e.text) for e in found] == [
@@ -155,7 +155,7 @@ def test_events_are_told_in_order_and_rewound_like_points(db):
 def test_claims_and_ends_are_events_by_themselves(db, state):
     run = claimed_run(db).number
     runs.beat(db, run, 1, minibatch=7, seconds=1.0)
-    snapshots.save_checkpoint(db, run, 1, 7, 1.0, {}, {})
+    checkpoints.save_checkpoint(db, run, 1, 7, 1.0, {}, {})
     runs.finish(db, run, 1, state, "a reason")
     report = [(e.attempt, e.minibatch, e.kind, e.text) for e in events.since(db, run)[0]]
     assert report == [(1, 0, "started", "by process 1 on here"), (1, 7, state, "a reason")]

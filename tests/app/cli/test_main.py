@@ -27,7 +27,7 @@ from app.views.compare import settings
 from app.views.runs import kpis
 from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
-from store import corpora, events, labels, matches, runs, snapshots
+from store import checkpoints, corpora, events, labels, matches, runs, snapshots
 from store.blocks import Counts, DocumentBlock
 from store.database import open_database
 from store.points import Point
@@ -484,7 +484,7 @@ def test_a_resumed_run_begins_anew_unless_it_has_a_checkpoint(capsys, filled, no
     ):
         if saved:
             attempt = runs.claim(db, 1, process.identity()).attempt
-            snapshots.save_checkpoint(db, 1, attempt, saved, 0.5, {"x": np.ones(1)}, {})
+            checkpoints.save_checkpoint(db, 1, attempt, saved, 0.5, {"x": np.ones(1)}, {})
         runs.finish(db, 1, attempt, "paused")
         assert said in call(capsys, "resume", "1", "--store", filled)[2]
     db.close()
