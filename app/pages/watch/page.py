@@ -13,6 +13,7 @@ from app.pages.components.board import Board
 from app.pages.session import Context
 from app.pages.watch.cards import TopicPreview
 from app.pages.watch.curves import TALL, WatchCurves
+from app.pages.watch.failed import FailedRun
 from app.views.runs import kpis
 from app.views.runs.no_run import run_not_here
 from app.views.theme import PAGE
@@ -32,10 +33,12 @@ class Watch:
         self._context = context
         self._strip = Board()
         self._about = Board()
+        self._failed = FailedRun(context)
         self._preview = TopicPreview(context)
         self._curves: WatchCurves | None = None
         self._place = pn.Column(sizing_mode="stretch_width", margin=0, min_height=420, styles=TALL)
         self.page = pn.Column(
+            self._failed.board,
             self._strip,
             self._preview.board,
             self._place,
