@@ -55,6 +55,7 @@ def _at(layers: Sequence[Coherence], layer: int) -> _Side:
 
 
 _NO_SEED = "No figure is bold: without a second seed of a run nobody knows which differences are more than chance."
+_OF_RUN = "Of the live topics of the layer; the head of the column says what"
 _BOLD = "Bold: better by more than two seeds of one model differ."
 
 
@@ -74,7 +75,7 @@ def _pair(figure: Callable[[Coherence], float], a: _Side, b: _Side, gap: float) 
     values = [math.nan if each is None else figure(each) for each in (a, b)]
     best = max((value for value in values if math.isfinite(value)), default=math.nan)
     tied = f"{values[0]:.3f}" == f"{values[1]:.3f}" or not abs(values[0] - values[1]) > gap
-    tip = None if math.isinf(gap) else f"Two seeds of one model differ by up to {gap:.3f}"
+    tip = _OF_RUN if math.isinf(gap) else f"{_OF_RUN}; two seeds of one model differ by up to {gap:.3f}"
     return "".join(element("td", _value(value, best=value == best and not tied), title=tip) for value in values)
 
 

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from app.analysis.changes import EdgeChange, counted
 from app.analysis.comparison import Comparison
 from app.views.text import escape, percent, shorten
+from app.views.traced import traced
 
+_COUNTED = (
+    "Counts of topics with a partner, and of lines above the threshold; A is run {a.run} at mini-batch "
+    "{a.minibatch:,}, B run {b.run} at {b.minibatch:,}"
+)
 _BY_CHANCE = "The words of layer 1 differ no more than between two seeds of one model."
 _WORDS = 8  # named of those that entered or left
 
@@ -19,7 +24,8 @@ def in_short(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance
     said = [_topics(comparison), _lines(changes)]
     if comparison.a.image_shape is None:
         said.append(_BY_CHANCE if by_chance else _words(comparison))
-    return f'<p class="cm-short">{" ".join(each for each in said if each)}</p>'
+    about = traced(_COUNTED.format(a=comparison.a, b=comparison.b))
+    return f'<p class="cm-short"{about}>{" ".join(each for each in said if each)}</p>'
 
 
 def _topics(comparison: Comparison) -> str:

@@ -23,6 +23,7 @@ SORT_WORDS: Mapping[str, str] = {
     "margin": "Least certain first",
 }
 STEP = 40  # rows shown at first, and added by each "more"
+_COUNTS = "Topics with a partner, and without one, of the layers listed"
 _LEAST_MARGIN = 0.02
 _FURTHER = 2  # heaviest words after a title
 _LISTED = 4  # words that entered or left, before "+3" stands for the rest
@@ -100,6 +101,7 @@ _HEADS = (
     ("Words entered", "Among the 12 heaviest in B and not among the 24 heaviest in A"),
     ("Words left", "Among the 12 heaviest in A and not among the 24 heaviest in B"),
 )
+_TIPS = dict(_HEADS)
 
 
 def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str:
@@ -115,7 +117,8 @@ def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str
     far = sum(listing.beyond(pair) for pair in pairs)
     chance = f"; {far:,} of the matched less alike than 95 % of those of two seeds" if listing.floors else ""
     return (
-        f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2><span class="tp-dim">{paired:,} matched, '
+        f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2>'
+        f'<span class="tp-dim" title="{_COUNTS}">{paired:,} matched, '
         f"{report}{chance}</span>"
         f"{choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
     )
@@ -131,12 +134,12 @@ def _row(comparison: Comparison, pair: Pair, listing: Listing) -> str:
     key = f"{side}{identity(pair.on(side) or Node(0, 0))}"
     words = comparison.words(pair)
     cells = [
-        f'<td><b class="cm-layer">{pair.layer}</b></td>',
+        f'<td title="{_TIPS["Layer"]}"><b class="cm-layer">{pair.layer}</b></td>',
         _topic(comparison, pair, "a"),
         _topic(comparison, pair, "b"),
         _score(pair, listing),
         _margin(pair),
-        f'<td class="cm-number">{signed(comparison.share_change(pair))}</td>',
+        f'<td class="cm-number" title="{_TIPS["Share"]}">{signed(comparison.share_change(pair))}</td>',
     ]
     if not has_pictures(comparison.b):
         cells += [f'<td class="cm-in">{_listed(words.entered)}</td>', f'<td class="cm-out">{_listed(words.left)}</td>']
@@ -178,7 +181,7 @@ def _score(pair: Pair, listing: Listing) -> str:
     if not pair.paired:
         return '<td class="cm-none">–</td>'
     hand = '<em title="Matched by hand">by hand</em>' if pair.fixed else ""
-    tip, kind = None, "cm-score"
+    tip, kind = _TIPS["Score"], "cm-score"
     if pair.layer <= len(listing.floors) and math.isfinite(floor := listing.floors[pair.layer - 1]):
         usual = f"of the pairs of two seeds of one model, 95 % have {floor:.2f} or more"
         tip = f"{'More than chance: ' if listing.beyond(pair) else 'No more than chance: '}{usual}"
@@ -196,7 +199,7 @@ def _margin(pair: Pair) -> str:
     if not pair.paired:
         return '<td class="cm-none">–</td>'
     doubt = ' class="cm-doubt" title="Another partner would fit about as well"' if pair.margin < _LEAST_MARGIN else ""
-    return f'<td class="cm-number"><span{doubt}>{margin(pair)}</span></td>'
+    return f'<td class="cm-number" title="{_TIPS["Margin"]}"><span{doubt}>{margin(pair)}</span></td>'
 
 
 def signed(share: float) -> str:

@@ -11,6 +11,7 @@ from app.views.markup import element
 from app.views.run_facts import figure
 
 _CHANCE = "These two runs differ in their seed only, so what differs here is what chance does."
+_RANGES = "Each figure beside the lowest and the highest of the pairs of seeds; what the figures are stands below"
 _LOOKING = "Looking for other seeds of these runs, which tell a difference from chance …"
 _NONE = (
     "There is no second seed of either run, so nothing below can be told from chance: train run {} once more with "
@@ -53,7 +54,7 @@ def verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: Ju
     judged : JudgedPair or None
         How well both predict held-out words.
     """
-    first = element("p", _said(now, spread, sentence), class_="cm-verdict")
+    first = element("p", _said(now, spread, sentence), class_="cm-verdict", title=_RANGES)
     if judged is None:
         return first
     return first + element("p", escape(judged_words(judged)), class_="cm-verdict", title=f"{judged.a.protocol}.")

@@ -12,8 +12,13 @@ from app.views.explore.pruned import pruned_list
 from app.views.explore.quality import common_words, layer_quality, role_tag, word_choice
 from app.views.palette import hue
 from app.views.text import escape, percent, shorten
+from app.views.traced import traced
 from engine.hierarchy.tree import Node
 
+RANK_AND_SHARE = "Rank by share, and the topic's share of its layer, in percent of the layer's tokens"
+_OF_TOPICS = "Topics with these words among their 30 first, or in their name"
+_OF_DOCUMENTS = "Documents of the corpus with all of these words"
+_OF_WORD = "Share of the word in the topic, in percent of the topic's weight"
 _MOSAIC = 8  # atoms in a row of the sheet
 _WORDS = 10  # of a card
 
@@ -81,7 +86,7 @@ _UNROLL = '<button class="ex-soft tp-unroll" data-unroll aria-expanded="false">L
 
 def _tabs(hierarchy: Hierarchy, layer: int) -> str:
     tabs = "".join(_tab(hierarchy, number, chosen=number == layer) for number in range(hierarchy.n_layers, 0, -1))
-    count = f"<small>{hierarchy.widths[layer - 1]} topics</small>"
+    count = f"<small{traced('Topics of this layer', hierarchy)}>{hierarchy.widths[layer - 1]} topics</small>"
     return f'<div class="ex-tabs" data-rove role="tablist" aria-label="Layer"><span>Layer</span>{tabs}{count}</div>'
 
 
@@ -127,7 +132,8 @@ def card(hierarchy: Hierarchy, node: Node, marks: Marks, note: str = "") -> str:
     chosen = ' aria-current="true"' if node == marks.selected else ""
     quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
     line = (
-        f'<span class="ex-line"><b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
+        f'<span class="ex-line"{traced(RANK_AND_SHARE, hierarchy)}>'
+        f'<b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
         f'<i style="width:{_relative(hierarchy, node):.1f}%"></i></span>'
         f'<span class="ex-share">{percent(hierarchy.share(node))}</span>{role_tag(hierarchy, node)}</span>'
     )
@@ -198,8 +204,9 @@ def _found(hierarchy: Hierarchy, marks: Marks, finding: Finding) -> str:
         total = f"the first {len(finding.documents)} of {total}"
     rows = "".join(_document(found) for found in finding.documents)
     return (
-        f'<h3 class="ex-group">Topics <small>{len(finding.topics)}</small></h3>{topics}'
-        f'<h3 class="ex-group">Documents <small>{total}</small></h3><ul class="ex-docs" data-rove>{rows}</ul>'
+        f'<h3 class="ex-group">Topics <small{traced(_OF_TOPICS, hierarchy)}>{len(finding.topics)}</small></h3>{topics}'
+        f'<h3 class="ex-group">Documents <small{traced(_OF_DOCUMENTS)}>{total}</small></h3>'
+        f'<ul class="ex-docs" data-rove>{rows}</ul>'
     )
 
 
@@ -212,4 +219,4 @@ def _because(hierarchy: Hierarchy, match: Match) -> str:
     why = f"“{escape(shorten(match.word, 26))}” has {percent(match.weight)}"
     if match.word == hierarchy.title(match.node):
         why = "by its name" if hierarchy.name(match.node) else "by its title"
-    return f'<small class="ex-note">Layer {match.node.layer} · {why}</small>'
+    return f'<small class="ex-note"{traced(_OF_WORD, hierarchy)}>Layer {match.node.layer} · {why}</small>'

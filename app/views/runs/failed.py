@@ -43,9 +43,9 @@ def failed(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: Log 
     buttons = "".join(_button(run, action, words, strong=not place) for place, (action, words) in enumerate(ways))
     dialog = delete_dialog("run", run.number, run_title(run), LOSES)
     return (
-        f'<section class="tp-failed" role="alert"><h2>{icon("alert")}Run {run.number} '
+        f'<section class="tp-fault" role="alert"><h2>{icon("alert")}Run {run.number} '
         f"{'failed' if state == 'failed' else 'has fallen silent'}</h2><p>{escape(said)}</p>"
-        f'<div class="tp-failed-acts">{buttons}</div>{_log(log)}{dialog}</section>'
+        f'<div class="tp-fault-acts">{buttons}</div>{_log(log)}{dialog}</section>'
     )
 
 

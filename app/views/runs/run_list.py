@@ -29,6 +29,7 @@ FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
 _UNJUDGED = "No test document has been judged yet"
 _SPARK = "The curve of the point perplexity, from the first evaluation to the last; lower is better"
+_DONE = "Mini-batches trained, and those planned; then the training time, or what is left of it"
 _PACE = "Tokens of the mini-batches read per second of training"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
 
@@ -132,13 +133,13 @@ def empty_store(corpora: Sequence[str], wrong: str = "") -> str:
     if corpora:
         known = ", ".join(escape(name) for name in corpora)
         commands = (
-            f'<p class="tp-lead">There is something to read already: {known}.</p>'
+            f'<p class="tp-lead">Corpora in this store: {known}.</p>'
             f'<p><button class="tp-button tp-strong" data-do="new">{icon("plus")}Start the first run</button> '
             f"{add.format('')}</p>"
         )
     return (
-        '<section class="tp-empty"><div><h2>Nothing grows here yet</h2>'
-        "<p>A run reads a corpus and grows a hierarchy of topics from it. You can watch while it does.</p>"
+        '<section class="tp-empty"><div><h2>No runs yet</h2>'
+        "<p>A run learns a hierarchy of topics from a corpus. You can watch while it does.</p>"
         f"{commands}{trouble(wrong)}</div><aside>{formats()}</aside></section>"
     )
 
@@ -146,7 +147,7 @@ def empty_store(corpora: Sequence[str], wrong: str = "") -> str:
 def preparing(sentence: str, share: float | None = None) -> str:
     """What the program is doing before there is a first run, and how much of it is done."""
     return (
-        '<section class="tp-empty"><div><h2>The first topics are on their way</h2>'
+        '<section class="tp-empty"><div><h2>The demo is being prepared</h2>'
         f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{meter(share, "Progress of the demo")}'
         "<p>This page moves on by itself as soon as training begins.</p></div></section>"
     )
@@ -160,7 +161,7 @@ def _row(run: RunFacts, state: str, numbers: str, known: Collection[int], *, sel
     edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
     return (
         f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'
-        f'<div class="tp-run-name"><span class="tp-run-number">{run.number}</span>'
+        f'<div class="tp-run-name"><span class="tp-run-number" title="Number of the run">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
         f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>{_lineage(run, known)}</div></div>'
         f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
@@ -221,9 +222,8 @@ def _progress(run: RunFacts, state: str) -> str:
         aria_valuemin=0,
         aria_valuemax=100,
     )
-    return (
-        f'<div class="tp-run-progress">{meter}<div class="tp-dim">{run.minibatch:,} / {run.planned:,}{note}</div></div>'
-    )
+    done_of = f"{run.minibatch:,} / {run.planned:,}{note}"
+    return f'<div class="tp-run-progress">{meter}<div class="tp-dim" title="{_DONE}">{done_of}</div></div>'
 
 
 def _numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]) -> str:

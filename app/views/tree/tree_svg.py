@@ -222,9 +222,10 @@ def _roles(scene: Scene, box: Box, look: Look) -> str:
     chosen = "true" if node == look.selected else "false"
     kind = " tp-root" if node in scene.part.roots else ""
     level = 1 + max(band.layer for band in scene.layout.bands) - node.layer
+    source = f"run {hierarchy.run}, snapshot of mini-batch {hierarchy.minibatch:,}"
     twin = f' data-twin="{look.twins[node]}"' if node in look.twins else ""
     return (
         f' class="tp-node{kind}" data-id="{identity(node)}" role="treeitem" tabindex="-1" aria-level="{level}"{opened}'
         f' aria-selected="{chosen}"{twin} aria-label="{escape(label)}"'
-        f' data-tip="{escape(hierarchy.title(node))}&#10;{escape(head)}&#10;{escape(words)}"'
+        f' data-tip="{escape(hierarchy.title(node))}&#10;{escape(head)}&#10;{escape(words)}&#10;{source}"'
     )

@@ -62,7 +62,7 @@ def test_a_run_that_goes_on_has_no_such_card(db):
 
 
 def test_a_silent_run_is_told_as_such_and_can_go_on(db, monkeypatch):
-    page, session, acts = failed(db, "running")
+    page, session, _ = failed(db, "running")
     monkeypatch.setattr(session.feed, "state", lambda _: "silent")
     session.ticks[0](None)
     assert "has fallen silent" in page.board.html

@@ -41,7 +41,7 @@ def test_a_line_of_each_layer_has_the_figures_of_both_runs():
     ]
     assert table.count("<b>0.250</b>") == 6  # the better of two is bold, and neither of two that are equal
     assert table.count("<b>") == 6
-    assert table.count("Two seeds of one model differ by up to 0.700") == 18
+    assert table.count("two seeds of one model differ by up to 0.700") == 18
 
 
 def test_a_figure_is_better_only_by_more_than_two_seeds_differ():

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
+from numbers_traced import untraced
 
 from app.jobs.forks import default_text
 from app.views import words
@@ -195,6 +196,16 @@ def test_changes_of_one_minibatch_are_one_sentence_without_the_list_of_topics():
 def test_every_run_can_be_continued_as_another_one():
     for html in (listed(run(), "finished"), topbar.top_bar(topbar.Place("watch", run(), "finished"), [run()])):
         assert 'data-do="fork" data-run="7"' in html
+
+
+def test_every_number_of_the_list_and_the_strip_says_what_it_is_when_it_is_pointed_at():
+    row = run(averaged_perplexity=700.0, parent=3, parent_minibatch=40)
+    latest = {"mean_perplexity": 760.0}
+    html = run_list([row], lambda _: "running", lambda _: (3.0, 2.0), 7, latest=lambda _: latest)
+    strip = kpis.kpis(row, kpis.health("running", [10, 20], [900.0, 850.0], latest))
+    for text, least in ((html, 5), (strip, 8)):
+        seen, silent = untraced(text)
+        assert (seen >= least, silent) == (True, [])
 
 
 def test_deleting_needs_the_name_typed():
