@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
 from app.cli.manage import corpus_facts
-from app.cli.show import run_facts
+from app.cli.show import judgements_of, run_facts
 from app.ingest.importing import import_path, quiet
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.texts import import_texts
@@ -18,7 +18,7 @@ from app.jobs import launcher
 from app.jobs.new_run import create
 from app.jobs.progress import Progress
 from store import corpora, runs
-from store.database import open_database
+from store.database import Database, open_database
 from store.errors import NotFound
 
 from .arguments import asked, settings_as_text
@@ -30,7 +30,7 @@ from .run import Layers, Run, Watcher
 ImportWatcher: TypeAlias = Callable[[str, float | None], None]
 _CORPUS = ("corpus", "name", "documents", "train_documents", "words", "tokens", "kind")
 _RUN_IS = ("run", "name", "corpus", "state", "model", "inference", "layers")
-_RUN = (*_RUN_IS, "minibatch", "minibatches", "point_perplexity", "seconds", "message")
+_RUN = (*_RUN_IS, "minibatch", "minibatches", "headline", "headline_value", "point_perplexity", "seconds", "message")
 
 
 class Corpora(Listing[str | int, Corpus]):
@@ -55,7 +55,7 @@ class Runs(Listing[int | Literal["last"], Run]):
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
-        super().__init__(_RUN, lambda: map(run_facts, runs.every(opened.db)))
+        super().__init__(_RUN, lambda: _every(opened.db))
 
     def __getitem__(self, key: int | Literal["last"]) -> Run:
         if key == "last":
@@ -70,6 +70,12 @@ class Runs(Listing[int | Literal["last"], Run]):
 
     def __len__(self) -> int:
         return len(runs.every(self._opened.db))
+
+
+def _every(db: Database) -> list[dict[str, Any]]:
+    rows = runs.every(db)
+    judgements = judgements_of(db, rows)
+    return [run_facts(row, judgements[row.number]) for row in rows]
 
 
 class Store:

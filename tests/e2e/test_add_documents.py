@@ -48,7 +48,7 @@ def test_an_import_that_fails_when_its_page_is_closed_is_told_to_whoever_comes_t
 ):
     server, first, second = start_server(store_url), new_page(), new_page()
     second.goto(server.url)
-    second.get_by_text("Nothing grows here yet").wait_for()
+    second.get_by_text("No runs yet").wait_for()
     path = tmp_path / "letters.jsonl"
     path.write_text('{"text": "ships harbour"}\n{"text": "money market"}\n')
     first.goto(f"{server.url}?page=runs&tab=add")
@@ -62,7 +62,7 @@ def test_an_import_that_fails_when_its_page_is_closed_is_told_to_whoever_comes_t
     second.get_by_role("button", name="Choose the files again").click()
     second.get_by_text("Drop files or a folder here").wait_for()
     second.get_by_role("button", name="Back to the runs").click()
-    second.get_by_text("Nothing grows here yet").wait_for()
+    second.get_by_text("No runs yet").wait_for()
     assert second.get_by_text("was not added").count() == 0
 
 
