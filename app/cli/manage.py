@@ -160,7 +160,12 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
     given = {name: getattr(arguments, name) for name in ("minibatches", "seed", "averaged", "burn_in", "samples")}
-    given |= {"paper_point": arguments.paper_point, "name": arguments.name, "preset": arguments.preset}
+    given |= {
+        "paper_point": arguments.paper_point,
+        "name": arguments.name,
+        "preset": arguments.preset,
+        "on": arguments.on,
+    }
     return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}
 
 

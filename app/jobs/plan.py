@@ -47,6 +47,9 @@ class RunOptions:
         End earlier, once the curve no longer falls while all documents are swept (:mod:`app.jobs.plateau`).
     protocol : Protocol or None
         What the point perplexity is of; None leaves it to the plan, which knows the corpus.
+    on : str
+        Where documents are swept: "" in the worker itself, "local:2" in so many processes of this machine, or the
+        address of a Dask scheduler (:mod:`app.jobs.cluster.place`); results do not depend on it.
     """
 
     minibatches: int
@@ -57,6 +60,7 @@ class RunOptions:
     paper_point: bool = False
     until_plateau: bool = False
     protocol: Protocol | None = None
+    on: str = ""
 
     def __post_init__(self) -> None:
         for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1)):
