@@ -1,6 +1,7 @@
 """Steps whose documents are spread over workers end in the bits of a run on one machine."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.load_corpus import load_corpus
 from app.jobs.plan import Plan, RunOptions, make
 from app.jobs.training import Position, Training
-from engine import contract, models, settings
+from engine import contract, models, phases, settings
 from engine.corpus import Corpus
 from store.corpora import CorpusRow
 from store.database import Database, open_database
@@ -37,17 +38,19 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def clients() -> Iterator[dict[int, Any]]:
-    """Clusters of one, two, three and eight workers, all in this process."""
-    made = {
-        n: distributed.Client(processes=False, n_workers=n, threads_per_worker=1, dashboard_address="127.0.0.1:0")
-        for n in (1, 2, 3, 8)
-    }
-    yield made
-    for client in made.values():
-        client.close()
-        client.cluster.close()
+@pytest.fixture(scope="module", params=[1, 2, 3, 8])
+def client(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A cluster of so many workers, all in this process."""
+    with in_process(request.param) as made:
+        yield made
+
+
+@contextmanager
+def in_process(n: int) -> Iterator[Any]:
+    """So many workers, all in this process."""
+    about = {"processes": False, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(n_workers=n, **about) as cluster, distributed.Client(cluster) as made:
+        yield made
 
 
 def bits(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:
@@ -67,6 +70,7 @@ def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of thirteen documents, so that real sums of ninety are told in seven."""
     monkeypatch.setattr(contract, "PIECE", 13)
+    monkeypatch.setattr(phases, "sweeps_after", lambda facts: 2)
 
 
 def training_of(case: str, kept: Any, client: Any = None) -> Training:
@@ -77,8 +81,6 @@ def training_of(case: str, kept: Any, client: Any = None) -> Training:
     config = settings.parse(module.Config, texts)
     facts = mathematics.facts(corpus)
     kernel = module.build(config, facts)
-    if case == "dlda mini-batches, then sweeps":
-        kernel = kernel._replace(sweeps_after=3)
     if client is None:
         return Training(corpus, kernel, module.State, SEED)
     setup = Setup(model, settings.to_json(config), facts, SEED, db.url, row.number)
@@ -101,23 +103,20 @@ def stepped(training: Training, position: Position, steps: int) -> tuple[Positio
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_documents_spread_over_workers_give_the_bits_of_one_machine(case, kept, clients):
+def test_documents_spread_over_workers_give_the_bits_of_one_machine(case, kept, client):
     alone = training_of(case, kept)
     end, found = stepped(alone, begun(alone)[0], 5)
     whole = bits(alone.pack(end))
-    for client in clients.values():
-        together = training_of(case, kept, client)
-        other, infos = stepped(together, begun(together)[0], 5)
-        assert bits(together.pack(other)) == whole
-        assert [(each.tokens, each.token_draws) for each in infos] == [
-            (each.tokens, each.token_draws) for each in found
-        ]
-        np.testing.assert_array_equal([each.elbo for each in infos], [each.elbo for each in found])
+    together = training_of(case, kept, client)
+    other, infos = stepped(together, begun(together)[0], 5)
+    assert bits(together.pack(other)) == whole
+    assert [(each.tokens, each.token_draws) for each in infos] == [(each.tokens, each.token_draws) for each in found]
+    np.testing.assert_array_equal([each.elbo for each in infos], [each.elbo for each in found])
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_checkpoint_of_one_machine_goes_on_spread_and_the_other_way_round(case, kept, clients):
-    alone, together = training_of(case, kept), training_of(case, kept, clients[3])
+def test_a_checkpoint_of_one_machine_goes_on_spread_and_the_other_way_round(case, kept, client):
+    alone, together = training_of(case, kept), training_of(case, kept, client)
     middle = alone.pack(stepped(alone, begun(alone)[0], 2)[0])
     end = bits(alone.pack(stepped(alone, alone.unpack(2, middle), 3)[0]))
     spread_on = together.pack(stepped(together, together.unpack(2, middle), 1)[0])
@@ -138,13 +137,9 @@ def test_every_document_has_one_worker_and_about_as_many_tokens_as_with_another(
 
 
 def test_a_lost_worker_is_told_as_such(kept):
-    client = distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0")
-    try:
+    with in_process(2) as client:
         training = training_of("lda-gibbs", kept, client)
         position, _ = begun(training)
         client.retire_workers(sorted(client.scheduler_info()["workers"])[:1], close_workers=True)
         with pytest.raises(WorkerLostError):
             stepped(training, position, 3)
-    finally:
-        client.close()
-        client.cluster.close()
