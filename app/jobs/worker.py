@@ -146,6 +146,8 @@ class Session:
 
         self.claim.say(f"waiting for the workers of {self.order.on}")
         self._cluster = Cluster(self.order.on, self.claim)
+        row = self.claim.row
+        events.append(self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about)
         return self._cluster.training(corpus, kernel, state_type)
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 class Cluster:
     """Workers of a place, joined for one run.
 
+    Attributes
+    ----------
+    about : str
+        How many workers there are and where Dask shows them, in a sentence.
+
     Raises
     ------
     PlaceError
@@ -25,6 +30,8 @@ class Cluster:
     def __init__(self, on: str, claim: "Claim") -> None:
         self._claim = claim
         self._client = place.connect(on)
+        workers = len(self._client.scheduler_info(n_workers=-1)["workers"])
+        self.about = f"documents are swept by {workers} workers of {on}; Dask shows them at {self._client.dashboard_link}"
 
     def training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> Spread:
         """Training of the run, spread over the workers."""
