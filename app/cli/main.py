@@ -168,6 +168,8 @@ def _training(parser: Parser, made: str) -> None:
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
+    where = "sweep documents in other processes: local:2, or the address of a Dask scheduler; no effect on results"
+    parser.add_argument("--on", default="", metavar="PLACE", help=where)
     parser.add_argument("--name", type=named, default="", help=f"a name for {made}")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 

@@ -175,11 +175,20 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(arguments, name)]
     if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
-    given = {
-        name: getattr(arguments, name)
-        for name in ("minibatches", "seed", "averaged", "burn_in", "samples", "until", "keep")
-    }
-    given |= {"paper_point": arguments.paper_point, "name": arguments.name, "preset": arguments.preset}
+    names = (
+        "minibatches",
+        "seed",
+        "averaged",
+        "burn_in",
+        "samples",
+        "until",
+        "keep",
+        "paper_point",
+        "name",
+        "preset",
+        "on",
+    )
+    given = {name: getattr(arguments, name) for name in names}
     return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}
 
 

@@ -159,6 +159,7 @@ class Store:
         averaged_burn_in: int | None = None,
         averaged_samples: int | None = None,
         paper_point: bool = False,
+        on: str = "",
         name: str = "",
         wait: bool = False,
         progress: bool | Watcher = False,
@@ -189,6 +190,8 @@ class Store:
             The averaged protocol of the paper's Table 1, and its length.
         paper_point : bool, default=False
             At the end also judge all test documents with 600 sweeps.
+        on : str
+            Sweep documents in other processes: ``"local:2"``, or the address of a Dask scheduler.  Topics are the same.
         name : str
             For people.
         wait, progress
@@ -219,6 +222,7 @@ class Store:
                 burn_in=averaged_burn_in,
                 samples=averaged_samples,
                 paper_point=paper_point,
+                on=on,
                 name=name,
             ),
         )

@@ -27,7 +27,7 @@ print(",".join(engine.models.names()))
 """
 
 
-EXTRAS = ("parquet", "xlsx", "zst", "asian", "lemmas")  # without them the readers say how to get them
+EXTRAS = ("parquet", "xlsx", "zst", "asian", "lemmas", "cluster")  # without them the readers say how to get them
 
 
 def test_the_top_of_the_repository_holds_nothing_but_the_rooms():
