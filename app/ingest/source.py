@@ -81,6 +81,8 @@ class TextSource:
         Words left out besides those of the options.
     notes : list of str
         Sentences for the user, growing while documents are read.
+    understood : dict of str to str
+        How the file was read, for a report: "encoding" -> "utf-8 (its byte-order mark)", "separator" -> "semicolon".
     """
 
     where: str
@@ -89,6 +91,7 @@ class TextSource:
     classes: Mapping[str, str] = field(default_factory=dict)
     stop_words: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
+    understood: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +112,8 @@ class CountSource:
         How many cells each document has, where that is known without going through the blocks.
     has_scored : bool
         Whether the blocks bring ``scored``.
+    understood : dict of str to str
+        How the file was read, for a report, as in `TextSource`.
     """
 
     where: str
@@ -122,6 +127,7 @@ class CountSource:
     lengths: Array | None = None
     has_scored: bool = False
     notes: list[str] = field(default_factory=list)
+    understood: dict[str, str] = field(default_factory=dict)
 
 
 Source: TypeAlias = TextSource | CountSource
