@@ -35,6 +35,8 @@ class Writer:
         Of the corpus.
     row : CorpusRow
         The corpus, once it is visible (after the ``with`` block).
+    meta : dict
+        What is kept with it; may be changed until the end of the block.
     """
 
     row: CorpusRow
@@ -43,6 +45,7 @@ class Writer:
         self._db = db
         self.number = number
         self._header = header
+        self.meta: dict[str, Any] = dict(header["meta"])
         self._totals = dict.fromkeys(("documents", "train_documents", "tokens", "cells", "scored_cells"), 0)
         self._totals["words"] = len(vocabulary)
         self._hash = _ContentHash(vocabulary, header["kind"])
@@ -71,7 +74,8 @@ class Writer:
 
     def finish(self, name: str) -> None:
         """Make the corpus visible under its name."""
-        values = self._totals | {"content_hash": self._hash.hexdigest(), "name": name, "state": "ready"}
+        values: dict[str, Any] = self._totals | {"content_hash": self._hash.hexdigest(), "name": name, "state": "ready"}
+        values |= {"meta": self.meta}
         try:
             self._db.transact(lambda connection: self._touch(connection, values))
         except IntegrityError as error:

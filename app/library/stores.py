@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
-from app.cli.manage import corpus_facts
+from app.cli.corpora import corpus_facts
 from app.cli.show import run_facts
 from app.ingest.importing import import_path, quiet
 from app.ingest.options import ImportOptions, OptionError

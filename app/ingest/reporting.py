@@ -1,0 +1,64 @@
+"""The report of a source that has been read."""
+
+import numpy as np
+
+from app.ingest.beside import encode
+from app.ingest.options import ImportOptions
+from app.ingest.preparing import Prepared
+from app.ingest.report import Report, Share
+from app.ingest.report_warnings import warnings
+from app.ingest.scripts import scripts
+from app.ingest.survey import Survey, Tally
+from engine.contract import TRAIN
+
+
+def report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, why: str) -> Report:
+    """Say what was understood and chosen.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        Its documents have been read.
+    options : ImportOptions
+    file, form, why : str
+        Name of the file or folder, name of its format, and why that was taken.
+    """
+    source, survey = prepared.source, prepared.survey
+    tally = survey.tally or Tally()
+    words, tokens = (survey.words, survey.tokens) if survey.cuts else (len(source.vocabulary), tally.tokens)
+    tokens_kept = tokens - sum(cut.tokens for cut in survey.cuts)
+    wordless = int(np.count_nonzero(prepared.lengths == 0))
+    said = warnings(
+        survey, wordless=wordless, tokens_kept=tokens_kept, words_kept=len(source.vocabulary), texts=prepared.texts
+    )
+    return Report(
+        path=file,
+        format=form,
+        why=why,
+        understood=dict(source.understood),
+        columns=survey.columns,
+        kind="binary" if options.binary else source.kind,
+        documents=int(np.count_nonzero(prepared.stays)),
+        train=int(np.count_nonzero(prepared.stays & (prepared.part == TRAIN))),
+        read=len(prepared.stays),
+        empty=tally.empty,
+        duplicates=tally.duplicates,
+        wordless=wordless,
+        tokens=tokens,
+        tokens_kept=tokens_kept,
+        words=words,
+        words_kept=len(source.vocabulary),
+        cuts=survey.cuts,
+        scripts=tuple(Share(*each) for each in scripts(tally.characters)),
+        labels=_labels(prepared.survey),
+        warnings=said,
+        notes=tuple(source.notes),
+        options={name: value for name, value in options.report().items() if name != "name"},
+    )
+
+
+def _labels(survey: Survey) -> tuple[tuple[str, int], ...]:
+    """How many documents have each class, by the name it has in the corpus, the largest first."""
+    found = survey.tally.labels.most_common() if survey.tally is not None else []
+    coded, names = encode([label for label, _ in found], survey.classes)
+    return tuple((names[number], times) for number, (_, times) in zip(coded.tolist(), found, strict=True))
