@@ -1,7 +1,7 @@
 """What is said of documents: before an import, after it, and of a corpus that is there."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from app.ingest.report import Report, record_of
 from app.jobs.progress import Progress
 from store import corpora
 from store.corpora import CorpusRow
-from store.database import Database
+from store.database import Database, open_existing
 
 
 def inspect(arguments: argparse.Namespace) -> int:
@@ -37,6 +37,34 @@ def inspect(arguments: argparse.Namespace) -> int:
     else:
         print_report(report)
         notify(f"nothing is stored yet; make a corpus of it with topiary import {_typed(arguments.path)}")
+    return 0
+
+
+def append(arguments: argparse.Namespace) -> int:
+    """Append more documents to a corpus."""
+    from app.ingest.appending import append_path
+    from app.ingest.errors import IngestError
+    from app.ingest.options import HELP, ImportOptions, OptionError
+    from app.ingest.standard_input import called, spooled
+
+    progress = Progress()
+    db = open_existing(arguments.store)
+    try:
+        with spooled(arguments.path, given(arguments).get("format")) as paths:
+            options, shown = ImportOptions(**given(arguments)), shown_by(progress)
+            added = append_path(db, arguments.corpus, paths, options, shown, called=called(arguments.path))
+    except IngestError as error:
+        raise Mistake(str(error)) from error
+    except OptionError as error:
+        raise Mistake(as_typed(str(error), HELP)) from error
+    finally:
+        progress.end()
+    if arguments.json:
+        facts = {"documents": added.documents, "train_documents": added.train, "tokens_read": added.tokens}
+        print_json(facts | {"outside": added.outside, "corpus": corpus_facts(added.corpus)})
+        return 0
+    say(added)
+    say(sizes(added.corpus))
     return 0
 
 
@@ -88,10 +116,18 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
         return 0
     say(sizes(row))
     if record is None:
-        notify("it was imported by an earlier version, which kept no record of how its files were read")
+        notify("it keeps no record of how its files were read: an earlier version imported it")
     else:
         print_report(record)
+    for added in row.meta.get(corpora.ADDITIONS, ()):
+        say(f"{'appended':<10} {appended(added)}")
     return 0
+
+
+def appended(added: Mapping[str, Any]) -> str:
+    """What a corpus keeps of documents that were appended, as a line."""
+    outside = f"; {added['outside']:,} of {added['tokens_read']:,} words outside the vocabulary"
+    return f"{added['added']:,} documents of {added['file']}, after the first {added['documents']:,}{outside}"
 
 
 def sizes(row: CorpusRow) -> str:

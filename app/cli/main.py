@@ -54,6 +54,7 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _demo(commands)
     _import(commands)
+    _append(commands)
     _corpora(commands)
     _train(commands)
     _fork(commands)
@@ -97,6 +98,14 @@ def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
         paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
         parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
         _import_options(parser, tuple(options.HELP))
+
+
+def _append(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
+    parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
+    paths = "file, folder or zip, or several files of one format; - reads standard input"
+    parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+    _import_options(parser, options.APPENDED)
 
 
 def _import_options(parser: Parser, names: tuple[str, ...]) -> None:

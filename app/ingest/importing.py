@@ -105,7 +105,7 @@ def import_source(
     ) as writer:
         stored, tokens, total = 0, 0, int(np.count_nonzero(prepared.stays))
         for rows, here in ready(prepared):
-            tokens += _tokens(source.where, rows, tokens)
+            tokens += checked_tokens(source.where, rows, tokens)
             writer.add(block_of(rows, here, stored, binary=options.binary))
             stored += len(here)
             progress(f"Storing documents: {stored:,}", stored / total)
@@ -116,7 +116,7 @@ def import_source(
     return writer.row
 
 
-def _tokens(where: str, rows: Rows, before: int) -> int:
+def checked_tokens(where: str, rows: Rows, before: int) -> int:
     """Words of some documents, counted; refuse more than a document or a corpus can be meant to have."""
     starts, _, values = rows.counts
     if values.dtype.kind == "f" or not len(values):

@@ -47,13 +47,13 @@ def prepare(source: Source, options: ImportOptions, progress: Progress) -> Prepa
     counted = _counted(survey.watch(source), options, progress, survey)
     lengths = _lengths(counted, progress)
     part = draw_test(len(lengths), options.test_share, options.seed) if counted.part is None else counted.part
-    return Prepared(counted, part, _staying(counted, part, lengths), lengths, survey, isinstance(source, TextSource))
+    return Prepared(counted, part, staying(counted, part, lengths), lengths, survey, isinstance(source, TextSource))
 
 
-def draw_test(n: int, share: float, seed: int) -> Array:
-    """Part of each of ``n`` documents, (n,) int8: a share of them, at least one, drawn by seed for the test."""
+def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
+    """Part of each of ``n`` documents, (n,) int8: a share of them, at least ``least``, drawn by seed for the test."""
     part = np.full(n, TRAIN, np.int8)
-    request = min(max(round(n * share), 1), n - 1) if share > 0 else 0
+    request = min(max(round(n * share), least), max(n - 1, 0)) if share > 0 else 0
     part[np.random.default_rng((seed, _DRAW)).permutation(n)[:request]] = TEST
     return part
 
@@ -81,7 +81,7 @@ def _lengths(source: CountSource, progress: Progress) -> Array:
     return np.concatenate(found)
 
 
-def _staying(source: CountSource, part: Array, lengths: Array) -> Array:
+def staying(source: CountSource, part: Array, lengths: Array) -> Array:
     """Which documents are stored, (documents,) bool.
 
     A training document without words teaches nothing and is left out; a test document stays, so that
@@ -94,10 +94,15 @@ def _staying(source: CountSource, part: Array, lengths: Array) -> Array:
     if dropped == np.count_nonzero(part == TRAIN):
         raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
     if dropped:
-        are = "training document is" if dropped == 1 else "training documents are"
-        source.notes.append(f"{dropped:,} {are} without words and left out")
+        source.notes.append(wordless_note(dropped))
     stays: Array = ~empty
     return stays
+
+
+def wordless_note(documents: int) -> str:
+    """A note about training documents that are left out."""
+    are = "training document is" if documents == 1 else "training documents are"
+    return f"{documents:,} {are} without words and left out"
 
 
 def ready(prepared: Prepared) -> Iterator[tuple[Rows, Array]]:

@@ -82,7 +82,7 @@ def count(source: TextSource, options: ImportOptions, progress: Progress, survey
     return CountSource(
         where=source.where,
         vocabulary=vocabulary,
-        blocks=lambda: _blocks(source, counts, labels),
+        blocks=lambda: blocks(source, counts, labels),
         n_documents=len(labels),
         label_names=label_names,
         part=part,
@@ -150,7 +150,8 @@ def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:
         source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")
 
 
-def _blocks(source: TextSource, counts: Counts, labels: Array) -> Iterator[Rows]:
+def blocks(source: TextSource, counts: Counts, labels: Array) -> Iterator[Rows]:
+    """The documents of a source with the counts that were found in them, which are read again for their texts."""
     begin = 0
     for documents in _in_blocks(source):
         end = begin + len(documents)
