@@ -1,7 +1,7 @@
 """What is said of documents: before an import, after it, and of a corpus that is there."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,14 +120,8 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
     else:
         print_report(record)
     for added in row.meta.get(corpora.ADDITIONS, ()):
-        say(f"{'appended':<10} {appended(added)}")
+        say(f"{'appended':<10} {report_lines.appended(added)}")
     return 0
-
-
-def appended(added: Mapping[str, Any]) -> str:
-    """What a corpus keeps of documents that were appended, as a line."""
-    outside = f"; {added['outside']:,} of {added['tokens_read']:,} words outside the vocabulary"
-    return f"{added['added']:,} documents of {added['file']}, after the first {added['documents']:,}{outside}"
 
 
 def sizes(row: CorpusRow) -> str:

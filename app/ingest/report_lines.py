@@ -1,7 +1,7 @@
 """A report in words, as the command, the library and the pages show it: rows of a name and what is said of it."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from app.ingest.columns import Column
 from app.ingest.cuts import Cut
@@ -57,6 +57,12 @@ def cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
         (CUTS[cut.option][1], f"--{cut.option.replace('_', '-')} {cut.setting}", _fallen(cut), " ".join(cut.examples))
         for cut in report.cuts
     )
+
+
+def appended(added: Mapping[str, Any]) -> str:
+    """What a corpus keeps of documents that were appended, as a line."""
+    outside = f"; {added['outside']:,} of {added['tokens_read']:,} words outside the vocabulary"
+    return f"{added['added']:,} documents of {added['file']}, after the first {added['documents']:,}{outside}"
 
 
 def _lines(report: Report) -> Iterator[tuple[str, str]]:
