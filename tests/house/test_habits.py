@@ -18,6 +18,7 @@ SILENT = {("app/ingest/importing.py", "quiet")}  # does nothing, and is meant to
 BROAD = {
     ("app/ingest/office.py", "pdf", "Exception"): "a damaged PDF can raise anything; the user is told of it",
     ("app/server/serve.py", "_page", "Exception"): "the outermost door: an error must not become a blank page",
+    ("store/additions.py", "appender", "BaseException"): "takes back what was staged, then raises again",
     ("store/corpus_writer.py", "writer", "BaseException"): "takes back what was staged, then raises again",
     ("store/database.py", "_begin_once", "BaseException"): "closes the connection, then raises again",
     ("store/database.py", "open_database", "BaseException"): "closes the database, then raises again",
