@@ -60,10 +60,10 @@ class Addition:
     def vocabulary_said(self) -> str:
         """How many words are not in the vocabulary, and which for example."""
         if not self.outside:
-            return "all of their words are in the vocabulary of the corpus"
+            return "all words are in its vocabulary"
         share = 100 * self.outside / self.tokens
         named = f": {', '.join(self.strangers)}" if self.strangers else ""
-        return f"{self.outside:,} of their {self.tokens:,} words ({share:.1f} %) are outside its vocabulary{named}"
+        return f"{self.outside:,} of {self.tokens:,} words ({share:.1f} %) are outside its vocabulary{named}"
 
 
 class _Found:

@@ -8,7 +8,9 @@ SAMPLES = 3  # values shown of a column
 _LOOKED_AT = 200  # records from which they are taken
 _LONGEST = 80  # characters of a value that is shown
 _DATES = ("date", "time", "datetime", "timestamp", "year", "created", "created_at", "published", "published_at", "day")
-_DATE = re.compile(r"\d{4}([-/.]\d{1,2}([-/.]\d{1,2})?)?([T ]\d{1,2}:\d{2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}")
+_TIME = r"([T ]\d{1,2}:\d{2}.*)?"
+_MONTH = r"(\d{1,2}|[A-Za-z]{3,9})"
+_DATE = re.compile(rf"\d{{4}}([-/.]\d{{1,2}}([-/.]\d{{1,2}})?)?{_TIME}|\d{{1,2}}[-/. ]{_MONTH}[-/. ]\d{{2,4}}{_TIME}")
 
 
 class Column(NamedTuple):

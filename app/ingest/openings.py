@@ -14,6 +14,7 @@ from app.ingest.several import joined
 from app.ingest.source import Source
 from app.ingest.words import storable
 
+_TABLES = {".csv", ".tsv", ".jsonl", ".ndjson"}
 Paths: TypeAlias = "Path | str | Sequence[Path | str]"
 
 
@@ -38,6 +39,20 @@ class Opening(NamedTuple):
 def listed(paths: Paths) -> list[Path]:
     """One path or several as a list."""
     return [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
+
+
+def as_sent(path: Path) -> list[Path]:
+    """What came from a browser: the files of a folder one by one where that is a heap of tables of one kind.
+
+    A folder is otherwise read as it is, and so is one with a file to train on and one for the test.
+    """
+    if not path.is_dir():
+        return [path]
+    inside = sorted(path.iterdir())
+    tables = {files.suffix(file) for file in inside} <= _TABLES and all(file.is_file() for file in inside)
+    if len(inside) < 2 or not tables or any(files.part_of(file) is not None for file in inside):
+        return [path]
+    return inside
 
 
 def name_for(paths: Paths, options: ImportOptions) -> str:

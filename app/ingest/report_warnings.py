@@ -63,11 +63,12 @@ def _of_texts(survey: Survey, tally: Tally) -> Iterator[str]:
     if filled and tally.numeric > filled / 2:
         only = "only numbers" if tally.numeric == filled else f"a number in {_share(tally.numeric, filled)} documents"
         yield f"the text has {only}; name the column of the text"
-    visible = sum(times for letter, times in tally.characters.items() if not letter.isspace())
+    characters = tally.characters.counted()
+    visible = sum(times for letter, times in characters.items() if not letter.isspace())
     outside = max(0, visible - survey.letters_in_words)
     if visible and outside > _OUTSIDE * visible:
         yield f"{_share(outside, visible)} characters are not in any word; is it text, in words that spaces divide?"
-    broken = tally.characters["\ufffd"]
+    broken = characters["\ufffd"]
     if broken:
         times = "once" if broken == 1 else f"{broken:,} times"
         yield f"the replacement character \ufffd occurs {times}: something read the text in the wrong encoding before"

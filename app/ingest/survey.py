@@ -3,6 +3,7 @@
 Of every document some numbers are kept and no text: a hash of eight bytes, and what is added up over all.
 """
 
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +17,34 @@ from app.ingest.headers import is_number
 from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
 
 _LONGEST_NUMBER = 40  # characters
+_AT_ONCE = 1 << 20  # characters counted together
+
+
+class Characters:
+    """Counts characters of many texts, some megabytes at a time: one by one that takes longer than counting words."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(sys.maxunicode + 1, np.int64)
+        self._waiting: list[str] = []
+        self._size = 0
+
+    def add(self, text: str) -> None:
+        """Count a text, sooner or later."""
+        self._waiting.append(text)
+        self._size += len(text)
+        if self._size >= _AT_ONCE:
+            self._count()
+
+    def counted(self) -> Counter[str]:
+        """How often each character occurred."""
+        self._count()
+        return Counter({chr(code): int(self._counts[code]) for code in np.flatnonzero(self._counts).tolist()})
+
+    def _count(self) -> None:
+        codes = np.frombuffer("".join(self._waiting).encode("utf-32-le", "surrogatepass"), np.uint32)
+        found = np.bincount(codes)
+        self._counts[: len(found)] += found
+        self._waiting, self._size = [], 0
 
 
 class Tally:
@@ -25,7 +54,7 @@ class Tally:
     ----------
     documents, empty, numeric : int
         Documents of either part; those without a text or a word; texts that are a number.
-    characters : Counter of str
+    characters : Characters
         How often each character occurs in the texts.
     labels : Counter of str
         Documents of each label.
@@ -37,7 +66,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.documents = self.empty = self.numeric = self.tokens = 0
-        self.characters: Counter[str] = Counter()
+        self.characters = Characters()
         self.labels: Counter[str] = Counter()
         self.document_counts: Array | None = None
         self.totals: Array | None = None
@@ -59,7 +88,7 @@ class Tally:
         if not text:
             self.empty += 1
             return
-        self.characters.update(text)
+        self.characters.add(text)
         self._hashes.append(hash(text))
         self.numeric += len(text) <= _LONGEST_NUMBER and is_number(text)
 

@@ -1,5 +1,6 @@
 """Add documents: files come from the browser, a process of its own makes a corpus of them."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 from time import sleep
@@ -78,6 +79,7 @@ class NewCorpusForm:
         self._sending = Sending()
         self._before = 0  # files that came before those on their way
         self._typed: dict[str, str] = {}
+        self._into = ""  # number of the corpus that is appended to, as text
         self._unread: list[str] = []  # single files of no kind that is read
         self._makeshift = ""  # the name of such a file, as long as the corpus has no better one
         self._import: Import | None = None
@@ -171,7 +173,14 @@ class NewCorpusForm:
         self._look, self._report, self._looked_at = Look(words=""), None, {}
 
     def _remember(self, texts: dict[object, object]) -> None:
-        self._typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in options.HELP}
+        into = str(texts.get("into", ""))
+        self._into = into if self._chosen(into) else ""
+        typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in options.HELP}
+        self._typed = self._typed | typed if self._into else typed  # what is not asked for then is not forgotten
+
+    def _chosen(self, text: str) -> CorpusFacts | None:
+        """The corpus with that number, where there is one."""
+        return next((row for row in self._there if str(row.number) == text), None)
 
     # ------------------------------------------------------------- looking
 
@@ -180,6 +189,8 @@ class NewCorpusForm:
         request, errors = self._options()
         if request is None or set(errors) - {"name"} or not self._sending.sent or self._sending.busy:
             return
+        if self._into:
+            request = replace(request, min_df=1, max_df=1.0)  # nothing is cut, and nothing is to be said of cuts
         read_as = {name: value for name, value in request.report().items() if name != "name"}
         if not anew and read_as == self._looked_at:
             return
@@ -231,7 +242,9 @@ class NewCorpusForm:
         token, self._token = self._token, ""  # a second click finds none
         self._stop_looking()
         self._draw()
-        self._context.later(partial(self._context.actions.add_corpus, token, request), self._begun)
+        self._context.later(
+            partial(self._context.actions.add_corpus, token, request, int(self._into or 0)), self._begun
+        )
 
     def _begun(self, begun: Import) -> None:
         self._import = begun
@@ -252,13 +265,14 @@ class NewCorpusForm:
         self._corpus = (
             f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
         )
-        self._record = record_of(row.meta)
+        self._record = None if self._standing.appended else record_of(row.meta)
         self._draw()
 
     def _options(self) -> tuple[ImportOptions | None, dict[str, str]]:
         """The options as they stand, or errors by field."""
         errors = {}
-        for name, text in self._typed.items():
+        read = {name: text for name, text in self._typed.items() if not self._into or name in options.APPENDED}
+        for name, text in read.items():
             try:
                 options.parse({name: text})
             except OptionError as error:
@@ -268,14 +282,14 @@ class NewCorpusForm:
         if errors:
             return None, errors
         try:
-            return options.parse(self._typed), {}
+            return options.parse(read), {}
         except OptionError as error:
             return None, {"": as_here(by_label(str(error), _LABELS))}
 
     def _name_error(self) -> str:
         """Why no corpus can have the name that stands in the form; without one, the files give it."""
         name = storable(self._typed.get("name", "").strip())
-        if not name:
+        if not name or self._into:
             return ""
         return corpora.taken(name) if name in (row.name for row in self._there) else corpora.improper(name)
 
@@ -285,12 +299,16 @@ class NewCorpusForm:
         if self._import is not None:
             now = self._standing
             self.board.html = page(
-                making(Made(now.words, now.share, now.notes, as_here(now.error), self._corpus, self._record))
+                making(
+                    Made(now.words, now.share, now.notes, as_here(now.error), self._corpus, self._record, now.appended)
+                )
             )
             return
         _, errors = self._options()
-        fields = [self._field(name, errors.get(name, "")) for name in _LABELS]
-        shown = (*FIRST, *ROLES) if self._columns() else FIRST
+        into = self._chosen(self._into)
+        asked = [name for name in _LABELS if into is None or name in options.APPENDED]
+        fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
+        shown = ("into", *FIRST, *ROLES) if self._columns() else ("into", *FIRST)
         request = corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
@@ -300,6 +318,7 @@ class NewCorpusForm:
             errors.get("", ""),
             ready=bool(self._token and self._sending.sent and not self._sending.busy and not errors),
             labels=_LABELS,
+            into="" if into is None else into.name,
         )
         self.board.html = page(request, corpus_list(self._there))
 
@@ -307,6 +326,14 @@ class NewCorpusForm:
         look = self._look
         words = "" if look.over else look.words
         return Seen(words, look.share, self._report, as_here(look.error))
+
+    def _target(self) -> list[Field]:
+        """The field that says where the documents go, where there is a corpus that they could be appended to."""
+        if not self._there:
+            return []
+        said = "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
+        choices = (("", "a new corpus"), *((str(row.number), row.name) for row in self._there))
+        return [Field("into", "Add to", said, "choice", self._into, choices)]
 
     def _columns(self) -> list[str]:
         """Names of the columns of what came, where it is a table."""

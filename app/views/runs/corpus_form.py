@@ -45,7 +45,7 @@ class Seen(NamedTuple):
 class Made(NamedTuple):
     """What an import said last: its words, share and notes, its error, and the corpus in words, empty until made.
 
-    Then ``report`` is the record that the corpus keeps.
+    Then ``report`` is the record that the corpus keeps, or ``appended`` says what was appended to it.
     """
 
     words: str
@@ -54,6 +54,7 @@ class Made(NamedTuple):
     error: str
     corpus: str
     report: Report | None = None
+    appended: str = ""
 
 
 def corpus_form(
@@ -66,6 +67,7 @@ def corpus_form(
     *,
     ready: bool,
     labels: dict[str, str],
+    into: str = "",
 ) -> str:
     """The form before the import, and nothing around it.
 
@@ -84,12 +86,15 @@ def corpus_form(
         Whether it may be sent.
     labels : dict of str
         What the fields are called, by option.
+    into : str
+        Name of the corpus that the documents are appended to, or empty.
     """
     read = fields(first) + fold("How files are read", "the defaults are good ones", more)
     parts = [("The documents", _zone(address, sending)), ("The corpus", read)]
     if sending.sent and not sending.busy:
-        parts.insert(1, ("What came in", _seen(seen, labels)))
-    return asking("make", parts, error, "Make a corpus", ready=ready)
+        parts.insert(1, ("What came in", _seen(seen, labels, vocabulary=not into)))
+    word = f"Append to {escape(into)}" if into else "Make a corpus"
+    return asking("make", parts, error, word, ready=ready)
 
 
 def making(made: Made) -> str:
@@ -102,6 +107,8 @@ def making(made: Made) -> str:
         acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
     elif made.corpus:
         record = "" if made.report is None else summary(made.report)
+        if made.appended:
+            record = f"<p>{escape(made.appended[:1].upper() + made.appended[1:])}.</p>"
         inside = f"<h3>{escape(made.corpus)}</h3>{record}{report or '<p>Ready to be read by a model.</p>'}"
         acts = f'{again}<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run on it</button>'
     else:
@@ -112,14 +119,14 @@ def making(made: Made) -> str:
     return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'
 
 
-def _seen(seen: Seen, labels: dict[str, str]) -> str:
+def _seen(seen: Seen, labels: dict[str, str], *, vocabulary: bool) -> str:
     """The report, or how far the look is; the last report stays in view while another one is made."""
     if seen.error:
         return trouble(seen.error)
     going = f'<p class="tp-dim" role="status">{escape(seen.words)} …</p>{meter(seen.share, "Progress of the look")}'
     if seen.report is None:
         return going
-    return (going if seen.words else "") + report_view(seen.report, labels)
+    return (going if seen.words else "") + report_view(seen.report, labels, vocabulary=vocabulary)
 
 
 def formats() -> str:

@@ -8,8 +8,10 @@ from app.ingest.report import Report
 from app.views.markup import attributes, element
 from app.views.runs.new_run_form import by_field
 
+_OF_NEW = ("parts", "kept", "chosen")  # lines about a corpus that is new
 
-def report_view(report: Report, labels: dict[str, str] | None = None) -> str:
+
+def report_view(report: Report, labels: dict[str, str] | None = None, *, vocabulary: bool = True) -> str:
     """The whole report.
 
     Parameters
@@ -17,14 +19,17 @@ def report_view(report: Report, labels: dict[str, str] | None = None) -> str:
     report : Report
     labels : dict of str, optional
         What the form that stands beside it calls the options; without one they are named as they are typed.
+    vocabulary : bool
+        Whether a vocabulary is made of it; documents that are appended are counted over one that is there.
     """
     facts = "".join(
         f"<div><dt>{escape(line.name)}</dt><dd>{escape(by_field(line.said, labels or {}))}</dd></div>"
         for line in report_lines.lines(report)
+        if vocabulary or line.name not in _OF_NEW
     )
     columns = _table("Columns", ("column", "role", "values"), report_lines.columns(report))
     taken = [(_cut_name(row, labels), row[2], row[3]) for row in report_lines.cuts(report)]
-    cuts = _table("What is left out of the vocabulary", ("what", "how much", "for example"), taken)
+    cuts = _table("What is left out of the vocabulary", ("what", "how much", "for example"), taken * vocabulary)
     return f'<div class="tp-report">{warnings(report)}<dl>{facts}</dl>{columns}{cuts}</div>'
 
 

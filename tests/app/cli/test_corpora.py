@@ -73,7 +73,7 @@ def test_documents_are_appended_and_the_corpus_says_so(capsys, store, tmp_path):
     status, out, _ = call(capsys, "append", "notes", tmp_path / "more.csv", "--store", store)
     assert status == 0
     assert out.splitlines() == [
-        "10 documents appended (9 to train on), 10 of their 40 words (25.0 %) are outside its vocabulary: boat",
+        "10 documents appended (9 to train on), 10 of 40 words (25.0 %) are outside its vocabulary: boat",
         "corpus 1, notes: 50 documents (45 to train on), 8 words, 150 tokens",
     ]
     shown = call(capsys, "corpora", "notes", "--store", store)[1].splitlines()

@@ -35,6 +35,7 @@ def test_a_long_value_is_one_short_line_and_a_list_reads_as_one() -> None:
         ("year", ["1999", "2001"], "date"),
         ("stars", ["1999", "2001"], "other"),
         ("when", ["31.1.2020", "1/2/20"], "date"),
+        ("sent", ["26-FEB-1987 15:01:01.79", "1 March 2021"], "date"),
         ("date", ["yesterday", "2020-01-01"], "other"),
         ("date", [""], "other"),
     ],

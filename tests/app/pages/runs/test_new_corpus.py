@@ -79,6 +79,7 @@ class Page:
 
     def __init__(self, *standings: Standing) -> None:
         self.made: list[tuple[str, ImportOptions]] = []
+        self.into: list[int] = []
         self.seen: list[str] = []
         self.view = SimpleNamespace(tab="add")
         self._begun = Begun(*standings)
@@ -97,8 +98,9 @@ class Page:
         self.seen.append(self.html)
         then(LETTERS if getattr(work, "func", None) is corpora.get else work())
 
-    def _add(self, token: str, request: ImportOptions) -> Begun:
+    def _add(self, token: str, request: ImportOptions, into: int) -> Begun:
         self.made.append((token, request))
+        self.into.append(into)
         return self._begun
 
     @property
@@ -126,7 +128,7 @@ class Page:
 
 def test_every_option_of_an_import_but_files_of_the_machine_is_offered_with_its_help() -> None:
     page = Page()
-    assert set(page.fields()) == set(options.HELP) - {"vocabulary"}
+    assert set(page.fields()) == {"into"} | set(options.HELP) - {"vocabulary"}
     assert all(f'id="about-{name}"' in page.html for name in page.fields())
 
 
@@ -373,3 +375,24 @@ def test_a_corpus_shows_how_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None
     assert "How it was read" in page.html
     assert "--min-df 2" in page.html
     assert "5 documents of more.csv, after the first 1,200" in page.html
+
+
+def test_documents_can_be_added_to_a_corpus_that_is_there() -> None:
+    page = Page(Standing(corpus=4, appended="9 documents appended (8 to train on)"))
+    page.send(name="letters.csv")
+    assert not page.ready  # a corpus is called so already
+    page.handle("typed", form=page.fields() | {"into": "4", "name": "letters", "max_words": "few"})
+    assert "Append to letters" in page.html
+    assert 'name="max_words"' not in page.html
+    assert "What is left out of the vocabulary" not in page.html
+    page.handle("make", form=page.fields() | {"into": "4", "label_column": "kind"})
+    assert page.into == [4]
+    assert page.made[0][1] == ImportOptions(label_column="kind")
+    assert "9 documents appended (8 to train on)." in page.html
+
+
+def test_a_corpus_that_is_not_there_is_not_added_to() -> None:
+    page = Page(Standing(error="no"))
+    page.send()
+    page.handle("make", form=page.fields() | {"into": "77"})
+    assert page.into == [0]
