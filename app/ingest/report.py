@@ -46,8 +46,10 @@ class Report:
     cuts : tuple of Cut
     scripts : tuple of Share
         Scripts of the letters, the most frequent first.
+    classes : int
+        How many different labels the documents have.
     labels : tuple of (str, int)
-        Classes and how many documents have each, in the order of the file's classes.
+        The largest classes and how many documents have each.
     warnings : tuple of str
         Sentences about what is probably not as it was meant.
     notes : tuple of str
@@ -74,6 +76,7 @@ class Report:
     words_kept: int
     cuts: tuple[Cut, ...]
     scripts: tuple[Share, ...]
+    classes: int
     labels: tuple[tuple[str, int], ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]

@@ -99,8 +99,8 @@ def _labels(report: Report) -> str:
     if not report.labels:
         return ""
     named = ", ".join(f"{name} {times:,}" for name, times in report.labels[:LABELS])
-    more = f" and {len(report.labels) - LABELS:,} more" if len(report.labels) > LABELS else ""
-    return f"{_number(len(report.labels), 'class', 'classes')}: {named}{more}"
+    more = f" and {report.classes - LABELS:,} more" if report.classes > LABELS else ""
+    return f"{_number(report.classes, 'class', 'classes')}: {named}{more}"
 
 
 def _scripts(report: Report) -> str:

@@ -11,6 +11,8 @@ from app.ingest.scripts import scripts
 from app.ingest.survey import Survey, Tally
 from engine.contract import TRAIN
 
+MOST_LABELS = 50  # that a report counts one by one; a column of ids would fill the record of a corpus
+
 
 def report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, why: str) -> Report:
     """Say what was understood and chosen.
@@ -50,6 +52,7 @@ def report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, 
         words_kept=len(source.vocabulary),
         cuts=survey.cuts,
         scripts=tuple(Share(*each) for each in scripts(tally.characters.counted())),
+        classes=len(tally.labels),
         labels=_labels(prepared.survey),
         warnings=said,
         notes=tuple(source.notes),
@@ -61,4 +64,5 @@ def _labels(survey: Survey) -> tuple[tuple[str, int], ...]:
     """How many documents have each class, by the name it has in the corpus, the largest first."""
     found = survey.tally.labels.most_common() if survey.tally is not None else []
     coded, names = encode([label for label, _ in found], survey.classes)
-    return tuple((names[number], times) for number, (_, times) in zip(coded.tolist(), found, strict=True))
+    named = zip(coded.tolist()[:MOST_LABELS], found[:MOST_LABELS], strict=True)
+    return tuple((names[number], times) for number, (_, times) in named)

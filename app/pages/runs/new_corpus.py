@@ -300,7 +300,15 @@ class NewCorpusForm:
             now = self._standing
             self.board.html = page(
                 making(
-                    Made(now.words, now.share, now.notes, as_here(now.error), self._corpus, self._record, now.appended)
+                    Made(
+                        now.words,
+                        now.share,
+                        tuple(map(as_here, now.notes)),
+                        as_here(now.error),
+                        self._corpus,
+                        self._record,
+                        now.appended,
+                    )
                 )
             )
             return
@@ -379,7 +387,7 @@ def _left_out(names: list[str]) -> str:
 
 
 def _facts(row: corpora.CorpusRow) -> CorpusFacts:
-    notes = [str(note) for note in row.meta.get("notes", ())]
+    notes = [as_here(str(note)) for note in row.meta.get("notes", ())]
     added = [appended(each) for each in row.meta.get("additions", ())]
     sizes = (row.documents, row.words, len(row.label_names))
     return CorpusFacts(row.number, row.name, *sizes, notes, record_of(row.meta), added)

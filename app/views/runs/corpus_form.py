@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.ingest.report import Report
 from app.views.icons import icon
 from app.views.markup import attributes, element
-from app.views.runs.new_run_form import Field, asking, fields, fold, sheet, trouble
+from app.views.runs.new_run_form import Field, asking, by_field, fields, fold, sheet, trouble
 from app.views.runs.report import report_view, summary
 
 FORMATS = (
@@ -126,7 +126,9 @@ def _seen(seen: Seen, labels: dict[str, str], *, vocabulary: bool) -> str:
     going = f'<p class="tp-dim" role="status">{escape(seen.words)} …</p>{meter(seen.share, "Progress of the look")}'
     if seen.report is None:
         return going
-    return (going if seen.words else "") + report_view(seen.report, labels, vocabulary=vocabulary)
+    notes = "".join(f"<li>Note: {escape(by_field(note, labels))}.</li>" for note in seen.report.notes)
+    said = report_view(seen.report, labels, vocabulary=vocabulary)
+    return (going if seen.words else "") + said + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
 
 
 def formats() -> str:

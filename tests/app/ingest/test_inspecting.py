@@ -43,6 +43,7 @@ def test_a_table_is_said_to_have_columns_documents_words_and_a_script(table: Pat
     assert found.columns[4].samples == ("fruit", "cars")
     assert [len(column.samples) for column in found.columns] == [3, 3, 3, 3, 2]
     assert (found.read, found.documents, found.train, found.empty, found.duplicates) == (70, 70, 63, 1, 10)
+    assert found.classes == 2
     assert dict(found.labels) == {"fruit": 35, "cars": 35}
     assert [each.name for each in found.scripts] == ["Latin"]
 
@@ -101,3 +102,10 @@ def test_several_files_are_one_report(table: Path, tmp_path: Path) -> None:
     found = inspected([table, other])
     assert (found.path, found.read) == ("notes.csv and 1 more", 140)
     assert found.duplicates == 79
+
+
+def test_a_column_of_ids_does_not_fill_the_record(tmp_path: Path) -> None:
+    path = tmp_path / "ids.csv"
+    path.write_text("text,label\n" + "\n".join(f"apple pear fig,number {n}" for n in range(120)))
+    found = inspected(path, max_df=1.0, label_column="label")
+    assert (found.classes, len(found.labels)) == (120, 50)

@@ -25,8 +25,8 @@ REPORT = Report(
     columns=(Column("body", "text", ("<i>apple</i>",)), Column("kind", "label", ("fruit",))), kind="counts",
     documents=9, train=8, read=10, empty=1, duplicates=2, wordless=1, tokens=100, tokens_kept=40, words=30,
     words_kept=20, cuts=(Cut("min_df", "2", 10, 60, ("rare",)),), scripts=(Share("Latin", 1.0),),
-    labels=(("fruit", 9),),
-    warnings=("the text has only numbers",), notes=(), options={},
+    classes=1, labels=(("fruit", 9),),
+    warnings=("the text has only numbers",), notes=("1 .doc left out; see --format",), options={},
 )  # fmt: skip
 LETTERS = SimpleNamespace(
     number=4, name="letters", documents=1200, train_documents=1000, words=300, label_names=("a", "b"),
@@ -332,6 +332,7 @@ def test_what_came_in_is_said_before_anything_is_made() -> None:
     assert "semicolon" in page.html
     assert "&lt;i&gt;apple&lt;/i&gt;" in page.html
     assert "The text has only numbers." in page.html
+    assert "Note: 1 .doc left out; see “Format”." in page.html
     assert "Rarest words 2" in page.html  # as the form calls it, not the command
     assert page.made == []
 
