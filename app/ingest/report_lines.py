@@ -36,7 +36,7 @@ def summary(report: Report) -> tuple[str, ...]:
     roles = ", ".join(f"{each.role} is {each.name!r}" for each in report.columns if each.role not in ("other", "date"))
     taken = ", ".join(_number(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
     return (
-        f"read as {report.format} ({report.why})" + (f"; {read}" if read else ""),
+        f"read as {_format(report)}" + (f"; {read}" if read else ""),
         roles or _kind(report),
         f"{_documents(report)}; {_labels(report) or 'no labels'}",
         f"{_number(report.words, 'different word')} met, {report.words_kept:,} kept"
@@ -67,7 +67,7 @@ def appended(added: Mapping[str, Any]) -> str:
 
 def _lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "file", report.path
-    yield "format", f"{report.format} ({report.why})"
+    yield "format", _format(report)
     yield from report.understood.items()
     yield "counts", "" if report.kind == "counts" else _kind(report)
     yield "documents", _documents(report)
@@ -78,6 +78,10 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     share = f" ({100 * report.tokens_kept / report.tokens:.0f} %)" if report.tokens else ""
     yield "kept", f"{_number(report.tokens_kept, 'word')}{share}, {report.words_kept:,} different"
     yield "chosen", ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in report.options.items())
+
+
+def _format(report: Report) -> str:
+    return f"{report.format} ({report.why})" if report.why else report.format
 
 
 def _documents(report: Report) -> str:

@@ -27,7 +27,12 @@ def test_cuts_are_told_in_order_each_of_what_those_before_it_left() -> None:
 
 
 def test_what_no_cut_takes_is_what_is_kept() -> None:
-    for limits in (Limits("none", 2, 0.7, None), Limits("none", 1, 1.0, 2), Limits("none", 3, 0.5, 1)):
+    for limits in (
+        Limits("none", 2, 0.7, None),
+        Limits("none", 1, 1.0, 2),
+        Limits("none", 4, 0.5, 1),
+        Limits("none", 1, 0.9, 9),
+    ):
         found = cuts(vocabulary(), limits)
         kept = prune.keep(DOCUMENTS, TOTALS, 10, limits.min_df, limits.max_df, limits.max_words)
         words, tokens = met(vocabulary())
