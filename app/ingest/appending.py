@@ -16,7 +16,7 @@ from app.ingest.options import APPENDED, ImportOptions
 from app.ingest.preparing import Prepared, draw_test, ready, wordless_note
 from app.ingest.recount import Recount, Rules, rules_of
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Progress, Rows, Source, TextDocument, TextSource
-from app.ingest.survey import Survey
+from app.ingest.observing import Observer
 from engine.contract import TRAIN, Counts
 from store import corpora
 from store.corpora import CorpusRow
@@ -266,7 +266,7 @@ def _prepared(source: CountSource, row: CorpusRow, found: _Found) -> Prepared:
     else:
         part = draw_test(n, 1 - row.train_documents / row.documents, row.split_seed + row.documents, least=0)
     stays = _staying(source, row, part, lengths)
-    return Prepared(source, part, stays, lengths, Survey(), isinstance(source, TextSource))
+    return Prepared(source, part, stays, lengths, Observer(), isinstance(source, TextSource))
 
 
 def _staying(source: CountSource, row: CorpusRow, part: Array, lengths: Array) -> Array:

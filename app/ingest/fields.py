@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.ingest import beside, files
-from app.ingest.columns import Columns
+from app.ingest.column_samples import Columns
 from app.ingest.errors import IngestError
 from app.ingest.headers import is_number
 from app.ingest.options import ImportOptions

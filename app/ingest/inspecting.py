@@ -32,7 +32,7 @@ def inspect_path(
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
     prepared = prepare(opening.source, options, progress)
-    if prepared.survey.tally is None:  # counts that nobody has read yet
+    if prepared.observer.tally is None:  # counts that nobody has read yet
         done, total = 0, len(prepared.stays)
         for rows, _ in ready(prepared):
             done += len(rows.labels)

@@ -9,7 +9,7 @@ from app.ingest import prune
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, Array, CountSource, Progress, Rows, Source, TextSource, piece
-from app.ingest.survey import Survey
+from app.ingest.observing import Observer
 from engine.contract import TEST, TRAIN, Counts
 
 _DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
@@ -27,7 +27,7 @@ class Prepared(NamedTuple):
         Which documents are stored.
     lengths : (documents,)
         Cells of each.
-    survey : Survey
+    observer : Observer
         What was seen of the source; complete once it has been read.
     texts : bool
         Whether they came as texts.
@@ -37,17 +37,17 @@ class Prepared(NamedTuple):
     part: Array
     stays: Array
     lengths: Array
-    survey: Survey
+    observer: Observer
     texts: bool
 
 
 def prepare(source: Source, options: ImportOptions, progress: Progress) -> Prepared:
     """Count the documents of a source, draw those of the test, and say which of them stay."""
-    survey = Survey()
-    counted = _counted(survey.watch(source), options, progress, survey)
+    observer = Observer()
+    counted = _counted(observer.watch(source), options, progress, observer)
     lengths = _lengths(counted, progress)
     part = draw_test(len(lengths), options.test_share, options.seed) if counted.part is None else counted.part
-    return Prepared(counted, part, staying(counted, part, lengths), lengths, survey, isinstance(source, TextSource))
+    return Prepared(counted, part, staying(counted, part, lengths), lengths, observer, isinstance(source, TextSource))
 
 
 def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
@@ -58,14 +58,14 @@ def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
     return part
 
 
-def _counted(source: Source, options: ImportOptions, progress: Progress, survey: Survey) -> CountSource:
+def _counted(source: Source, options: ImportOptions, progress: Progress, observer: Observer) -> CountSource:
     if isinstance(source, TextSource):
         from app.ingest import vectorise  # scikit-learn takes a second to import; counts need it not
 
-        return vectorise.count(source, options, progress, survey)
+        return vectorise.count(source, options, progress, observer)
     if prune.asked_for(options):
         progress("Choosing words", None)
-        return prune.pruned(source, options, survey)
+        return prune.pruned(source, options, observer)
     return source
 
 

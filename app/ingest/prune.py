@@ -9,7 +9,7 @@ from app.ingest.cuts import Limits, Vocabulary
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource, Rows
-from app.ingest.survey import Survey
+from app.ingest.observing import Observer
 from app.ingest.words import stop_list
 from engine.contract import Counts
 from engine.quality.common_words import words_everywhere
@@ -49,10 +49,10 @@ def asked_for(options: ImportOptions) -> bool:
     return cut or options.leave_out_common or options.stop_words not in (None, "none")
 
 
-def pruned(source: CountSource, options: ImportOptions, survey: Survey | None = None) -> CountSource:
+def pruned(source: CountSource, options: ImportOptions, observer: Observer | None = None) -> CountSource:
     """The source with only the words that the options leave, in their old order; reads the counts once.
 
-    The survey, where there is one, is told what the cuts take away.
+    The observer, where there is one, is told what the cuts take away.
     """
     n_words = len(source.vocabulary)
     document_counts, totals, lengths = np.zeros(n_words, np.int64), np.zeros(n_words), [np.zeros(0)]
@@ -71,8 +71,8 @@ def pruned(source: CountSource, options: ImportOptions, survey: Survey | None = 
     everywhere = np.empty(0, np.int64)
     if options.leave_out_common:
         everywhere = common(document_counts, totals, np.concatenate(lengths), source.vocabulary, source.notes)
-    if survey is not None:
-        survey.take(_met(source, document_counts, totals, stopped, everywhere), limits)
+    if observer is not None:
+        observer.take(_met(source, document_counts, totals, stopped, everywhere), limits)
     document_counts[everywhere] = 0
     kept = np.sort(keep(document_counts, totals, source.n_documents, limits.min_df, limits.max_df, limits.max_words))
     if len(kept) == 0:

@@ -1,6 +1,5 @@
 """Tables of texts: .csv and .tsv, with or without a line of column names."""
 
-import csv
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -10,7 +9,6 @@ from app.ingest import fields, files, read_triples
 from app.ingest.cells import Writing, rows, writing
 from app.ingest.errors import IngestError
 from app.ingest.headers import has_header
-from app.ingest.marks import encoding_of
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextSource
 
@@ -19,7 +17,6 @@ DESCRIPTION = "table of texts: NAME.csv or NAME.tsv (.gz), one document a row, o
 ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "header", "token_pattern")
 
 _SAMPLE = 200
-_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 
 class Layout(NamedTuple):
@@ -48,21 +45,9 @@ def read(path: Path, options: ImportOptions) -> TextSource:
             parts[0].path, "has no documents below its line of column names; add rows, or say that it has no such line"
         )
     roles = fields.find_roles(sample, options, parts[0].path, named=layout.header)
-    found = fields.source(
+    return fields.source(
         path, parts, roles, lambda file: _records(file, layout, options), options, header=layout.header
     )
-    found.understood.update(_understood(parts[0].path, layout, options))
-    return found
-
-
-def _understood(path: Path, layout: Layout, options: ImportOptions) -> dict[str, str]:
-    encoding = encoding_of(files.start(path), "")
-    return {
-        "encoding": f"{encoding} (its byte-order mark)" if encoding else options.encoding,
-        "separator": _SEPARATORS[layout.writing.delimiter],
-        "quote": "none" if layout.writing.quoting == csv.QUOTE_NONE else "double quotation marks",
-        "header": "the first line has the column names" if layout.header else "no line of column names",
-    }
 
 
 def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
-from app.ingest.columns import Column
+from app.ingest.column_samples import Column
 from app.ingest.cuts import Cut
 
 

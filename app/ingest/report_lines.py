@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from app.ingest.columns import Column
+from app.ingest.column_samples import Column
 from app.ingest.cuts import Cut
 from app.ingest.report import Report
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.ingest.survey import Survey, Tally
+from app.ingest.observing import Observer, Tally
 
 _FEW = 20  # documents below which shares say little
 _SAME = 0.5  # share of duplicates that is worth a sentence
@@ -12,12 +12,12 @@ _WORDLESS = 0.1  # share of the documents without a word of the vocabulary
 _SMALL = 50  # words of a vocabulary below which topics say little
 
 
-def warnings(survey: Survey, *, wordless: int, tokens_kept: int, words_kept: int, texts: bool) -> tuple[str, ...]:
+def warnings(observer: Observer, *, wordless: int, tokens_kept: int, words_kept: int, texts: bool) -> tuple[str, ...]:
     """The sentences about a source that was read whole.
 
     Parameters
     ----------
-    survey : Survey
+    observer : Observer
     wordless : int
         Documents without a word of the vocabulary that is kept.
     tokens_kept, words_kept : int
@@ -25,13 +25,13 @@ def warnings(survey: Survey, *, wordless: int, tokens_kept: int, words_kept: int
     texts : bool
         Whether the documents are texts, whose words were found.
     """
-    if survey.tally is None or not survey.tally.documents:
+    if observer.tally is None or not observer.tally.documents:
         return ()
-    tally = survey.tally
+    tally = observer.tally
     found = [*_of_documents(tally), *_of_labels(tally)]
     if texts:
-        found += _of_texts(survey, tally)
-    found += _of_words(survey, tokens_kept, words_kept)
+        found += _of_texts(observer, tally)
+    found += _of_words(observer, tokens_kept, words_kept)
     more = wordless - tally.empty
     if more > _WORDLESS * tally.documents:
         found.append(f"{_share(more, tally.documents)} documents have no word that is kept; cut less of the vocabulary")
@@ -58,14 +58,14 @@ def _of_labels(tally: Tally) -> Iterator[str]:
         yield f"the label is {next(iter(tally.labels))!r} in every document, so there is nothing to tell apart"
 
 
-def _of_texts(survey: Survey, tally: Tally) -> Iterator[str]:
+def _of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
     filled = tally.documents - tally.empty
     if filled and tally.numeric > filled / 2:
         only = "only numbers" if tally.numeric == filled else f"a number in {_share(tally.numeric, filled)} documents"
         yield f"the text has {only}; name the column of the text"
     characters = tally.characters.counted()
     visible = sum(times for letter, times in characters.items() if not letter.isspace())
-    outside = max(0, visible - survey.letters_in_words)
+    outside = max(0, visible - observer.letters_in_words)
     if visible and outside > _OUTSIDE * visible:
         yield f"{_share(outside, visible)} characters are not in any word; is it text, in words that spaces divide?"
     broken = characters["\ufffd"]
@@ -74,10 +74,10 @@ def _of_texts(survey: Survey, tally: Tally) -> Iterator[str]:
         yield f"the replacement character \ufffd occurs {times}: something read the text in the wrong encoding before"
 
 
-def _of_words(survey: Survey, tokens_kept: int, words_kept: int) -> Iterator[str]:
-    if survey.cuts and survey.tokens and tokens_kept < (1 - _LOST) * survey.tokens:
-        yield f"the cuts take {_share(survey.tokens - tokens_kept, survey.tokens)} words away; cut less"
-    if survey.cuts and words_kept < _SMALL:
+def _of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Iterator[str]:
+    if observer.cuts and observer.tokens and tokens_kept < (1 - _LOST) * observer.tokens:
+        yield f"the cuts take {_share(observer.tokens - tokens_kept, observer.tokens)} words away; cut less"
+    if observer.cuts and words_kept < _SMALL:
         kept = "1 word is kept" if words_kept == 1 else f"{words_kept} different words are kept"
         yield f"only {kept}, too few for topics; cut less, or import more documents"
 

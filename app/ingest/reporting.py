@@ -8,7 +8,7 @@ from app.ingest.preparing import Prepared
 from app.ingest.report import Report, Share
 from app.ingest.report_warnings import warnings
 from app.ingest.scripts import scripts
-from app.ingest.survey import Survey, Tally
+from app.ingest.observing import Observer, Tally
 from engine.contract import TRAIN
 
 MOST_LABELS = 50  # that a report counts one by one; a column of ids would fill the record of a corpus
@@ -25,20 +25,20 @@ def report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, 
     file, form, why : str
         Name of the file or folder, name of its format, and why that was taken.
     """
-    source, survey = prepared.source, prepared.survey
-    tally = survey.tally or Tally()
-    words, tokens = (survey.words, survey.tokens) if survey.cuts else (len(source.vocabulary), tally.tokens)
-    tokens_kept = tokens - sum(cut.tokens for cut in survey.cuts)
+    source, observer = prepared.source, prepared.observer
+    tally = observer.tally or Tally()
+    words, tokens = (observer.words, observer.tokens) if observer.cuts else (len(source.vocabulary), tally.tokens)
+    tokens_kept = tokens - sum(cut.tokens for cut in observer.cuts)
     wordless = int(np.count_nonzero(prepared.lengths == 0))
     said = warnings(
-        survey, wordless=wordless, tokens_kept=tokens_kept, words_kept=len(source.vocabulary), texts=prepared.texts
+        observer, wordless=wordless, tokens_kept=tokens_kept, words_kept=len(source.vocabulary), texts=prepared.texts
     )
     return Report(
         path=file,
         format=form,
         why=why,
         understood=dict(source.understood),
-        columns=survey.columns,
+        columns=observer.columns,
         kind="binary" if options.binary else source.kind,
         documents=int(np.count_nonzero(prepared.stays)),
         train=int(np.count_nonzero(prepared.stays & (prepared.part == TRAIN))),
@@ -50,19 +50,19 @@ def report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, 
         tokens_kept=tokens_kept,
         words=words,
         words_kept=len(source.vocabulary),
-        cuts=survey.cuts,
+        cuts=observer.cuts,
         scripts=tuple(Share(*each) for each in scripts(tally.characters.counted())),
         classes=len(tally.labels),
-        labels=_labels(prepared.survey),
+        labels=_labels(prepared.observer),
         warnings=said,
         notes=tuple(source.notes),
         options={name: value for name, value in options.report().items() if name != "name"},
     )
 
 
-def _labels(survey: Survey) -> tuple[tuple[str, int], ...]:
+def _labels(observer: Observer) -> tuple[tuple[str, int], ...]:
     """How many documents have each class, by the name it has in the corpus, the largest first."""
-    found = survey.tally.labels.most_common() if survey.tally is not None else []
-    coded, names = encode([label for label, _ in found], survey.classes)
+    found = observer.tally.labels.most_common() if observer.tally is not None else []
+    coded, names = encode([label for label, _ in found], observer.classes)
     named = zip(coded.tolist()[:MOST_LABELS], found[:MOST_LABELS], strict=True)
     return tuple((names[number], times) for number, (_, times) in named)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ingest import words as words_of
-from app.ingest.columns import Columns
+from app.ingest.column_samples import Columns
 from engine.contract import Counts
 
 Array: TypeAlias = NDArray[Any]

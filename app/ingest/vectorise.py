@@ -1,37 +1,20 @@
 """Texts to counts, through scikit-learn's CountVectorizer."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from app.ingest import beside, prune, sparse
-from app.ingest.cuts import Limits, Vocabulary
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Progress, Rows, TextDocument, TextSource
-from app.ingest.survey import Survey
 from app.ingest.words import clean, stop_list
 from engine.contract import TEST, TRAIN, Counts
 
 MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
-
-
-class _Words:
-    """Finds the words of a text, and counts the stop words that it leaves out."""
-
-    def __init__(self, pattern: re.Pattern[str], stops: Collection[str]) -> None:
-        self._find, self._stops = pattern.findall, frozenset(stops)
-        self.stopped: Counter[str] = Counter()
-
-    def __call__(self, text: str) -> list[str]:
-        """The words that are no stop words, in their order."""
-        found = self._find(text)
-        self.stopped.update(word for word in found if word in self._stops)
-        return [word for word in found if word not in self._stops]
 
 
 class _Ledger:
@@ -62,11 +45,11 @@ class _Ledger:
         return None
 
 
-def count(source: TextSource, options: ImportOptions, progress: Progress, survey: Survey | None = None) -> CountSource:
+def count(source: TextSource, options: ImportOptions, progress: Progress) -> CountSource:
     """The same documents as counts; texts are read a second time when the blocks are asked for.
 
     Words are counted over all documents, training and test; the vocabulary is in the order of
-    frequency.  The survey, where there is one, is told what the cuts take away.
+    frequency.
 
     Raises
     ------
@@ -74,7 +57,7 @@ def count(source: TextSource, options: ImportOptions, progress: Progress, survey
         When there is no document, or no word is left.
     """
     ledger = _Ledger(source, progress)
-    vocabulary, matrix = _count(source, ledger, options, survey or Survey())
+    vocabulary, matrix = _count(source, ledger, options)
     labels, label_names = beside.encode(ledger.labels, dict(source.classes))
     part = ledger.split()
     _say(source, ledger, part)
@@ -82,33 +65,26 @@ def count(source: TextSource, options: ImportOptions, progress: Progress, survey
     return CountSource(
         where=source.where,
         vocabulary=vocabulary,
-        blocks=lambda: blocks(source, counts, labels),
+        blocks=lambda: _blocks(source, counts, labels),
         n_documents=len(labels),
         label_names=label_names,
         part=part,
         lengths=np.diff(counts.starts),
         notes=source.notes,
-        understood=source.understood,
     )
 
 
-def limits(options: ImportOptions) -> Limits:
-    """The cuts of a vocabulary of texts, the usual ones where the options say nothing."""
-    return Limits(
-        options.stop_words or "english",
-        MIN_DF if options.min_df is None else options.min_df,
-        MAX_DF if options.max_df is None else options.max_df,
-        MAX_WORDS if options.max_words is None else options.max_words,
-        options.leave_out_common,
-    )
-
-
-def _count(source: TextSource, ledger: _Ledger, options: ImportOptions, survey: Survey) -> tuple[tuple[str, ...], Any]:
+def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple[tuple[str, ...], Any]:
     """The vocabulary, the most frequent word first, and the scipy matrix of counts."""
     pattern = re.compile(options.token_pattern)
     listed = stop_list(options.stop_words or "english") | source.stop_words
-    words = _Words(pattern, {piece for word in listed for piece in pattern.findall(clean(word))})
-    vectoriser = CountVectorizer(analyzer=words, dtype=np.int32)  # texts come cleaned
+    stops = sorted({piece for word in listed for piece in pattern.findall(clean(word))})
+    vectoriser = CountVectorizer(
+        preprocessor=str,  # texts come cleaned
+        token_pattern=options.token_pattern,
+        stop_words=stops or None,
+        dtype=np.int32,
+    )
     try:
         matrix = vectoriser.fit_transform(ledger.texts())
     except ValueError as error:
@@ -121,13 +97,16 @@ def _count(source: TextSource, ledger: _Ledger, options: ImportOptions, survey: 
     del vectoriser
     document_counts = np.bincount(matrix.indices, minlength=len(ordered))
     totals, lengths = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (0, 1))
-    cut = limits(options)
-    common = np.empty(0, np.int64)
     if options.leave_out_common:
-        common = prune.common(document_counts, totals, lengths, ordered, source.notes)
-    survey.take(Vocabulary(ordered, document_counts, totals, matrix.shape[0], words.stopped, common), cut)
-    document_counts[common] = 0
-    kept = prune.keep(document_counts, totals, matrix.shape[0], cut.min_df, cut.max_df, cut.max_words)
+        document_counts[prune.common(document_counts, totals, lengths, ordered, source.notes)] = 0
+    kept = prune.keep(
+        document_counts,
+        totals,
+        matrix.shape[0],
+        MIN_DF if options.min_df is None else options.min_df,
+        MAX_DF if options.max_df is None else options.max_df,
+        MAX_WORDS if options.max_words is None else options.max_words,
+    )
     if len(kept) == 0:
         cause = f"no word occurs in {options.min_df or MIN_DF} documents or more and in at most "
         cause += f"{options.max_df or MAX_DF:.0%} of them; lower --min-df or raise --max-df"
@@ -150,8 +129,7 @@ def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:
         source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")
 
 
-def blocks(source: TextSource, counts: Counts, labels: Array) -> Iterator[Rows]:
-    """The documents of a source with the counts that were found in them, which are read again for their texts."""
+def _blocks(source: TextSource, counts: Counts, labels: Array) -> Iterator[Rows]:
     begin = 0
     for documents in _in_blocks(source):
         end = begin + len(documents)

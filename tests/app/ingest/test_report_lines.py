@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.ingest import report_lines
-from app.ingest.columns import Column
+from app.ingest.column_samples import Column
 from app.ingest.cuts import Cut
 from app.ingest.report import Report, Share
 

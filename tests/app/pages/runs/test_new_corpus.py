@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from app.ingest import options
-from app.ingest.columns import Column
+from app.ingest.column_samples import Column
 from app.ingest.cuts import Cut
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.report import Report, Share

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.ingest.columns import Column
+from app.ingest.column_samples import Column
 from app.ingest.cuts import Cut, Limits, Vocabulary, cuts, met
 from app.ingest.headers import is_number
 from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
@@ -111,7 +111,7 @@ class Tally:
                 self._hashes.append(hash((words[begin:end].tobytes(), values[begin:end].tobytes())))
 
 
-class Survey:
+class Observer:
     """Watches a source; what it saw is complete once all documents have been read.
 
     Attributes
