@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, select, update
 
-from store import corpus_rows, removal
+from store import corpus_rows, full_text, removal
 from store.additions import ADDITIONS as ADDITIONS
 from store.additions import appender as appender
 from store.additions import known_to as known_to
@@ -216,8 +216,10 @@ def search(
 ) -> tuple[int, list[Document]]:
     """One page of the documents whose title or text has every word of ``text``, in the order of the corpus.
 
-    Upper and lower case are the same.  An empty ``text`` finds every document.  One block is held at a time, and
-    between blocks ``request`` is asked: where nobody waits any more, what was found by then is the answer.
+    Upper and lower case are the same.  An empty ``text`` finds every document.  The full-text index of the corpus
+    tells which documents have words that begin with those of ``text``; documents that it does not know yet are looked
+    through, one block held at a time, for words that hold those of ``text``.  Between blocks ``request`` is asked:
+    where nobody waits any more, what was found by then is the answer.
 
     Returns
     -------
@@ -230,13 +232,15 @@ def search(
     if not terms:
         row = get(db, number)
         return row.documents, documents(db, number, range(row.documents)[offset : offset + limit])
-    total, page = 0, []
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
-        for first in _firsts(connection, number):
+        found = full_text.find(connection, number, text, offset, limit) or full_text.Found(0, (), 0)
+    total, page = found.total, documents(db, number, found.numbers)
+    with db.read() as connection:
+        for first in _firsts(connection, number) if found.known < row.documents else ():
             if not request():
                 break
-            hits = _hits(connection, number, first, terms)
+            hits = [hit for hit in _hits(connection, number, first, terms) if first + hit >= found.known]
             inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
             if inside:
                 block = list(_block_documents(connection, row, first))

@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from store import blocks, corpus_rows
+from store import blocks, corpus_rows, full_text
 from store.arrays import Array
 from store.blocks import Counts, DocumentBlock
 from store.corpus_rows import CorpusRow
@@ -211,7 +211,12 @@ def discard(db: Database, number: int) -> None:
         at_once = _WORDS_AT_ONCE if table is corpus_words else _BLOCKS_AT_ONCE
         delete_piecewise(db, table, table.c.corpus == number, table.c[place], at_once)
     gone = delete(corpora).where(corpora.c.number == number, corpora.c.state == "incomplete")
-    db.transact(lambda connection: connection.execute(gone))
+
+    def last(connection: Connection) -> None:
+        full_text.drop(connection, number)
+        connection.execute(gone)
+
+    db.transact(last)
 
 
 def check_name(db: Database, name: str) -> None:

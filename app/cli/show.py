@@ -33,11 +33,23 @@ def list_runs(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([run_facts(row) | curve_facts(row, curves.get(row.number, [])) for row in rows])
         return 0
+    grouped = any(row.run_group is not None for row in rows)
     print_table(
-        ("run", "corpus", "model", "layers", "state", "mini-batches", "point perplexity", "its curve"),
+        (
+            "run",
+            *(("group", "seed") if grouped else ()),
+            "corpus",
+            "model",
+            "layers",
+            "state",
+            "mini-batches",
+            "point perplexity",
+            "its curve",
+        ),
         [
             (
                 row.number,
+                *((row.run_group or "", row.seed) if grouped else ()),
                 row.corpus_name,
                 f"{row.model} {row.inference}",
                 "-".join(map(str, row.layers)),
@@ -204,6 +216,7 @@ def run_facts(row: RunRow) -> dict[str, Any]:
         "tokens_per_second": _finite(row.tokens_per_second),
         "message": row.message,
         "seed": row.seed,
+        "group": row.run_group,
         "parent": row.parent,
         "parent_minibatch": row.parent_minibatch,
         "parent_snapshot": row.parent_snapshot,

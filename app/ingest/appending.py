@@ -9,14 +9,14 @@ import numpy as np
 
 from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import block_of, checked_tokens, quiet
+from app.ingest.importing import block_of, checked_tokens, index, quiet
 from app.ingest.new_documents import recount
+from app.ingest.observing import Observer
 from app.ingest.openings import Paths, listed, open_paths
 from app.ingest.options import APPENDED, ImportOptions
 from app.ingest.preparing import Prepared, draw_test, ready, wordless_note
 from app.ingest.recount import Recount, Rules, rules_of
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Progress, Rows, Source, TextDocument, TextSource
-from app.ingest.observing import Observer
 from engine.contract import TRAIN, Counts
 from store import corpora
 from store.corpora import CorpusRow
@@ -146,6 +146,7 @@ def append_path(
     source = _counted(opening.source, rules, row, found, progress)
     prepared = _prepared(source, row, found)
     addition = _stored(db, row, prepared, progress, _facts(opening.file, opening.format, options, found, source))
+    index(db, row.number, progress)
     for note in addition.notes:
         progress(f"Note: {note}", None)
     return addition
@@ -174,7 +175,8 @@ def _of_texts(source: TextSource, rules: Rules, row: CorpusRow, found: _Found, p
     for document in source.documents():
         if document.part != LEFT_OUT:
             label = None if document.label is None else source.classes.get(document.label, document.label)
-            found.add(rules.count_clean(source.counted(document)), label, document.part)
+            text = source.counted(rules.prepared_document(document))
+            found.add(rules.count_clean(text), label, document.part)
             _report(len(found.labels), progress)
     from app.ingest import vectorise  # scikit-learn takes a second to import; counts need it not
 

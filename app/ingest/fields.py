@@ -31,6 +31,8 @@ MOST_OF_LABEL = 60  # letters
 MOST_OF_TITLE = 300
 MOST_NUMBERS = 20  # different numbers of a column of labels; more are measurements
 
+_OF_JSON = (bool, int, float, dict)
+
 Record = Mapping[str, Any]
 
 
@@ -92,8 +94,19 @@ def source(
     options: ImportOptions,
     *,
     header: bool | None = None,
+    encoded: bool = True,
 ) -> TextSource:
-    """The records of all parts as documents; ``records`` gives the line and the fields of each in a file."""
+    """The records of all parts as documents.
+
+    Parameters
+    ----------
+    records : callable
+        Gives the line and the fields of each record in a file.
+    header : bool or None
+        As in `described`.
+    encoded : bool
+        Whether the files are text, in an encoding that may be a guess.
+    """
     columns = Columns(_by_name(roles))
 
     def documents() -> Iterator[TextDocument]:
@@ -105,9 +118,11 @@ def source(
                 found = document(record, roles, number, part.path, line)
                 yield found if part.part is None else found._replace(part=part.part)
 
+    paths = [part.path for part in parts]
     return TextSource(
         where=str(path),
-        notes=[described(roles, header=header)],
+        notes=[described(roles, header=header), *(files.guesses(paths, options.encoding) if encoded else ())],
+        understood=files.understood(paths[0], options.encoding) if encoded else {},
         documents=documents,
         counted=_counted_as(roles),
         classes=beside.class_names(parts[0].path, options.encoding),
@@ -189,7 +204,9 @@ def as_text(value: Any) -> str:
         return value
     if isinstance(value, list):
         return ", ".join(map(as_text, value))
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bytes):  # a picture, or a sound
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, _OF_JSON) else str(value)
 
 
 def _label(report: Any) -> str | None:

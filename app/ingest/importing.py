@@ -15,9 +15,10 @@ from app.ingest.reporting import report
 from app.ingest.source import Array, Progress, Rows, Source
 from app.ingest.words import storable
 from engine.contract import Counts
-from store import corpora
+from store import corpora, full_text
 from store.corpora import CorpusRow, DocumentBlock
 from store.database import Database
+from store.errors import StoreError
 
 MOST_OF_CORPUS = 10_000_000_000  # words of all documents together
 
@@ -92,6 +93,7 @@ def import_source(
     """
     prepared = prepare(source, options, progress)
     counted = prepared.source
+    how = {} if counted.wording is None else {"wording": dict(counted.wording)}
     with corpora.writer(
         db,
         name,
@@ -110,10 +112,24 @@ def import_source(
             stored += len(here)
             progress(f"Storing documents: {stored:,}", stored / total)
         record = report(prepared, options, file=facts.get("file", counted.where), form=facts["format"], why=why)
-        writer.meta.update(facts | {"notes": counted.notes, "record": record.to_json()})
+        writer.meta.update(facts | how | {"notes": counted.notes, "record": record.to_json()})
+    index(db, writer.row.number, progress)
     for note in counted.notes:
         progress(f"Note: {note}", None)
     return writer.row
+
+
+def index(db: Database, corpus: int, progress: Progress) -> None:
+    """Make the full-text index of a corpus that is stored; without it searches take longer, and that is all."""
+
+    def report(done: int, total: int) -> bool:
+        progress(f"Preparing the search: {done:,} documents", done / total)
+        return True
+
+    try:
+        full_text.build(db, corpus, report)
+    except StoreError as error:
+        progress(f"Note: the search in the corpus is not prepared ({error}); the server will do it later", None)
 
 
 def checked_tokens(where: str, rows: Rows, before: int) -> int:

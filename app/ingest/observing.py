@@ -124,11 +124,14 @@ class Observer:
         Different words and all words before any cut, told with the cuts.
     letters_in_words : int
         Characters of all those words.
+    languages : tuple of (str, float)
+        Languages that were recognised, and the share of the texts in each.
     """
 
     def __init__(self) -> None:
         self.tally: Tally | None = None
         self.cuts: tuple[Cut, ...] = ()
+        self.languages: tuple[tuple[str, float], ...] = ()
         self.words = self.tokens = self.letters_in_words = 0
         self._source: Source | None = None
 

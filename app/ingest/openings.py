@@ -81,7 +81,7 @@ def open_paths(paths: Paths, options: ImportOptions, called: str = "") -> Openin
     sources = [reader.read(first, options)]
     for path in others:
         other = registry.choose(path, options)
-        if other is not reader:
+        if other.NAME != reader.NAME:
             cause = f"is {other.NAME}, and {first.name} is {reader.NAME}; give files of one format, or name it"
             raise IngestError(path, f"{cause} with --format")
         sources.append(reader.read(path, options))

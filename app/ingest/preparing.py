@@ -7,9 +7,9 @@ import numpy as np
 
 from app.ingest import prune
 from app.ingest.errors import IngestError
+from app.ingest.observing import Observer
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, Array, CountSource, Progress, Rows, Source, TextSource, piece
-from app.ingest.observing import Observer
 from engine.contract import TEST, TRAIN, Counts
 
 _DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed

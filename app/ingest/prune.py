@@ -7,12 +7,15 @@ import numpy as np
 
 from app.ingest.cuts import Limits, Vocabulary
 from app.ingest.errors import IngestError
+from app.ingest.observing import Observer
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource, Rows
-from app.ingest.observing import Observer
 from app.ingest.words import stop_list
 from engine.contract import Counts
 from engine.quality.common_words import words_everywhere
+
+_MANY = 200  # documents from which a word can be said to be everywhere
+_NAMED = 8  # words named of those that are
 
 
 def keep(
@@ -41,6 +44,22 @@ def common(document_counts: Array, totals: Array, lengths: Array, vocabulary: Se
         are = "1 word that is" if len(ranked) == 1 else f"{len(ranked)} words that are"
         notes.append(f"{are} everywhere left out: {' '.join(vocabulary[word] for word in ranked.tolist())}")
     return found
+
+
+def propose(
+    kept: Array, document_counts: Array, totals: Array, lengths: Array, vocabulary: Sequence[str], notes: list[str]
+) -> None:
+    """Note which of the kept words the corpus puts everywhere, and how to leave them out; of few documents nothing."""
+    if len(lengths) < _MANY:
+        return
+    everywhere = set(words_everywhere(document_counts, totals, lengths).tolist())
+    ranked = [word for word in kept[np.argsort(-document_counts[kept], kind="stable")].tolist() if word in everywhere]
+    if ranked:
+        are = "1 word is" if len(ranked) == 1 else f"{len(ranked):,} words are"
+        named = f"{', '.join(vocabulary[word] for word in ranked[:_NAMED])}{', …' if len(ranked) > _NAMED else ''}"
+        notes.append(
+            f"{are} everywhere in this corpus and may say little ({named}); --leave-out-common leaves them out"
+        )
 
 
 def asked_for(options: ImportOptions) -> bool:

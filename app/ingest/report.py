@@ -46,6 +46,8 @@ class Report:
     cuts : tuple of Cut
     scripts : tuple of Share
         Scripts of the letters, the most frequent first.
+    languages : tuple of Share
+        Languages that were recognised in the texts.
     classes : int
         How many different labels the documents have.
     labels : tuple of (str, int)
@@ -76,6 +78,7 @@ class Report:
     words_kept: int
     cuts: tuple[Cut, ...]
     scripts: tuple[Share, ...]
+    languages: tuple[Share, ...]
     classes: int
     labels: tuple[tuple[str, int], ...]
     warnings: tuple[str, ...]
@@ -88,6 +91,7 @@ class Report:
             "columns": [each._asdict() for each in self.columns],
             "cuts": [each._asdict() for each in self.cuts],
             "scripts": [each._asdict() for each in self.scripts],
+            "languages": [each._asdict() for each in self.languages],
             "labels": dict(self.labels),
         }
         return asdict(self) | named
@@ -101,6 +105,7 @@ class Report:
                 "columns": tuple(Column(**_tuples(each)) for each in values["columns"]),
                 "cuts": tuple(Cut(**_tuples(each)) for each in values["cuts"]),
                 "scripts": tuple(Share(**each) for each in values["scripts"]),
+                "languages": tuple(Share(**each) for each in values["languages"]),
                 "labels": tuple(values["labels"].items()),
                 "warnings": tuple(values["warnings"]),
                 "notes": tuple(values["notes"]),

@@ -1,11 +1,11 @@
 """A report in words, as the command, the library and the pages show it: rows of a name and what is said of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from app.ingest.column_samples import Column
 from app.ingest.cuts import Cut
-from app.ingest.report import Report
+from app.ingest.report import Report, Share
 
 LABELS = 6  # classes named
 CUTS = {  # what takes words away, by its option, one and several
@@ -42,7 +42,7 @@ def summary(report: Report) -> tuple[str, ...]:
         f"{_number(report.words, 'different word')} met, {report.words_kept:,} kept"
         + (f"; left out {taken}" if taken else ""),
         f"{report.tokens_kept:,} of {_number(report.tokens, 'word')} counted"
-        + (f"; {scripts}" if (scripts := _scripts(report)) else ""),
+        + (f"; {spoken}" if (spoken := _shares(report.languages) or _shares(report.scripts)) else ""),
     )
 
 
@@ -73,7 +73,8 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "documents", _documents(report)
     yield "parts", f"{report.train:,} to train on, {report.documents - report.train:,} for the test"
     yield "labels", _labels(report)
-    yield "scripts", _scripts(report)
+    yield "scripts", _shares(report.scripts)
+    yield "languages", _shares(report.languages)
     yield "words", f"{_number(report.tokens, 'word')}, {report.words:,} different"
     share = f" ({100 * report.tokens_kept / report.tokens:.0f} %)" if report.tokens else ""
     yield "kept", f"{_number(report.tokens_kept, 'word')}{share}, {report.words_kept:,} different"
@@ -107,8 +108,8 @@ def _labels(report: Report) -> str:
     return f"{_number(report.classes, 'class', 'classes')}: {named}{more}"
 
 
-def _scripts(report: Report) -> str:
-    seen = [each for each in report.scripts if each.share >= _LEAST_SHARE]
+def _shares(shares: Sequence[Share]) -> str:
+    seen = [each for each in shares if each.share >= _LEAST_SHARE]
     return ", ".join(f"{each.name} {100 * each.share:.{0 if each.share > 0.1 else 1}f} %" for each in seen)
 
 

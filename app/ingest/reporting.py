@@ -1,14 +1,17 @@
 """The report of a source that has been read."""
 
+from collections import Counter
+from collections.abc import Mapping
+
 import numpy as np
 
 from app.ingest.beside import encode
+from app.ingest.observing import Observer, Tally
 from app.ingest.options import ImportOptions
 from app.ingest.preparing import Prepared
 from app.ingest.report import Report, Share
 from app.ingest.report_warnings import warnings
 from app.ingest.scripts import scripts
-from app.ingest.observing import Observer, Tally
 from engine.contract import TRAIN
 
 MOST_LABELS = 50  # that a report counts one by one; a column of ids would fill the record of a corpus
@@ -51,7 +54,8 @@ def report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, 
         words=words,
         words_kept=len(source.vocabulary),
         cuts=observer.cuts,
-        scripts=tuple(Share(*each) for each in scripts(tally.characters.counted())),
+        scripts=_scripts(tally.characters.counted()),
+        languages=tuple(Share(*each) for each in observer.languages),
         classes=len(tally.labels),
         labels=_labels(prepared.observer),
         warnings=said,
@@ -66,3 +70,13 @@ def _labels(observer: Observer) -> tuple[tuple[str, int], ...]:
     coded, names = encode([label for label, _ in found], observer.classes)
     named = zip(coded.tolist()[:MOST_LABELS], found[:MOST_LABELS], strict=True)
     return tuple((names[number], times) for number, (_, times) in named)
+
+
+def _scripts(characters: Mapping[str, int]) -> tuple[Share, ...]:
+    """Scripts and the share of all letters that each has, the largest first."""
+    counted: Counter[str] = Counter()
+    for letter, times in characters.items():
+        for script in scripts(letter):
+            counted[script] += times
+    total = counted.total()
+    return tuple(Share(script, times / total) for script, times in counted.most_common())

@@ -116,6 +116,8 @@ class CountSource:
         How many cells each document has, where that is known without going through the blocks.
     has_scored : bool
         Whether the blocks bring ``scored``.
+    wording : mapping or None
+        How the words were found where texts were counted, as :mod:`app.ingest.wording` keeps it.
     understood : dict of str to str
         How the file was read, for a report, as in `TextSource`.
     """
@@ -130,6 +132,7 @@ class CountSource:
     part: Array | None = None
     lengths: Array | None = None
     has_scored: bool = False
+    wording: Mapping[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
     understood: dict[str, str] = field(default_factory=dict)
 

@@ -98,8 +98,7 @@ class Import:
         self._then = then
         self.number = next(_numbers)
         self._name = options.name or sent.path.name
-        self._log = launcher.log_folder() / "imports.log"
-        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._log = launcher.made_log_folder() / "imports.log"
         with self._log.open("ab") as log:
             self._child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "app.jobs.import_process"],

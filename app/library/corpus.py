@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from app.ingest.options import APPENDED, ImportOptions, OptionError
+from app.jobs import deletions
 from engine.contract import TEST, TRAIN
 from store import corpora
 from store.corpora import CorpusRow
@@ -140,6 +141,7 @@ class Corpus:
             When runs were trained on it.
         """
         corpora.delete(self._opened.db, self.number)
+        deletions.record(self._opened.db.place, f"corpus {self.number}")
 
     def __repr__(self) -> str:
         return f"<Corpus {self.number} {self.name!r}: {self._size()}>"

@@ -14,7 +14,7 @@ from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
 from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
 from app.cli.show import all_facts
 from app.export.topics import topics_table
-from app.jobs import launcher
+from app.jobs import deletions, launcher
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from app.views.tree.opening import threshold_of
@@ -541,6 +541,7 @@ class Run:
     def delete(self) -> None:
         """Delete it with all that belongs to it."""
         launcher.delete(self._opened.db, self.number)
+        deletions.record(self._opened.db.place, f"run {self.number}")
 
     def rename(self, name: str) -> None:
         """Give it a name, or none for ""."""

@@ -29,7 +29,7 @@ from app.live.predictions import PredictionCache
 from app.live.ticks import Listeners, Tick
 from store import corpora, labels, points, runs, snapshots
 from store.database import Database
-from store.errors import StoreError
+from store.errors import DamagedSnapshot, StoreError
 from store.run_watch import RunWatch
 from store.runs import RunRow
 from store.snapshots import SnapshotRow
@@ -60,6 +60,8 @@ class Feed:
     ----------
     after_look : callable or None
         Called in the poller's thread with every run after each look.
+    on_damage : callable or None
+        Called in a thread with a run, a mini-batch and a sentence when the snapshot there turned out damaged.
     trouble : str
         A sentence while the store cannot be read.
     notice : Notice
@@ -77,7 +79,9 @@ class Feed:
     def __init__(self, db: Database, interval: float = INTERVAL) -> None:
         self.db = db
         self.after_look: Callable[[Sequence[RunRow]], None] | None = None
+        self.on_damage: Callable[[int, int, str], None] | None = None
         self.trouble = ""
+        self._damage: dict[int, str] = {}
         self.notice = notices.Notice()
         self.imports: tuple[notices.Adding, ...] = ()
         self.places = InferenceCache(db)
@@ -175,6 +179,11 @@ class Feed:
         """Those of some runs whose sparkline has not been read; see :meth:`read_sparks`."""
         with self._lock:
             return [number for number in numbers if number in self._rows and number not in self._sparks]
+
+    def damage(self, number: int) -> str:
+        """The sentence about the last snapshot of a run that turned out damaged, or nothing."""
+        with self._lock:
+            return self._damage.get(number, "")
 
     def latest(self, number: int) -> SnapshotRow | None:
         """The newest snapshot of a run that the poller has seen."""
@@ -325,6 +334,11 @@ class Feed:
 
     def _read_points(self, history: History) -> int:
         added = 0
+        if not history.cursor:  # a new one: all at once
+            curves, history.cursor = points.whole(self.db, history.run)
+            for name, layer, columns in curves:
+                history.put(name, layer, columns)
+            added = history.points
         while True:
             found, cursor = points.since(self.db, history.run, history.cursor, limit=CHUNK)
             added += history.add(point for _, point in found)
@@ -359,11 +373,29 @@ class Feed:
         self._listeners.wake(Tick(snapshots=frozenset({number})))
 
     def _hierarchy(self, run: int, request: SnapshotRow | None) -> Hierarchy | None:
-        return (
-            None
-            if request is None
-            else self._hierarchies.fetch(run, request.number, partial(self._build, run, request))
-        )
+        """The hierarchy of a snapshot; of the one before it where its arrays are damaged, which is reported."""
+        while request is not None:
+            try:
+                return self._hierarchies.fetch(run, request.number, partial(self._build, run, request))
+            except DamagedSnapshot as error:
+                request = self._before_damage(run, request, str(error))
+        return None
+
+    def _before_damage(self, run: int, damaged: SnapshotRow, sentence: str) -> SnapshotRow | None:
+        """The snapshot before a damaged one; sessions and the store are told."""
+        log.warning("%s", sentence)
+        before = snapshots.at(self.db, run, damaged.minibatch)
+        with self._lock:
+            self._damage[run] = sentence[0].upper() + sentence[1:]
+            latest = self._latest.get(run)
+            if latest is not None and latest.number == damaged.number:
+                del self._latest[run]
+                if before is not None:
+                    self._latest[run] = before
+        if self.on_damage is not None:
+            self._aside.submit(partial(self.on_damage, run, damaged.minibatch, sentence))
+        self._listeners.wake(Tick())
+        return before
 
     def _build(self, number: int, snapshot: SnapshotRow) -> Hierarchy:
         row = self.run(number) or runs.get(self.db, number)

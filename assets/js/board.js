@@ -77,6 +77,31 @@ function merge(old, next) {
   }
 }
 
+// What makes a request that is refused to this visitor is shown disabled, with the reason.
+function bar(root, refused, why) {
+  if (!refused.length) { return }
+  const is = (name) => refused.includes(name)
+  const close = (element) => {
+    if ("disabled" in element) { element.disabled = true }
+    element.title = why
+  }
+  for (const element of root.querySelectorAll("[data-do],[data-change]")) {
+    if (element.nodeName === "FORM") {
+      if (is(element.dataset.do)) { element.querySelectorAll("[type=submit],[data-upload] input").forEach(close) }
+    } else if (is(element.dataset.do) || is(element.dataset.change)) { close(element) }
+  }
+  for (const element of root.querySelectorAll("[data-edit]")) {
+    if (is(element.dataset.edit)) { delete element.dataset.edit; element.title = why }
+  }
+  for (const element of root.querySelectorAll("[data-open]")) {
+    const form = root.querySelector(`#${CSS.escape(element.dataset.open)} form`)
+    if (form && is(form.dataset.do)) { close(element) }
+  }
+  for (const area of root.querySelectorAll("[data-upload]")) {
+    if (is("sent")) { delete area.dataset.upload; area.querySelectorAll("input").forEach(close) }
+  }
+}
+
 function values(form) {
   const found = {}
   for (const field of form.elements) {
@@ -142,6 +167,7 @@ export function render({model, view}) {
   }
   const update = () => {
     merge(root, parse(model.html))
+    bar(root, model.refused, model.why)
     view.shadow_el.querySelectorAll("[data-autofocus]").forEach(e => { delete e.dataset.autofocus; e.focus() })
   }
   const edit = (element) => {

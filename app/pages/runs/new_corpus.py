@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from time import sleep
 from typing import Any
 
-from app.ingest import files, options, registry
+from app.ingest import files, languages, options, registry
 from app.ingest.document import KINDS
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.report import Report, record_of
@@ -34,6 +34,12 @@ _LABELS = {  # of all options but the vocabulary, which is a file beside the cou
     "max_df": "Commonest words",
     "leave_out_common": "Leave out words that are everywhere",
     "test_share": "Share for the test",
+    "phrases": "Two words that belong together as one",
+    "phrase_npmi": "How far they belong together",
+    "phrase_count": "How often they stand together",
+    "lemmas": "Words in their dictionary form",
+    "html": "Pages in HTML",
+    "strip_mail": "Leave out mail headers, quotes and signatures",
     "token_pattern": "What a word is",
     "text_column": "Column of the text",
     "title_column": "Column of the title",
@@ -49,15 +55,20 @@ _LABELS = {  # of all options but the vocabulary, which is a file beside the cou
 _HELP = {  # what is said otherwise than on the command line
     "name": "How you want to call it; usually as the file or folder is called",
     "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
+    "html": "Tags, scripts and styles of such pages are not counted",
     "max_words": "Only the most frequent words are kept",
 }
 _NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
-_USUAL = {"max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2", "max_df": "usually 0.7"}
+_USUAL = {
+    "max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2", "max_df": "usually 0.7",
+    "token_pattern": "usually two letters or more", "phrase_npmi": "usually 0.5", "phrase_count": "usually 10",
+}  # fmt: skip
 
 _ENDINGS = frozenset(
     (
         *KINDS, ".zip", ".csv", ".tsv", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c", ".mtx",
-        ".mat", ".svmlight", ".libsvm", ".svm", ".feat",
+        ".mat", ".svmlight", ".libsvm", ".svm", ".feat", ".json", ".parquet", ".arrow", ".feather", ".xlsx", ".xlsm",
+        ".npz", ".npy", ".mm", ".mbox", ".mbx", ".eml", ".tar", ".tgz", ".tbz2", ".txz", ".tzst",
     )
 )  # fmt: skip
 
@@ -350,7 +361,12 @@ class NewCorpusForm:
     def _field(self, name: str, error: str) -> Field:
         usual = getattr(ImportOptions(), name)
         choices: Any = {
-            "stop_words": (("", "as usual: English for texts"), ("english", "English"), ("none", "none: keep all")),
+            "stop_words": (
+                ("", "as usual: those of the language that is recognised"),
+                *((name.lower(), name) for name in sorted(languages.NAMES.values())),
+                ("none", "none: keep all"),
+            ),
+            "html": (("auto", "found by itself"), ("yes", "all texts are"), ("no", "none is")),
             "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
             "format": (("", "found by itself"), *self._formats),
         }.get(name, ())

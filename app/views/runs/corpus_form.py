@@ -12,11 +12,14 @@ from app.views.runs.report import report_view, summary
 
 FORMATS = (
     ("a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt", "sub-folders become labels"),
-    (".csv, .tsv, .jsonl", "also gzipped; one document a row"),
+    (".csv, .tsv, .jsonl, .json, .xlsx, .parquet", "one document a row"),
     (".csv, .tsv of user, item, count", "also row, column, count; for models of tables"),
     ("UCI bag-of-words", "docword.*.txt with its vocabulary"),
-    ("LDA-C, svmlight, MatrixMarket", "counts"),
+    ("LDA-C, svmlight, MatrixMarket, gensim, .npz", "counts"),
     (".mat, idx images", "with their own test split, or pixels"),
+    (".mbox, .eml, MALLET", "one document a message or line"),
+    ("Hugging Face, TopMost, OCTIS, WikiExtractor", "their folders"),
+    (".gz, .bz2, .xz, .zst, .zip, .tar", "any of these, packed"),
 )
 
 

@@ -23,7 +23,7 @@ from app.jobs import launcher, process
 from app.jobs.progress import Left, Progress, bar, duration
 from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
-from store import corpora, events, labels, matches, runs, snapshots
+from store import checkpoints, corpora, events, labels, matches, runs, snapshots
 from store.blocks import Counts, DocumentBlock
 from store.database import open_database
 from store.points import Point
@@ -451,7 +451,7 @@ def test_a_resumed_run_begins_anew_unless_it_has_a_checkpoint(capsys, filled, no
     ):
         if saved:
             attempt = runs.claim(db, 1, process.identity()).attempt
-            snapshots.save_checkpoint(db, 1, attempt, saved, 0.5, {"x": np.ones(1)}, {})
+            checkpoints.save_checkpoint(db, 1, attempt, saved, 0.5, {"x": np.ones(1)}, {})
         runs.finish(db, 1, attempt, "paused")
         assert said in call(capsys, "resume", "1", "--store", filled)[2]
     db.close()
@@ -511,6 +511,20 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ("tree 1 --class a --output x.json", "--class without a picture would change nothing; give --output tree.svg"),
         ("import . --format lines --levels 3", "holds no idx images, which alone have grey values"),
         ("import . --levels 3 --binary", "import: --levels and --binary exclude each other; give one of them"),
+        (
+            "import . --phrase-npmi 0.3",
+            "import: --phrase-npmi and --phrase-count say what a phrase is; give --phrases too",
+        ),
+        ("import . --phrases --phrase-count 1", "import: --phrase-count must be 2 or more; got 1"),
+        ("import . --html maybe", "import: --html must be auto, yes or no; got 'maybe'"),
+        (
+            "import . --stop-words klingon",
+            "import: --stop-words must be auto, none, a language such as german or a file",
+        ),
+        (
+            "import . --format uci --phrases",
+            "holds counts, whose words are not found by a pattern; leave --phrases out",
+        ),
         ("import . --test-share 1", "topiary import: --test-share must be at least 0 and below 1; got 1.0"),
         ("import . --token-pattern (", "topiary import: --token-pattern must be a regular expression; got '('"),
         ("tree 1 --output .", "cannot write a tree as '.': its name must end in one of"),

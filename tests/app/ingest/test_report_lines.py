@@ -15,6 +15,7 @@ REPORT = Report(
     documents=9, train=8, read=10, empty=1, duplicates=2, wordless=3, tokens=100, tokens_kept=40, words=30,
     words_kept=20, cuts=(Cut("stop_words", "english", 0, 0, ()), Cut("min_df", "2", 1, 60, ("rare",))),
     scripts=(Share("Latin", 0.98), Share("Greek", 0.0196), Share("Han", 0.0001)), classes=8,
+    languages=(Share("English", 1.0),),
     labels=tuple((f"class {n}", 9 - n) for n in range(8)), warnings=(), notes=(), options={"min_df": 2},
 )  # fmt: skip
 
@@ -33,6 +34,7 @@ def test_every_fact_has_a_line() -> None:
         "parts": "8 to train on, 1 for the test",
         "labels": "8 classes: class 0 9, class 1 8, class 2 7, class 3 6, class 4 5, class 5 4 and 2 more",
         "scripts": "Latin 98 %, Greek 2.0 %",
+        "languages": "English 100 %",
         "words": "100 words, 30 different",
         "kept": "40 words (40 %), 20 different",
         "chosen": "--min-df 2",
@@ -45,13 +47,17 @@ def test_every_fact_has_a_line() -> None:
 
 
 def test_what_is_not_known_has_no_line() -> None:
-    bare = replace(REPORT, why="", labels=(), classes=0, scripts=(), options={}, understood={}, kind="real", tokens=0)
+    bare = replace(
+        REPORT, why="", labels=(), classes=0, scripts=(), languages=(), options={}, understood={}, kind="real", tokens=0
+    )
     assert said(bare)["format"] == "csv"
     assert said(bare)["counts"] == "real numbers"
-    assert not {"labels", "scripts", "chosen", "encoding"} & set(said(bare))
+    assert not {"labels", "scripts", "languages", "chosen", "encoding"} & set(said(bare))
 
 
-@pytest.mark.parametrize("report", [REPORT, replace(REPORT, columns=(), understood={}, cuts=(), scripts=())])
+@pytest.mark.parametrize(
+    "report", [REPORT, replace(REPORT, columns=(), understood={}, cuts=(), scripts=(), languages=())]
+)
 def test_the_summary_has_five_lines(report: Report) -> None:
     lines = report_lines.summary(report)
     assert len(lines) == 5

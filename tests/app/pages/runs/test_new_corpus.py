@@ -25,7 +25,7 @@ REPORT = Report(
     columns=(Column("body", "text", ("<i>apple</i>",)), Column("kind", "label", ("fruit",))), kind="counts",
     documents=9, train=8, read=10, empty=1, duplicates=2, wordless=1, tokens=100, tokens_kept=40, words=30,
     words_kept=20, cuts=(Cut("min_df", "2", 10, 60, ("rare",)),), scripts=(Share("Latin", 1.0),),
-    classes=1, labels=(("fruit", 9),),
+    languages=(Share("English", 1.0),), classes=1, labels=(("fruit", 9),),
     warnings=("the text has only numbers",), notes=("1 .doc left out; see --format",), options={},
 )  # fmt: skip
 LETTERS = SimpleNamespace(

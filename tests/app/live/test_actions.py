@@ -1,0 +1,72 @@
+"""A viewer's actions are refused, all of them, and what an analyst deletes is written down."""
+
+import inspect
+from dataclasses import replace
+
+import garden
+import pytest
+
+from app.ingest.options import ImportOptions
+from app.jobs import deletions, launcher
+from app.live.actions import Actions
+from app.live.feed import Feed
+from app.live.visitor import NotAllowed, Visitor
+from store import runs
+from store.database import open_database
+from store.matches import Decision
+
+VIEWER = Visitor("viewer", "192.0.2.7")
+ASKED = {
+    "create": (None,),
+    "add_corpus": ("token", ImportOptions()),
+    "demo": (),
+    "delete_corpus": (1,),
+    "stop": (1,),
+    "pause": (1,),
+    "resume": (1,),
+    "delete": (1,),
+    "rename_run": (1, "x"),
+    "rename_topic": (1, 1, 1, "x"),
+    "match_topics": (1, 2, Decision(1, 1, 1)),
+    "unmatch_topics": (1, 2, Decision(1, 1, 1)),
+}
+OF_THE_SERVER = {"on_behalf_of", "keep_predictions", "keep_house", "fill", "close"}
+
+
+@pytest.fixture
+def actions(tmp_path, monkeypatch):
+    monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
+    db = open_database(tmp_path / "store.db")
+    garden.plant(db)
+    feed = Feed(db)
+    made = Actions(db.url, feed)
+    yield made
+    made.close()
+    feed.stop()
+    db.close()
+
+
+def seen(actions):
+    """All that the store says of its runs, but the age of their heartbeats."""
+    return [replace(row, heartbeat_age=None) for row in runs.every(actions.feed.db)]
+
+
+def test_every_action_of_a_visitor_is_tried_here():
+    verbs = {name for name, _ in inspect.getmembers(Actions, inspect.isfunction) if not name.startswith("_")}
+    assert verbs - OF_THE_SERVER == set(ASKED)
+
+
+@pytest.mark.parametrize("verb", ASKED)
+def test_a_viewer_is_refused(actions, verb):
+    before = seen(actions)
+    asked = [type("Request", (), {"__getattr__": lambda *_: None})()] if verb == "create" else ASKED[verb]
+    with pytest.raises(NotAllowed, match="look and change nothing"):
+        getattr(actions.on_behalf_of(VIEWER), verb)(*asked)
+    assert seen(actions) == before
+
+
+def test_what_an_analyst_deletes_is_one_line_of_the_log(actions, tmp_path):
+    actions.on_behalf_of(Visitor("analyst", "192.0.2.8")).delete(1)
+    (line,) = (tmp_path / "logs" / deletions.NAME).read_text(encoding="utf-8").splitlines()
+    assert "deleted run 1" in line
+    assert line.endswith("by analyst in the browser at 192.0.2.8")
