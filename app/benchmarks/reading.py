@@ -10,6 +10,7 @@ from scipy import sparse
 from app.ingest import importing, words
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
+from app.ingest.preparing import draw_test
 from app.ingest.source import CountSource
 from engine.contract import Counts
 from engine.corpus import Corpus
@@ -41,7 +42,7 @@ def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None)
     counts = joined([run.counts for run in rows])
     part = source.part
     if part is None:
-        part = importing.draw_test(counts.n_documents, options.test_share, options.seed)
+        part = draw_test(counts.n_documents, options.test_share, options.seed)
     corpus = Corpus(
         counts=counts,
         vocabulary=source.vocabulary,

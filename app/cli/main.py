@@ -59,6 +59,7 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _demo(commands)
     _import(commands)
+    _append(commands)
     _corpora(commands)
     _train(commands)
     _fork(commands)
@@ -96,10 +97,27 @@ def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "import", "manage.import_corpus", "make a corpus of a file or folder", reads=True)
-    parser.add_argument("path", metavar="PATH", help="file, folder or zip; the format is recognised")
-    for option, text in options.HELP.items():
-        flag = f"--{option.replace('_', '-')}"
+    about = "say what an import would make of files, and store nothing"
+    inspect = _command(commands, "inspect", "corpora.inspect", about, reads=True)
+    about = "make a corpus of a file or folder, or of several files"
+    for parser in (inspect, _command(commands, "import", "manage.import_corpus", about, reads=True)):
+        paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
+        parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+        _import_options(parser, tuple(options.HELP))
+
+
+def _append(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
+    parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
+    paths = "file, folder or zip, or several files of one format; - reads standard input"
+    parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+    _import_options(parser, options.APPENDED)
+
+
+def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
+    """Options of an import, by name; those that are not typed leave no trace."""
+    for option in names:
+        flag, text = f"--{option.replace('_', '-')}", options.HELP[option]
         kind = named if option == "name" else options.KINDS.get(option, str)
         if kind is bool:
             parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
@@ -109,11 +127,11 @@ def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "corpora", "manage.corpora", "list the corpora of the store, or delete one", reads=True)
-    parser.add_argument(
-        "action", nargs="?", choices=("list", "delete"), default="list", help="list (default) or delete"
-    )
-    parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to delete")
+    about = "list the corpora of the store, show one and how it was read, or delete one"
+    parser = _command(commands, "corpora", "manage.corpora", about, reads=True)
+    action = "list (default), show or delete; or the name or number of a corpus to show"
+    parser.add_argument("action", nargs="?", metavar="ACTION", default="list", help=action)
+    parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to show or delete")
 
 
 def _train(commands: "argparse._SubParsersAction[Parser]") -> None:

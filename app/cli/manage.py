@@ -6,12 +6,13 @@ and ``class_commands``.
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from app.cli import output
 from app.cli.console import Mistake, as_typed, find_run, notify, print_json, print_table, say, settings_of
+from app.cli.corpora import corpus_facts, given, print_summary, show_corpus, shown_by, sizes
 from app.ingest.options import counted
+from app.ingest.report import record_of
 from app.jobs import deletions, launcher
 from app.jobs.forks import origin
 from app.jobs.new_run import create, create_group, proposes
@@ -21,7 +22,6 @@ from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from app.jobs.widths_for import proposal
 from store import checkpoints, runs
 from store import corpora as corpora_of
-from store.corpora import CorpusRow
 from store.database import Database, open_database, open_existing
 from store.runs import RunRow
 
@@ -83,24 +83,18 @@ def _announce(url: str) -> None:
 
 
 def import_corpus(arguments: argparse.Namespace) -> int:
-    """Make a corpus of a file or folder."""
+    """Make a corpus of a file or folder, of several files, or of standard input."""
     from app.ingest.errors import IngestError
     from app.ingest.importing import import_path
     from app.ingest.options import HELP, ImportOptions, OptionError
+    from app.ingest.standard_input import called, spooled
 
-    given = {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
+    options = given(arguments)
     progress = Progress()
-
-    def show(words: str, share: float | None = None) -> None:
-        """Notes stay, each on a line of its own."""
-        if words.startswith("Note: "):
-            progress.end(words)
-        else:
-            progress.show(words, share)
-
     db = open_database(arguments.store)
     try:
-        row = import_path(db, Path(arguments.path), ImportOptions(**given), show)
+        with spooled(arguments.path, options.get("format")) as paths:
+            row = import_path(db, paths, ImportOptions(**options), shown_by(progress), called=called(arguments.path))
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
@@ -109,16 +103,15 @@ def import_corpus(arguments: argparse.Namespace) -> int:
         progress.end()
     if arguments.json:
         print_json(corpus_facts(row))
-    else:
-        say(
-            f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
-            f"{row.words:,} words, {row.tokens:,} tokens"
-        )
+        return 0
+    say(sizes(row))
+    if (record := record_of(row.meta)) is not None:
+        print_summary(record)
     return 0
 
 
 def corpora(arguments: argparse.Namespace) -> int:
-    """List corpora, or delete one."""
+    """List corpora, show one, or delete one."""
     db = open_existing(arguments.store)
     if arguments.action == "delete":
         if arguments.corpus is None:
@@ -128,8 +121,14 @@ def corpora(arguments: argparse.Namespace) -> int:
         deletions.record(db.place, f"corpus {row.number} ({row.name})")
         say(f"deleted corpus {row.number}, {row.name}")
         return 0
+    if arguments.action != "list":
+        if arguments.corpus is not None and arguments.action != "show":
+            raise Mistake(f"corpora does list, show or delete, and not {arguments.action!r}; say which")
+        if arguments.corpus is None and arguments.action == "show":
+            raise Mistake("say which corpus to show, by name or number")
+        return show_corpus(db, arguments.corpus or arguments.action, as_json=arguments.json)
     if arguments.corpus is not None:
-        raise Mistake(f"corpora lists all of them, and {arguments.corpus!r} would change nothing; leave it out")
+        raise Mistake(f"corpora list names all of them; leave {arguments.corpus!r} out, or say corpora show")
     rows = corpora_of.every(db)
     if arguments.json:
         print_json([corpus_facts(row) for row in rows])
@@ -277,20 +276,3 @@ def _steer(arguments: argparse.Namespace, act: Any, verb: str) -> int:
     act(db, run)
     notify(f"run {run} {verb}")
     return 0
-
-
-def corpus_facts(row: CorpusRow) -> dict[str, Any]:
-    """Say of a corpus what ``corpora --json`` says."""
-    return {
-        "corpus": row.number,
-        "name": row.name,
-        "documents": row.documents,
-        "train_documents": row.train_documents,
-        "words": row.words,
-        "tokens": row.tokens,
-        "kind": row.kind,
-        "labels": len(row.label_names),
-        "source": row.source,
-        "content_hash": row.content_hash,
-        "created": row.created.isoformat(),
-    }

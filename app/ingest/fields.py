@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.ingest import beside, files
+from app.ingest.column_samples import Columns
 from app.ingest.errors import IngestError
 from app.ingest.headers import is_number
 from app.ingest.options import ImportOptions
@@ -106,12 +107,14 @@ def source(
     encoded : bool
         Whether the files are text, in an encoding that may be a guess.
     """
+    columns = Columns(_by_name(roles))
 
     def documents() -> Iterator[TextDocument]:
         number = 0
         for part in parts:
             for line, record in records(part.path):
                 number += 1
+                columns.see(record)
                 found = document(record, roles, number, part.path, line)
                 yield found if part.part is None else found._replace(part=part.part)
 
@@ -123,7 +126,15 @@ def source(
         documents=documents,
         counted=_counted_as(roles),
         classes=beside.class_names(parts[0].path, options.encoding),
+        columns=columns,
     )
+
+
+def _by_name(roles: Roles) -> dict[str, str]:
+    """The role of every column that has one."""
+    single = {roles.title: "title", roles.label: "label", roles.split: "split", roles.identity: "id"}
+    named = {name: role for name, role in single.items() if name is not None}
+    return named | dict.fromkeys(roles.text, "text")  # a title may be part of the text that was asked for
 
 
 def _counted_as(roles: Roles) -> Callable[[TextDocument], str]:

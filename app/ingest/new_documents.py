@@ -122,10 +122,22 @@ def _counted(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
             _, theirs, values = rows.counts.rows(place, place + 1)
             words = numbers[theirs]
             strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
-            yield NewDocument(title, "", _recount(words, values, strange, rules))
+            yield NewDocument(title, "", recount(words, values, strange, rules))
 
 
-def _recount(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:
+def recount(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:
+    """A document that comes as counts.
+
+    Parameters
+    ----------
+    words : (n,) int
+        Numbers of its words in the corpus, -1 for one that is not known.
+    values : (n,)
+        How often each occurs.
+    strange : list of str
+        The words that are not known.
+    rules : Rules
+    """
     kept, where = np.unique(words[words >= 0], return_inverse=True)
     totals = np.bincount(where, weights=values[words >= 0], minlength=len(kept))
     known, tokens = int(totals.sum()), int(values.sum())

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ingest import words as words_of
+from app.ingest.column_samples import Columns
 from engine.contract import Counts
 
 Array: TypeAlias = NDArray[Any]
@@ -83,6 +84,8 @@ class TextSource:
         Sentences for the user, growing while documents are read.
     understood : dict of str to str
         How the file was read, for a report: "encoding" -> "utf-8 (its byte-order mark)", "separator" -> "semicolon".
+    columns : Columns or None
+        The columns of a table, collected while documents are read.
     """
 
     where: str
@@ -92,6 +95,7 @@ class TextSource:
     stop_words: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
     understood: dict[str, str] = field(default_factory=dict)
+    columns: Columns | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

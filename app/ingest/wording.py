@@ -1,6 +1,7 @@
 """How the words of a corpus are found in a text: one frozen record, kept with the corpus for texts that come later."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -104,15 +105,21 @@ class Wording:
             cause = "cannot be cut into words as its corpus was, whose words are written without spaces"
             raise IngestError("the text", f"{cause}: {segment.INSTALL}") from None
 
-    def tokens(self, text: str) -> list[str]:
-        """What of a clean text is counted, in its order, without stop words."""
+    def tokens(self, text: str, left_out: Counter[str] | None = None) -> list[str]:
+        """What of a clean text is counted, in its order, without stop words; these are counted in ``left_out``."""
         text = self.spaced(text)
         if self.phrases:
-            return [found.word for found in self.words(text) if not found.stopped]
-        if self.lemma is None:
-            stops = self.stops
-            return [word for word in self.found(text) if word not in stops]
-        return [form for form, stopped in map(self.counted_as, self.found(text)) if not stopped]
+            pairs = [(found.word, found.stopped) for found in self.words(text)]
+        elif self.lemma is None:
+            stops, words = self.stops, self.found(text)
+            if left_out is not None:
+                left_out.update(word for word in words if word in stops)
+            return [word for word in words if word not in stops]
+        else:
+            pairs = list(map(self.counted_as, self.found(text)))
+        if left_out is not None:
+            left_out.update(word for word, stopped in pairs if stopped)
+        return [word for word, stopped in pairs if not stopped]
 
     def found(self, text: str) -> list[str]:
         """What the pattern finds in a text that is clean and :meth:`spaced`."""

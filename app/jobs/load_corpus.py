@@ -10,8 +10,8 @@ from store.database import Database
 
 
 def load_corpus(db: Database, row: CorpusRow) -> Corpus:
-    """The corpus of a row; the arrays of the store go straight in, nothing is copied."""
-    arrays = corpora.load(db, row.number)
+    """The corpus as its row says; the arrays of the store go straight in, nothing is copied."""
+    arrays = corpora.load_as(db, row)
     return Corpus(
         counts=Counts(*arrays.counts),
         vocabulary=corpora.vocabulary(db, row.number),

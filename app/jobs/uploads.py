@@ -127,17 +127,22 @@ class Uploads:
             coming.half.replace(coming.whole)
         return True
 
+    def look(self, token: str) -> Path | None:
+        """Where what was sent with a token lies, which stays there; None where no file has come whole."""
+        with self._lock:
+            folder = self._folders.get(token)
+        return None if folder is None else _sent(folder)
+
     def hand_over(self, token: str) -> Sent | None:
         """Give up what was sent; None where no file has come whole.  Whoever takes it removes the folder."""
         with self._lock:
             folder = self._folders.get(token)
-            if folder is None or not any(path.is_file() for path in (folder / SEVERAL).rglob("*")):
+            path = None if folder is None else _sent(folder)
+            if folder is None or path is None:
                 return None
             del self._folders[token]
             self._came.pop(token, None)
-        every = folder / SEVERAL
-        inside = list(every.iterdir())
-        return Sent(inside[0] if len(inside) == 1 else every, folder)
+        return Sent(path, folder)
 
     def forget(self, token: str) -> None:
         """Remove what was sent with a token."""
@@ -155,3 +160,12 @@ class Uploads:
     def _remove(folder: Path | None) -> None:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sent(folder: Path) -> Path | None:
+    """The one file or folder that came, or the folder of several; None where no file has come whole."""
+    every = folder / SEVERAL
+    if not any(path.is_file() for path in every.rglob("*")):
+        return None
+    inside = list(every.iterdir())
+    return inside[0] if len(inside) == 1 else every

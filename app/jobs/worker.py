@@ -43,7 +43,7 @@ class Session:
 
         self.claim = claim
         self.order = RunOptions.from_json(claim.row.plan)
-        self.about = corpora.get(claim.db, claim.row.corpus)
+        self.about = corpora.of_run(claim.db, claim.row)
         self._saved = -1
         self._cluster: Cluster | None = None
 

@@ -107,8 +107,8 @@ class Actions:
         self.feed.look()
         return row
 
-    def add_corpus(self, token: str, options: ImportOptions) -> Import:
-        """Begin to make a corpus of what was sent with a token.
+    def add_corpus(self, token: str, options: ImportOptions, into: int = 0) -> Import:
+        """Begin to make a corpus of what was sent with a token, or to append it to corpus number ``into``.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class Actions:
         sent = self.uploads.hand_over(token)
         if sent is None:
             raise OptionError("no file has come yet; choose the files again")
-        return Import(url, sent, options, self.feed.look)
+        return Import(url, sent, options, self.feed.look, into)
 
     def demo(self) -> None:
         """Begin to prepare the demo, once; the feed's notice says how far it is."""

@@ -23,6 +23,7 @@ BROAD = {
     ("app/ingest/read_parquet.py", "_records", "Exception"): "the same of a table",
     ("app/ingest/read_xlsx.py", "_opened", "Exception"): "the same of a workbook",
     ("app/server/serve.py", "_page", "Exception"): "the outermost door: an error must not become a blank page",
+    ("store/additions.py", "appender", "BaseException"): "takes back what was staged, then raises again",
     ("store/corpus_writer.py", "writer", "BaseException"): "takes back what was staged, then raises again",
     ("store/database.py", "_begin_once", "BaseException"): "closes the connection, then raises again",
     ("store/database.py", "open_database", "BaseException"): "closes the database, then raises again",

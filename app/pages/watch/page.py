@@ -102,7 +102,7 @@ class Watch:
             self._context.later(partial(self._read_about, run), partial(self._draw_about, run))
 
     def _read_about(self, run: RunRow) -> tuple[Sequence[events.Event], int]:
-        corpus = corpora.find(self._context.db, run.corpus)
+        corpus = corpora.of_run(self._context.db, run)
         return events.since(self._context.db, run.number)[0], corpus.documents - corpus.train_documents
 
     def _draw_about(self, run: RunRow, read: tuple[Sequence[events.Event], int]) -> None:

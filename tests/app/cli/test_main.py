@@ -581,7 +581,7 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ("compare 1 1 --threshold -1", "argument --threshold: must be a number of at least 0; got '-1'"),
         ("corpora delete", "say which corpus to delete, by name or number"),
         ("corpora delete food", "food"),
-        ("corpora list food", "corpora lists all of them, and 'food' would change nothing; leave it out"),
+        ("corpora list food", "corpora list names all of them; leave 'food' out, or say corpora show"),
         ("import /no/such/file.txt", "/no/such/file.txt"),
         (
             "import . --max-df 3",
