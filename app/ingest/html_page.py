@@ -7,6 +7,11 @@ KINDS = (".html", ".htm")
 
 _UNSEEN = frozenset({"script", "style", "template", "noscript"})
 _RUNS_ON = re.compile("a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u")
+_TEXTLESS = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_UNENDED = re.compile(r"<(?=[^<>]*(?:<|\Z))")
+_LONG = re.compile(r"<(/?[A-Za-z][A-Za-z0-9]*)[^<>]{2000,}>")
 _GAP = re.compile(r"\s*\n\s*")
 
 
@@ -17,9 +22,18 @@ def readable(page: str) -> tuple[str, str]:
     ('A day', 'Rain fell.\nAll day.')
     """
     reader = _Reader()
-    reader.feed(page)
+    reader.feed(_tame(page))
     reader.close()
     return " ".join("".join(reader.title).split()), _GAP.sub("\n", "".join(reader.text)).strip()
+
+
+def _tame(page: str) -> str:
+    """The page without what has no text and with tags that end: on others the library takes the square of their number.
+
+    A comment or script that never ends goes on to the end of the page, as in browsers.
+    """
+    bare = _TEXTLESS.sub("", page)
+    return _LONG.sub(r"<\1>", _UNENDED.sub("&lt;", bare))
 
 
 class _Reader(HTMLParser):

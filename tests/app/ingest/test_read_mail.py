@@ -68,3 +68,17 @@ def test_a_message_beyond_all_bounds_is_refused_with_its_line(tmp_path: Path, mo
     path = write(tmp_path / "a.mbox", mbox("Subject: a\n\nb\n", "Subject: c\n\n" + "word " * 90))
     with pytest.raises(IngestError, match="line 6: has a message of more than"):
         messages(path)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("header", [b"Subject: " + b"=?" * 500_000, b"Content-Type: text/plain; " + b"a=b; " * 500_000])
+def test_a_header_of_any_length_is_read_in_no_time(header: bytes, tmp_path: Path) -> None:
+    _, (found,) = messages(write(tmp_path / "a.eml", header + b"\n\npear\n"))
+    assert found.text == "pear\n"
+    assert len(found.title) <= 300
+
+
+def test_a_message_nested_beyond_all_sense_is_refused(tmp_path: Path) -> None:
+    parts = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(3_000))
+    with pytest.raises(IngestError, match="nested too deeply"):
+        messages(write(tmp_path / "a.eml", parts))
