@@ -39,7 +39,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
     counts = sparse.of_matrix(joined, path, whole=whole)
     labels = beside.labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
-    return sparse.source_of(path, parts, sizes, words, counts, labels)
+    return sparse.source_of(path, parts, sizes, words, counts, labels, vocabulary_path)
 
 
 def matrix(path: Path) -> scipy_sparse.csr_matrix:

@@ -107,8 +107,15 @@ def source_of(
     words: tuple[str, ...],
     counts: Counts,
     encoded: tuple[Array, tuple[str, ...]],
+    vocabulary: Path,
 ) -> CountSource:
-    """The documents of a file, or of a train and test pair, of so many each, whose counts are in memory."""
+    """The documents of a file, or of a train and test pair, of so many each, whose counts are in memory.
+
+    Parameters
+    ----------
+    words : tuple of str
+        Those of the file ``vocabulary``.
+    """
     part, titles = split_and_titles(parts, sizes)
     labels, label_names = encoded
     return CountSource(
@@ -119,4 +126,5 @@ def source_of(
         label_names=label_names,
         kind="counts" if np.issubdtype(counts.values.dtype, np.integer) else "real",
         part=part,
+        understood={"vocabulary": vocabulary.name},
     )

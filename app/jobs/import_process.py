@@ -19,6 +19,7 @@ from threading import Condition, Thread
 from typing import Any, TextIO
 
 from app.ingest.errors import IngestError
+from app.ingest.guard import NO_MEMORY
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, notices
@@ -169,6 +170,8 @@ def main() -> int:
             )
     except (IngestError, OptionError, StoreError) as error:
         notify(_END, {"error": str(error)})
+    except MemoryError:
+        notify(_END, {"error": f"{order['path']}: {NO_MEMORY}"})
     else:
         notify(_END, {"corpus": row.number})
     finally:
