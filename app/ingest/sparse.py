@@ -50,6 +50,24 @@ def of_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = Tru
     return Counts(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data.astype(kind))
 
 
+def is_sound(indptr: Array, indices: Array, data: Array, shape: tuple[int, int]) -> bool:
+    """Whether compressed rows lie within their matrix: SciPy asks less, and writes beyond its memory where they do not.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns; of a matrix that is compressed by columns, the other way round.
+    """
+    rows, columns = shape
+    if indptr.ndim != 1 or indices.ndim != 1 or data.shape != indices.shape or len(indptr) != rows + 1:
+        return False
+    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        return False
+    if indptr[0] != 0 or indptr[-1] > len(indices) or (indptr[1:] < indptr[:-1]).any():
+        return False
+    return len(indices) == 0 or bool(indices.min() >= 0 and indices.max() < columns)
+
+
 def check_counts(values: Array, where: str | Path) -> None:
     """Refuse counts that 32 bits do not hold: repeats were added up, and large reals are rounded."""
     if len(values) and float(values.max()) > LARGEST:
