@@ -81,11 +81,11 @@ def of_lines(
     lines: Sequence[str], path: Path, *, whole: bool, is_name: Callable[[str], bool] = lambda _: False
 ) -> Writing:
     """How the cells of some lines are written; ``whole`` says that no others follow."""
-    fits = [fit for delimiter in SEPARATORS if (fit := _fit(lines, delimiter, whole=whole))]
+    first = next((text for text in lines if text.strip()), "")
+    named = ["\t"] if files.suffix(path) == ".tsv" and "\t" in first else [*SEPARATORS]
+    fits = [fit for delimiter in named if (fit := _fit(lines, delimiter, whole=whole))]
     if not fits:
-        return of_line(next((text for text in lines if text.strip()), ""), path)
-    if files.suffix(path) == ".tsv":
-        fits = [fit for fit in fits if fit.how.delimiter == "\t"] or fits
+        return of_line(first, path)
     if len(fits) == 1:
         return fits[0].how
     names = [sum(map(is_name, fit.rows[0])) for fit in fits]

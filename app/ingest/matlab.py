@@ -9,7 +9,7 @@ from scipy import io
 from scipy import sparse as scipy_sparse
 from scipy.io.matlab import MatReadError
 
-from app.ingest import apart
+from app.ingest import apart, sparse
 from app.ingest.errors import IngestError
 from app.ingest.files import seekable, start
 from app.ingest.parsing import LARGEST, MOST_WORDLESS
@@ -87,11 +87,11 @@ def _turned(matrix: Any, name: str, path: Path) -> scipy_sparse.csr_matrix:
     documents, cells = matrix.shape[1], matrix.nnz if scipy_sparse.issparse(matrix) else matrix.size
     if documents > cells + MOST_WORDLESS:
         raise IngestError(path, f"{name} has {documents:,} documents, but only {cells:,} counts; is it damaged?")
-    try:
-        if scipy_sparse.issparse(matrix):
-            matrix.check_format(full_check=True)
-    except (ValueError, IndexError):
-        raise IngestError(path, f"{name} is a sparse matrix with a place outside of it; save the file again") from None
+    if scipy_sparse.issparse(matrix):
+        matrix = matrix if matrix.format in ("csc", "csr") else matrix.tocsc()
+        shape = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+        if not sparse.is_sound(matrix.indptr, matrix.indices, matrix.data, shape):
+            raise IngestError(path, f"{name} is a sparse matrix with a place outside of it; save the file again")
     return scipy_sparse.csr_matrix(matrix.T)
 
 

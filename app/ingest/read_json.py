@@ -44,26 +44,33 @@ def read(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _records(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of the array, or one after the other, each with the line on which it begins."""
     with files.text(path, encoding) as stream:
-        reader = _Pieces(stream, path)
-        opening = reader.next_letter()
+        yield from records(stream, path)
+
+
+def records(stream: TextIO, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of an array, or one after the other, each with the line on which it begins.
+
+    Raises
+    ------
+    IngestError
+        Naming ``path`` the text is of, and the line.
+    """
+    reader = _Pieces(stream, path)
+    opening = reader.next_letter()
+    if opening == "[":
+        reader.skip()
+    while (letter := reader.next_letter()) not in ("", "]"):
+        line = reader.line
+        found = reader.value()
+        if not isinstance(found, dict):
+            raise IngestError(path, "is JSON, but not an object {...} with the fields of a document", line)
+        inside = _only_array(found) if opening == "{" else None
+        yield from ((line, record) for record in ([found] if inside is None else inside))
         if opening == "[":
-            reader.skip()
-        while (letter := reader.next_letter()) not in ("", "]"):
-            line = reader.line
-            found = reader.value()
-            if not isinstance(found, dict):
-                raise IngestError(path, "is JSON, but not an object {...} with the fields of a document", line)
-            inside = _only_array(found)
-            if opening == "{" and inside is not None:
-                yield from ((line, record) for record in inside)
-            else:
-                yield line, found
-            if opening == "[":
-                reader.separator()
-        if opening == "[" and letter != "]":
-            raise IngestError(path, _CUT, reader.line)
+            reader.separator()
+    if opening == "[" and letter != "]":
+        raise IngestError(path, _CUT, reader.line)
 
 
 def _only_array(found: dict[str, Any]) -> list[dict[str, Any]] | None:

@@ -23,7 +23,10 @@ _MBOX, _EML = (".mbox", ".mbx"), (".eml",)
 _KEPT = ("from", "to", "date")  # headers that are shown with the document
 _HEADER = re.compile(rb"[!-9;-~]+:[ \t]")
 _SEPARATOR = b"From "
-_LONGEST_HEADER = 300  # letters
+# The library takes the square of the number of parameters that a header has.
+_LONG_KIND = re.compile(rb"^(content-type:(?:[^\n]|\n[ \t]){0,3000})(?:[^\n]|\n[ \t])*", re.MULTILINE | re.IGNORECASE)
+_LONGEST_HEADER = 300  # letters,
+_MOST_DECODED = 3_000  # out of so many as they are sent
 
 
 def recognises(path: Path) -> bool:
@@ -110,7 +113,7 @@ def _split(stream: Any, path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _document(raw: bytes, number: int, label: str | None, path: Path, line: int) -> TextDocument:
     try:
-        message = message_from_bytes(raw)
+        message = message_from_bytes(_LONG_KIND.sub(rb"\1", raw))
         subject = _header(message, "subject")
         text = _text(message)
     except (MemoryError, RecursionError):
@@ -128,9 +131,9 @@ def _header(message: Message, name: str) -> str:
     if raw is None:
         return ""
     try:
-        pieces = decode_header(str(raw))
+        pieces = decode_header(str(raw)[:_MOST_DECODED])
     except HeaderParseError:
-        pieces = [(str(raw), None)]
+        pieces = [(str(raw)[:_MOST_DECODED], None)]
     text = "".join(_decoded(piece, charset) if isinstance(piece, bytes) else piece for piece, charset in pieces)
     return " ".join(text.split())[:_LONGEST_HEADER]
 

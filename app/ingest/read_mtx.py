@@ -47,7 +47,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     loaded.clear()
     counts = sparse.of_matrix(joined, path, whole=whole)
     labels = beside.labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
-    return sparse.source_of(path, parts, sizes, words, counts, labels)
+    return sparse.source_of(path, parts, sizes, words, counts, labels, vocabulary_path)
 
 
 def _load(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:

@@ -39,7 +39,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
     counts = sparse.of_matrix(joined, path, whole=whole)
     labels = beside.labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
-    return sparse.source_of(path, parts, sizes, words, counts, labels)
+    return sparse.source_of(path, parts, sizes, words, counts, labels, vocabulary_path)
 
 
 def matrix(path: Path) -> scipy_sparse.csr_matrix:
@@ -115,9 +115,10 @@ def _of_parts(arrays: Any, path: Path) -> scipy_sparse.csr_matrix:
     if kind not in ("csr", "csc"):
         raise IngestError(path, f"is a sparse matrix in the form {kind[:20]!r}; save it as csr, csc or coo")
     made = scipy_sparse.csr_matrix if kind == "csr" else scipy_sparse.csc_matrix
-    found = made((data, arrays["indices"], arrays["indptr"]), shape=shape)
-    found.check_format(full_check=True)
-    return found.tocsr()
+    indptr, indices = arrays["indptr"], arrays["indices"]
+    if not sparse.is_sound(indptr, indices, data, shape if kind == "csr" else (shape[1], shape[0])):
+        raise IngestError(path, "is a sparse matrix with a place outside of it; save it again")
+    return made((data, indices, indptr), shape=shape).tocsr()
 
 
 def _of_array(array: Array, path: Path) -> scipy_sparse.csr_matrix:
@@ -134,7 +135,7 @@ def _numbers(values: Array, path: Path) -> Array:
 
 def _check_places(places: Array, limit: int, path: Path) -> None:
     if places.dtype.kind not in "iu" or (len(places) and not (places.min() >= 0 and places.max() < limit)):
-        raise IngestError(path, "has a place outside of its matrix; save it again")
+        raise IngestError(path, "is a sparse matrix with a place outside of it; save it again")
 
 
 def _check_values(found: scipy_sparse.csr_matrix, path: Path) -> None:

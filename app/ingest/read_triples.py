@@ -118,6 +118,9 @@ def read(path: Path, options: ImportOptions) -> CountSource:
         blocks=lambda: sparse.blocks(counts, labels=none, titles=titles),
         n_documents=len(titles),
         part=part,
+        notes=files.guesses([each.path for each in parts], options.encoding),
+        understood=files.understood(parts[0].path, options.encoding)
+        | writing(parts[0].path, options.encoding).understood(),
     )
 
 

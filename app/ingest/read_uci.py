@@ -48,7 +48,11 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     beside.check_size(vocabulary_path, words, file, header.words)
     titles = _titles(file, header.documents)
     return CountSource(
-        where=str(file), vocabulary=words, blocks=lambda: _blocks(file, header, titles), n_documents=header.documents
+        where=str(file),
+        vocabulary=words,
+        blocks=lambda: _blocks(file, header, titles),
+        n_documents=header.documents,
+        understood={"vocabulary": vocabulary_path.name},
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from app import ingest
-from app.ingest import files, guard
+from app.ingest import files, guard, packed
 from app.ingest.archive import Unpacked, holds_more_than_texts, is_tar
 from app.ingest.document import KINDS
 from app.ingest.errors import IngestError
@@ -71,7 +71,10 @@ class Chosen:
         """The documents in it, as :meth:`Reader.read`."""
         if self._unpacked is None:
             with guard.refusing(path):
-                return guard.guarded(self._reader.read(path, options), path)
+                source = guard.guarded(self._reader.read(path, options), path)
+            if packed.is_packed(path):
+                source.understood["compression"] = path.suffix.lower().removeprefix(".")
+            return source
         inside = self._unpacked
         with guard.refusing(path), _as_given(inside):
             source = guard.guarded(self._reader.read(inside.path, options), path, lambda: _as_given(inside))

@@ -20,6 +20,7 @@ from typing import Any, TextIO
 
 from app.ingest.appending import append_path
 from app.ingest.errors import IngestError
+from app.ingest.guard import NO_MEMORY
 from app.ingest.importing import import_path
 from app.ingest.openings import as_sent
 from app.ingest.options import ImportOptions, OptionError
@@ -172,6 +173,8 @@ def main() -> int:
             about = _done(order, notify)
     except (IngestError, OptionError, StoreError) as error:
         notify(_END, {"error": str(error)})
+    except MemoryError:
+        notify(_END, {"error": f"{order['path']}: {NO_MEMORY}"})
     else:
         notify(_END, about)
     finally:

@@ -22,7 +22,7 @@ _TOKENS = (
     b"\xef\xbb\xbf", b"\x1b[2J", b"=cmd()", b"../../x", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"%%", b" " * 300,
     b"(" * 2000, b"[" * 5000, b"\xff" * 16, b"\0" * 16, b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f",
 )  # fmt: skip
-_ZIPS = (".xlsx", ".npz", ".zip")
+_ZIPS = (".xlsx", ".npz", ".zip", ".docx", ".odt")
 _PACKERS: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
     ".gz": (gzip.decompress, lambda raw: gzip.compress(raw, 1)),
     ".bz2": (bz2.decompress, bz2.compress),

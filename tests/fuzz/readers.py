@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "samples"))
+import office_samples
 from ingest_samples import SAMPLES, everything
 
 from app.ingest import apart, registry
@@ -87,7 +88,7 @@ def run(name: str, inputs: int, seed: int) -> Outcome:
     with tempfile.TemporaryDirectory(dir=_fast()) as folder, _forking(), warnings.catch_warnings():
         warnings.simplefilter("error")
         root = Path(folder)
-        whole = SAMPLES[name].make(root / "whole")
+        whole = (documents if name == "text" else SAMPLES[name].make)(root / "whole")
         files, single = files_of(whole), None if whole.is_dir() else whole.name
         beside = files_of(whole.parent) if single else files
         db = open_database(f"sqlite:///{root / 'store.db'}")
@@ -104,6 +105,18 @@ def run(name: str, inputs: int, seed: int) -> Outcome:
         finally:
             db.close()
     return Outcome(counts, failures)
+
+
+def documents(folder: Path) -> Path:
+    """Texts of every kind of document."""
+    page = "<title>Rain</title><p>It <b>fell</b> all day.</p><!-- no --><script>x = 1</script><table><td>red"
+    made = {
+        "a/a.txt": b"apple pear\n", "a/b.html": page.encode(), "a/c.pdf": office_samples.pdf(["red apple"], "Apples"),
+        "b/d.docx": office_samples.docx([["red ", "apple"], ["fig"]], "Figs"),
+        "b/e.odt": office_samples.odt("Apples", "red apple", "Apples"), "b/f.txt": "pêche\n".encode("latin-1"),
+    }  # fmt: skip
+    _write(folder, made)
+    return folder
 
 
 def _told(db: Database, path: Path, name: str, *, whole: bool) -> str:

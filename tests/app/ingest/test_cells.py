@@ -82,6 +82,12 @@ def test_a_table_that_is_equally_wide_under_no_separator_is_refused(text: str, s
         documents(write(tmp_path / "a.csv", text))
 
 
+def test_a_tsv_that_is_ragged_is_not_cut_at_its_commas(tmp_path: Path) -> None:
+    with pytest.raises(IngestError, match="line 2: has 3 columns, but line 1 has 2, separated by tab"):
+        documents(write(tmp_path / "a.tsv", "red, pear\ta\nfig, nut\tb\tc\n"))
+    assert documents(write(tmp_path / "b.tsv", "text,label\npear,a\nfig,b\n"))[1] == [("pear", "a"), ("fig", "b")]
+
+
 def test_what_differs_beyond_the_sample_is_refused_too(tmp_path: Path) -> None:
     text = "text;label\n" + "pear, fig;a\n" * 3_000 + "pear;a;b\n"
     with pytest.raises(IngestError, match="line 3,002: has 3 columns, but line 1 has 2, separated by semicolon"):
