@@ -167,7 +167,7 @@ def _mail(n: int) -> str:
 def _phrases(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> tuple[str, ...]:
     pairs = Pairs()
     for number, text in enumerate(_texts(source, wording), start=1):
-        pairs.add([found.word for found in run if not found.stopped] for run in wording.runs(wording.spaced(text)))
+        pairs.add(wording.runs(wording.spaced(text)))
         if number % BLOCK == 0:
             progress(f"Looking for phrases: {number:,} documents", None)
     least = PHRASE_NPMI if options.phrase_npmi is None else options.phrase_npmi

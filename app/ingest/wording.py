@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from app.ingest import html_page, languages, lemmas, phrases, segment
@@ -109,17 +110,16 @@ class Wording:
         """What of a clean text is counted, in its order, without stop words; these are counted in ``left_out``."""
         text = self.spaced(text)
         if self.phrases:
-            pairs = [(found.word, found.stopped) for found in self.words(text)]
-        elif self.lemma is None:
+            return [word for run in self.runs(text, left_out) for word, _ in phrases.joined(run, self._phrases)]
+        if self.lemma is None:
             stops, words = self.stops, self.found(text)
             if left_out is not None:
                 left_out.update(word for word in words if word in stops)
             return [word for word in words if word not in stops]
-        else:
-            pairs = list(map(self.counted_as, self.found(text)))
+        pairs = list(map(self.counted_as, self.found(text)))
         if left_out is not None:
-            left_out.update(word for word, stopped in pairs if stopped)
-        return [word for word, stopped in pairs if not stopped]
+            left_out.update(form for form, stopped in pairs if stopped)
+        return [form for form, stopped in pairs if not stopped]
 
     def found(self, text: str) -> list[str]:
         """What the pattern finds in a text that is clean and :meth:`spaced`."""
@@ -127,39 +127,50 @@ class Wording:
 
     def counted_as(self, word: str) -> tuple[str, bool]:
         """The dictionary form of a word, where such forms are counted, and whether it is a stop word."""
-        form = self.lemma(word) if self.lemma else word
+        if self.lemma is None:
+            return word, word in self.stops
+        form = self.lemma(word)
         return form, word in self.stops or form in self.stops
+
+    def runs(self, text: str, left_out: Counter[str] | None = None) -> Iterator[list[str]]:
+        """The words of such a text before phrases are joined, in runs of neighbours between stop words.
+
+        Stop words are counted in ``left_out``.
+        """
+        for begin, end in phrases.sentences(text):
+            run: list[str] = []
+            for form, stopped in map(self.counted_as, self.found(text[begin:end])):
+                if not stopped:
+                    run.append(form)
+                    continue
+                if left_out is not None:
+                    left_out[form] += 1
+                if run:
+                    yield run
+                    run = []
+            if run:
+                yield run
 
     def words(self, text: str) -> Iterator[Word]:
         """Every word of a text that is clean and :meth:`spaced`, stop words among them, with its place."""
         if not self.phrases:
-            yield from self._within(text, 0, len(text))
+            yield from self._within(text, 0)
             return
-        for run in self.runs(text):
-            place = 0
-            for word, size in phrases.joined([found.word for found in run], self._phrases):
-                yield Word(word, run[place].begin, run[place + size - 1].end, stopped=run[place].stopped)
-                place += size
-
-    def runs(self, text: str) -> Iterator[list[Word]]:
-        """The words of such a text before phrases are joined, in runs of neighbours; a stop word is a run."""
         for begin, end in phrases.sentences(text):
-            run: list[Word] = []
-            for found in self._within(text, begin, end):
-                if found.stopped:
-                    yield from ([run] if run else [])
-                    yield [found]
-                    run = []
-                else:
-                    run.append(found)
-            if run:
-                yield run
+            for stopped, run in groupby(self._within(text[begin:end], begin), key=lambda word: word.stopped):
+                found, place = list(run), 0
+                for word, size in phrases.joined(
+                    [each.word for each in found], frozenset() if stopped else self._phrases
+                ):
+                    yield Word(word, found[place].begin, found[place + size - 1].end, stopped)
+                    place += size
 
-    def _within(self, text: str, begin: int, end: int) -> Iterator[Word]:
+    def _within(self, text: str, begin: int) -> Iterator[Word]:
+        """The words of a part of a text, which begins at ``begin``."""
         group = 1 if self._expression.groups == 1 else 0
-        for match in self._expression.finditer(text, begin, end):
+        for match in self._expression.finditer(text):
             form, stopped = self.counted_as(match[group])
-            yield Word(form, *match.span(group), stopped=stopped)
+            yield Word(form, begin + match.start(group), begin + match.end(group), stopped)
 
     def record(self) -> dict[str, Any]:
         """As it is kept with the corpus: what is not as usual."""
