@@ -7,7 +7,6 @@ from app.jobs import launcher, process
 from app.live.actions import Actions
 from app.live.feed import Feed
 from store import queue, runs
-from store.database import open_database
 from store.errors import NotFound
 
 
