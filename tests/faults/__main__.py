@@ -25,6 +25,8 @@ def main(argv: list[str] | None = None) -> int:
     """Print the table; the status is 1 when anything was lost."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--kills", type=int, help="kill -9 on SQLite (default 1000; on PostgreSQL a fifth of it)")
+    parser.add_argument("--times", type=int, help="how often every other fault is put in, at most")
+    parser.add_argument("--on", choices=("sqlite", "postgresql"), help="only on this database")
     parser.add_argument("--only", default="", metavar="WORD", help="only faults whose function has this in its name")
     parser.add_argument("--sample", action="store_true", help="a few of each, as in the suite")
     parser.add_argument("--seed", type=int, default=1, help="of the moments (default 1)")
@@ -35,11 +37,11 @@ def main(argv: list[str] | None = None) -> int:
     for scene in SCENES:
         if arguments.only not in scene.function.__name__:
             continue
+        if arguments.on not in (None, scene.database):
+            continue
         if scene.database == "postgresql" and programs() is None:
             continue
-        number = scene.sample if arguments.sample else scene.number
-        if arguments.kills is not None and scene.function.__name__ == "killed":
-            number = max(1, arguments.kills // (5 if scene.database == "postgresql" else 1))
+        number = _number(scene, arguments)
         began = time.monotonic()
         found = play(scene, number, arguments.seed)
         outcomes.append(found)
@@ -47,6 +49,15 @@ def main(argv: list[str] | None = None) -> int:
         seconds = time.monotonic() - began
         _say(f"| {scene.name} | {database} | {found.injected:,} | {found.lost} | {seconds:,.0f} |")
     return int(any(outcome.lost for outcome in outcomes))
+
+
+def _number(scene: Scene, arguments: argparse.Namespace) -> int:
+    """How often a fault is put in."""
+    if scene.function.__name__ == "killed" and arguments.kills is not None:
+        return max(1, arguments.kills // (5 if scene.database == "postgresql" else 1))
+    if scene.function.__name__ == "killed" or arguments.times is None:
+        return scene.sample if arguments.sample else scene.number
+    return min(arguments.times, scene.number)
 
 
 def _say(line: str) -> None:
