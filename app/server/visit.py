@@ -273,7 +273,7 @@ class Shell:
         with edit_readonly(page):
             # Nothing shows whether the page is busy, and every change of it reads all models of the page anew.  It
             # follows the whole server, which would keep the page for good; so let it follow something of its own.
-            page.busy = _Still().param.busy  # type: ignore[assignment]
+            page.busy = _Still().param.busy
         page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
         self._document.js_on_event("connection_lost", CustomJS(code=asset("js/lost.js").read_text(encoding="utf-8")))
