@@ -33,6 +33,7 @@ from app.pages.runs.page import fork_tab
 from app.paths import asset
 from app.server import fallback
 from app.server.access import Doors
+from app.server.forgetting import forget
 from app.views import theme
 from app.views.markup import run_title
 from app.views.pages import NAMES, PAGES, WITHOUT_A_RUN
@@ -47,6 +48,7 @@ BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
 }
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which the same error is not shown again as attempts go on
+AFTER_CLOSING = 5.0  # seconds in which Panel takes a closed session apart itself
 AFTER_ANSWER = 0.3  # seconds; by then the browser has fetched its scripts from this server, and is busy with them
 EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
 
@@ -80,6 +82,12 @@ class Router(Component):
     def write_again(self) -> None:
         """Put the query into the address although it is still the same: Back may have led elsewhere."""
         self._send_msg({})
+
+
+class _Still(param.Parameterized):
+    """What is never busy."""
+
+    busy = param.Boolean(default=False)
 
 
 class _Once:
@@ -156,6 +164,7 @@ class Shell:
         self._end()
         for call in self._closers:
             call()
+        self._loop.call_later(AFTER_CLOSING, forget, self._document)
 
     # ------------------------------------------------ what pages may use
 
@@ -262,7 +271,9 @@ class Shell:
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
         with edit_readonly(page):
-            page.busy = False  # nothing shows it, and every change of it reads all models of the page anew
+            # Nothing shows whether the page is busy, and every change of it reads all models of the page anew.  It
+            # follows the whole server, which would keep the page for good; so let it follow something of its own.
+            page.busy = _Still().param.busy
         page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
         self._document.js_on_event("connection_lost", CustomJS(code=asset("js/lost.js").read_text(encoding="utf-8")))
