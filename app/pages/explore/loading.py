@@ -147,7 +147,7 @@ def opened(chosen: float | None, choice: Choice) -> str:
     """Say that another threshold than usual was chosen, and why."""
     if chosen is not None or choice.threshold == USUAL:
         return ""
-    return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few lines join the most popular topics."
+    return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
 def threshold(text: str) -> float | None:
