@@ -77,6 +77,7 @@ def top_bar(
     )
 
 
+_AGAIN = ". It is read again by itself; if this stays, see whether the file or the database is still there."
 _TREES = ("explore", "compare")  # pages with a tree
 
 
@@ -181,7 +182,7 @@ def _line(place: Place) -> str:
 
 
 def _trouble(trouble: str) -> str:
-    return f'<div class="tp-trouble" role="alert">{icon("alert")}{escape(trouble)}</div>' if trouble else ""
+    return f'<div class="tp-trouble" role="alert">{icon("alert")}{escape(trouble)}{_AGAIN}</div>' if trouble else ""
 
 
 _MARK = (
