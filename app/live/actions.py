@@ -73,7 +73,8 @@ class Actions:
         return replace(self, visitor=visitor)
 
     def __post_init__(self) -> None:
-        self.feed.on_damage = self.note_damage
+        if self.feed.on_damage is None:  # the server's own, not those on behalf of a visitor
+            self.feed.on_damage = self.note_damage
 
     def note_damage(self, run: int, minibatch: int, sentence: str) -> None:
         """Write down that a snapshot of a run turned out damaged; called by the feed, in a thread."""

@@ -11,6 +11,7 @@ from app.pages.session import Context
 from app.views.compare.verdict import seeds_sentence
 from app.views.explore.controls import SnapshotOption
 from app.views.runs.no_run import run_not_here
+from app.views.runs.no_snapshot import no_snapshot
 from store import snapshots
 from store.runs import RunRow
 
@@ -62,7 +63,9 @@ def fetch(context: Context, asked: Request) -> Fetched:
     b = context.feed.hierarchy(asked.run_b, asked.snapshot_b or None)
     found = partial(Fetched, moments_a=_moments(context, asked.run_a), moments_b=_moments(context, asked.run_b))
     if a is None or b is None:
-        return found(asked, None, f"Run {asked.run_a if a is None else asked.run_b} has no such snapshot.")
+        return found(
+            asked, None, f"Run {asked.run_a if a is None else asked.run_b} has no such snapshot; choose another one."
+        )
     try:
         return found(asked, compared(context, a, b), "")
     except ValueError as error:
@@ -122,10 +125,7 @@ def waiting_for(context: Context, asked: Request) -> str:
         )
     for run in (partner, row):
         if context.feed.latest(run.number) is None:
-            state = context.feed.state(run.number)
-            if state in ("failed", "stopped", "silent"):
-                return f"Run {run.number} is {state} and has no snapshot to compare."
-            return f"Run {run.number} has no snapshot yet; the comparison appears with its first one."
+            return no_snapshot(run.number, context.feed.state(run.number), run.message)
     size = "{:,} topics of run {}"
     report = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
     return f"Reading two snapshots and matching {report} …"

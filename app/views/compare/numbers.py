@@ -12,7 +12,7 @@ _TIPS = {
     "score": "Mean score of the matched topics of this layer: 1 is the same words under the same parents, 0 no word in "
     "common.",
     "matched": "Share of the layer's popularity that lies in topics with a partner.",
-    "edges": "1: every line of either tree is in the other. F1 of the edges above the threshold.",
+    "edges": "1: every edge of either tree is in the other. F1 of the edges above the threshold.",
     "correlation": "1: the same weights. Correlation of the square roots of all edge weights of matched topics.",
 }
 
@@ -29,9 +29,9 @@ def agreement_strip(now: Agreement, spread: SeedSpread | None) -> str:
     """
     cells = [_layer(now, spread, place) for place in range(len(now.scores) - 1, -1, -1)]
     usual = spread or UNKNOWN
-    cells.append(_cell("Lines kept", _ratio(now.edges), _beside(now.edges, usual.edges), _TIPS["edges"]))
+    cells.append(_cell("Edges kept", _ratio(now.edges), _beside(now.edges, usual.edges), _TIPS["edges"]))
     report = _beside(now.correlation, usual.correlation)
-    cells.append(_cell("Line weights", _ratio(now.correlation), report, _TIPS["correlation"]))
+    cells.append(_cell("Edge weights", _ratio(now.correlation), report, _TIPS["correlation"]))
     return f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div>'
 
 

@@ -89,8 +89,8 @@ def beyond(now: Agreement, spread: SeedSpread) -> list[str]:
             (f"likeness of layer {place + 1}", score, at(spread.scores, place))
             for place, score in enumerate(now.scores)
         ),
-        ("lines kept", now.edges, spread.edges),
-        ("line weights", now.correlation, spread.correlation),
+        ("edges kept", now.edges, spread.edges),
+        ("edge weights", now.correlation, spread.correlation),
     ]
     return [
         f"{name} {value:.2f}, two seeds {written(usual)}"

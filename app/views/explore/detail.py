@@ -196,7 +196,7 @@ def _documents(documents: Sequence[Reading] | None) -> str:
     if documents is None:
         inside = '<p class="ex-none">Reading the documents …</p>'
     elif not documents:
-        inside = '<p class="ex-none">Not known for this snapshot yet.</p>'
+        inside = '<p class="ex-none">No documents are known for this snapshot; a later one of the run has them.</p>'
     else:
         inside = f'<ul class="ex-docs">{"".join(_document(document) for document in documents)}</ul>'
     return f"<section><h3>Documents that use it most</h3>{inside}</section>"

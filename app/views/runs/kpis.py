@@ -187,14 +187,15 @@ def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     rows = [("Corpus", "", run.corpus_name), ("Model", "", words.model(run.model)), ("Layers", "", _layers(run))]
     if run.parent is not None:
         rows.append(("Begins with", "", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
-    rows += [("Seed", _SEED, str(run.seed)), ("Attempt", _ATTEMPT, str(run.attempt))]
+    rows += [("Seed", _SEED, str(run.seed)), ("Times started", _ATTEMPT, str(run.attempt))]
     rows += [(*report(run.model, name), value_words(value)) for name, value in run.settings.items() if name != "layers"]
     table = "".join(
         f"<div><dt{attributes(title=tip or None)}>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
         for name, tip, value in rows
     )
     lines = "".join(
-        f"<li><time>{escape(when)}</time><b>{escape(kind)}</b><span>{escape(text)}</span></li>"
+        f"<li><time>{escape(when)}</time><b>{escape(kind)}</b>"
+        f"<span>{escape(text.removeprefix(f'{kind}: '))}</span></li>"
         for when, kind, text in happened
     )
     trace = (

@@ -91,6 +91,7 @@ def _stay(role: str) -> str:
     return element("a", f"Log out ({role})", href="logout", class_="tp-left", title=hint)
 
 
+_AGAIN = ". It is read again by itself; if this stays, see whether the file or the database is still there."
 _TREES = ("explore", "compare")  # pages with a tree
 
 
@@ -195,7 +196,7 @@ def _line(place: Place) -> str:
 
 
 def _trouble(trouble: str) -> str:
-    return f'<div class="tp-trouble" role="alert">{icon("alert")}{escape(trouble)}</div>' if trouble else ""
+    return f'<div class="tp-trouble" role="alert">{icon("alert")}{escape(trouble)}{_AGAIN}</div>' if trouble else ""
 
 
 _MARK = (

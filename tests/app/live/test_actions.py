@@ -35,7 +35,7 @@ ASKED = {
     "match_topics": (1, 2, Decision(1, 1, 1)),
     "unmatch_topics": (1, 2, Decision(1, 1, 1)),
 }
-OF_THE_SERVER = {"on_behalf_of", "keep_predictions", "keep_house", "fill", "close"}
+OF_THE_SERVER = {"note_damage", "on_behalf_of", "keep_predictions", "keep_house", "fill", "close"}
 
 
 @pytest.fixture

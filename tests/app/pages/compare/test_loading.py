@@ -65,7 +65,7 @@ def test_a_snapshot_that_is_gone_is_told_in_a_sentence(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
     found = loading.fetch(context(db, feed), loading.Request(one.number, 99, two.number, 0))
     assert found.comparison is None
-    assert found.sentence == f"Run {one.number} has no such snapshot."
+    assert found.sentence == f"Run {one.number} has no such snapshot; choose another one."
 
 
 def test_the_baseline_is_another_seed_at_the_nearest_mini_batch(db, feed):
@@ -188,7 +188,7 @@ def test_a_run_whose_worker_went_away_before_a_snapshot_keeps_nobody_waiting(db,
     monkeypatch.setattr(feed, "state", lambda number: "silent")
     assert (
         loading.waiting_for(here, loading.request(here))
-        == f"Run {one.number} is silent and has no snapshot to compare."
+        == f"Run {one.number} has fallen silent before its first snapshot; Watch offers to resume it."
     )
 
 

@@ -113,14 +113,21 @@ def test_a_snapshot_written_while_an_older_one_is_read_is_read_next(session: Ses
 @pytest.mark.parametrize(
     ("state", "message", "said"),
     [
-        ("running", "compiling kernels, once", "Compiling kernels, once. The first topics appear here with"),
-        ("stopped", "stopped while no worker was training it", "Stopped while no worker was training it. There is no"),
-        ("failed", "MemoryError: too many words.", "MemoryError: too many words. There is no snapshot to explore."),
-        ("failed", "", "This run is failed and has no snapshot to explore."),
-        ("silent", "compiling kernels, once", "This run is silent and has no snapshot to explore."),
+        (
+            "running",
+            "compiling kernels, once",
+            "Run 7 is on its way (compiling kernels, once); the first topics appear",
+        ),
+        (
+            "stopped",
+            "stopped while no worker was training it",
+            "Run 7 was stopped before its first snapshot; resume it",
+        ),
+        ("failed", "MemoryError: too many words.", "Run 7 failed before its first snapshot; Watch says why"),
+        ("silent", "compiling kernels, once", "Run 7 has fallen silent before its first snapshot; Watch offers"),
     ],
 )
-def test_it_is_said_in_whole_sentences_why_there_is_no_tree_and_only_topics_that_come_are_promised(
+def test_it_is_said_why_there_is_no_tree_and_what_to_do_and_only_topics_that_come_are_promised(
     hierarchy: Hierarchy, state: str, message: str, said: str
 ) -> None:
     session = Session(hierarchy)

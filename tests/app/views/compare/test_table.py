@@ -47,11 +47,11 @@ def test_the_short_answer_counts_in_the_singular_where_there_is_one(monkeypatch:
         monkeypatch.setattr(summary, "counted", lambda _changes: counts)
         return summary.in_short(same()[0], [])
 
-    assert "<b>8 of 9 lines of A stay</b> (8 stronger, 0 weaker); 1 is new." in said(8, 1, 1)
-    assert "<b>A has no lines</b>; 3 of B are new." in said(0, 0, 3)
-    assert "<b>A has no lines</b>; 1 of B is new." in said(0, 0, 1)
-    assert "<b>1 of 2 lines of A stays</b> (1 stronger, 0 weaker); 0 are new." in said(1, 1, 0)
-    assert "<b>0 of 1 line of A stay</b>; 2 are new." in said(0, 1, 2)
+    assert "<b>8 of 9 edges of A stay</b> (8 stronger, 0 weaker); 1 is new." in said(8, 1, 1)
+    assert "<b>A has no edges</b>; 3 of B are new." in said(0, 0, 3)
+    assert "<b>A has no edges</b>; 1 of B is new." in said(0, 0, 1)
+    assert "<b>1 of 2 edges of A stays</b> (1 stronger, 0 weaker); 0 are new." in said(1, 1, 0)
+    assert "<b>0 of 1 edge of A stay</b>; 2 are new." in said(0, 1, 2)
 
 
 def test_words_and_names_that_look_like_markup_are_text_everywhere() -> None:
