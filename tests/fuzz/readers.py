@@ -60,12 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--reader", choices=names, action="append")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--file", type=Path, help="damage this file or folder in place of a tiny sample")
     chosen = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
     failed = False
     for name in chosen.reader or names:
         begun = time.monotonic()
-        outcome = run(name, chosen.inputs, chosen.seed)
+        outcome = run(name, chosen.inputs, chosen.seed, chosen.file)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         said = ", ".join(f"{count:,} {what}" for what, count in sorted(outcome.counts.items()))
         say(f"{name}: {said}; {time.monotonic() - begun:.0f} s, peak {peak:.0f} MB")
@@ -81,14 +82,14 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def run(name: str, inputs: int, seed: int) -> Outcome:
-    """Give one reader so many damaged files; the same ones for the same seed."""
+def run(name: str, inputs: int, seed: int, given: Path | None = None) -> Outcome:
+    """Give one reader so many damaged files, of a sample or a file that is given; the same ones for the same seed."""
     counts: Counter[str] = Counter()
     failures: list[str] = []
     with tempfile.TemporaryDirectory(dir=_fast()) as folder, _forking(), warnings.catch_warnings():
         warnings.simplefilter("error")
         root = Path(folder)
-        whole = (documents if name == "text" else SAMPLES[name].make)(root / "whole")
+        whole = given or (documents if name == "text" else SAMPLES[name].make)(root / "whole")
         files, single = files_of(whole), None if whole.is_dir() else whole.name
         beside = files_of(whole.parent) if single else files
         db = open_database(f"sqlite:///{root / 'store.db'}")
