@@ -58,7 +58,7 @@ def count(source: TextSource, options: ImportOptions, progress: Progress) -> Cou
     """
     wording, notes = wording_of(source, options, progress)
     ledger = _Ledger(source, wording, progress)
-    vocabulary, matrix = _count(source, wording, ledger, options)
+    vocabulary, matrix = _count(source, wording, ledger, options, notes)
     labels, label_names = beside.encode(ledger.labels, dict(source.classes))
     part = ledger.split()
     _say(source, ledger, part)
@@ -78,9 +78,9 @@ def count(source: TextSource, options: ImportOptions, progress: Progress) -> Cou
 
 
 def _count(
-    source: TextSource, wording: Wording, ledger: _Ledger, options: ImportOptions
+    source: TextSource, wording: Wording, ledger: _Ledger, options: ImportOptions, notes: list[str]
 ) -> tuple[tuple[str, ...], Any]:
-    """The vocabulary, the most frequent word first, and the scipy matrix of counts."""
+    """The vocabulary, the most frequent word first, and the scipy matrix of counts; words to leave out are noted."""
     vectoriser = CountVectorizer(analyzer=wording.tokens, dtype=np.int32)  # it takes texts cleaned
     try:
         matrix = vectoriser.fit_transform(ledger.texts())
@@ -105,7 +105,7 @@ def _count(
         MAX_WORDS if options.max_words is None else options.max_words,
     )
     if not options.leave_out_common:
-        prune.propose(kept, document_counts, totals, lengths, ordered, source.notes)
+        prune.propose(kept, document_counts, totals, lengths, ordered, notes)
     if len(kept) == 0:
         cause = f"no word occurs in {options.min_df or MIN_DF} documents or more and in at most "
         cause += f"{options.max_df or MAX_DF:.0%} of them; lower --min-df or raise --max-df"
