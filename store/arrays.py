@@ -2,12 +2,17 @@
 
 A message is a header and then the arrays in the header's order, cut into chunks:
 
-``TOPIARY1``, length of the header (uint32), the header (JSON: a list of ``[name, dtype, shape]``), then for
-every array and every started 4 MiB of its bytes (row-major, little-endian): coding (uint8, 0 = as it is,
-1 = zlib), length (uint32), payload.  All numbers are little-endian.
+``TOPIARY2``, length of the header (uint32), its checksum (uint32), the header (JSON: a list of ``[name, dtype,
+shape]``), then for every array and every started 4 MiB of its bytes (row-major, little-endian): coding (uint8, 0 = as
+it is, 1 = zlib), length (uint32), checksum (uint32), payload.  All numbers are little-endian.
+
+A checksum is the CRC-32 of everything else of its header or frame, begun with the place of the frame (the header is
+0, the first frame 1), so that bytes that changed and frames that changed places are both noticed when they are read.
+Earlier versions wrote ``TOPIARY1`` without any checksum; that is still read.
 """
 
 import json
+import math
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,13 +24,15 @@ import numpy.typing as npt
 from store.errors import DamagedArrays, StoreError
 
 Array = npt.NDArray[Any]
-MAGIC = b"TOPIARY1"
+MAGIC = b"TOPIARY2"
+EARLIER = b"TOPIARY1"  # without checksums
 CHUNK = 4 << 20
 _SAMPLE = 1 << 16
 HEAD = 1 << 16  # bytes in which the names and shapes of the arrays of a snapshot have room
 _RAW, _ZLIB = 0, 1
 _HEADER = struct.Struct("<8sI")
 _FRAME = struct.Struct("<BI")
+_CHECKSUM = struct.Struct("<I")
 
 
 def pack(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> bytes:
@@ -77,18 +84,42 @@ def shapes(head: bytes) -> dict[str, tuple[int, ...]]:
     try:
         return {name: tuple(shape) for name, _, shape in _Reader([head]).header()}
     except (struct.error, ValueError, TypeError) as error:
-        raise DamagedArrays(f"stored arrays are damaged ({error}); restore the store from a copy") from error
+        raise _damaged(error) from error
+
+
+def verify(parts: Iterable[bytes]) -> None:
+    """Read a message only to see whether it is what was written.
+
+    Raises
+    ------
+    DamagedArrays
+        When it is not.
+    """
+    reader = _Reader(parts)
+    try:
+        for _, dtype, shape in reader.header():
+            reader.verify(math.prod(shape) * np.dtype(dtype).itemsize)
+    except (struct.error, zlib.error, ValueError, TypeError) as error:
+        raise _damaged(error) from error
+
+
+def has_checksums(head: bytes) -> bool:
+    """Whether a message, known by its first bytes, carries checksums: those of earlier versions do not."""
+    return not bytes(head).startswith(EARLIER)
 
 
 def hierarchies(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> Iterator[bytes]:
     """The message of `pack` piece by piece, so that large arrays are never copied whole."""
     ready = {name: _plain(name, array, single=single) for name, array in arrays.items()}
     header = json.dumps([[name, array.dtype.str, array.shape] for name, array in ready.items()]).encode()
-    yield _HEADER.pack(MAGIC, len(header)) + header
+    begin = _HEADER.pack(MAGIC, len(header))
+    yield begin + _checksum(0, begin, header) + header
+    place = 0
     for array in ready.values():
         raw = _bytes(array)
         for start in range(0, len(raw), CHUNK):
-            yield _hierarchy(raw[start : start + CHUNK], level)
+            place += 1
+            yield _hierarchy(raw[start : start + CHUNK], level, place)
 
 
 def collect(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
@@ -104,8 +135,20 @@ def collect(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dic
             if keep:
                 result[name] = array
     except (struct.error, zlib.error, ValueError, TypeError) as error:
-        raise DamagedArrays(f"stored arrays are damaged ({error}); restore the store from a copy") from error
+        raise _damaged(error) from error
     return result
+
+
+def _damaged(error: Exception) -> DamagedArrays:
+    return DamagedArrays(f"stored arrays are damaged ({error}); topiary check says what else is")
+
+
+def _checksum(place: int, *parts: bytes | memoryview) -> bytes:
+    """The checksum of a frame, or of the header, whose parts are these."""
+    checksum = place
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return _CHECKSUM.pack(checksum)
 
 
 def _plain(name: str, array: Array, *, single: bool) -> Array:
@@ -123,12 +166,13 @@ def _bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _hierarchy(raw: memoryview, level: int) -> bytes:
+def _hierarchy(raw: memoryview, level: int, place: int) -> bytes:
     """One chunk, compressed when a sample of it shows that it pays (noise of a sampler often does not)."""
-    if len(zlib.compress(raw[:_SAMPLE], 1)) > 0.97 * min(len(raw), _SAMPLE):
-        return _FRAME.pack(_RAW, len(raw)) + raw
-    payload = zlib.compress(raw, level)
-    return _FRAME.pack(_ZLIB, len(payload)) + payload
+    coding, payload = _RAW, raw
+    if len(zlib.compress(raw[:_SAMPLE], 1)) <= 0.97 * min(len(raw), _SAMPLE):
+        coding, payload = _ZLIB, memoryview(zlib.compress(raw, level))
+    begin = _FRAME.pack(coding, len(payload))
+    return begin + _checksum(place, begin, payload) + payload
 
 
 class _Reader:
@@ -138,20 +182,47 @@ class _Reader:
         self._parts = iter(parts)
         self._part = memoryview(b"")
         self._place = 0
+        self._frame = 0
+        self._checked = True
 
     def header(self) -> list[list[Any]]:
-        magic, length = _HEADER.unpack(self._take(_HEADER.size))
-        if magic != MAGIC:
+        begin = self._take(_HEADER.size)
+        magic, length = _HEADER.unpack(begin)
+        if magic not in (MAGIC, EARLIER):
             raise ValueError("they do not begin with the mark of Topiary's arrays")
-        header: list[list[Any]] = json.loads(bytes(self._take(length)))
+        self._checked = magic == MAGIC
+        header: list[list[Any]] = json.loads(bytes(self._rest(begin, length, keep=True)))
         return header
 
     def fill(self, target: memoryview, *, keep: bool) -> None:
         for start in range(0, len(target), CHUNK):
-            coding, length = _FRAME.unpack(self._take(_FRAME.size))
-            payload = self._take(length)
+            coding, payload = self._next_frame(keep=keep)
             if keep:
                 target[start : start + CHUNK] = zlib.decompress(payload) if coding == _ZLIB else payload
+
+    def verify(self, size: int) -> None:
+        """Go over the frames of an array of so many bytes; those without a checksum are decompressed for it."""
+        for start in range(0, size, CHUNK):
+            coding, payload = self._next_frame(keep=True)
+            if self._checked:
+                continue
+            raw = zlib.decompress(payload) if coding == _ZLIB else payload
+            if len(raw) != min(CHUNK, size - start):
+                raise ValueError("a piece of an array has another length than it was written with")
+
+    def _next_frame(self, *, keep: bool) -> tuple[int, memoryview]:
+        self._frame += 1
+        begin = self._take(_FRAME.size)
+        coding, length = _FRAME.unpack(begin)
+        return coding, self._rest(begin, length, keep=keep)
+
+    def _rest(self, begin: memoryview, length: int, *, keep: bool) -> memoryview:
+        """What follows the beginning of a frame; where it is to be kept, it must be what its checksum says."""
+        stated = self._take(_CHECKSUM.size) if self._checked else None
+        payload = self._take(length)
+        if keep and stated is not None and stated != _checksum(self._frame, begin, payload):
+            raise ValueError("they are not what was written: a checksum does not fit")
+        return payload
 
     def _take(self, size: int) -> memoryview:
         if self._place == len(self._part):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from store.arrays import Array, pack
-from store.errors import StoreError
+from store.errors import DamagedArrays, StoreError
 
 DOCUMENTS_PER_BLOCK = 1000
 CHARACTERS_PER_BLOCK = 1_000_000
@@ -126,8 +126,17 @@ def pack_texts(block: DocumentBlock) -> bytes:
 
 
 def unpack_texts(blob: bytes) -> dict[str, Any]:
-    """What `pack_texts` wrote."""
-    content: dict[str, Any] = json.loads(zlib.decompress(blob).decode("utf-8", "surrogatepass"))
+    """What `pack_texts` wrote; zlib keeps a checksum of it.
+
+    Raises
+    ------
+    DamagedArrays
+        When the bytes were altered or cut.
+    """
+    try:
+        content: dict[str, Any] = json.loads(zlib.decompress(blob).decode("utf-8", "surrogatepass"))
+    except (zlib.error, ValueError) as error:
+        raise DamagedArrays(f"stored texts are damaged ({error}); topiary check says what else is") from error
     return content
 
 

@@ -1,6 +1,7 @@
 """The one door to the database: opening it, short transactions that wait and retry, and its clock.
 
-Everything that only one of SQLite and PostgreSQL understands is in this file.
+Everything that only one of SQLite and PostgreSQL understands is in this file, but for indexes of words (`full_text`)
+and upkeep: `store.check`, `store.backup` and `store.prune`.
 """
 
 import os
@@ -19,7 +20,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from store import migrations
-from store.errors import NotFound, Outdated, StoreError
+from store.errors import DamagedStore, NotFound, Outdated, StoreError
+from store.identity import Identity
 
 Result = TypeVar("Result")
 
@@ -28,6 +30,8 @@ PATIENCE_SECONDS = 120.0
 _LOCKED_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _LOCKED_POSTGRESQL = {"40001", "40P01", "55P03"}  # serialisation failure, deadlock, lock not available
 _SHUTTING_DOWN = {"57P01", "57P02", "57P03"}
+_ALIVE = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+"""Of PostgreSQL: a server whose machine is gone is noticed within half a minute."""
 _MIGRATION_LOCK = 5_074_697  # any number that nobody else locks
 
 
@@ -64,14 +68,27 @@ class Database:
         The same for the eye: without a password.
     readonly : bool
         Whether `write` is refused.
+    patience : float
+        Seconds to wait for a lock, or for a server that restarts; may be changed at any time.
+    identity : Identity
+        Notices that the store was deleted or replaced; every `read` and `write` then raises ReplacedStore.
+    path : Path or None
+        The file of the store, where it is one.
+    damaged : set of int
+        Numbers of the snapshots that turned out damaged; `store.snapshots` passes them over.
     """
 
-    def __init__(self, engine: Engine, url: str, place: str, *, readonly: bool = False) -> None:
+    def __init__(
+        self, engine: Engine, url: str, place: str, *, readonly: bool = False, path: Path | None = None
+    ) -> None:
         self._engine = engine
         self.url = url
         self.place = place
         self.readonly = readonly
         self.patience = PATIENCE_SECONDS
+        self.identity = Identity(place, path)
+        self.path = path
+        self.damaged: set[int] = set()
         self._reached = False
 
     @contextmanager
@@ -101,7 +118,7 @@ class Database:
         Undone transactions are those that met a lock, a deadlock, or a lost connection before they were committed.
         """
         self._refuse_if_readonly()
-        deadline = time.monotonic() + self.patience
+        began = time.monotonic()
         with _sentences(self.place):
             for pause in _pauses():
                 finished = False
@@ -110,7 +127,7 @@ class Database:
                         result = work(connection)
                         finished = True
                 except DBAPIError as error:
-                    if not self._again(error, finished=finished) or time.monotonic() > deadline:
+                    if not self._again(error, finished=finished) or self._waited_since(began):
                         raise
                 else:
                     return result
@@ -133,25 +150,31 @@ class Database:
 
     def _begin(self, *, writes: bool) -> tuple[Connection, Transaction]:
         """A connection inside a transaction that holds all the locks it needs."""
-        deadline = time.monotonic() + self.patience
+        began = time.monotonic()
         for pause in _pauses():
             try:
                 return self._begin_once(writes=writes)
             except DBAPIError as error:
-                if not self._again(error, finished=False) or time.monotonic() > deadline:
+                if not self._again(error, finished=False) or self._waited_since(began):
                     raise
             time.sleep(pause)
         raise AssertionError  # the pauses never end
+
+    def _waited_since(self, began: float) -> bool:
+        """Whether patience is at an end, which may have been shortened meanwhile."""
+        return time.monotonic() - began > self.patience
 
     def _begin_once(self, *, writes: bool) -> tuple[Connection, Transaction]:
         options: dict[str, Any] = {"writes": writes}
         if self._engine.dialect.name == "postgresql":
             options["isolation_level"] = "READ COMMITTED" if writes else "REPEATABLE READ"
             options["postgresql_readonly"] = not writes
+        self.identity.check_file()
         connection = self._engine.connect()
         try:
             connection = connection.execution_options(**options)
             transaction = connection.begin()
+            self.identity.check_identity(connection)
         except BaseException:
             connection.close()
             raise
@@ -196,7 +219,11 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
         _open_sqlite(address, readonly=readonly) if _is_file(address) else _open_postgresql(address, readonly=readonly)
     )
     try:
-        migrations.check(database, database.place, lock=lock_schema, readonly=readonly)
+        changed = migrations.check(database, database.place, lock=lock_schema, readonly=readonly)
+        if changed and _is_file(address):
+            _close_to_others(Path(database.place))
+        with database.read() as connection:
+            database.identity.remember(connection)
     except BaseException:
         database.close()
         raise
@@ -278,6 +305,7 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
         raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
     if not readonly:
         _make_folder(path)
+        _make_file(path)
     uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rwc'}"
 
     def connect() -> sqlite3.Connection:
@@ -285,9 +313,8 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
 
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, pool_size=4, max_overflow=60)
     event.listen(engine, "begin", _begin_sqlite)
-    database = Database(
-        engine, URL.create("sqlite", database=str(path)).render_as_string(), str(path), readonly=readonly
-    )
+    url = URL.create("sqlite", database=str(path)).render_as_string()
+    database = Database(engine, url, str(path), readonly=readonly, path=path)
     if not readonly:
         _use_wal(connect, path, database.patience)
     return database
@@ -298,6 +325,28 @@ def _make_folder(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise StoreError(f"the folder {path.parent} for the store cannot be made: {error.strerror}") from error
+
+
+def _make_file(path: Path) -> None:
+    """Make a new store's file, for its owner only; SQLite gives the files beside it the same rights.
+
+    One that is there keeps the rights it has, for its owner may have opened it to a group; see `_close_to_others`.
+    """
+    with suppress(FileExistsError):
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise
+        except OSError as error:
+            cause = f"({error.strerror or error}); check the path and your rights"
+            raise StoreError(f"the store {path} cannot be opened {cause}") from error
+
+
+def _close_to_others(path: Path) -> None:
+    """Take away the rights of others once, when the tables change: older versions of Topiary left them as they came."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        with suppress(OSError):  # not there, or not this user's
+            path.with_name(name).chmod(0o600)
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -332,7 +381,8 @@ def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: fl
             code = error.sqlite_errorcode & 0xFF
             if code not in _LOCKED_SQLITE or time.monotonic() > deadline:
                 otherwise = f"the store {path} cannot be opened ({error}); check the path and your rights"
-                raise StoreError(_sentence_sqlite(code, str(path), error) or otherwise) from error
+                kind = DamagedStore if code == sqlite3.SQLITE_CORRUPT else StoreError
+                raise kind(_sentence_sqlite(code, str(path), error) or otherwise) from error
         time.sleep(pause)
     if mode != "wal":
         raise StoreError(f"SQLite cannot share the file {path} between programs; put the store on a local disk")
@@ -343,7 +393,7 @@ def _open_postgresql(address: str, *, readonly: bool) -> Database:
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")
     url = url.set(drivername="postgresql+psycopg")
-    engine = create_engine(url, pool_pre_ping=True, pool_size=4, max_overflow=60, connect_args={"connect_timeout": 10})
+    engine = create_engine(url, pool_pre_ping=True, pool_size=4, max_overflow=60, connect_args=_ALIVE)
     shown = url.set(drivername="postgresql")
     return Database(engine, shown.render_as_string(hide_password=False), str(shown), readonly=readonly)
 
@@ -379,7 +429,11 @@ def _sentences(place: str) -> Iterator[None]:
         sentence = _sentence(error, place)
         if sentence is None:
             raise
-        raise StoreError(sentence) from error
+        raise (DamagedStore if _is_damage(error) else StoreError)(sentence) from error
+
+
+def _is_damage(error: DBAPIError) -> bool:
+    return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
 
 
 def _sentence(error: DBAPIError, place: str) -> str | None:

@@ -30,3 +30,15 @@ class LostClaim(StoreError):  # noqa: N818
 
 class DamagedArrays(StoreError):  # noqa: N818
     """Bytes that should hold arrays do not."""
+
+
+class DamagedSnapshot(DamagedArrays):
+    """The arrays of a snapshot do not; from then on whoever asks the same database gets an earlier one."""
+
+
+class DamagedStore(StoreError):  # noqa: N818
+    """The file of the store is damaged as a whole, as SQLite itself says."""
+
+
+class ReplacedStore(StoreError):  # noqa: N818
+    """The store was deleted, or another one stands in its place, since it was opened."""

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, insert, select
 
 from store.database import Database, now
-from store.ownership import own
-from store.tables import events
+from store.ownership import hold, own
+from store.tables import events, runs
 
 
 class Change(NamedTuple):
@@ -61,6 +61,25 @@ def append(
     def work(connection: Connection) -> None:
         own(connection, run, attempt)
         notify(connection, run, attempt, minibatch, kind, text, change)
+
+    db.transact(work)
+
+
+def note(db: Database, run: int, minibatch: int, kind: str, text: str) -> None:
+    """Tell of a run what is no work of its worker; the same thing once only.
+
+    Raises
+    ------
+    NotFound
+        When there is no such run.
+    """
+
+    def work(connection: Connection) -> None:
+        hold(connection, run)
+        same = (events.c.run == run) & (events.c.kind == kind) & (events.c.text == text)
+        if connection.execute(select(events.c.number).where(same)).first() is None:
+            attempt = connection.execute(select(runs.c.attempt).where(runs.c.number == run)).scalar_one()
+            notify(connection, run, attempt, minibatch, kind, text)
 
     db.transact(work)
 

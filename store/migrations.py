@@ -2,6 +2,7 @@
 
 import json
 import re
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
@@ -92,6 +93,17 @@ def _add_changes(connection: Connection) -> None:
             connection.execute(write, {"change": json.dumps(change), "number": number})
 
 
+def _add_search_indexes(connection: Connection) -> None:
+    """Version 7: how many documents of a corpus its full-text index knows; the indexes themselves are made later."""
+    then = MetaData()
+    Table("corpora", then, Column("number", BigInteger, primary_key=True))
+    made = Table("search_indexes", then)
+    owner = ForeignKey("corpora.number", ondelete="CASCADE")
+    made.append_column(Column("corpus", BigInteger, owner, primary_key=True, autoincrement=False))
+    made.append_column(Column("documents", BigInteger, nullable=False))
+    made.create(connection)
+
+
 def _change_of(sentence: str) -> dict[str, Any] | None:
     """Read what versions up to 5 wrote about a layer: that it begins, keeps all its topics, or which it lost."""
     if found := re.fullmatch(r"layer (\d+) begins with (\d+) topics", sentence):
@@ -107,7 +119,42 @@ def _change_of(sentence: str) -> dict[str, Any] | None:
     return None
 
 
-STEPS: Mapping[int, Step] = {1: _add_matches, 2: _add_lineage, 3: _add_predictions, 4: _add_family, 5: _add_changes}
+def _add_second_checkpoints(connection: Connection) -> None:
+    """Version 8: the checkpoint before the last, groups of runs, the order of the queue, the identity of the store."""
+    then = MetaData()
+    Table("runs", then, Column("number", BigInteger, primary_key=True))
+    owner = ForeignKey("runs.number", ondelete="CASCADE")
+    made = Table(
+        "earlier_checkpoints",
+        then,
+        Column("run", BigInteger, owner, primary_key=True, autoincrement=False),
+        Column("generation", BigInteger, nullable=False),
+        Column("minibatch", BigInteger, nullable=False),
+        Column("seconds", Double, nullable=False),
+        Column("meta", Text, nullable=False),
+        Column("created", Double, nullable=False),
+    )
+    made.create(connection)
+    connection.execute(text("ALTER TABLE runs ADD COLUMN run_group BIGINT"))
+    connection.execute(text(f"ALTER TABLE runs ADD COLUMN place {Double().compile(connection.dialect)}"))
+    connection.execute(text("ALTER TABLE schema_version ADD COLUMN identity TEXT"))
+    connection.execute(text("UPDATE schema_version SET identity = :identity"), {"identity": new_identity()})
+
+
+def new_identity() -> str:
+    """A text that no other store has."""
+    return uuid.uuid4().hex
+
+
+STEPS: Mapping[int, Step] = {
+    1: _add_matches,
+    2: _add_lineage,
+    3: _add_predictions,
+    4: _add_family,
+    5: _add_changes,
+    6: _add_search_indexes,
+    7: _add_second_checkpoints,
+}
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""
 
@@ -122,7 +169,7 @@ class Store(Protocol):
         """One transaction that changes."""
 
 
-def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
+def check(database: Store, place: str, *, lock: Step, readonly: bool) -> bool:
     """Make the tables of a new store, bring older ones up to date, refuse all others.
 
     Parameters
@@ -136,6 +183,11 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
     readonly : bool
         Only look.
 
+    Returns
+    -------
+    changed : bool
+        Whether there were no tables, or older ones.
+
     Raises
     ------
     NotFound
@@ -146,7 +198,7 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
     with database.read() as connection:
         version = version_of(connection, place)
     if version == tables.VERSION:
-        return
+        return False
     if readonly and version is None:
         raise NotFound(f"there is no store in {place} yet; import a corpus or run the demo to make one")
     _refuse(version, place, readonly=readonly)
@@ -156,6 +208,7 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
         _bring_up(connection, place)
 
     database.transact(bring_up)
+    return True
 
 
 def version_of(connection: Connection, place: str) -> int | None:
@@ -199,7 +252,7 @@ def _bring_up(connection: Connection, place: str) -> None:
     version = version_of(connection, place)  # somebody may have been faster
     if version is None:
         tables.metadata.create_all(connection)
-        connection.execute(insert(tables.schema_version).values(version=tables.VERSION))
+        connection.execute(insert(tables.schema_version).values(version=tables.VERSION, identity=new_identity()))
         return
     _refuse(version, place, readonly=False)
     for step in range(version, tables.VERSION):

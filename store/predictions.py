@@ -76,6 +76,14 @@ def load(db: Database, run: int, snapshot: int, made_by: str) -> dict[str, Array
         return None
 
 
+def sound(db: Database, snapshot: int) -> bool:
+    """Whether the predictions under a snapshot are what was written, or there are none."""
+    query = select(predictions.c.checksum, predictions.c.arrays).where(predictions.c.snapshot == snapshot)
+    with db.read() as connection:
+        row = connection.execute(query).first()
+    return row is None or _checksum(row.arrays) == row.checksum
+
+
 def _hold(connection: Connection, snapshot: int) -> None:
     """Hold the snapshot's row until the transaction ends; that of its run stays free for the worker."""
     query = (

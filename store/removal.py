@@ -5,7 +5,16 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Connection, Table, delete, select
 
 from store.database import Database
-from store.tables import checkpoint_parts, checkpoints, events, points, runs, snapshots, topic_labels
+from store.tables import (
+    checkpoint_parts,
+    checkpoints,
+    earlier_checkpoints,
+    events,
+    points,
+    runs,
+    snapshots,
+    topic_labels,
+)
 
 _PARTS = (
     (points, "number", 20_000),
@@ -24,10 +33,12 @@ def rewind(connection: Connection, run: int) -> tuple[int, float]:
     found = connection.execute(
         select(checkpoints.c.generation, checkpoints.c.minibatch, checkpoints.c.seconds).where(checkpoints.c.run == run)
     ).first()
+    earlier = select(earlier_checkpoints.c.generation).where(earlier_checkpoints.c.run == run)
     generation, minibatch, seconds = found or (-1, -1, 0.0)
     for table, last in ((points, minibatch), (events, minibatch), (snapshots, max(minibatch, 0))):
         connection.execute(delete(table).where(table.c.run == run, table.c.minibatch > last))
-    unfinished = checkpoint_parts.c.generation != generation
+    whole = {generation, *connection.execute(earlier).scalars()}
+    unfinished = checkpoint_parts.c.generation.not_in(whole)
     connection.execute(delete(checkpoint_parts).where(checkpoint_parts.c.run == run, unfinished))
     return max(minibatch, 0), seconds
 
@@ -38,7 +49,7 @@ def remove_run(db: Database, run: int) -> None:
         delete_piecewise(db, table, table.c.run == run, table.c[order], at_once)
 
     def last(connection: Connection) -> None:
-        for table in (checkpoints, topic_labels):
+        for table in (checkpoints, earlier_checkpoints, topic_labels):
             connection.execute(delete(table).where(table.c.run == run))
         connection.execute(delete(runs).where(runs.c.number == run, runs.c.state == "deleted"))
 

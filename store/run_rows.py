@@ -36,6 +36,10 @@ class RunRow:
         The run and the snapshot it was forked from; they may have been deleted since.
     family : int
         The run that its line of forks began with, its own number where it was not forked.
+    run_group : int or None
+        Of runs ordered together, the number of the first of them.
+    place : float or None
+        Where a person put it in the queue; see `order`.
     """
 
     number: int
@@ -68,6 +72,13 @@ class RunRow:
     parent_snapshot: int | None = None
     parent_minibatch: int | None = None
     family: int = 0
+    run_group: int | None = None
+    place: float | None = None
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """By what queued runs wait: where a person put them, else when they were ordered."""
+        return (self.number if self.place is None else self.place, self.number)
 
     @property
     def alive(self) -> bool:

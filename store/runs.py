@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from store import corpus_rows, events, lineage, removal, run_rows
+from store.checkpoints import MEASURES
 from store.database import Database, now
 from store.errors import Conflict, LostClaim, StoreError
 from store.ownership import hold, own
@@ -18,7 +19,6 @@ from store.tables import runs
 STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 ENDED = ("paused", "stopped", "finished", "failed")
 REQUESTS = ("run", "pause", "stop")
-_MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
 
 
 def create(
@@ -33,6 +33,7 @@ def create(
     seed: int,
     name: str = "",
     fork: int | None = None,
+    group: int | None = None,
 ) -> RunRow:
     """Write down a run that a worker may claim; ``plan["minibatches"]`` is its planned length.
 
@@ -41,6 +42,8 @@ def create(
     fork : int, optional
         Number of a snapshot of another run.  It becomes the first snapshot of this one, at mini-batch 0, and
         the names of its topics come with it; so nothing that happens to the parent matters any more.
+    group : int, optional
+        Number of the first of the runs that are ordered together with it; 0: it is the first itself.
 
     Raises
     ------
@@ -71,6 +74,8 @@ def create(
         origin = lineage.parent(connection, fork, int(corpus)) if fork is not None else {}
         made = insert(runs).values(**values, **fresh, **origin).returning(runs.c.number)
         number = connection.execute(made).scalar_one()
+        if group is not None:
+            run_rows.change(connection, number, run_group=group or number)
         if origin:
             lineage.inherit(connection, number, origin)
         return run_rows.get(connection, number)
@@ -150,7 +155,7 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
         if row.alive and not force:
             raise Conflict(f"run {n} is already being trained by {_worker(row.process)}; stop it first")
         minibatch, seconds = removal.rewind(connection, n)
-        measures = last_values(connection, n, _MEASURES)
+        measures = last_values(connection, n, MEASURES)
         wish = row.wish if row.state == "queued" else "run"  # what people asked for while it waited still counts
         run_rows.change(
             connection,
@@ -204,7 +209,7 @@ def beat(
         When another attempt has taken over; nothing is written then.
     """
     rows = list(points)
-    given = zip(_MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
+    given = zip(MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
     measures: dict[str, Any] = {name: value for name, value in given if value is not None}
 
     def work(connection: Connection) -> str:
@@ -281,7 +286,15 @@ def requeue(db: Database, n: int) -> RunRow:
             raise Conflict(f"run {n} is {row.state}; there is nothing to resume")
         attempt = row.attempt + 1 if row.state == "running" else row.attempt  # the silent worker may yet wake up
         run_rows.change(
-            connection, n, if_attempt=row.attempt, state="queued", wish="run", attempt=attempt, message="", ended=None
+            connection,
+            n,
+            if_attempt=row.attempt,
+            state="queued",
+            wish="run",
+            attempt=attempt,
+            message="",
+            ended=None,
+            place=None,
         )
         return run_rows.get(connection, n)
 

@@ -1,23 +1,22 @@
-"""Snapshots, for eyes: small, append-only, thinned with age.  Checkpoints, for going on: one per run, exact."""
+"""Snapshots, for eyes: small, append-only, thinned with age; one that turns out damaged is passed over from then on."""
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, true
 
 from store import thinning
-from store.arrays import HEAD, Array, collect, hierarchies, pack, unpack
+from store.arrays import HEAD, Array, pack, unpack, verify
 from store.arrays import shapes as shapes_of
 from store.database import Database, now
-from store.errors import NotFound
+from store.errors import DamagedArrays, DamagedSnapshot, NotFound
 from store.ownership import own
-from store.tables import checkpoint_parts, checkpoints, snapshots
+from store.tables import snapshots
 
-_PART_BYTES = 8 << 20
+log = logging.getLogger("topiary.store")
 _RUNS_AT_ONCE = 500  # in one question
 
 
@@ -33,23 +32,19 @@ class SnapshotRow:
     created: datetime
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """Everything a run needs to go on as if it had never stopped."""
-
-    minibatch: int
-    seconds: float
-    arrays: dict[str, Array]
-    meta: dict[str, Any]
-
-
 _COLUMNS = [snapshots.c[name] for name in SnapshotRow.__dataclass_fields__]
 
 
 def append(
-    db: Database, run: int, attempt: int, minibatch: int, seconds: float, arrays: Mapping[str, Array]
+    db: Database,
+    run: int,
+    attempt: int,
+    minibatch: int,
+    seconds: float,
+    arrays: Mapping[str, Array],
+    most: int | None = None,
 ) -> SnapshotRow:
-    """Add a snapshot, floats as float32, and give up older ones by the rule of `store.thinning`.
+    """Add a snapshot, floats as float32, and give up older ones by the rule of `store.thinning`; ``most`` may stay.
 
     A second snapshot of the same mini-batch replaces the first.
 
@@ -65,22 +60,22 @@ def append(
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
         values = {"run": run, "minibatch": minibatch, "seconds": seconds, "size": len(blob), "arrays": blob}
         connection.execute(insert(snapshots).values(**values, created=now()))
-        _thin(connection, run)
+        _thin(connection, run, most)
         return _row(connection.execute(_of(run).where(snapshots.c.minibatch == minibatch)).one())
 
     return db.transact(work)
 
 
 def every(db: Database, run: int) -> list[SnapshotRow]:
-    """All snapshots kept of a run, oldest first."""
+    """All snapshots kept of a run, oldest first, but those known to be damaged."""
     with db.read() as connection:
-        return [_row(row) for row in connection.execute(_of(run).order_by(snapshots.c.minibatch))]
+        return [_row(row) for row in connection.execute(_of(run, db).order_by(snapshots.c.minibatch))]
 
 
 def latest(db: Database, run: int) -> SnapshotRow | None:
     """The newest snapshot of a run; ``None`` when there is none yet."""
     with db.read() as connection:
-        row = connection.execute(_of(run).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
+        row = connection.execute(_of(run, db).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
     return None if row is None else _row(row)
 
 
@@ -89,7 +84,7 @@ def newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
     found: dict[int, SnapshotRow] = {}
     request = sorted(runs)
     for first in range(0, len(request), _RUNS_AT_ONCE):
-        some = snapshots.c.run.in_(request[first : first + _RUNS_AT_ONCE])
+        some = snapshots.c.run.in_(request[first : first + _RUNS_AT_ONCE]) & _sound(db)
         last = func.max(snapshots.c.minibatch).label("end")
         ends = select(snapshots.c.run, last).where(some).group_by(snapshots.c.run).subquery()
         here = (snapshots.c.run == ends.c.run) & (snapshots.c.minibatch == ends.c.end)
@@ -100,7 +95,7 @@ def newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
 
 def at(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
     """The newest snapshot at or before a mini-batch; ``None`` when there is none."""
-    query = _of(run).where(snapshots.c.minibatch <= minibatch).order_by(snapshots.c.minibatch.desc()).limit(1)
+    query = _of(run, db).where(snapshots.c.minibatch <= minibatch).order_by(snapshots.c.minibatch.desc()).limit(1)
     with db.read() as connection:
         row = connection.execute(query).first()
     return None if row is None else _row(row)
@@ -113,12 +108,61 @@ def load(db: Database, number: int) -> dict[str, Array]:
     ------
     NotFound
         When it does not exist, or was given up as the run grew.
+    DamagedSnapshot
+        When its bytes are not those that were written; the functions above then give an earlier one.
     """
+    blob = _blob(db, number)
+    try:
+        return unpack(blob)
+    except DamagedArrays as error:
+        raise _damaged(db, number) from error
+
+
+def latest_sound(db: Database, run: int, minibatch: int | None = None) -> SnapshotRow | None:
+    """The newest snapshot of a run, or the newest at or before a mini-batch, whose bytes are whole; they are read."""
+    while True:
+        row = latest(db, run) if minibatch is None else at(db, run, minibatch)
+        if row is None or sound(db, row):
+            return row
+
+
+def sound(db: Database, row: SnapshotRow) -> bool:
+    """Whether the bytes of a snapshot are those that were written; else it is passed over from now on."""
+    try:
+        verify([_blob(db, row.number)])
+    except DamagedArrays:
+        log.warning("%s", _damaged(db, row.number))
+        return False
+    return True
+
+
+def damaged_rows(db: Database) -> list[SnapshotRow]:
+    """The snapshots that turned out damaged while this database was open."""
     with db.read() as connection:
-        blob = connection.execute(select(snapshots.c.arrays).where(snapshots.c.number == number)).scalar()
+        found = connection.execute(select(*_COLUMNS).where(snapshots.c.number.in_(sorted(db.damaged))))
+        return [_row(row) for row in found]
+
+
+def _blob(db: Database, number: int) -> bytes:
+    with db.read() as connection:
+        blob: bytes | None = connection.execute(select(snapshots.c.arrays).where(snapshots.c.number == number)).scalar()
     if blob is None:
         raise _gone(number)
-    return unpack(blob)
+    return blob
+
+
+def _damaged(db: Database, number: int) -> DamagedSnapshot:
+    """Remember that a snapshot is damaged, and say so."""
+    db.damaged.add(number)
+    with db.read() as connection:
+        row = connection.execute(select(*_COLUMNS).where(snapshots.c.number == number)).first()
+    where = "" if row is None else f" of run {row.run} at mini-batch {row.minibatch:,}"
+    return DamagedSnapshot(f"the snapshot{where} is damaged, so the one before it is used; topiary check says more")
+
+
+def _sound(db: Database) -> ColumnElement[bool]:
+    """Not known to be damaged."""
+    return snapshots.c.number.not_in(sorted(db.damaged)) if db.damaged else true()
 
 
 def _gone(number: int) -> NotFound:
@@ -141,51 +185,10 @@ def shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
     return shapes_of(found)
 
 
-def save_checkpoint(
-    db: Database,
-    run: int,
-    attempt: int,
-    minibatch: int,
-    seconds: float,
-    arrays: Mapping[str, Array],
-    meta: dict[str, Any],
-) -> None:
-    """Replace the run's checkpoint, bit for bit and all at once.
-
-    The parts are written beside the old checkpoint in short transactions; one last short transaction makes
-    them the checkpoint.  Killed anywhere in between, the old one stays.
-
-    Raises
-    ------
-    LostClaim
-        When another attempt has taken over; the checkpoint is then not replaced.
-    """
-    generation = db.transact(partial(_begin_generation, run=run, attempt=attempt))
-    for part, blob in enumerate(_parts(hierarchies(arrays))):
-        key = {"run": run, "generation": generation, "part": part}
-        db.transact(partial(_add_part, attempt=attempt, key=key, blob=blob))
-    values = {"run": run, "generation": generation, "minibatch": minibatch, "seconds": seconds, "meta": meta}
-    db.transact(partial(_replace, attempt=attempt, values=values))
-
-
-def checkpoint_minibatch(db: Database, run: int) -> int | None:
-    """The mini-batch of the run's checkpoint; ``None`` when it has none yet."""
-    with db.read() as connection:
-        return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
-
-
-def load_checkpoint(db: Database, run: int) -> Checkpoint | None:
-    """The run's checkpoint; ``None`` when it has none yet."""
-    with db.read() as connection:
-        row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
-        if row is None:
-            return None
-        arrays = collect(_stored_parts(connection, run, row.generation))
-    return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
-
-
-def _of(run: int) -> Select[Any]:
-    return select(*_COLUMNS).where(snapshots.c.run == run)
+def _of(run: int, db: Database | None = None) -> Select[Any]:
+    """The snapshots of a run; with ``db`` those not known to be damaged."""
+    query = select(*_COLUMNS).where(snapshots.c.run == run)
+    return query if db is None else query.where(_sound(db))
 
 
 def _row(row: Row[Any]) -> SnapshotRow:
@@ -194,52 +197,7 @@ def _row(row: Row[Any]) -> SnapshotRow:
     return SnapshotRow(**values)
 
 
-def _thin(connection: Connection, run: int) -> None:
+def _thin(connection: Connection, run: int, most: int | None) -> None:
     present = set(connection.execute(select(snapshots.c.minibatch).where(snapshots.c.run == run)).scalars())
-    for minibatch in sorted(present - thinning.kept(present)):
+    for minibatch in sorted(present - thinning.kept(present, most)):
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
-
-
-def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Frames put together to parts of some megabytes, never cut."""
-    waiting: list[bytes] = []
-    for piece in pieces:
-        if waiting and sum(map(len, waiting)) + len(piece) > _PART_BYTES:
-            yield b"".join(waiting)
-            waiting = []
-        waiting.append(piece)
-    yield b"".join(waiting)
-
-
-def _begin_generation(connection: Connection, *, run: int, attempt: int) -> int:
-    """The number of the next checkpoint; parts of one that was never finished are removed."""
-    own(connection, run, attempt)
-    current = connection.execute(select(checkpoints.c.generation).where(checkpoints.c.run == run)).scalar() or 0
-    mine = checkpoint_parts.c.run == run
-    connection.execute(delete(checkpoint_parts).where(mine, checkpoint_parts.c.generation != current))
-    return current + 1
-
-
-def _add_part(connection: Connection, *, attempt: int, key: dict[str, int], blob: bytes) -> None:
-    own(connection, key["run"], attempt)
-    connection.execute(insert(checkpoint_parts).values(**key, arrays=blob))
-
-
-def _replace(connection: Connection, *, attempt: int, values: dict[str, Any]) -> None:
-    run, generation = values["run"], values["generation"]
-    own(connection, run, attempt)
-    connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
-    connection.execute(insert(checkpoints).values(**values, created=now()))
-    old = (checkpoint_parts.c.run == run) & (checkpoint_parts.c.generation != generation)
-    connection.execute(delete(checkpoint_parts).where(old))
-
-
-def _stored_parts(connection: Connection, run: int, generation: int) -> Iterator[bytes]:
-    mine = (checkpoint_parts.c.run == run) & (checkpoint_parts.c.generation == generation)
-    for part in itertools.count():
-        blob = connection.execute(
-            select(checkpoint_parts.c.arrays).where(mine, checkpoint_parts.c.part == part)
-        ).scalar()
-        if blob is None:
-            return
-        yield blob

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-VERSION = 6
+VERSION = 8
 
 
 class Plain(TypeDecorator[str]):
@@ -110,7 +110,12 @@ def _text(name: str) -> Column[str]:
 
 metadata = MetaData()
 
-schema_version = Table("schema_version", metadata, Column("version", Integer, primary_key=True))
+schema_version = Table(
+    "schema_version",
+    metadata,
+    Column("version", Integer, primary_key=True),
+    Column("identity", Plain),  # of this store among all others, drawn when it is made; a copy keeps it
+)
 
 corpora = Table(
     "corpora",
@@ -164,6 +169,10 @@ corpus_texts = Table(
     Column("texts", LargeBinary, nullable=False),
 )
 
+search_indexes = Table(  # beside the tables search_words_N, one for each corpus, which full_text.py makes
+    "search_indexes", metadata, _of("corpora", primary=True), _whole("documents")
+)
+
 runs = Table(
     "runs",
     metadata,
@@ -198,6 +207,8 @@ runs = Table(
     _whole("parent_snapshot", None),
     _whole("parent_minibatch", None),
     _whole("family", None),  # of a fork: the run that its line began with, however many of the line are gone
+    _whole("run_group", None),  # of runs ordered together: the number of the first of them
+    Column("place", Real),  # in the queue, where a person moved it; the number stands where it is NULL
     sqlite_autoincrement=True,
 )
 
@@ -257,16 +268,22 @@ predictions = Table(
     Column("arrays", LargeBinary, nullable=False),
 )
 
-checkpoints = Table(
-    "checkpoints",
-    metadata,
-    _of("runs", primary=True),
-    _whole("generation"),
-    _whole("minibatch"),
-    Column("seconds", Real, nullable=False),
-    Column("meta", Json, nullable=False),
-    Column("created", Double, nullable=False),
-)
+
+def _checkpoints(name: str) -> Table:
+    return Table(
+        name,
+        metadata,
+        _of("runs", primary=True),
+        _whole("generation"),
+        _whole("minibatch"),
+        Column("seconds", Real, nullable=False),
+        Column("meta", Json, nullable=False),
+        Column("created", Double, nullable=False),
+    )
+
+
+checkpoints = _checkpoints("checkpoints")
+earlier_checkpoints = _checkpoints("earlier_checkpoints")  # the one before, should the last one turn out damaged
 
 checkpoint_parts = Table(
     "checkpoint_parts",

@@ -10,6 +10,8 @@ Kept are
 A cell of the larger grid is made of whole cells of the smaller one, so what is given up once would never be
 wanted again, and a run that was stopped and resumed ends with the same snapshots as one never stopped.  At most
 about 170 remain after two million mini-batches.
+
+A run that is to keep at most so many has half of them as its latest, and the rest on an even grid of as many cells.
 """
 
 import math
@@ -20,20 +22,38 @@ PER_OCTAVE = 4
 LATEST = 16
 
 
-def kept(minibatches: Iterable[int]) -> set[int]:
-    """The mini-batch numbers of the snapshots to keep, out of those there are."""
+def kept(minibatches: Iterable[int], most: int | None = None) -> set[int]:
+    """The mini-batch numbers of the snapshots to keep, out of those there are; at most ``most``, at least 2."""
     present = sorted(set(minibatches))
     if not present:
         return set()
-    width = 1
-    while present[-1] // width >= CELLS:
-        width *= 2
-    even: dict[int, int] = {}
+    latest = LATEST if most is None else most // 2
+    even = _firsts(present, CELLS if most is None else most - latest)
     early: dict[int, int] = {}
-    for minibatch in present:
-        even.setdefault(minibatch // width, minibatch)
+    for minibatch in present if most is None else ():
         early.setdefault(_quarter(minibatch), minibatch)
-    return set(even.values()) | set(early.values()) | set(present[-LATEST:])
+    return even | set(early.values()) | set(present[-latest:])
+
+
+def _firsts(present: list[int], cells: int) -> set[int]:
+    """The first in each of at most so many cells, the smallest of a power of two that are no more."""
+    width = 1
+    while present[-1] // width >= cells:
+        width *= 2
+    found: dict[int, int] = {}
+    for minibatch in present:
+        found.setdefault(minibatch // width, minibatch)
+    return set(found.values())
+
+
+def evenly(minibatches: Iterable[int], most: int) -> set[int]:
+    """At most so many of them: the last, then the first, then those evenly between."""
+    present = sorted(set(minibatches))
+    if len(present) <= most:
+        return set(present)
+    if most <= 1:
+        return set(present[-1:])
+    return {present[round(place * (len(present) - 1) / (most - 1))] for place in range(most)}
 
 
 def _quarter(minibatch: int) -> int:

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
-    """The snapshot of a run at or before a mini-batch; the newest one for None.
+    """The snapshot of a run at or before a mini-batch; the newest one for None; damaged ones are passed over.
 
     Raises
     ------
     NotFound
         When it has none yet, or none so early.
     """
-    newest = snapshots.latest(db, row.number)
-    if newest is None:
+    if snapshots.latest(db, row.number) is None:
         why = f"{launcher.state_of(row)}: {row.message}" if row.message else launcher.state_of(row)
         raise NotFound(f"run {row.number} has no topics yet ({why})")
-    found = newest if minibatch is None else snapshots.at(db, row.number, minibatch)
+    found = snapshots.latest_sound(db, row.number, minibatch)
     if found is None:
-        raise NotFound(f"run {row.number} has no snapshot at or before mini-batch {minibatch:,}")
+        when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
+        raise NotFound(f"run {row.number} has no snapshot {when}")
     return found
 
 

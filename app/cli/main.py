@@ -5,8 +5,9 @@ import importlib
 import sys
 
 from app.cli import output
-from app.cli.parser import MISTAKE, Parser, named, part, threads, weight, whole
+from app.cli.parser import MISTAKE, Parser, named, part, seeds, size, threads, weight, whole
 from app.ingest import options
+from app.jobs.uploads import LARGEST_UPLOAD
 from app.plots import registry
 from app.plots.request import AXES
 
@@ -46,6 +47,10 @@ def _run_command(words: list[str]) -> int:
     except MISTAKES as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
+    except MemoryError:
+        short = "needs more memory than this machine has free; give it less at a time, or close other programs"
+        notify(f"topiary {arguments.command}: {short}")
+        return MISTAKE
 
 
 def build_parser() -> Parser:
@@ -54,12 +59,14 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _demo(commands)
     _import(commands)
+    _append(commands)
     _corpora(commands)
     _train(commands)
     _fork(commands)
     _reading(commands)
     _inferred(commands)
     _steering(commands)
+    _upkeep(commands)
     _serve(commands)
     published = "measure perplexities and errors beside the published ones, and topics beside other programs"
     commands.add_parser("benchmark", help=published, add_help=False)
@@ -90,10 +97,27 @@ def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "import", "manage.import_corpus", "make a corpus of a file or folder", reads=True)
-    parser.add_argument("path", metavar="PATH", help="file, folder or zip; the format is recognised")
-    for option, text in options.HELP.items():
-        flag = f"--{option.replace('_', '-')}"
+    about = "say what an import would make of files, and store nothing"
+    inspect = _command(commands, "inspect", "corpora.inspect", about, reads=True)
+    about = "make a corpus of a file or folder, or of several files"
+    for parser in (inspect, _command(commands, "import", "manage.import_corpus", about, reads=True)):
+        paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
+        parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+        _import_options(parser, tuple(options.HELP))
+
+
+def _append(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
+    parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
+    paths = "file, folder or zip, or several files of one format; - reads standard input"
+    parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+    _import_options(parser, options.APPENDED)
+
+
+def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
+    """Options of an import, by name; those that are not typed leave no trace."""
+    for option in names:
+        flag, text = f"--{option.replace('_', '-')}", options.HELP[option]
         kind = named if option == "name" else options.KINDS.get(option, str)
         if kind is bool:
             parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
@@ -103,11 +127,11 @@ def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "corpora", "manage.corpora", "list the corpora of the store, or delete one", reads=True)
-    parser.add_argument(
-        "action", nargs="?", choices=("list", "delete"), default="list", help="list (default) or delete"
-    )
-    parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to delete")
+    about = "list the corpora of the store, show one and how it was read, or delete one"
+    parser = _command(commands, "corpora", "manage.corpora", about, reads=True)
+    action = "list (default), show or delete; or the name or number of a corpus to show"
+    parser.add_argument("action", nargs="?", metavar="ACTION", default="list", help=action)
+    parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to show or delete")
 
 
 def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -124,7 +148,9 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
         type=whole(1),
         help="steps (default: 12 passes over the corpus, 300 sweeps for gibbs, 3500 for datm)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="seed of everything random (default 1)")
+    parser.add_argument("--seed", type=int, help="seed of everything random (default 1)")
+    each = "a run for each of these seeds, such as 1-5 or 1,3,7, all together a group"
+    parser.add_argument("--seeds", type=seeds, metavar="SEEDS", help=each)
     _training(parser, "the run")
 
 
@@ -146,6 +172,10 @@ def _training(parser: Parser, made: str) -> None:
     parser.add_argument("--preset", default="", metavar="NAME", help=preset)
     setting = "a setting of the model; may be repeated"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
+    level = "plateau: end when the point perplexity no longer falls; --minibatches is then the most"
+    parser.add_argument("--until", choices=("plateau",), default="", help=level)
+    stay = "snapshots that stay as the run grows, half of them its latest (default: some hundred, ever sparser)"
+    parser.add_argument("--keep", type=whole(2), metavar="N", help=stay)
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
     shorter = "of --averaged: mini-batches before it adds rates (default 2000, or 4/7 of a shorter run; 0 = none)"
     parser.add_argument("--burn-in", type=whole(0), help=shorter)
@@ -156,6 +186,8 @@ def _training(parser: Parser, made: str) -> None:
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
+    where = "sweep documents in other processes: local:2, or the address of a Dask scheduler; no effect on results"
+    parser.add_argument("--on", default="", metavar="PLACE", help=where)
     parser.add_argument("--name", type=named, default="", help=f"a name for {made}")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
@@ -274,6 +306,34 @@ def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
         _run_argument(parser)
         if name == "resume":
             parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
+    queue = _command(
+        commands, "queue", "queue.queue", "list the queued runs, or put one elsewhere among them", reads=True
+    )
+    queue.add_argument("run", nargs="?", metavar="RUN", help="a queued run that is to start at another time")
+    place = queue.add_mutually_exclusive_group()
+    place.add_argument("--first", action="store_true", help="before all others")
+    place.add_argument("--last", action="store_true", help="after all others")
+    place.add_argument("--before", metavar="RUN", help="before this one")
+    log = _command(
+        commands, "log", "queue.log", "show what happened to a run, and the end of its worker's log", reads=True
+    )
+    _run_argument(log)
+    log.add_argument("--lines", type=whole(1, 100_000), default=20, help="lines of each (default 20)")
+
+
+def _upkeep(commands: "argparse._SubParsersAction[Parser]") -> None:
+    whole_store = "read everything in the store, verify every checksum, and say what is damaged"
+    _command(commands, "check", "upkeep.check", whole_store, reads=True)
+    backup = _command(commands, "backup", "upkeep.backup", "copy the store into a file while it is in use")
+    backup.add_argument("file", metavar="FILE", help="a new file, itself a store: SQLite, also of a PostgreSQL store")
+    prune = _command(commands, "prune", "upkeep.prune", "remove what the store can do without, and shrink it")
+    prune.add_argument("run", nargs="*", metavar="RUN", help="thin the snapshots of these runs only (default: of all)")
+    kept = "snapshots that stay of each run that has ended: the first, the last, and those evenly between"
+    prune.add_argument("--keep", type=whole(1), metavar="N", help=kept)
+    budget = "bytes that the snapshots of each run that has ended may take, such as 50MB"
+    prune.add_argument("--budget", type=size, metavar="SIZE", help=budget)
+    prune.add_argument("--damaged", action="store_true", help="read all snapshots, and remove those that are damaged")
+    prune.add_argument("--dry-run", action="store_true", help="only say what would go")
 
 
 def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -281,7 +341,26 @@ def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
     )
-    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument(
+        "--address", "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
+    )
+    for flag, who in (
+        ("--password-file", "analysts, who may change everything; without it TOPIARY_PASSWORD is asked"),
+        ("--viewer-password-file", "viewers, who look at everything and change nothing"),
+    ):
+        parser.add_argument(flag, metavar="FILE", help=f"a file whose first line is the password of {who}")
+    open_to_all = (
+        "listen beyond this machine without a password: whoever reaches the address can read, change and delete "
+        "everything in the store and fill the disk"
+    )
+    parser.add_argument("--insecure", action="store_true", help=open_to_all)
+    parser.add_argument(
+        "--largest-upload",
+        type=whole(1, 1 << 30),
+        default=LARGEST_UPLOAD >> 20,
+        metavar="MB",
+        help=f"megabytes that browsers may send for one corpus (default {LARGEST_UPLOAD >> 20})",
+    )
     parser.add_argument("--open", action="store_true", help="open a browser")
     _allowed_hosts(parser)
 

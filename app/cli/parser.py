@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -9,6 +10,7 @@ from app.cli import output
 from app.ingest.options import LARGEST
 
 MISTAKE = 2  # exit status of everything the user can put right
+MOST_SEEDS = 100  # of one group of runs
 LONGEST_NAME = 200  # characters of a run or corpus: as many as the fields of the pages take
 
 
@@ -87,3 +89,27 @@ def weight(text: str) -> float:
     if not 0.0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"must be a number of at least 0; got {text!r}")
     return value
+
+
+def size(text: str) -> int:
+    """Read a number of bytes, as in ``200MB`` or ``1.5 GB``; refuse every other text."""
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kMG]?B)", text.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"must be a size such as 200MB or 1.5GB; got {text!r}")
+    return int(float(found[1]) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[found[2]])
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """Read seeds, as in ``1-5`` or ``1,3,7-9``; refuse every other text, and more than 100 of them."""
+    found: list[int] = []
+    for piece in text.split(","):
+        ends = re.fullmatch(r"\s*(\d{1,19})(?:-(\d{1,19}))?\s*", piece)
+        if ends is None:
+            raise argparse.ArgumentTypeError(f"must be seeds such as 1-5 or 1,3,7; got {text!r}")
+        first, last = int(ends[1]), int(ends[2] or ends[1])
+        if not first <= last < first + MOST_SEEDS:
+            raise argparse.ArgumentTypeError(f"must be at most {MOST_SEEDS} seeds, the lower one first; got {text!r}")
+        found += range(first, last + 1)
+    if len(found) > MOST_SEEDS or len(found) != len(set(found)):
+        raise argparse.ArgumentTypeError(f"must be at most {MOST_SEEDS} seeds, each once; got {text!r}")
+    return tuple(found)

@@ -11,6 +11,11 @@ _BEGINS = re.compile(r"\s*<(?:!doctype html|html|head|body|div|p|table|ul|ol|h[1
 _ENDS = re.compile(r"</(?:html|body|div|p|table|td|ul|ol|li|h[1-6]|article|section|script|style)\s*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>")
 _BLOCKS, _TAGS = 3, 0.1  # ends of blocks, and the share of tags in all characters, from which a text is HTML
+_TEXTLESS = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_UNENDED = re.compile(r"<(?=[^<>]*(?:<|\Z))")
+_LONG = re.compile(r"<(/?[A-Za-z][A-Za-z0-9]*)[^<>]{2000,}>")
 _GAP = re.compile(r"\s*\n\s*")
 
 
@@ -36,9 +41,18 @@ def readable(page: str) -> tuple[str, str]:
     ('A day', 'Rain fell.\nAll day.')
     """
     reader = _Reader()
-    reader.feed(page)
+    reader.feed(_tame(page))
     reader.close()
     return " ".join("".join(reader.title).split()), _GAP.sub("\n", "".join(reader.text)).strip()
+
+
+def _tame(page: str) -> str:
+    """The page without what has no text and with tags that end: on others the library takes the square of their number.
+
+    A comment or script that never ends goes on to the end of the page, as in browsers.
+    """
+    bare = _TEXTLESS.sub("", page)
+    return _LONG.sub(r"<\1>", _UNENDED.sub("&lt;", bare))
 
 
 class _Reader(HTMLParser):

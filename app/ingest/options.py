@@ -165,6 +165,10 @@ KINDS: dict[str, type] = {
 }  # fmt: skip
 
 
+# How files are read that are appended to a corpus; what became words there is settled.
+APPENDED = ("format", "text_column", "title_column", "label_column", "split_column", "header", "encoding", "vocabulary")
+
+
 def parse(texts: Mapping[str, str]) -> ImportOptions:
     """Options as somebody typed them; empty texts keep their defaults.
 

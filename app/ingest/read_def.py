@@ -36,7 +36,11 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     if len(words) < n_words:
         beside.check_size(vocabulary_path, words, file, n_words)
     return CountSource(
-        where=str(file), vocabulary=words, blocks=lambda: _blocks(file, documents, len(words)), n_documents=documents
+        where=str(file),
+        vocabulary=words,
+        blocks=lambda: _blocks(file, documents, len(words)),
+        n_documents=documents,
+        understood={"vocabulary": vocabulary_path.name},
     )
 
 

@@ -29,12 +29,16 @@ def recognises(path: Path) -> bool:
 def read(path: Path, options: ImportOptions) -> CountSource:
     """The counts, read in chunks whenever they are asked for."""
     (file, _), *_ = files.parts(path, recognises, "LDA-C")
-    _, words = beside.vocabulary(file, options)
+    vocabulary_path, words = beside.vocabulary(file, options)
     documents = files.count_lines(file)
     base = files.stem(file)
     titles = _unnumbered(beside.column(file, (f"{base}.titles", f"{base}.titles.txt"), documents, options.encoding))
     return CountSource(
-        where=str(file), vocabulary=words, blocks=lambda: _blocks(file, len(words), titles), n_documents=documents
+        where=str(file),
+        vocabulary=words,
+        blocks=lambda: _blocks(file, len(words), titles),
+        n_documents=documents,
+        understood={"vocabulary": vocabulary_path.name},
     )
 
 
@@ -47,7 +51,7 @@ def _unnumbered(titles: list[str] | None) -> list[str] | None:
 
 def _blocks(path: Path, n_words: int, titles: list[str] | None) -> Iterator[Rows]:
     with files.opened(path) as stream:
-        for line, chunk in files.chunks(stream):
+        for line, chunk in files.chunks(stream, path):
             if not chunk.strip():
                 continue
             cells = parsing.pairs(chunk, path, line)

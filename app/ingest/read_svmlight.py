@@ -41,7 +41,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     counts = sparse.tidy(Counts.of(lengths, indices, values), len(words), path, whole=whole)
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
     labels = beside.encode(map(_label, heads), beside.class_names(vocabulary_path))
-    return sparse.source_of(path, parts, [len(cells.heads) for cells in loaded], words, counts, labels)
+    return sparse.source_of(path, parts, [len(cells.heads) for cells in loaded], words, counts, labels, vocabulary_path)
 
 
 def _label(head: float) -> str | None:
@@ -51,7 +51,7 @@ def _label(head: float) -> str | None:
 def _load(path: Path) -> parsing.Cells:
     pieces = []
     with files.opened(path) as stream:
-        for line, chunk in files.chunks(stream):
+        for line, chunk in files.chunks(stream, path):
             if chunk.strip():
                 pieces.append(_parse(chunk, path, line))
     if not pieces:

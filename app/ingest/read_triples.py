@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.ingest import files, sparse
-from app.ingest.cells import of_line, rows, writing
+from app.ingest.cells import of_lines, rows, writing
 from app.ingest.errors import IngestError
 from app.ingest.headers import is_number
 from app.ingest.marks import encoding_of
@@ -74,7 +74,8 @@ def recognises(path: Path) -> bool:
     if not first:
         return False
     try:
-        table = list(csv.reader(first, delimiter=of_line(first[0], path).delimiter))
+        how = of_lines([f"{line}\n" for line in first], path, whole=False)
+        table = list(csv.reader(first, delimiter=how.delimiter, quotechar=how.quote))
     except csv.Error:
         return False
     places = _named(table[0])
@@ -117,6 +118,9 @@ def read(path: Path, options: ImportOptions) -> CountSource:
         blocks=lambda: sparse.blocks(counts, labels=none, titles=titles),
         n_documents=len(titles),
         part=part,
+        notes=files.guesses([each.path for each in parts], options.encoding),
+        understood=files.understood(parts[0].path, options.encoding)
+        | writing(parts[0].path, options.encoding).understood(),
     )
 
 

@@ -1,6 +1,6 @@
 """Compressed rows as they come from files: made tidy, joined, cut into blocks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -50,6 +50,24 @@ def of_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = Tru
     return Counts(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data.astype(kind))
 
 
+def is_sound(indptr: Array, indices: Array, data: Array, shape: tuple[int, int]) -> bool:
+    """Whether compressed rows lie within their matrix: SciPy asks less, and writes beyond its memory where they do not.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns; of a matrix that is compressed by columns, the other way round.
+    """
+    rows, columns = shape
+    if indptr.ndim != 1 or indices.ndim != 1 or data.shape != indices.shape or len(indptr) != rows + 1:
+        return False
+    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        return False
+    if indptr[0] != 0 or indptr[-1] > len(indices) or (indptr[1:] < indptr[:-1]).any():
+        return False
+    return len(indices) == 0 or bool(indices.min() >= 0 and indices.max() < columns)
+
+
 def check_counts(values: Array, where: str | Path) -> None:
     """Refuse counts that 32 bits do not hold: repeats were added up, and large reals are rounded."""
     if len(values) and float(values.max()) > LARGEST:
@@ -82,6 +100,24 @@ def blocks(counts: Counts, *, labels: Array, titles: Sequence[str], scored: Coun
         )
 
 
+def joined(parts: Sequence[Counts]) -> Counts:
+    """Counts one below the other."""
+    starts = [np.diff(each.starts) for each in parts]
+    return Counts.of(
+        np.concatenate(starts),
+        np.concatenate([each.words for each in parts]),
+        np.concatenate([each.values for each in parts]),
+    )
+
+
+def numbered(runs: Iterable[Rows]) -> Iterator[tuple[Rows, int]]:
+    """Runs of documents, each with the number of its first, from 0."""
+    begin = 0
+    for rows in runs:
+        yield rows, begin
+        begin += len(rows.labels)
+
+
 def source_of(
     path: Path,
     parts: list[Part],
@@ -89,8 +125,15 @@ def source_of(
     words: tuple[str, ...],
     counts: Counts,
     encoded: tuple[Array, tuple[str, ...]],
+    vocabulary: Path,
 ) -> CountSource:
-    """The documents of a file, or of a train and test pair, of so many each, whose counts are in memory."""
+    """The documents of a file, or of a train and test pair, of so many each, whose counts are in memory.
+
+    Parameters
+    ----------
+    words : tuple of str
+        Those of the file ``vocabulary``.
+    """
     part, titles = split_and_titles(parts, sizes)
     labels, label_names = encoded
     return CountSource(
@@ -101,4 +144,5 @@ def source_of(
         label_names=label_names,
         kind="counts" if np.issubdtype(counts.values.dtype, np.integer) else "real",
         part=part,
+        understood={"vocabulary": vocabulary.name},
     )

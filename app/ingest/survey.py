@@ -28,8 +28,8 @@ class _Seen:
     mail: int = 0
 
 
-def wording_of(source: TextSource, options: ImportOptions, progress: Progress) -> tuple[Wording, list[str]]:
-    """How the words of these texts are found, and notes that say what was recognised and chosen.
+def wording_of(source: TextSource, options: ImportOptions, progress: Progress) -> tuple[Wording, Recognised, list[str]]:
+    """How the words of these texts are found, what was recognised, and notes that say it and what was chosen.
 
     Reads the documents once, and once more for phrases.
 
@@ -62,7 +62,7 @@ def wording_of(source: TextSource, options: ImportOptions, progress: Progress) -
     if options.phrases:
         wording = replace(wording, phrases=_phrases(source, wording, options, progress))
         said.append(_joined(wording.phrases))
-    return wording, [note for note in said if note]
+    return wording, recognised, [note for note in said if note]
 
 
 def _texts(source: TextSource, wording: Wording) -> Iterator[str]:

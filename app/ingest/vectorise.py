@@ -1,13 +1,18 @@
 """Texts to counts, through scikit-learn's CountVectorizer."""
 
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from app.ingest import beside, prune, sparse
+from app.ingest.cuts import Limits, Vocabulary
 from app.ingest.errors import IngestError
+from app.ingest.languages import name_of
+from app.ingest.observing import Observer
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Progress, Rows, TextDocument, TextSource
 from app.ingest.survey import wording_of
@@ -45,20 +50,24 @@ class _Ledger:
         return None
 
 
-def count(source: TextSource, options: ImportOptions, progress: Progress) -> CountSource:
+def count(
+    source: TextSource, options: ImportOptions, progress: Progress, observer: Observer | None = None
+) -> CountSource:
     """The same documents as counts; texts are read a second time when the blocks are asked for.
 
     Words are counted over all documents, training and test; the vocabulary is in the order of
-    frequency.
+    frequency.  The observer, where there is one, is told what the cuts take away.
 
     Raises
     ------
     IngestError
         When there is no document, or no word is left.
     """
-    wording, notes = wording_of(source, options, progress)
+    observer = observer or Observer()
+    wording, recognised, notes = wording_of(source, options, progress)
+    observer.languages = tuple((name_of(code), share) for code, share in recognised.languages.items())
     ledger = _Ledger(source, wording, progress)
-    vocabulary, matrix = _count(source, wording, ledger, options, notes)
+    vocabulary, matrix = _count(source, wording, ledger, options, observer, notes)
     labels, label_names = beside.encode(ledger.labels, dict(source.classes))
     part = ledger.split()
     _say(source, ledger, part)
@@ -67,21 +76,36 @@ def count(source: TextSource, options: ImportOptions, progress: Progress) -> Cou
     return CountSource(
         where=source.where,
         vocabulary=vocabulary,
-        blocks=lambda: _blocks(source, counts, labels),
+        blocks=lambda: blocks(source, counts, labels),
         n_documents=len(labels),
         label_names=label_names,
         part=part,
         lengths=np.diff(counts.starts),
         notes=source.notes,
+        understood=source.understood,
         wording=wording.record(),
     )
 
 
+def _limits(options: ImportOptions, wording: Wording) -> Limits:
+    """The cuts, the usual ones where the options say nothing."""
+    return Limits(
+        options.stop_words or " and ".join(name_of(code).lower() for code in wording.stop_words) or "none",
+        MIN_DF if options.min_df is None else options.min_df,
+        MAX_DF if options.max_df is None else options.max_df,
+        MAX_WORDS if options.max_words is None else options.max_words,
+        options.leave_out_common,
+    )
+
+
 def _count(
-    source: TextSource, wording: Wording, ledger: _Ledger, options: ImportOptions, notes: list[str]
+    source: TextSource, wording: Wording, ledger: _Ledger, options: ImportOptions, observer: Observer, notes: list[str]
 ) -> tuple[tuple[str, ...], Any]:
     """The vocabulary, the most frequent word first, and the scipy matrix of counts; words to leave out are noted."""
-    vectoriser = CountVectorizer(analyzer=wording.tokens, dtype=np.int32)  # it takes texts cleaned
+    stopped: Counter[str] = Counter()
+    vectoriser = CountVectorizer(
+        analyzer=partial(wording.tokens, left_out=stopped), dtype=np.int32
+    )  # it takes texts cleaned
     try:
         matrix = vectoriser.fit_transform(ledger.texts())
     except ValueError as error:
@@ -94,16 +118,12 @@ def _count(
     del vectoriser
     document_counts = np.bincount(matrix.indices, minlength=len(ordered))
     totals, lengths = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (0, 1))
+    cut, common = _limits(options, wording), np.empty(0, np.int64)
     if options.leave_out_common:
-        document_counts[prune.common(document_counts, totals, lengths, ordered, source.notes)] = 0
-    kept = prune.keep(
-        document_counts,
-        totals,
-        matrix.shape[0],
-        MIN_DF if options.min_df is None else options.min_df,
-        MAX_DF if options.max_df is None else options.max_df,
-        MAX_WORDS if options.max_words is None else options.max_words,
-    )
+        common = prune.common(document_counts, totals, lengths, ordered, source.notes)
+    observer.take(Vocabulary(ordered, document_counts, totals, matrix.shape[0], stopped, common), cut)
+    document_counts[common] = 0
+    kept = prune.keep(document_counts, totals, matrix.shape[0], cut.min_df, cut.max_df, cut.max_words)
     if not options.leave_out_common:
         prune.propose(kept, document_counts, totals, lengths, ordered, notes)
     if len(kept) == 0:
@@ -128,7 +148,8 @@ def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:
         source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")
 
 
-def _blocks(source: TextSource, counts: Counts, labels: Array) -> Iterator[Rows]:
+def blocks(source: TextSource, counts: Counts, labels: Array) -> Iterator[Rows]:
+    """The documents of a source with the counts that were found in them, which are read again for their texts."""
     begin = 0
     for documents in _in_blocks(source):
         end = begin + len(documents)

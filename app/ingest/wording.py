@@ -1,6 +1,7 @@
 """How the words of a corpus are found in a text: one frozen record, kept with the corpus for texts that come later."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -105,15 +106,20 @@ class Wording:
             cause = "cannot be cut into words as its corpus was, whose words are written without spaces"
             raise IngestError("the text", f"{cause}: {segment.INSTALL}") from None
 
-    def tokens(self, text: str) -> list[str]:
-        """What of a clean text is counted, in its order, without stop words."""
+    def tokens(self, text: str, left_out: Counter[str] | None = None) -> list[str]:
+        """What of a clean text is counted, in its order, without stop words; these are counted in ``left_out``."""
         text = self.spaced(text)
         if self.phrases:
-            return [word for run in self.runs(text) for word, _ in phrases.joined(run, self._phrases)]
+            return [word for run in self.runs(text, left_out) for word, _ in phrases.joined(run, self._phrases)]
         if self.lemma is None:
-            stops = self.stops
-            return [word for word in self.found(text) if word not in stops]
-        return [form for form, stopped in map(self.counted_as, self.found(text)) if not stopped]
+            stops, words = self.stops, self.found(text)
+            if left_out is not None:
+                left_out.update(word for word in words if word in stops)
+            return [word for word in words if word not in stops]
+        pairs = list(map(self.counted_as, self.found(text)))
+        if left_out is not None:
+            left_out.update(form for form, stopped in pairs if stopped)
+        return [form for form, stopped in pairs if not stopped]
 
     def found(self, text: str) -> list[str]:
         """What the pattern finds in a text that is clean and :meth:`spaced`."""
@@ -126,14 +132,20 @@ class Wording:
         form = self.lemma(word)
         return form, word in self.stops or form in self.stops
 
-    def runs(self, text: str) -> Iterator[list[str]]:
-        """The words of such a text before phrases are joined, in runs of neighbours between stop words."""
+    def runs(self, text: str, left_out: Counter[str] | None = None) -> Iterator[list[str]]:
+        """The words of such a text before phrases are joined, in runs of neighbours between stop words.
+
+        Stop words are counted in ``left_out``.
+        """
         for begin, end in phrases.sentences(text):
             run: list[str] = []
             for form, stopped in map(self.counted_as, self.found(text[begin:end])):
                 if not stopped:
                     run.append(form)
-                elif run:
+                    continue
+                if left_out is not None:
+                    left_out[form] += 1
+                if run:
                     yield run
                     run = []
             if run:

@@ -1,5 +1,6 @@
 """A claimed run: everything a worker says to the store, and what it hears from there."""
 
+import math
 import signal
 import time
 import traceback
@@ -7,13 +8,14 @@ from collections import deque
 from types import FrameType, TracebackType
 from typing import Any
 
-from store import runs, snapshots
+from store import checkpoints, runs
 from store.database import Database
-from store.errors import LostClaim
+from store.errors import LostClaim, ReplacedStore, StoreError
 from store.points import Point
 from store.runs import RunRow
 
 BEAT_SECONDS = 0.5
+ENDING_SECONDS = 2.0  # that a database is waited for by a worker that is to end
 SCORES = {
     ("point", "perplexity"): "point_perplexity",
     ("paper", "perplexity"): "test_perplexity",
@@ -27,10 +29,14 @@ SCORES = {
 
 
 class Interrupt:
-    """Remembers that the process was asked to end; the loop finishes its mini-batch first."""
+    """Remembers that the process was asked to end; the loop finishes its mini-batch first.
+
+    A database that cannot be reached is then not waited for any more: ``db`` loses its patience.
+    """
 
     def __init__(self) -> None:
         self.asked = False
+        self.db: Database | None = None
 
     def listen(self) -> None:
         """Take SIGTERM and SIGINT (on Windows also CTRL_BREAK) as a request to pause."""
@@ -40,6 +46,8 @@ class Interrupt:
 
     def _ask(self, _number: int, _hierarchy: FrameType | None) -> None:
         self.asked = True
+        if self.db is not None:
+            self.db.patience = min(self.db.patience, ENDING_SECONDS)
 
 
 class Claim:
@@ -57,6 +65,7 @@ class Claim:
         self.point_perplexity: float | None = None
         self.averaged_perplexity: float | None = None
         self.curve: list[tuple[int, float]] = []  # of the point perplexity
+        self.loglik: list[tuple[int, float]] = []  # of the held-out log-likelihood, where there is no perplexity
         self._interrupt = interrupt
         self._request = "run"
         self._points: list[Point] = []
@@ -67,8 +76,10 @@ class Claim:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if error is None or isinstance(error, LostClaim):
+        if error is None or isinstance(error, LostClaim | ReplacedStore):
             return
+        if isinstance(error, StoreError):  # it was waited for already
+            self.db.patience = min(self.db.patience, ENDING_SECONDS)
         text = "".join(traceback.format_exception(error))
         self.finish("failed", _sentence(error), text)
 
@@ -78,6 +89,11 @@ class Claim:
         if self._request == "stop":
             return "stopped"
         return "paused" if self._request == "pause" or self._interrupt.asked else ""
+
+    @property
+    def falling(self) -> list[tuple[int, float]]:
+        """The curve by which a plateau is told: the perplexity, or what is one for cells that have a likelihood."""
+        return self.curve or [(step, math.exp(-value)) for step, value in self.loglik]
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -108,6 +124,8 @@ class Claim:
         elif name == "point_perplexity":
             self.point_perplexity = value
             self.curve.append((minibatch, value))
+        elif name == SCORES["point", "log-likelihood"]:
+            self.loglik.append((minibatch, value))
 
     def say(self, message: str) -> None:
         """Tell people what is happening now."""
@@ -139,7 +157,7 @@ class Claim:
     def save(self, arrays: dict[str, Any], meta: dict[str, Any]) -> None:
         """Replace the checkpoint; everything up to this mini-batch is written before it."""
         self.beat()
-        snapshots.save_checkpoint(
+        checkpoints.save_checkpoint(
             self.db, self.row.number, self.row.attempt, self.minibatch, self.seconds, arrays, meta
         )
 

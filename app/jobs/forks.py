@@ -40,7 +40,7 @@ def origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: in
         When there is no such run, or it has no such snapshot.
     """
     row = runs.get(db, run)
-    found = snapshots.latest(db, run) if minibatch is None else snapshots.at(db, run, minibatch)
+    found = snapshots.latest_sound(db, run, minibatch)
     if snapshot is not None:
         found = next((each for each in snapshots.every(db, run) if each.number == snapshot), None)
     if found is None:

@@ -5,11 +5,15 @@ the server never touches it.  Rows of the store say what should happen; this mod
 processes into being for queued runs, up to :func:`most_at_once`.
 """
 
+import hashlib
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
+
+from sqlalchemy.engine import make_url
 
 from app.jobs import process
 from app.machine import processors
@@ -48,6 +52,21 @@ def log_folder() -> Path:
     return root / "logs"
 
 
+def made_log_folder() -> Path:
+    """The same folder, made, and open to its owner only: logs name files and say what is in the store."""
+    folder = log_folder()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(OSError):  # somebody else's folder, which this user may write
+        folder.chmod(0o700)
+    return folder
+
+
+def log_path(db_url: str, run: int) -> Path:
+    """Where the workers of a run of a store write: each store has a folder of its own, because runs count from 1."""
+    place = make_url(db_url).render_as_string(hide_password=True)
+    return log_folder() / hashlib.sha256(place.encode()).hexdigest()[:8] / f"run-{run}.log"
+
+
 def start(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     """Start the worker of one run as a detached process.
 
@@ -60,9 +79,10 @@ def start(db_url: str, run: int) -> "subprocess.Popen[bytes]":
         Number of the run; the worker claims it, and goes quietly when somebody else was faster.
     """
     command = [sys.executable, "-P", "-m", "app.jobs.worker", "--run", str(run)]
-    folder = log_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"run-{run}.log").open("ab") as log:
+    made_log_folder()
+    path = log_path(db_url, run)
+    path.parent.mkdir(exist_ok=True, mode=0o700)
+    with path.open("ab") as log:
         child = detach(command, log, store=db_url)
     _children.append(child)
     return child
@@ -95,11 +115,11 @@ def environment(store: str) -> dict[str, str]:
 
 
 def fill(db: Database) -> list[int]:
-    """Start queued runs, oldest first, while fewer than :func:`most_at_once` train; give their numbers."""
+    """Start queued runs, in their order, while fewer than :func:`most_at_once` train; give their numbers."""
     reap()
     rows = runs.every(db)
     free = most_at_once() - sum(state_of(row) == "running" for row in rows)
-    waiting = sorted(row.number for row in rows if row.state == "queued")
+    waiting = [row.number for row in sorted(rows, key=lambda row: row.order) if row.state == "queued"]
     started = waiting[: max(0, free)]
     for run in started:
         start(db.url, run)

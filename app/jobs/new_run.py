@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.jobs import presets
+from app.jobs.cluster import place
 from app.jobs.forks import Origin, default_text, growing, inherited, learns_without_labels, wrong_layers
 from app.jobs.plan import RunOptions, averaging
 from app.jobs.presets import RECOMMENDED
@@ -21,6 +22,8 @@ from store.runs import RunRow
 EPOCHS = 12  # passes over the training documents after which topics of mini-batches hardly change
 LEAST_STEPS, MOST_STEPS = 300, 3500  # mini-batches; a small corpus needs some to begin with, and 3,500 are the papers'
 SWEEPS = 300  # of a batch sampler
+PLATEAU_PASSES = 2  # over the training documents before a plateau of mini-batches is believed
+LONGER = 4  # times the usual length: the most that a run of mini-batches until its plateau may take
 LINK_OF = {"binary": "bernoulli", "real": "gamma"}  # kinds of a corpus; counts take the model's default
 LARGEST_SEED = 2**63 - 1
 
@@ -86,8 +89,12 @@ def create(
     burn_in: int | None = None,
     samples: int | None = None,
     paper_point: bool = False,
+    on: str = "",
     name: str = "",
     fork: Origin | None = None,
+    until: str = "",
+    keep: int | None = None,
+    group: int | None = None,
 ) -> RunRow:
     """Write a queued run; :func:`app.jobs.launcher.fill` then starts it.
 
@@ -104,13 +111,19 @@ def create(
         Steps to make; see :func:`usual_length` for the default.
     preset : str
         Of the model; what ``texts`` and ``minibatches`` say wins over it.
-    seed, threads, averaged, burn_in, samples, paper_point
+    seed, threads, averaged, burn_in, samples, paper_point, on
         As in :class:`app.jobs.plan.RunOptions`.
     name : str
         For people.
     fork : Origin, optional
         The snapshot of another run to begin with; settings that both models know are taken over from it where
         ``texts`` says nothing.
+    until : {"", "plateau"}
+        End when the curve no longer falls; ``minibatches`` is then the most.
+    keep : int, optional
+        At most so many snapshots stay as the run grows.
+    group : int, optional
+        As in :func:`store.runs.create`.
 
     Raises
     ------
@@ -133,6 +146,10 @@ def create(
     try:
         learned = getattr(models.load(model), "NEEDS_LABELS", False)
         config, steps = check(about, request, _taught(db, about) if learned else ())
+        if until:
+            _check_plateau(about, averaged=averaged)
+            longer = minibatches is None and _sweeps_after(config, about) is None
+            steps = steps * LONGER if longer else steps
         order = RunOptions(
             minibatches=steps,
             threads=threads,
@@ -140,9 +157,14 @@ def create(
             burn_in=burn_in if not averaged else _burn_in(config, steps, burn_in),
             samples=samples,
             paper_point=paper_point,
-            until_plateau=minibatches is None and _swept(config, about),
+            until_plateau=bool(until) or (minibatches is None and _swept(config, about)),
+            plateau_from=_plateau_from(config, about) if until else 0,
+            keep=keep,
             protocol=_protocol(about),
+            on=on,
         )
+        if on:
+            place.check(on, db.url)
     except NewRunError:
         raise
     except (LookupError, ValueError) as error:
@@ -158,7 +180,39 @@ def create(
         seed=seed,
         name=name,
         fork=None if fork is None else fork.snapshot.number,
+        group=group,
     )
+
+
+def create_group(
+    db: Database, corpus: str | int, seeds: Sequence[int], *, model: str, name: str = "", **more: Any
+) -> list[RunRow]:
+    """Write a queued run for each seed, alike in all else and named alike: a group.
+
+    Parameters
+    ----------
+    db : Database
+    corpus : str or int
+        Name or number of a corpus.
+    seeds : sequence of int
+        At least one, each once.
+    model : str
+    name : str
+        What comes before the seed in the names of the runs; the corpus and the model when it is not given.
+    **more
+        As in :func:`create`.
+
+    Raises
+    ------
+    NewRunError
+        When such a run cannot be; then there is none.
+    """
+    called = name or f"{corpora.find(db, corpus).name} {model}"
+    made: list[RunRow] = []
+    for seed in seeds:
+        group = made[0].number if made else 0
+        made.append(create(db, corpus, model=model, seed=seed, name=f"{called}, seed {seed}", group=group, **more))
+    return made
 
 
 def fork(
@@ -316,6 +370,29 @@ def _sweeps_after(config: Any, about: CorpusRow) -> int | None:
 def _swept(config: Any, about: CorpusRow) -> bool:
     """Whether a run may end at a plateau: where the model says so, and all documents are swept."""
     return getattr(config, "until_plateau", False) and _sweeps_after(config, about) is not None
+
+
+def _plateau_from(config: Any, about: CorpusRow) -> int:
+    """The mini-batch before which no plateau counts; 0 of a run that sweeps, which has a rule of its own.
+
+    The curve must have had time to fall: twice as long as widths are learnt and labels do not count, and some passes.
+    """
+    if _sweeps_after(config, about) is not None:
+        return 0
+    passes = -(-PLATEAU_PASSES * about.train_documents // getattr(config, "batch_size", about.train_documents))
+    unlabelled = config.label_start if getattr(config, "label_weight", 0.0) else 0
+    return max(passes, 2 * _learnt(config), 2 * unlabelled)
+
+
+def _check_plateau(about: CorpusRow, *, averaged: bool) -> None:
+    """Refuse a plateau that nobody could see, or that would cut an average short."""
+    if about.train_documents == about.documents:
+        raise NewRunError(
+            f"corpus {about.name!r} has no test documents, so nobody can tell when a run on it no longer improves; "
+            "give the number of mini-batches instead"
+        )
+    if averaged:
+        raise NewRunError("the averaged protocol has a length of its own; leave out either it or the plateau")
 
 
 def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:

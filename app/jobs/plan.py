@@ -24,6 +24,7 @@ LEAST_DRAWS = 20_000_000  # a second: a short run is watched too, though it take
 LEAST_CURVE = 26_000_000  # thirteen points of 50,000 tokens: a curve of a run of 20 seconds is to be seen
 RULES = 2  # of a stored order; under the first, which wrote no number, a burn-in or samples of 0 meant the default
 MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled test documents behind a point of the label error, draws of each
+LEAST_KEPT = 2  # snapshots: the first and the last
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
 
 
@@ -44,9 +45,17 @@ class RunOptions:
     paper_point : bool
         After the last mini-batch, also judge all test documents with the paper's 600 sweeps, whatever it costs.
     until_plateau : bool
-        End earlier, once the curve no longer falls while all documents are swept (:mod:`app.jobs.plateau`).
+        End earlier, once the curve no longer falls (:mod:`app.jobs.plateau`); where all documents are swept in the end,
+        no earlier than in the sweeps.
+    plateau_from : int
+        Of a run that never sweeps: no plateau counts before this mini-batch.
+    keep : int or None
+        At most so many snapshots stay as the run grows; None: by the usual rule (:mod:`store.thinning`).
     protocol : Protocol or None
         What the point perplexity is of; None leaves it to the plan, which knows the corpus.
+    on : str
+        Where documents are swept: "" in the worker itself, "local:2" in so many processes of this machine, or the
+        address of a Dask scheduler (:mod:`app.jobs.cluster.place`); results do not depend on it.
     """
 
     minibatches: int
@@ -56,12 +65,15 @@ class RunOptions:
     samples: int | None = None
     paper_point: bool = False
     until_plateau: bool = False
+    plateau_from: int = 0
+    keep: int | None = None
     protocol: Protocol | None = None
+    on: str = ""
 
     def __post_init__(self) -> None:
-        for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1)):
+        for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1), ("keep", LEAST_KEPT)):
             value = getattr(self, name)
-            if value is None and name in ("burn_in", "samples"):
+            if value is None and name in ("burn_in", "samples", "keep"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")

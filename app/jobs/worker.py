@@ -7,23 +7,26 @@ the row says what is happening while the compiler loads.
 
 import argparse
 import math
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import launcher, process
 from app.jobs.claim import SCORES, Claim, Interrupt
-from app.jobs.plateau import settled, trend
-from store import corpora, points, runs, snapshots
+from app.jobs.plateau import plateau, settled, trend
+from store import checkpoints, corpora, events, points, runs, snapshots
+from store.checkpoints import Checkpoint
 from store.database import Database, open_database
-from store.errors import Conflict, LostClaim, NotFound, StoreError
+from store.errors import Conflict, DamagedArrays, LostClaim, NotFound, StoreError
 from store.points import Point
 from store.runs import RunRow
 
 if TYPE_CHECKING:
+    from app.jobs.cluster.joined import Cluster
     from app.jobs.plan import Plan
     from app.jobs.training import Position, Training
-    from engine.contract import Info
+    from engine.contract import Info, Kernel
     from engine.corpus import Corpus
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
@@ -40,11 +43,19 @@ class Session:
 
         self.claim = claim
         self.order = RunOptions.from_json(claim.row.plan)
-        self.about = corpora.get(claim.db, claim.row.corpus)
+        self.about = corpora.of_run(claim.db, claim.row)
         self._saved = -1
+        self._cluster: Cluster | None = None
 
     def run(self) -> None:
         """Train until the plan is done or somebody asks it to pause or stop."""
+        try:
+            self._run()
+        finally:
+            if self._cluster is not None:
+                self._cluster.close()
+
+    def _run(self) -> None:
         corpus = self._load()
         if self.claim.ending:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
@@ -103,9 +114,9 @@ class Session:
         module = models.load(row.model)
         config = settings.from_json(module.Config, row.settings)
         kernel = module.build(config, mathematics.facts(corpus), n_threads=self.order.threads)
-        training = mathematics.Training(corpus, kernel, module.State, row.seed)
+        training = self._training(corpus, kernel, module.State)
         sweeps = training.warm_up(averaged=self.order.averaged)
-        checkpoint = snapshots.load_checkpoint(claim.db, row.number)
+        checkpoint = self._checkpoint()
         state = None
         if checkpoint is None:
             state = training.first_state(_first_snapshot(claim.db, row))
@@ -122,10 +133,38 @@ class Session:
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
         claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
         claim.curve = points.curve(claim.db, row.number, "point_perplexity")
+        claim.loglik = points.curve(claim.db, row.number, SCORES["point", "log-likelihood"])
         self._saved = checkpoint.minibatch
         position = training.unpack(checkpoint.minibatch, checkpoint.arrays)
         self._restructure(training, position)
         return training, plan, position, meta
+
+    def _checkpoint(self) -> Checkpoint | None:
+        """The last checkpoint that is whole; those that are not are given up, and that is said."""
+        claim = self.claim
+        while True:
+            try:
+                return checkpoints.load_checkpoint(claim.db, claim.row.number)
+            except DamagedArrays:
+                said = checkpoints.fall_back(claim.db, claim.row.number, claim.row.attempt)
+                _log(said)
+                claim.row = runs.get(claim.db, claim.row.number)
+                claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
+                claim.say(said)
+
+    def _training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
+        """Training in this process, or spread over those that the run was ordered on."""
+        from app.jobs import training as mathematics
+
+        if not self.order.on:
+            return mathematics.Training(corpus, kernel, state_type, self.claim.row.seed)
+        from app.jobs.cluster.joined import Cluster
+
+        self.claim.say(f"waiting for the workers of {self.order.on}")
+        self._cluster = Cluster(self.order.on, self.claim)
+        row = self.claim.row
+        events.append(self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about)
+        return self._cluster.training(corpus, kernel, state_type)
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
         """Write the widths there are now, and how they came about."""
@@ -147,7 +186,7 @@ class Session:
         )
 
     def _done(self, training: "Training", plan: "Plan", position: "Position") -> bool:
-        """Whether the run has made its steps, or sweeps bring nothing more."""
+        """Whether the run has made its steps, or further ones bring nothing more and it was to end then."""
         if position.minibatch >= plan.minibatches:
             return True
         if not self.order.until_plateau:
@@ -156,7 +195,9 @@ class Session:
             return training.kernel.converged(position.state)
         if position.minibatch not in plan.evaluations:
             return False
-        return settled(self.claim.curve, training.swept(position))
+        if training.kernel.sweeps_after is None:
+            return position.minibatch >= self.order.plateau_from and plateau(self.claim.falling) is not None
+        return settled(self.claim.falling, training.swept(position))
 
     def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
         """Write what the plan wants after this mini-batch; placing examples moves the position on."""
@@ -202,7 +243,8 @@ class Session:
         arrays = snapshot_arrays(training.kernel, position.state, info, training.examples(position))
         arrays |= training.facts(position, arrays)
         claim.beat()
-        snapshots.append(claim.db, claim.row.number, claim.row.attempt, position.minibatch, claim.seconds, arrays)
+        of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
+        snapshots.append(claim.db, *of_run, arrays, self.order.keep)
         return position
 
     def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
@@ -258,10 +300,24 @@ def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None
     found = runs.get(db, run)
     if found.state not in ("queued", "running"):
         raise Conflict(f"run {run} is {found.state}; topiary resume {run} queues it again")
+    interrupt = interrupt or Interrupt()
     row = runs.claim(db, run, process.identity())
-    with Claim(db, row, interrupt or Interrupt()) as claim:
+    while not _trained(db, row, interrupt):
+        row = runs.claim(db, run, process.identity(), force=True)
+
+
+def _trained(db: Database, row: RunRow, interrupt: Interrupt) -> bool:
+    """One attempt at a run; False where a worker of a cluster was lost: it goes back to the last checkpoint."""
+    from app.jobs.cluster.lost import WorkerLostError
+
+    with Claim(db, row, interrupt) as claim:
         claim.say("starting")
-        Session(claim).run()
+        try:
+            Session(claim).run()
+        except WorkerLostError as lost:
+            events.append(db, row.number, row.attempt, claim.minibatch, "worker lost", str(lost))
+            return False
+    return True
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -272,30 +328,50 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     interrupt = Interrupt()
     interrupt.listen()
-    db = open_database(arguments.store)
+    try:
+        db = open_database(arguments.store)
+    except StoreError as error:
+        _log(str(error))
+        return LOST
+    interrupt.db = db
     status, works = 0, True
+    _log(f"run {arguments.run}: process {os.getpid()} begins")
     try:
         train(db, arguments.run, interrupt=interrupt)
     except StoreError as error:
-        sys.stderr.write(f"{error}\n")
+        _log(str(error))
         status, works = LOST, isinstance(error, (Conflict, LostClaim, NotFound))
     finally:
         if works:  # where nothing can be written, workers that start others would never end
             launcher.fill(db)
         db.close()
+    _log(f"run {arguments.run}: process {os.getpid()} ends")
     return status
+
+
+def _log(sentence: str) -> None:
+    """A line with the time on standard error, which the launcher leads to the log of the run."""
+    sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {sentence}\n")
+    sys.stderr.flush()
 
 
 def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
     """The arrays a fork begins with: its own copy of its parent's snapshot."""
     found = snapshots.at(db, row.number, 0) if row.parent is not None else None
-    return None if found is None else snapshots.load(db, found.number)
+    try:
+        return None if found is None else snapshots.load(db, found.number)
+    except DamagedArrays as error:
+        raise StoreError(
+            f"the snapshot that run {row.number} begins with is damaged; delete the run and fork run {row.parent} again"
+        ) from error
 
 
 def _training_sentence(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:
     """What is done, and of a run that chose it itself why."""
     doing = "training"
-    if until_plateau:
+    if until_plateau and training.kernel.sweeps_after is None:
+        doing = "training until the curve is level"
+    elif until_plateau:
         doing = f"training by sweeps, as all {len(training.train):,} documents can be swept, until the curve is level"
     if not plan.evaluations:
         return f"{doing}; {_unjudged(training)}"

@@ -25,11 +25,12 @@ from app.live.hierarchies import HierarchyCache
 from app.live.histories import Histories
 from app.live.history import History
 from app.live.inferences import InferenceCache
+from app.live.judged import latest_of
 from app.live.predictions import PredictionCache
 from app.live.ticks import Listeners, Tick
 from store import corpora, labels, points, runs, snapshots
 from store.database import Database
-from store.errors import StoreError
+from store.errors import DamagedSnapshot, StoreError
 from store.run_watch import RunWatch
 from store.runs import RunRow
 from store.snapshots import SnapshotRow
@@ -60,6 +61,8 @@ class Feed:
     ----------
     after_look : callable or None
         Called in the poller's thread with every run after each look.
+    on_damage : callable or None
+        Called in a thread with a run, a mini-batch and a sentence when the snapshot there turned out damaged.
     trouble : str
         A sentence while the store cannot be read.
     notice : Notice
@@ -77,7 +80,9 @@ class Feed:
     def __init__(self, db: Database, interval: float = INTERVAL) -> None:
         self.db = db
         self.after_look: Callable[[Sequence[RunRow]], None] | None = None
+        self.on_damage: Callable[[int, int, str], None] | None = None
         self.trouble = ""
+        self._damage: dict[int, str] = {}
         self.notice = notices.Notice()
         self.imports: tuple[notices.Adding, ...] = ()
         self.places = InferenceCache(db)
@@ -97,6 +102,7 @@ class Feed:
         self._histories = Histories()
         self._latest: dict[int, SnapshotRow] = {}
         self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
+        self._judged: dict[int, dict[str, float]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
@@ -171,10 +177,20 @@ class Feed:
         with self._lock:
             return self._sparks.get(number, (0.0, (0, ""), ()))[2]
 
+    def judged(self, number: int) -> dict[str, float]:
+        """The newest values of the curves that `app.jobs.estimates` reads, as known with the sparkline."""
+        with self._lock:
+            return self._judged.get(number, {})
+
     def without_spark(self, numbers: Iterable[int]) -> list[int]:
         """Those of some runs whose sparkline has not been read; see :meth:`read_sparks`."""
         with self._lock:
             return [number for number in numbers if number in self._rows and number not in self._sparks]
+
+    def damage(self, number: int) -> str:
+        """The sentence about the last snapshot of a run that turned out damaged, or nothing."""
+        with self._lock:
+            return self._damage.get(number, "")
 
     def latest(self, number: int) -> SnapshotRow | None:
         """The newest snapshot of a run that the poller has seen."""
@@ -306,7 +322,7 @@ class Feed:
             self._rows, self._states = rows, states
             for gone in old.keys() - rows.keys():
                 self._histories.drop(gone)
-                for cache in (self._latest, self._sparks):
+                for cache in (self._latest, self._sparks, self._judged):
                     cache.pop(gone, None)
         changed = {n for n, row in rows.items() if n not in old or _differ(old[n], row) or old_states[n] != states[n]}
         return changed | (old.keys() - rows.keys())
@@ -325,6 +341,11 @@ class Feed:
 
     def _read_points(self, history: History) -> int:
         added = 0
+        if not history.cursor:  # a new one: all at once
+            curves, history.cursor = points.whole(self.db, history.run)
+            for name, layer, columns in curves:
+                history.put(name, layer, columns)
+            added = history.points
         while True:
             found, cursor = points.since(self.db, history.run, history.cursor, limit=CHUNK)
             added += history.add(point for _, point in found)
@@ -347,7 +368,9 @@ class Feed:
             if seen == stands or (row.state == "running" and now - read < SPARK_PAUSE):
                 continue
             value = points.series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
+            judged = latest_of(self.db, row.number)
             with self._lock:
+                self._judged[row.number] = judged
                 self._sparks[row.number] = (now, stands, tuple(float(item) for item in value))
 
     def _prepare(self, number: int) -> None:
@@ -359,11 +382,29 @@ class Feed:
         self._listeners.wake(Tick(snapshots=frozenset({number})))
 
     def _hierarchy(self, run: int, request: SnapshotRow | None) -> Hierarchy | None:
-        return (
-            None
-            if request is None
-            else self._hierarchies.fetch(run, request.number, partial(self._build, run, request))
-        )
+        """The hierarchy of a snapshot; of the one before it where its arrays are damaged, which is reported."""
+        while request is not None:
+            try:
+                return self._hierarchies.fetch(run, request.number, partial(self._build, run, request))
+            except DamagedSnapshot as error:
+                request = self._before_damage(run, request, str(error))
+        return None
+
+    def _before_damage(self, run: int, damaged: SnapshotRow, sentence: str) -> SnapshotRow | None:
+        """The snapshot before a damaged one; sessions and the store are told."""
+        log.warning("%s", sentence)
+        before = snapshots.at(self.db, run, damaged.minibatch)
+        with self._lock:
+            self._damage[run] = sentence[0].upper() + sentence[1:]
+            latest = self._latest.get(run)
+            if latest is not None and latest.number == damaged.number:
+                del self._latest[run]
+                if before is not None:
+                    self._latest[run] = before
+        if self.on_damage is not None:
+            self._aside.submit(partial(self.on_damage, run, damaged.minibatch, sentence))
+        self._listeners.wake(Tick())
+        return before
 
     def _build(self, number: int, snapshot: SnapshotRow) -> Hierarchy:
         row = self.run(number) or runs.get(self.db, number)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from html import escape
 from time import monotonic
@@ -22,14 +22,18 @@ from tornado.ioloop import IOLoop
 from app.live.actions import Actions
 from app.live.feed import TROUBLE, Feed
 from app.live.ticks import Tick
+from app.live.visitor import Visitor
 from app.pages import session
 from app.pages.components.board import Board
 from app.pages.components.component import Component, Message, served
+from app.pages.components.looking import only_look
 from app.pages.explore.requests import of_another_run
 from app.pages.runs.no_run import no_run_page
 from app.pages.runs.page import fork_tab
 from app.paths import asset
 from app.server import fallback
+from app.server.access import Doors
+from app.server.forgetting import forget
 from app.views import theme
 from app.views.markup import run_title
 from app.views.pages import NAMES, PAGES, WITHOUT_A_RUN
@@ -44,6 +48,7 @@ BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
 }
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which the same error is not shown again as attempts go on
+AFTER_CLOSING = 5.0  # seconds in which Panel takes a closed session apart itself
 AFTER_ANSWER = 0.3  # seconds; by then the browser has fetched its scripts from this server, and is busy with them
 EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
 
@@ -60,6 +65,7 @@ class Site:
     feed: Feed
     actions: Actions
     first_view: dict[str, Any]
+    doors: Doors = field(default_factory=Doors)
 
 
 class Router(Component):
@@ -76,6 +82,12 @@ class Router(Component):
     def write_again(self) -> None:
         """Put the query into the address although it is still the same: Back may have led elsewhere."""
         self._send_msg({})
+
+
+class _Still(param.Parameterized):
+    """What is never busy."""
+
+    busy = param.Boolean(default=False)
 
 
 class _Once:
@@ -100,11 +112,17 @@ class Shell:
         The address the visitor came by.
     dark : bool
         Whether to begin with the dark side.
+    visitor : Visitor
+        Who it is; a viewer's actions are refused, and the boards of a viewer offer none.
     """
 
-    def __init__(self, site: Site, query: str, *, dark: bool) -> None:
+    def __init__(self, site: Site, query: str, *, dark: bool, visitor: Visitor = Visitor()) -> None:  # noqa: B008
         self._site = site
+        self._actions = site.actions.on_behalf_of(visitor)
+        self._visitor = visitor
         self._document: Any = pn.state.curdoc
+        if visitor.only_looks:
+            only_look(self._document)
         self._loop = IOLoop.current()
         self._drawn = False
         self._wondered: set[int] = set()  # runs about which the store was asked whether they predict classes
@@ -119,7 +137,7 @@ class Shell:
             view=self.view,
             feed=site.feed,
             db=site.db,
-            actions=site.actions,
+            actions=self._actions,
             on_tick=self._listeners.append,
             on_close=self._closers.append,
             later=partial(self._do, site.feed.submit),
@@ -146,6 +164,7 @@ class Shell:
         self._end()
         for call in self._closers:
             call()
+        self._loop.call_later(AFTER_CLOSING, forget, self._document)
 
     # ------------------------------------------------ what pages may use
 
@@ -252,7 +271,9 @@ class Shell:
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
         with edit_readonly(page):
-            page.busy = False  # nothing shows it, and every change of it reads all models of the page anew
+            # Nothing shows whether the page is busy, and every change of it reads all models of the page anew.  It
+            # follows the whole server, which would keep the page for good; so let it follow something of its own.
+            page.busy = _Still().param.busy
         page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
         self._document.js_on_event("connection_lost", CustomJS(code=asset("js/lost.js").read_text(encoding="utf-8")))
@@ -319,7 +340,7 @@ class Shell:
             case {"do": "not-copied"}:
                 self.notify("The browser did not allow copying; copy the address instead.", "warning")
             case {"do": "pause" | "resume" | "stop" as verb}:
-                act = getattr(self._site.actions, verb)
+                act = getattr(self._actions, verb)
                 self.context.later(partial(act, self.view.run), lambda _: None)
 
     def _draw_bar(self) -> None:
@@ -328,8 +349,13 @@ class Shell:
         state = feed.state(view.run)
         bare = feed.latest(view.run) is None
         place = topbar.Place(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
-        self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, feed.trouble)
+        trouble = feed.trouble or feed.damage(view.run)
+        self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, trouble, self._stay())
         self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
+
+    def _stay(self) -> str:
+        """How a visitor came in, where that had to be shown: "viewer" or "analyst", else empty."""
+        return self._visitor.role if self._site.doors.guarded else ""
 
     def _predicts(self, run: int) -> bool:
         """Whether a run predicts classes; asked in the background, once the page stands."""
@@ -373,6 +399,8 @@ def _sheets() -> tuple[str, ...]:
 def visit(site: Site) -> Viewable:
     """Build the page of one visit, for the server."""
     query = urlencode(pn.state.session_args, doseq=True)
-    shell = Shell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark")
+    asked = getattr(getattr(pn.state.curdoc, "session_context", None), "request", None)
+    visitor = site.doors.visitor(pn.state.cookies, str(getattr(asked, "remote_ip", "")))
+    shell = Shell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
     pn.state.on_session_destroyed(lambda _: shell.close())
     return shell.page

@@ -8,7 +8,7 @@ import pytest
 from addresses import says
 from orchard import DOCUMENTS, MARKUP, SUBJECTS, TITLES, Topiary, kill, wait_for, write_collection
 
-from store import snapshots
+from store import checkpoints
 from store.database import open_database
 
 LAYERS = (12, 6, 3)
@@ -65,7 +65,7 @@ def url(grown, start_server) -> str:
 
 def test_a_run_killed_and_resumed_has_the_bits_of_one_left_alone(grown):
     db = open_database(grown.topiary.store, readonly=True)
-    kept = [snapshots.load_checkpoint(db, run) for run in (grown.killed, grown.whole)]
+    kept = [checkpoints.load_checkpoint(db, run) for run in (grown.killed, grown.whole)]
     db.close()
     assert kept[0].minibatch == kept[1].minibatch == MINIBATCHES
     assert kept[0].arrays.keys() == kept[1].arrays.keys()

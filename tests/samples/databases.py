@@ -38,13 +38,13 @@ def postgresql_server() -> Iterator[str]:
     if given:
         yield given
         return
-    programs = _programs()
-    if programs is None:
+    found = programs()
+    if found is None:
         if os.environ.get("TOPIARY_REQUIRE_ALL") == "1":
             pytest.fail(HOW)
         pytest.skip(HOW)
-    with _running(programs) as url:
-        yield url
+    with Server(found) as server:
+        yield server.url
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])
@@ -53,9 +53,15 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'store.db'}"
         return
-    server = request.getfixturevalue("postgresql_server")
+    with schema(request.getfixturevalue("postgresql_server")) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def schema(server: str) -> Iterator[str]:
+    """Address of a new schema, which is as empty as a database of its own, and quickly made."""
     name = f"topiary_test_{uuid.uuid4().hex}"
-    _execute(server, f"CREATE SCHEMA {name}")  # a schema is as empty as a database of its own, and quickly made
+    _execute(server, f"CREATE SCHEMA {name}")
     url = make_url(server).set(drivername="postgresql").update_query_dict({"options": f"-csearch_path={name}"})
     yield url.render_as_string(hide_password=False)
     _execute(server, f"DROP SCHEMA {name} CASCADE")
@@ -69,7 +75,7 @@ def db(database_url: str) -> Iterator[Database]:
     database.close()
 
 
-def _programs() -> Path | None:
+def programs() -> Path | None:
     """The folder that has initdb and postgres."""
     on_path = shutil.which("initdb")
     folders = [Path(on_path).parent] if on_path else []
@@ -81,16 +87,21 @@ def _programs() -> Path | None:
     return None
 
 
-@contextlib.contextmanager
-def _running(programs: Path) -> Iterator[str]:
-    """A private server in a temporary folder on a free port of this machine."""
-    folder = Path(tempfile.mkdtemp(prefix="topiary-postgresql-"))
-    somebody = _not_root(folder)
-    port = _free_port()
-    log = folder / "log"
-    try:
-        initdb = [programs / "initdb", "-D", folder / "data", "-U", "topiary", "-A", "trust", "-E", "UTF8", "--no-sync"]
-        subprocess.run([*initdb, "--locale=C"], check=True, stdout=subprocess.DEVNULL, cwd=folder, **somebody)
+class Server:
+    """A private server in a temporary folder on a free port of this machine, which can be restarted; a context.
+
+    Attributes
+    ----------
+    url : str
+        Of its database, where schemas may be made.
+    """
+
+    def __init__(self, programs: Path) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="topiary-postgresql-"))
+        self._somebody = _not_root(self._folder)
+        self._log = self._folder / "log"
+        data, port = self._folder / "data", _free_port()
+        self.url = f"postgresql://topiary@127.0.0.1:{port}/postgres"
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": str(port),
@@ -99,19 +110,31 @@ def _running(programs: Path) -> Iterator[str]:
             "shared_buffers": "32MB",
             "max_connections": "60",
         }
-        command = [programs / "postgres", "-D", folder / "data"]
-        command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        with log.open("wb") as output:
-            server = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, **somebody)
-        try:
-            url = f"postgresql://topiary@127.0.0.1:{port}/postgres"
-            _wait(url, server, log)
-            yield url
-        finally:
-            server.send_signal(signal.SIGTERM if os.name == "nt" else signal.SIGINT)  # SIGINT: leave at once
-            server.wait(timeout=60)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        self._command = [programs / "postgres", "-D", data]
+        self._command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        initdb = [programs / "initdb", "-D", data, "-U", "topiary", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        quiet = {"stdout": subprocess.DEVNULL, "cwd": self._folder}
+        subprocess.run([*initdb, "--locale=C"], check=True, **quiet, **self._somebody)
+
+    def __enter__(self) -> "Server":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        with self._log.open("ab") as output:
+            streams = {"stdout": output, "stderr": output}
+            self._process = subprocess.Popen(self._command, cwd=self._folder, **streams, **self._somebody)
+        _wait(self.url, self._process, self._log)
+
+    def stop(self) -> None:
+        """Stop it at once; whoever is connected is cut off."""
+        self._process.send_signal(signal.SIGTERM if os.name == "nt" else signal.SIGINT)
+        self._process.wait(timeout=60)
 
 
 def _not_root(folder: Path) -> dict[str, str | int]:

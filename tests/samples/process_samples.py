@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.jobs import claim, launcher, new_run, worker
-from store import corpora, points, runs, snapshots
+from store import checkpoints, corpora, points, runs, snapshots
 from store.blocks import Counts, DocumentBlock
 from store.database import Database
 from store.runs import RunRow
@@ -75,7 +75,7 @@ class Written(NamedTuple):
 
 def written(db: Database, run: int) -> Written:
     """What a run has written, without what depends on the clock."""
-    saved = snapshots.load_checkpoint(db, run)
+    saved = checkpoints.load_checkpoint(db, run)
     row = runs.get(db, run)
     return Written(
         sorted(

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from sqlalchemy import ColumnElement, Table, select, text, update
 
-from store import corpora, runs
+from store import corpora, runs, tables
 from store.blocks import Counts, DocumentBlock
 from store.database import Database
 
@@ -56,6 +57,42 @@ def new_run(db: Database, corpus: int | None = None, **options) -> runs.RunRow:
 def claimed_run(db: Database) -> runs.RunRow:
     """A run at its first attempt."""
     return runs.claim(db, new_run(db).number, {"pid": 1, "host": "here"})
+
+
+def back_to_version(db: Database, version: int, *more: str) -> None:
+    """Take away what versions 7 and 8 of the tables added, and with the statements ``more`` what earlier ones did."""
+    statements = [
+        "DROP TABLE search_indexes",
+        "DROP TABLE earlier_checkpoints",
+        "ALTER TABLE schema_version DROP COLUMN identity",
+    ]
+    statements += [f"ALTER TABLE runs DROP COLUMN {column}" for column in ("run_group", "place")]
+    with db.write() as connection:
+        for statement in (*more, *statements, f"UPDATE schema_version SET version = {version}"):
+            connection.execute(text(statement))
+    db.identity.drawn = None  # the step to version 8 draws another one
+
+
+def flip_snapshot(db: Database, number: int) -> None:
+    """Alter one bit of the last number of a snapshot."""
+    _flip(db, tables.snapshots, tables.snapshots.c.number == number)
+
+
+def flip_checkpoint(db: Database, run: int, generation: int | None = None) -> None:
+    """Alter one bit of the first part of a checkpoint of a run: its latest one, or that of a generation."""
+    parts = tables.checkpoint_parts
+    if generation is None:
+        with db.read() as connection:
+            latest = select(tables.checkpoints.c.generation).where(tables.checkpoints.c.run == run)
+            generation = connection.execute(latest).scalar_one()
+    _flip(db, parts, (parts.c.run == run) & (parts.c.generation == generation) & (parts.c.part == 0))
+
+
+def _flip(db: Database, table: Table, mine: ColumnElement[bool]) -> None:
+    with db.write() as connection:
+        blob = bytearray(connection.execute(select(table.c.arrays).where(mine)).scalar_one())
+        blob[-1] ^= 4
+        connection.execute(update(table).where(mine).values(arrays=bytes(blob)))
 
 
 def python(script: str, *arguments: str) -> subprocess.Popen[str]:

@@ -1,3 +1,7 @@
+import json
+import struct
+import zlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -81,6 +85,57 @@ def test_parts_of_whole_frames_are_put_together():
 def test_text_and_objects_are_refused_by_name(array):
     with pytest.raises(StoreError, match="array 'names' has type"):
         arrays.pack({"names": array})
+
+
+def noise(count):
+    """Numbers that do not compress."""
+    return np.random.default_rng(3).integers(0, 2**63, count)
+
+
+@pytest.mark.parametrize("given", [np.zeros(2000), noise(300)], ids=["compressed", "as it is"])
+def test_every_flipped_bit_is_noticed(given):
+    whole = arrays.pack({"a": given})
+    rng = np.random.default_rng(4)
+    for place in {*range(60), *rng.integers(0, len(whole), 200).tolist(), len(whole) - 1}:
+        blob = bytearray(whole)
+        blob[place] ^= 1 << int(rng.integers(8))
+        with pytest.raises(DamagedArrays):
+            arrays.unpack(bytes(blob))
+        with pytest.raises(DamagedArrays):
+            arrays.verify([bytes(blob)])
+
+
+def test_frames_that_changed_places_are_noticed():
+    whole = [*arrays.hierarchies({"a": noise(100), "b": noise(100)[::-1].copy()})]
+    arrays.verify(whole)
+    with pytest.raises(DamagedArrays, match="a checksum does not fit"):
+        arrays.collect([whole[0], whole[2], whole[1]])
+
+
+def test_what_is_not_read_is_not_checked_and_what_is_read_is():
+    whole = [*arrays.hierarchies({"a": noise(100), "b": noise(50)})]
+    altered = bytearray(whole[1])
+    altered[-1] ^= 1
+    parts = [whole[0], bytes(altered), whole[2]]
+    assert same_bits(arrays.collect(parts, only=("b",))["b"], noise(50))
+    with pytest.raises(DamagedArrays):
+        arrays.collect(parts, only=("a",))
+
+
+def test_arrays_of_earlier_versions_without_checksums_are_still_read():
+    given = {"a": np.zeros((30, 4)), "b": noise(40)}
+    header = json.dumps([[name, array.dtype.str, array.shape] for name, array in given.items()]).encode()
+    small = zlib.compress(given["a"].tobytes())
+    blob = struct.pack("<8sI", b"TOPIARY1", len(header)) + header
+    blob += struct.pack("<BI", 1, len(small)) + small + struct.pack("<BI", 0, given["b"].nbytes) + given["b"].tobytes()
+    back = arrays.unpack(blob)
+    assert all(same_bits(given[name], back[name]) for name in given)
+    assert arrays.shapes(blob[: arrays.HEAD]) == {"a": (30, 4), "b": (40,)}
+    arrays.verify([blob])
+    assert not arrays.has_checksums(blob)
+    assert arrays.has_checksums(arrays.pack(given))
+    with pytest.raises(DamagedArrays):
+        arrays.verify([blob[:-1]])
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "mark", "empty"])

@@ -1,9 +1,9 @@
 """What an event changed in the structure: kept beside its sentence, and read once from the sentences of old stores."""
 
-from sqlalchemy import inspect, text, update
-from store_samples import claimed_run
+from sqlalchemy import inspect, text
+from store_samples import back_to_version, claimed_run
 
-from store import events, runs, tables
+from store import events, runs
 from store.database import open_database
 from store.events import Change
 
@@ -51,7 +51,7 @@ def test_a_store_of_version_5_gets_the_changes_that_its_sentences_tell(db):
     new = described()
     with db.write() as connection:
         connection.execute(text("ALTER TABLE events DROP COLUMN change"))
-        connection.execute(update(tables.schema_version).values(version=5))
+    back_to_version(db, 5)
     assert "change" not in described()
     open_database(db.url).close()
     assert described() == new

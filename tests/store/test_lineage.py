@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from sqlalchemy import inspect, text, update
-from store_samples import claimed_run, new_run, write_corpus
+from sqlalchemy import inspect, text
+from store_samples import back_to_version, claimed_run, new_run, write_corpus
 
-from store import labels, runs, snapshots, tables
+from store import checkpoints, labels, runs, snapshots
 from store.database import open_database
 from store.errors import Conflict, NotFound
 
@@ -65,7 +65,7 @@ def test_being_claimed_again_and_again_a_fork_keeps_its_first_snapshot_until_and
     runs.claim(db, child, {"pid": 3}, force=True)
     assert [row.minibatch for row in snapshots.every(db, child)] == [0]
     snapshots.append(db, child, 3, 5, 1.0, ARRAYS)
-    snapshots.save_checkpoint(db, child, 3, 5, 1.0, {}, {})
+    checkpoints.save_checkpoint(db, child, 3, 5, 1.0, {}, {})
     snapshots.append(db, child, 3, 6, 1.0, ARRAYS)
     runs.claim(db, child, {"pid": 4}, force=True)
     assert [row.minibatch for row in snapshots.every(db, child)] == [0, 5]
@@ -122,7 +122,7 @@ def test_a_store_of_version_2_gets_the_columns_that_a_new_store_has(db):
         for column in ("parent", "parent_snapshot", "parent_minibatch", "family"):
             connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
         connection.execute(text("ALTER TABLE events DROP COLUMN change"))
-        connection.execute(update(tables.schema_version).values(version=2))
+    back_to_version(db, 2)
     open_database(db.url).close()
     assert described() == new
     assert runs.get(db, row.number) == row
@@ -138,7 +138,7 @@ def test_a_store_of_version_4_gets_the_families_of_its_forks(db, parent):
     with db.write() as connection:
         connection.execute(text("ALTER TABLE runs DROP COLUMN family"))
         connection.execute(text("ALTER TABLE events DROP COLUMN change"))
-        connection.execute(update(tables.schema_version).values(version=4))
+    back_to_version(db, 4)
     open_database(db.url).close()
     found = {row.number: row.family for row in runs.every(db)}
     assert [found[row.number] for row in (parent, child, grandchild)] == [parent.number] * 3

@@ -1,10 +1,10 @@
 """Decisions about the topics of two runs."""
 
 import pytest
-from sqlalchemy import inspect, text, update
-from store_samples import new_run
+from sqlalchemy import inspect, text
+from store_samples import back_to_version, new_run
 
-from store import matches, runs, tables
+from store import matches, runs
 from store.database import open_database
 from store.errors import NotFound, StoreError
 from store.matches import Decision
@@ -86,7 +86,7 @@ def test_a_store_of_version_1_gets_the_table_with_all_that_a_new_store_has(db, p
         for column in ("parent", "parent_snapshot", "parent_minibatch", "family"):
             connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
         connection.execute(text("ALTER TABLE events DROP COLUMN change"))
-        connection.execute(update(tables.schema_version).values(version=1))
+    back_to_version(db, 1)
     open_database(db.url).close()
     assert described() == new
     matches.decide(db, *pair, Decision(1, 2, 3))

@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import select
 from store_samples import block, claimed_run, new_run, python, write_corpus
 
-from store import corpora, corpus_writer, points, runs, snapshots, tables
+from store import checkpoints, corpora, corpus_writer, points, runs, snapshots, tables
 from store.database import open_database
 from store.errors import Conflict
 from store.points import Point
 
 READER = """
 import sys
-from store import corpora, points, runs, snapshots
+from store import checkpoints, corpora, points, runs, snapshots
 from store.database import open_database
 
 db = open_database(sys.argv[1], readonly=True)
@@ -41,7 +41,7 @@ db.close()
 WRITER = """
 import sys
 import numpy as np
-from store import points, runs, snapshots
+from store import checkpoints, points, runs, snapshots
 from store.database import open_database
 from store.points import Point
 
@@ -54,7 +54,7 @@ for m in range(1, 61):
     runs.beat(db, run, attempt, minibatch=m, seconds=m, points=[Point(m, m, m, "elbo", 0, m)])
     if m % 10 == 0:
         snapshots.append(db, run, attempt, m, m, {"r": np.full(3, m)})
-        snapshots.save_checkpoint(db, run, attempt, m, m, {"r": np.random.default_rng(m).random(200_000)}, {})
+        checkpoints.save_checkpoint(db, run, attempt, m, m, {"r": np.random.default_rng(m).random(200_000)}, {})
 runs.finish(db, run, attempt, "finished")
 db.close()
 print("done", flush=True)
@@ -64,21 +64,21 @@ CHECKPOINT = """
 import sys
 import time
 import numpy as np
-from store import runs, snapshots
+from store import checkpoints, runs
 from store.database import open_database
 
 db = open_database(sys.argv[1])
 run, where = int(sys.argv[2]), sys.argv[3]
 attempt = runs.claim(db, run, {}).attempt
-snapshots._PART_BYTES = 1000
+checkpoints._PART_BYTES = 1000
 old = {str(i): np.full(200, i) for i in range(8)}
-snapshots.save_checkpoint(db, run, attempt, 10, 1.0, old, {"which": "old"})
+checkpoints.save_checkpoint(db, run, attempt, 10, 1.0, old, {"which": "old"})
 
 def hang():
     print("now", flush=True)
     time.sleep(600)
 
-real = getattr(snapshots, where)
+real = getattr(checkpoints, where)
 calls = []
 
 def stop_inside(connection, **values):
@@ -88,15 +88,15 @@ def stop_inside(connection, **values):
         hang()
     return result
 
-setattr(snapshots, where, stop_inside)
+setattr(checkpoints, where, stop_inside)
 new = {str(i): np.random.default_rng(i).random(200) for i in range(8)}
-snapshots.save_checkpoint(db, run, attempt, 20, 2.0, new, {"which": "new"})
+checkpoints.save_checkpoint(db, run, attempt, 20, 2.0, new, {"which": "new"})
 """
 
 IMPORT = """
 import sys
 import time
-from store import corpora
+from store import checkpoints, corpora
 from store.database import open_database
 from store_samples import LABELS, WORDS, block
 
@@ -130,7 +130,7 @@ def test_readers_that_poll_while_a_worker_writes_see_every_point_once_and_no_loc
         if m % 5 == 0:
             snapshots.append(db, run.number, 1, m, m, {"r": np.full(3, m)})
         if m % 25 == 0:
-            snapshots.save_checkpoint(db, run.number, 1, m, m, {"r": np.random.default_rng(m).random(100_000)}, {})
+            checkpoints.save_checkpoint(db, run.number, 1, m, m, {"r": np.random.default_rng(m).random(100_000)}, {})
             write_corpus(db, f"corpus {m}")
     runs.finish(db, run.number, 1, "finished")
     assert [finished(reader) for reader in readers] == ["100 True\n"] * 2
@@ -144,7 +144,7 @@ def test_workers_that_write_at_the_same_time_all_get_through(db, database_url):
     for number in numbers:
         assert [point.minibatch for point in points.table(db, number)] == list(range(1, 61))
         assert [row.minibatch for row in snapshots.every(db, number)] == list(range(10, 61, 10))
-        assert snapshots.load_checkpoint(db, number).minibatch == 60
+        assert checkpoints.load_checkpoint(db, number).minibatch == 60
 
 
 def test_of_workers_that_claim_at_once_exactly_one_wins(db, database_url):
@@ -196,7 +196,7 @@ def test_threads_share_one_open_store(db):
 def test_a_worker_killed_in_the_middle_of_a_checkpoint_leaves_the_old_one(db, database_url, where):
     run = new_run(db).number
     killed_at(python(CHECKPOINT, database_url, str(run), where), "now\n")
-    found = snapshots.load_checkpoint(db, run)
+    found = checkpoints.load_checkpoint(db, run)
     assert (found.minibatch, found.meta) == (10, {"which": "old"})
     assert [found.arrays[str(i)].tolist() for i in range(8)] == [[i] * 200 for i in range(8)]
     again = runs.claim(db, run, {}, force=True)
@@ -204,8 +204,8 @@ def test_a_worker_killed_in_the_middle_of_a_checkpoint_leaves_the_old_one(db, da
     with db.read() as connection:
         parts = tables.checkpoint_parts.c.generation
         assert len(connection.execute(select(parts).distinct()).all()) == 1
-    snapshots.save_checkpoint(db, run, 2, 20, 2.0, {"r": np.arange(3)}, {})
-    assert snapshots.load_checkpoint(db, run).minibatch == 20
+    checkpoints.save_checkpoint(db, run, 2, 20, 2.0, {"r": np.arange(3)}, {})
+    assert checkpoints.load_checkpoint(db, run).minibatch == 20
 
 
 def test_an_import_that_is_killed_is_never_seen_and_locks_nobody_out(db, database_url):

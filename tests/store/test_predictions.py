@@ -5,7 +5,7 @@ from threading import Thread
 import numpy as np
 import pytest
 from sqlalchemy import event, func, inspect, select, text, update
-from store_samples import claimed_run, new_run
+from store_samples import back_to_version, claimed_run, new_run
 
 from store import corpora, predictions, removal, runs, snapshots, tables, thinning
 from store.database import open_database
@@ -204,7 +204,7 @@ def test_a_store_of_version_3_gets_the_table_that_a_new_store_has(db, run, snaps
         connection.execute(text("DROP TABLE predictions"))
         connection.execute(text("ALTER TABLE runs DROP COLUMN family"))
         connection.execute(text("ALTER TABLE events DROP COLUMN change"))
-        connection.execute(update(tables.schema_version).values(version=3))
+    back_to_version(db, 3)
     open_database(db.url).close()
     assert described() == new
     predictions.keep(db, snapshot, ME, arrays())

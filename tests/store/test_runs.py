@@ -2,7 +2,7 @@ import pytest
 from sqlalchemy import func, select, update
 from store_samples import claimed_run, new_run, write_corpus
 
-from store import corpora, events, labels, points, runs, snapshots, tables
+from store import checkpoints, corpora, events, labels, points, runs, snapshots, tables
 from store.errors import Conflict, LostClaim, NotFound, StoreError
 from store.points import Point
 
@@ -158,7 +158,7 @@ def test_every_write_of_a_worker_is_a_sign_of_life(db):
     row = claimed_run(db)
     for write in (
         lambda: snapshots.append(db, row.number, 1, 1, 1.0, {}),
-        lambda: snapshots.save_checkpoint(db, row.number, 1, 1, 1.0, {}, {}),
+        lambda: checkpoints.save_checkpoint(db, row.number, 1, 1, 1.0, {}, {}),
         lambda: points.append(db, row.number, 1, []),
         lambda: events.append(db, row.number, 1, 1, "started"),
     ):
@@ -191,7 +191,7 @@ def test_a_paused_run_asked_to_stop_is_stopped_at_once(db):
 def test_a_zombie_writes_nothing(db):
     row = claimed_run(db)
     runs.beat(db, row.number, 1, minibatch=4, seconds=1.0, points=[Point(4, 40, 1.0, "elbo", 0, -1.0)])
-    snapshots.save_checkpoint(db, row.number, 1, 4, 1.0, {}, {})
+    checkpoints.save_checkpoint(db, row.number, 1, 4, 1.0, {}, {})
     runs.claim(db, row.number, {"pid": 2}, force=True)
     before = rows_of_runs(db), runs.get(db, row.number).minibatch
     point = Point(9, 90, 2.0, "elbo", 0, -1.0)
@@ -201,7 +201,7 @@ def test_a_zombie_writes_nothing(db):
         lambda: points.append(db, row.number, 1, [point]),
         lambda: events.append(db, row.number, 1, 9, "finished"),
         lambda: snapshots.append(db, row.number, 1, 9, 9.0, {}),
-        lambda: snapshots.save_checkpoint(db, row.number, 1, 9, 9.0, {}, {}),
+        lambda: checkpoints.save_checkpoint(db, row.number, 1, 9, 9.0, {}, {}),
     ):
         with pytest.raises(LostClaim, match=f"attempt 1 of run {row.number} was replaced"):
             write()
@@ -221,7 +221,7 @@ def test_a_deleted_run_leaves_nothing(db, monkeypatch):
     gone = claimed_run(db)
     for row in (keep, gone):
         snapshots.append(db, row.number, 1, 1, 1.0, {})
-        snapshots.save_checkpoint(db, row.number, 1, 1, 1.0, {}, {})
+        checkpoints.save_checkpoint(db, row.number, 1, 1, 1.0, {}, {})
         points.append(db, row.number, 1, [Point(i, i, 1.0, "elbo", 0, 1.0) for i in range(7)])
         events.append(db, row.number, 1, 1, "started")
         labels.set(db, row.number, 1, 1, "name")

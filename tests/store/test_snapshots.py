@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import func, select
-from store_samples import claimed_run
+from store_samples import claimed_run, flip_snapshot
 
-from store import points, runs, snapshots, tables, thinning
-from store.errors import DamagedArrays, LostClaim, NotFound
+from store import checkpoints, points, runs, snapshots, thinning
+from store.errors import DamagedSnapshot, NotFound
 from store.points import Point
 
 
@@ -95,8 +94,9 @@ def test_the_rule_never_keeps_more_than_a_bound_that_grows_with_the_octaves(firs
     st.integers(1, 600),
     st.integers(1, 40),
     st.lists(st.tuples(st.integers(1, 600), st.integers(0, 600)), max_size=4),
+    st.none() | st.integers(2, 40),
 )
-def test_a_run_stopped_anywhere_ends_with_the_snapshots_of_one_never_stopped(seed, count, largest_step, stops):
+def test_a_run_stopped_anywhere_ends_with_the_snapshots_of_one_never_stopped(seed, count, largest_step, stops, most):
     appended = np.cumsum(np.random.default_rng(seed).integers(1, largest_step + 1, count)).tolist()
     left: set[int] = set()
     for stopped_after, checkpoint in [*stops, (len(appended), 0)]:
@@ -104,70 +104,11 @@ def test_a_run_stopped_anywhere_ends_with_the_snapshots_of_one_never_stopped(see
         resumed_at = min(resumed_at, max(left, default=0))
         left = {m for m in left if m <= resumed_at}
         for minibatch in (m for m in appended[:stopped_after] if m > resumed_at):
-            left = thinning.kept(left | {minibatch})
+            left = thinning.kept(left | {minibatch}, most)
     never_stopped: set[int] = set()
     for minibatch in appended:
-        never_stopped = thinning.kept(never_stopped | {minibatch})
-    assert left == never_stopped == thinning.kept(appended)
-
-
-def test_a_checkpoint_comes_back_bit_for_bit(db):
-    run = claimed_run(db).number
-    assert snapshots.load_checkpoint(db, run) is None
-    given = arrays_at(1) | {"t": np.array(7), "empty": np.zeros((0, 4)), "half": np.float32([1 / 3])}
-    meta = {"generator": {"state": 2**127 + 1}, "seen": [1, 2]}
-    snapshots.save_checkpoint(db, run, 1, 20, 4.5, given, meta)
-    found = snapshots.load_checkpoint(db, run)
-    assert (found.minibatch, found.seconds, found.meta) == (20, 4.5, meta)
-    assert same(found.arrays, given)
-
-
-def test_a_checkpoint_of_many_parts_replaces_the_one_before_and_leaves_none_of_it(db, monkeypatch):
-    monkeypatch.setattr(snapshots, "_PART_BYTES", 1000)
-    run = claimed_run(db).number
-    for minibatch in (1, 2, 3):
-        large = {str(i): np.random.default_rng((minibatch, i)).random(100) for i in range(12)}
-        snapshots.save_checkpoint(db, run, 1, minibatch, 1.0, large, {})
-    with db.read() as connection:
-        table = tables.checkpoint_parts
-        counted = connection.execute(select(table.c.generation, func.count()).group_by(table.c.generation)).all()
-    assert len(counted) == 1
-    assert counted[0][1] > 5
-    found = snapshots.load_checkpoint(db, run)
-    assert found.minibatch == 3
-    assert same(found.arrays, large)
-
-
-def test_a_checkpoint_that_lost_a_part_is_refused(db, monkeypatch):
-    monkeypatch.setattr(snapshots, "_PART_BYTES", 100)
-    run = claimed_run(db).number
-    snapshots.save_checkpoint(db, run, 1, 1, 1.0, {str(i): np.arange(100) for i in range(5)}, {})
-    with db.write() as connection:
-        connection.execute(tables.checkpoint_parts.delete().where(tables.checkpoint_parts.c.part == 4))
-    with pytest.raises(DamagedArrays, match="end too early"):
-        snapshots.load_checkpoint(db, run)
-
-
-def test_a_worker_that_loses_its_run_between_two_parts_of_a_checkpoint_writes_no_further_part(db, monkeypatch):
-    monkeypatch.setattr(snapshots, "_PART_BYTES", 1000)
-    run = claimed_run(db).number
-    snapshots.save_checkpoint(db, run, 1, 10, 1.0, arrays_at(10), {})
-    real = snapshots._parts
-
-    def lose_after_two(pieces):
-        for number, part in enumerate(real(pieces)):
-            if number == 2:
-                runs.claim(db, run, {"pid": 2}, force=True)
-            yield part
-
-    monkeypatch.setattr(snapshots, "_parts", lose_after_two)
-    large = {str(i): np.random.default_rng(i).random(200) for i in range(6)}
-    with pytest.raises(LostClaim):
-        snapshots.save_checkpoint(db, run, 1, 20, 2.0, large, {})
-    with db.read() as connection:
-        generations = connection.execute(select(tables.checkpoint_parts.c.generation).distinct()).all()
-    assert len(generations) == 1
-    assert snapshots.load_checkpoint(db, run).minibatch == 10
+        never_stopped = thinning.kept(never_stopped | {minibatch}, most)
+    assert left == never_stopped == thinning.kept(appended, most)
 
 
 class Work:
@@ -186,7 +127,7 @@ class Work:
             if m % 7 == 0:
                 snapshots.append(self.db, self.run, self.attempt, m, m / 8, arrays_at(m))
             if m % checkpoint == 0:
-                snapshots.save_checkpoint(self.db, self.run, self.attempt, m, m / 8, arrays_at(m), {"m": m})
+                checkpoints.save_checkpoint(self.db, self.run, self.attempt, m, m / 8, arrays_at(m), {"m": m})
         return self
 
 
@@ -230,3 +171,27 @@ def test_the_shapes_of_a_snapshot_are_known_without_reading_its_arrays(db, monke
     assert found == {"phi.0": (5, 3), "r": (3,), "top_documents.0": (3, 20), "large": (500, 900)}
     with pytest.raises(NotFound, match="snapshot 99 is not kept any more"):
         snapshots.shapes(db, 99)
+
+
+@given(st.integers(2, 60), st.integers(1, 300), st.integers(1, 50))
+def test_no_more_snapshots_stay_than_are_wanted_and_the_first_and_last_among_them(most, count, every):
+    appended = range(every, every * count + 1, every)
+    left = thinning.kept(appended, most)
+    assert len(left) <= most
+    assert {appended[0], appended[-1]} <= left
+
+
+def test_a_damaged_snapshot_is_refused_and_from_then_on_passed_over(db, caplog):
+    run = claimed_run(db).number
+    rows = [snapshots.append(db, run, 1, minibatch, 1.0, arrays_at(minibatch)) for minibatch in (10, 20, 30)]
+    flip_snapshot(db, rows[2].number)
+    assert snapshots.latest(db, run) == rows[2]
+    with pytest.raises(DamagedSnapshot, match=rf"the snapshot of run {run} at mini-batch 30 is damaged, so the one"):
+        snapshots.load(db, rows[2].number)
+    assert snapshots.latest(db, run) == snapshots.at(db, run, 99) == snapshots.newest(db, [run])[run] == rows[1]
+    assert snapshots.every(db, run) == rows[:2]
+    assert snapshots.damaged_rows(db) == [rows[2]]
+    flip_snapshot(db, rows[1].number)
+    assert snapshots.latest_sound(db, run) == rows[0]
+    assert "mini-batch 20 is damaged" in caplog.text
+    assert snapshots.latest_sound(db, run, 5) is None

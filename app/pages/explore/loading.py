@@ -9,11 +9,11 @@ from app.analysis.pruned_topics import Pruned
 from app.analysis.read_pruned import pruned_topics
 from app.pages.explore.pruned import reader
 from app.pages.session import Context
-from app.views import words
 from app.views.explore.cards import Finding, Found
 from app.views.explore.controls import SnapshotOption
 from app.views.explore.detail import Reading, excerpt
 from app.views.runs.no_run import run_not_here
+from app.views.runs.no_snapshot import no_snapshot
 from app.views.tree.opening import USUAL
 from app.views.tree.picture import Choice
 from engine import models
@@ -23,7 +23,6 @@ from store import corpora, snapshots
 _SHOWN_DOCUMENTS = 8
 _FOUND_DOCUMENTS = 12
 _REMEMBERED = 200
-_OVER = ("paused", "stopped", "failed", "finished")  # states in which nothing comes
 
 
 class Fetched(NamedTuple):
@@ -121,15 +120,7 @@ def waiting_for(context: Context) -> str:
         return run_not_here(view.run)
     if context.feed.latest(view.run) is not None:
         return f"Reading the topics of run {view.run} …"
-    state = context.feed.state(view.run)
-    said = f"{row.message[:1].upper()}{row.message[1:].rstrip('.')}. " if row.message else ""
-    if state == "silent" or (state in _OVER and not said):
-        return f"This run is {words.state(state)} and has no snapshot to explore."
-    if state in _OVER:
-        return f"{said}There is no snapshot to explore."
-    if state == "queued":
-        return "This run is waiting for its turn; its first topics appear here a few seconds after it starts."
-    return f"{said}The first topics appear here with the first snapshot."
+    return no_snapshot(view.run, context.feed.state(view.run), row.message)
 
 
 def lonely(hierarchy: Hierarchy, choice: Choice) -> str:
@@ -147,7 +138,7 @@ def opened(chosen: float | None, choice: Choice) -> str:
     """Say that another threshold than usual was chosen, and why."""
     if chosen is not None or choice.threshold == USUAL:
         return ""
-    return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few lines join the most popular topics."
+    return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
 def threshold(text: str) -> float | None:

@@ -10,14 +10,10 @@ from app.pages.components.latest import Latest
 from app.pages.session import Context
 from app.views import words
 from app.views.runs import kpis
+from app.views.runs.no_snapshot import no_snapshot
 from app.views.runs.preview import caption, preview, waiting
 
-WAITING = {
-    "queued": "Waiting for a free place to train; the first topics come after the first mini-batches.",
-    "running": "The first topics are on their way. A first run on this machine compiles its kernels, about 20 s, once.",
-    "silent": "The worker went away before it wrote a snapshot; resume the run in the bar above.",
-    "failed": "The run failed before it wrote a snapshot; what went wrong is at the bottom of this page.",
-}
+FIRST = "The first topics come with the first snapshot. On a new machine it compiles for about 20 s, once."
 COMING = ("queued", "running")  # states in which the first topics will come
 
 
@@ -79,7 +75,8 @@ class TopicPreview:
         if view.snapshot or feed.latest(view.run) is not None:
             return f"{_HEAD}</div>{waiting('Opening the snapshot …')}"
         state = feed.state(view.run)
-        said = WAITING.get(state, "This run has no snapshot, and nothing is training it.")
+        row = feed.run(view.run)
+        said = FIRST if state == "running" else no_snapshot(view.run, state, row.message if row else "")
         return f"{_HEAD}</div>{waiting(said, coming=state in COMING)}"
 
     def _failed(self, run: int, snapshot: int) -> None:

@@ -62,7 +62,7 @@ def common_words(hierarchy: Hierarchy) -> str:
         return ""
     words = " ".join(escape(hierarchy.vocabulary[number]) for number in hierarchy.everywhere)
     noun = "word is" if len(hierarchy.everywhere) == 1 else "words are"
-    hint = "Found from the counts; they are left out of titles. Import with --leave-out-common to have none of them"
+    hint = "Found from the counts; they are left out of titles. A corpus can be added without them"
     return (
         f'<details class="ex-common"><summary title="{hint}">{len(hierarchy.everywhere)} {noun} everywhere in this'
         f" corpus</summary><p>{words}</p></details>"

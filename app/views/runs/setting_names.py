@@ -21,10 +21,30 @@ def report(model: str, name: str) -> Report:
     return Report(name, "") if about is None else Report(about.label, f"{name}: {about.help}")
 
 
+# Values of choices whose names are those of the command line, where these are no plain words.
+VALUES = {
+    "auto": "automatic",
+    "tlasgr": "TLASGR-MCMC",
+    "tlfsgr": "TLFSGR-MCMC",
+    "sgrld": "SGRLD",
+    "sgnht": "SGNHT",
+    "bcdf": "bCDF",
+    "gibbs": "Gibbs sampling",
+    "poisson": "Poisson",
+    "bernoulli": "Bernoulli",
+    "gaussian": "Gaussian",
+    "student": "Student's t",
+    "sbn": "sigmoid belief network",
+    "rbm": "restricted Boltzmann machine",
+}
+
+
 def value_words(value: Any) -> str:
     """The value of a setting as people say it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str):
+        return VALUES.get(value, value)
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 

@@ -221,7 +221,7 @@ def test_the_change_in_short_names_words_and_counts_that_the_tables_have() -> No
     assert f"<b>{paired} of 42 topics of A</b>" in report
     assert f"{42 - paired} only in A, {42 - paired} only in B" in report
     kept = counts["stronger"] + counts["weaker"] + counts["same"]
-    assert f"<b>{kept} of {kept + counts['lost']} lines of A stay</b>" in report
+    assert f"<b>{kept} of {kept + counts['lost']} edges of A stay</b>" in report
     assert f"{counts['gained']} are new" in report
     assert "<ins>" not in in_short(same()[0], edge_changes(same()[0], 1.0))
 

@@ -24,7 +24,7 @@ from store.errors import Conflict, StoreError
 
 NAMES = [reader.NAME for reader in registry.readers()]
 KEEP_ALL = {"min_df": 1, "max_df": 1.0}
-TEXTS = ("csv", "jsonl", "lines", "text")
+TEXTS = ("csv", "json", "jsonl", "lines", "mail", "mallet", "parquet", "text", "wiki", "xlsx")
 
 
 def test_every_reader_has_a_name_of_its_own_and_a_sentence() -> None:
@@ -243,3 +243,19 @@ def test_tables_of_counts_of_training_and_test_rows_are_one_corpus_with_rows_of_
     write(test, PLAYS)
     with pytest.raises(IngestError, match=r"test\.csv, line 2: the row 'ann' is in the training file too"):
         read(tmp_path)
+
+
+UNDERSTOOD = {
+    "csv": {"encoding", "separator", "quote", "header", "compression"}, "json": {"encoding"}, "jsonl": {"encoding"},
+    "lines": {"encoding"}, "mallet": {"encoding", "separator"}, "wiki": {"encoding", "files"},
+    "xlsx": {"sheet", "header"}, "triples": {"encoding", "separator", "quote", "compression"},
+    "uci": {"vocabulary", "compression"}, "ldac": {"vocabulary", "compression"}, "mtx": {"vocabulary"},
+    "svmlight": {"vocabulary"}, "def": {"vocabulary"}, "npz": {"vocabulary"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNDERSTOOD)
+def test_a_source_says_how_it_was_read(name: str, tmp_path: Path) -> None:
+    understood = read(SAMPLES[name].make(tmp_path)).understood
+    assert set(understood) == UNDERSTOOD[name]
+    assert all(understood.values())

@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 import pytest
 from process_samples import ended, order, small_corpus, wait_for, written
+from relay import Relay
 from sqlalchemy import update
 
 from app.jobs import launcher, process, worker
@@ -277,3 +278,46 @@ def test_a_worker_imports_nothing_it_does_not_need():
     out = subprocess.run(command, capture_output=True, text=True, check=True, env=launcher.environment("x"))
     assert "numba" in out.stdout.split()
     assert not SCREEN & set(out.stdout.split())
+
+
+def leave(run, db, seconds=60):
+    """The exit status of the worker of a run, once it has left by itself, and its log."""
+    (child,) = launcher._children
+    status = child.wait(timeout=seconds)
+    return status, launcher.log_path(db.url, run).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_worker_whose_store_is_deleted_or_replaced_leaves_with_a_sentence(db, tmp_path, replaced):
+    run = order(db, minibatches=200_000).number
+    launcher.fill(db)
+    wait_for(db, run, trains(1))
+    began = time.monotonic()
+    (tmp_path / "store.db").rename(tmp_path / "away.db")
+    if replaced:
+        (tmp_path / "store.db").write_bytes((tmp_path / "away.db").read_bytes())
+    status, log = leave(run, db)
+    assert time.monotonic() - began < 30
+    assert status == worker.LOST
+    assert ("another store has taken the place" if replaced else "was deleted or moved away") in log
+    assert "Traceback" not in log
+    (tmp_path / "away.db").rename(tmp_path / "store.db")
+    assert launcher.state_of(runs.get(db, run)) == "silent"
+
+
+@pytest.mark.skipif(not POSIX, reason="Windows ends processes without asking them")
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_worker_asked_to_end_leaves_soon_also_when_the_database_is_gone(db, database_url):
+    run = order(db, minibatches=200_000).number
+    with Relay(database_url) as relay:
+        child = launcher.start(relay.url, run)
+        wait_for(db, run, trains(1))
+        relay.cut()
+        time.sleep(1.0)
+        assert child.poll() is None  # a server that restarts is waited for
+        os.kill(child.pid, signal.SIGTERM)
+        assert child.wait(timeout=30) == worker.LOST
+        log = launcher.log_path(relay.url, run).read_text(encoding="utf-8")
+    assert "cannot be reached" in log
+    assert launcher.state_of(runs.get(db, run)) == "silent"

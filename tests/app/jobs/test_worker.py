@@ -5,12 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
+from store_samples import flip_checkpoint
 
 from app.jobs import claim, forks, launcher, new_run, plateau, process, topic_facts, training, worker
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import restored
-from store import corpora, events, points, runs, snapshots
+from store import checkpoints, corpora, events, points, runs, snapshots
 from store.errors import Conflict, LostClaim, StoreError
 from store.points import Point
 
@@ -53,7 +54,7 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
         "step_size_mean", "step_size_low", "step_size_high", "active_topics", "tokens_per_second",
         "point_perplexity", "mean_perplexity", "evaluation_documents",
     }  # fmt: skip
-    saved = snapshots.load_checkpoint(db, run)
+    saved = checkpoints.load_checkpoint(db, run)
     assert saved is not None
     assert saved.minibatch == 60
     kept = snapshots.every(db, run)
@@ -225,6 +226,44 @@ def test_a_run_whose_length_nobody_gave_ends_where_its_curve_no_longer_falls(fil
     assert plateau.settled(points.curve(file, made.number, "point_perplexity"), row.minibatch)
 
 
+@pytest.mark.parametrize("link", ["poisson", "bernoulli"])
+def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_could(file, link, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    texts = SMALL | {"link": link}
+    first, broken = (
+        new_run.create(file, "small", model="dlda", texts=texts, minibatches=600, until="plateau") for _ in range(2)
+    )
+    worker.train(file, first.number)
+    row = runs.get(file, first.number)
+    name = "point_perplexity" if link == "poisson" else "heldout_loglik"
+    curve = points.curve(file, first.number, name)
+    falling = curve if link == "poisson" else [(step, np.exp(-value)) for step, value in curve]
+    assert row.state == "finished"
+    assert first.plan["plateau_from"] == 9  # two passes over 90 documents by twenties
+    assert 9 <= row.minibatch == row.planned < 600
+    assert plateau.plateau(falling) is not None
+    earlier = [plateau.plateau(falling[:end]) for end in range(len(falling)) if end and falling[end - 1][0] >= 9]
+    assert earlier == [None] * len(earlier)
+    assert kill_after(file, broken.number, 12)
+    runs.requeue(file, bury(file, broken.number))
+    worker.train(file, broken.number)
+    assert written(file, broken.number) == written(file, first.number)
+
+
+def test_a_run_keeps_no_more_snapshots_than_it_was_ordered_to(file):
+    run = new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=60, keep=4).number
+    worker.train(file, run)
+    left = [row.minibatch for row in snapshots.every(file, run)]
+    assert len(left) <= 4
+    assert (left[0], left[-1]) == (1, 60)
+
+
+def test_a_plateau_that_nobody_could_see_is_refused(file):
+    small_corpus(file, name="untested", test=False)
+    with pytest.raises(new_run.NewRunError, match="nobody can tell when a run on it no longer improves"):
+        new_run.create(file, "untested", model="dlda", texts=SMALL, until="plateau")
+
+
 def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):
     monkeypatch.setattr(plateau, "LEAST_SWEEPS", 3)
     run = order(file, minibatches=80, inference="auto").number
@@ -268,6 +307,34 @@ def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, 
             runs.requeue(file, bury(file, run))
         assert kills > 0
         assert written(file, run) == request
+
+
+def _last_generation(db, run):
+    with db.read() as connection:
+        return max(checkpoints.generations(connection, run))
+
+
+@pytest.mark.parametrize("damaged", [1, 2])
+def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_same_bits(file, monkeypatch, damaged):
+    whole, run = order(file).number, order(file).number
+    worker.train(file, whole)
+    worked, interrupt = claim.Claim.worked, claim.Interrupt()
+
+    def ask(claim, minibatch, *rest):
+        worked(claim, minibatch, *rest)
+        interrupt.asked = minibatch >= 45
+
+    monkeypatch.setattr(claim.Claim, "worked", ask)
+    worker.train(file, run, interrupt=interrupt)
+    monkeypatch.setattr(claim.Claim, "worked", worked)
+    for generation in range(damaged):
+        flip_checkpoint(file, run, _last_generation(file, run) - generation)
+    runs.requeue(file, run)
+    worker.train(file, run)
+    assert written(file, run) == written(file, whole)
+    told = [each.text for each in events.since(file, run)[0] if each.kind == "damaged"]
+    (said,) = told  # what was told of a later mini-batch went with it
+    assert said.endswith("begins anew" if damaged == 2 else "at mini-batch 44")
 
 
 def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
@@ -438,3 +505,30 @@ def test_a_worker_that_cannot_write_starts_no_others(file, monkeypatch, error, s
     monkeypatch.setattr(launcher, "fill", filled.append)
     status = worker.main(["--store", file.url, "--run", str(run)])
     assert (status, len(filled)) == (worker.LOST if error else 0, starts)
+
+
+def test_documents_that_come_later_change_no_bit_of_a_run_and_a_fork_reads_them(file, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    whole, broken = order(file, inference="gibbs").number, order(file, inference="gibbs").number
+    worker.train(file, whole)
+    assert kill_after(file, broken, 30)
+    more = small_corpus(file, documents=40, name="more")
+    with corpora.appender(file, corpora.find(file, "small").number) as appender:
+        appender.add(more_documents(file, more.number, first=120))
+    worker.train(file, runs.requeue(file, bury(file, broken)).number)
+    assert written(file, broken) == written(file, whole)
+    begin = forks.origin(file, broken)
+    fork = new_run.fork(file, begin, texts={}, minibatches=5)
+    worker.train(file, fork.number)
+    assert load_corpus(file, corpora.of_run(file, fork)).counts.n_documents == 160
+    assert runs.get(file, fork.number).state == "finished"
+    assert {point.documents for point in points.table(file, fork.number) if point.minibatch == 1} == {120}
+
+
+def more_documents(db, number, first):
+    """All documents of a corpus as a block that begins with a number."""
+    arrays = corpora.load(db, number)
+    n = len(arrays.part)
+    return corpora.DocumentBlock(
+        first, arrays.counts, arrays.part, arrays.labels, [""] * n, [""] * n, [{} for _ in range(n)]
+    )

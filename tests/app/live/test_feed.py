@@ -5,11 +5,13 @@ import threading
 import feed_samples as samples
 import numpy as np
 import pytest
+from store_samples import flip_snapshot
 
+from app.live.actions import Actions
 from app.live.feed import Feed
 from app.live.history import History
 from app.live.ticks import Tick
-from store import labels, runs, snapshots
+from store import events, labels, runs, snapshots
 from store.database import open_database
 from store.points import Point
 
@@ -279,3 +281,37 @@ def test_a_call_that_got_lost_is_made_again(db, feed, monkeypatch):
     look(feed)
     session.turn()
     assert on_message == [Tick(rows=frozenset({row.number}))]
+
+
+def test_a_damaged_snapshot_is_replaced_by_the_one_before_and_that_is_said_everywhere(db, feed, caplog):
+    row = samples.run(db)
+    good, bad = (snapshots.append(db, row.number, 1, t, 1.0, samples.arrays(t)) for t in (10, 20))
+    flip_snapshot(db, bad.number)
+    look(feed)
+    actions = Actions(db.url, feed)
+    assert feed.damage(row.number) == ""
+    assert feed.hierarchy(row.number).minibatch == 10
+    assert feed.known_hierarchy(row.number).snapshot == good.number
+    assert "mini-batch 20 is damaged, so the one before it is used" in feed.damage(row.number)
+    feed._aside.shutdown(wait=True)
+    told = [each.text for each in events.since(db, row.number)[0] if each.kind == "damaged"]
+    actions.note_damage(row.number, 20, told[0])
+    actions.close()
+    assert told == [each.text for each in events.since(db, row.number)[0] if each.kind == "damaged"]
+    assert "damaged" in caplog.text
+
+
+def test_a_store_that_is_deleted_or_replaced_is_noticed_at_the_next_look(db, feed, tmp_path):
+    samples.run(db)
+    look(feed)
+    assert feed.trouble == ""
+    (tmp_path / "store.db").rename(tmp_path / "away.db")
+    look(feed)
+    assert "was deleted or moved away while it was open" in feed.trouble
+    (tmp_path / "away.db").rename(tmp_path / "store.db")
+    look(feed)
+    assert feed.trouble == ""
+    (tmp_path / "store.db").unlink()
+    open_database(tmp_path / "store.db").close()
+    look(feed)
+    assert "another store has taken the place of" in feed.trouble

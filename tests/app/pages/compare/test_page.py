@@ -54,6 +54,9 @@ class Feed:
     def read_sparks(self, numbers: Any) -> None:
         """All are there."""
 
+    def judged(self, number: int) -> dict[str, float]:
+        return {}
+
     def spark(self, number: int) -> tuple[float, ...]:
         return (900.0, 800.0 + number)
 
@@ -78,7 +81,7 @@ class Session:
         self.hold = False
         self.waiting: list[Callable[[], None]] = []
         monkeypatch.setattr(loading, "fetch", self._fetch)
-        monkeypatch.setattr(loading, "baseline", lambda *_: loading.Baseline(None, "no other seed yet"))
+        monkeypatch.setattr(loading, "baseline", lambda *_: loading.Baseline((), "no other seed yet"))
         actions = SimpleNamespace(
             match_topics=lambda *request: self.acts.append(("match", request)),
             unmatch_topics=lambda *request: self.acts.append(("unmatch", request)),
@@ -142,7 +145,7 @@ def test_coherence_of_both_runs_is_on_the_page_where_their_snapshots_know_it(mon
     assert "Worst tenth" not in Session(monkeypatch, found).page._numbers.html
     known = [replace(each, npmi=tuple(np.full(width, 0.123) for width in each.widths)) for each in (found.a, found.b)]
     html = Session(monkeypatch, compare(*known)).page._numbers.html
-    assert html.count("<td>0.123</td>") == 4 * 3  # NPMI and worst tenth of both, in three layers
+    assert html.count(">0.123</td>") == 4 * 3  # NPMI and worst tenth of both, in three layers
 
 
 def test_a_fork_is_compared_with_the_run_it_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,10 +160,10 @@ def test_a_lonely_run_gets_a_sentence_and_so_does_one_without_a_snapshot(monkeyp
     session = Session(monkeypatch)
     session.feed.rows[9] = run_row(9, state="queued")
     session.view.partner = 9
-    assert "Run 9 has no snapshot yet" in session.page._head.html
+    assert "Run 9 is waiting for its turn" in session.page._head.html
     session.feed.rows[9].state = "failed"
     session.ticks[0](Tick(rows=frozenset({9})))
-    assert "Run 9 is failed and has no snapshot" in session.page._head.html
+    assert "Run 9 failed before its first snapshot; Watch says why" in session.page._head.html
     del session.feed.rows[9], session.feed.rows[7]
     session.view.partner = 0
     assert "There is only one run yet" in session.page._head.html

@@ -100,7 +100,7 @@ def planted(db: Database, count: int, points: int = 0) -> None:
 
 def numbers(session: Session) -> list[int]:
     """Those of the rows that are shown."""
-    return [int(number) for number in re.findall(r'tp-run-number">(\d+)<', session.page._board.html)]
+    return [int(number) for number in re.findall(r'tp-run-number"[^>]*>(\d+)<', session.page._board.html)]
 
 
 def test_of_many_runs_the_newest_those_at_work_and_the_chosen_one_are_shown_and_more_on_demand(
@@ -207,7 +207,7 @@ def test_the_corpus_of_an_import_that_another_session_began_is_there_at_its_end(
     notices.post_import(notices.Adding(1, "letters", notices.Notice()))
     session.look()
     session.work()
-    assert "There is something to read already: leaflets" in session.page._board.html
+    assert "Corpora in this store: leaflets" in session.page._board.html
     session.feed.stop()
 
 

@@ -1,0 +1,114 @@
+"""``topiary check``, ``backup`` and ``prune``: what keeps a store whole, safe and small."""
+
+import argparse
+from pathlib import Path
+
+from app.cli.console import Mistake, find_run, flat, notify, print_json, say
+from app.jobs.progress import Progress
+from store.backup import backup as copy_store
+from store.check import Report
+from store.check import check as check_store
+from store.database import Database, open_database, open_existing
+from store.errors import DamagedStore, StoreError
+from store.prune import Rule, vacuum, wanted
+
+SINGLE = {
+    "corpora": "corpus",
+    "blocks of documents": "block of documents",
+    "snapshots": "snapshot",
+    "checkpoints": "checkpoint",
+    "predictions": "set of predictions",
+}
+FOUND = 1  # exit status of a check that found damage
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Read everything in the store and say what is not as it was written; the status is 1 when something is not."""
+    progress = Progress()
+    try:
+        db = open_database(arguments.store, readonly=True)
+        report = check_store(db, progress.show)
+    except DamagedStore as error:
+        progress.end()
+        if arguments.json:
+            print_json({"whole": False, "read": {}, "unproved": 0, "damages": [{"what": str(error), "means": ""}]})
+        else:
+            say(error)
+        return FOUND
+    finally:
+        progress.end()
+    if arguments.json:
+        print_json(_as_json(report))
+    else:
+        _print_report(report, db.place)
+    return FOUND if report.damages else 0
+
+
+def _as_json(report: Report) -> dict[str, object]:
+    damages = [damage._asdict() for damage in report.damages]
+    return {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
+
+
+def _print_report(report: Report, place: str) -> None:
+    for damage in report.damages:
+        say(flat(damage.what))
+        say(f"    {flat(damage.means)}")
+    read = ", ".join(f"{n:,} {SINGLE.get(kind, kind) if n == 1 else kind}" for kind, n in report.read.items())
+    if report.unproved:
+        notify(f"{report.unproved:,} of these were written by an earlier version, partly without checksums")
+    verdict = f"{len(report.damages)} damaged" if report.damages else "everything is as it was written"
+    say(f"{place}: {verdict} (read: {read or 'nothing yet'})")
+
+
+def backup(arguments: argparse.Namespace) -> int:
+    """Copy the store into a file while it is in use."""
+    progress = Progress()
+    target = Path(arguments.file).expanduser()
+    try:
+        size = copy_store(open_existing(arguments.store), target, progress.show)
+    finally:
+        progress.end()
+    say(f"{target}  {_size(size)}")
+    notify(f"the copy is a store of its own: topiary serve --store {target} shows it")
+    return 0
+
+
+def prune(arguments: argparse.Namespace) -> int:
+    """Remove what the store can do without, and give its space back."""
+    db = open_existing(arguments.store)
+    chosen = {find_run(db, text).number for text in arguments.run}
+    if chosen and arguments.keep is None and arguments.budget is None and not arguments.damaged:
+        raise Mistake("say with --keep, --budget or --damaged which snapshots of the runs are to go")
+    rule = Rule(arguments.keep, arguments.budget, arguments.damaged, chosen or None)
+    items = wanted(db, rule)
+    for item in items:
+        if not arguments.dry_run:
+            item.remove(db)
+        say(f"{_size(item.size):>10}  {item.what}")
+    total = _size(sum(item.size for item in items))
+    if not items:
+        say("there is nothing to remove")
+    elif arguments.dry_run:
+        say(f"{total:>10}  would be removed; nothing is")
+    else:
+        say(f"{total:>10}  removed")
+    if not arguments.dry_run:
+        _shrink(db)
+    return 0
+
+
+def _shrink(db: Database) -> None:
+    try:
+        vacuum(db)
+    except StoreError as error:
+        notify(str(error))
+
+
+def _size(count: int) -> str:
+    """Bytes for people: ``3.2 MB``."""
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            break
+        value /= 1000
+    return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"

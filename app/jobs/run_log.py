@@ -1,0 +1,35 @@
+"""What happened to a run: its events in the store, and what its workers wrote beside it."""
+
+from pathlib import Path
+
+from store import events
+from store.database import Database
+from store.events import Event
+
+BLOCK = 1 << 16  # bytes read from the end of a log at a time
+LONGEST = 4 << 20  # bytes of a log that are read at most
+
+
+def happened(db: Database, run: int) -> list[Event]:
+    """Every event of a run, oldest first."""
+    found, cursor = events.since(db, run)
+    some = found
+    while some:
+        some, cursor = events.since(db, run, cursor)
+        found = found + some
+    return found
+
+
+def tail(path: Path, lines: int) -> list[str]:
+    """The last lines of a log, read from its end; none where there is no log."""
+    try:
+        with path.open("rb") as stream:
+            end = stream.seek(0, 2)
+            content = b""
+            while end > 0 and content.count(b"\n") <= lines and len(content) < LONGEST:
+                begin = max(0, end - BLOCK)
+                stream.seek(begin)
+                content, end = stream.read(end - begin) + content, begin
+    except OSError:
+        return []
+    return content.decode("utf-8", "replace").splitlines()[-lines:]

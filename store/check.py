@@ -1,0 +1,209 @@
+"""Reading everything in a store, to see whether it is what was written: `topiary check`."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, Table, select, text
+
+from store import corpora, predictions, run_rows
+from store.arrays import has_checksums, unpack, verify
+from store.blocks import Counts, unpack_texts
+from store.checkpoints import stored_parts
+from store.corpus_rows import CorpusRow
+from store.corpus_writer import _ContentHash
+from store.database import Database
+from store.errors import DamagedArrays, StoreError
+from store.run_rows import RunRow
+from store.tables import (
+    checkpoint_parts,
+    checkpoints,
+    corpus_blocks,
+    corpus_texts,
+    earlier_checkpoints,
+    runs,
+    snapshots,
+)
+from store.tables import predictions as kept_predictions
+
+_MOST_LINES = 20  # of what SQLite says of its own pages
+Tell = Callable[[str, float | None], None]
+
+
+class Damage(NamedTuple):
+    """Something that is not what was written, and what that means for whoever uses the store."""
+
+    what: str
+    means: str
+
+
+class Report(NamedTuple):
+    """What a check found.
+
+    Attributes
+    ----------
+    read : dict of str to int
+        How many things of each kind were read.
+    damages : tuple of Damage
+    unproved : int
+        Messages of arrays of an earlier version, which carry no checksum: compressed parts of them are verified all
+        the same, others only by their length.
+    """
+
+    read: dict[str, int]
+    damages: tuple[Damage, ...]
+    unproved: int
+
+
+class _Found:
+    """What is found while it is read."""
+
+    def __init__(self) -> None:
+        self.read: dict[str, int] = {}
+        self.damages: list[Damage] = []
+        self.unproved = 0
+
+    def count(self, kind: str, n: int = 1) -> None:
+        self.read[kind] = self.read.get(kind, 0) + n
+
+    def arrays(self, blob: bytes) -> None:
+        self.unproved += not has_checksums(blob[:16])
+
+
+def check(db: Database, tell: Tell = lambda *_: None) -> Report:
+    """Read everything and verify every checksum; nothing is changed.
+
+    Parameters
+    ----------
+    db : Database
+    tell : (words, share) -> None
+        Hears what is being read, and how much of it is.
+
+    Raises
+    ------
+    StoreError
+        When the database cannot be reached.
+    """
+    found = _Found()
+    tell("the database itself", None)
+    found.damages += _database(db)
+    with db.read() as connection:
+        rows = [run_rows.read(row) for row in connection.execute(run_rows.visible().order_by(runs.c.number))]
+    for row in corpora.every(db):
+        _corpus(db, row, found, tell)
+    for number, run in enumerate(rows):
+        tell("snapshots and checkpoints", number / len(rows))
+        _snapshots(db, run, found)
+        _checkpoints(db, run, found)
+    _predictions(db, found)
+    return Report(found.read, tuple(found.damages), found.unproved)
+
+
+def _database(db: Database) -> Iterator[Damage]:
+    """What SQLite says of its own pages; a PostgreSQL server looks after its own."""
+    if not db.url.startswith("sqlite"):
+        return
+    means = "restore the store from a backup; what can still be read can be saved with topiary backup"
+    try:
+        with db.read() as connection:
+            lines = connection.execute(text(f"PRAGMA integrity_check({_MOST_LINES})")).scalars().all()
+            orphans = connection.execute(text("PRAGMA foreign_key_check")).all()
+    except StoreError as error:
+        yield Damage(str(error), means)
+        return
+    yield from (Damage(f"the file of the store: {line}", means) for line in lines if line != "ok")
+    if orphans:
+        tables = ", ".join(sorted({str(row[0]) for row in orphans}))
+        yield Damage(f"{len(orphans)} rows of {tables} belong to nothing", "something else wrote to the store")
+
+
+def _corpus(db: Database, row: CorpusRow, found: _Found, tell: Tell) -> None:
+    found.count("corpora")
+    lost = "runs on it cannot go on, and its documents cannot be read; restore the store from a backup"
+    content = _ContentHash(corpora.vocabulary(db, row.number), row.kind)
+    firsts = _numbers(db, select(corpus_blocks.c.first).where(corpus_blocks.c.corpus == row.number))
+    whole = True
+    for first in firsts:
+        tell(f"corpus {row.name}", first / max(1, row.documents))
+        here = f"corpus {row.name!r}, documents from {first:,} on"
+        found.count("blocks of documents")
+        try:
+            counts = _blob(db, _block(corpus_blocks, "arrays", row.number, first))
+            texts = _blob(db, _block(corpus_texts, "texts", row.number, first))
+            found.arrays(counts)
+            arrays = unpack(counts)
+            content.update_counts(Counts(*(arrays[name] for name in Counts._fields)))
+            unpack_texts(texts)
+        except (StoreError, KeyError) as error:
+            whole = False
+            found.damages.append(Damage(f"{here}: {error}", lost))
+    if whole and row.content_hash and content.hexdigest() != row.content_hash:
+        differs = "its words or counts are not those that were imported"
+        found.damages.append(Damage(f"corpus {row.name!r}: {differs}", "import it again, or restore a backup"))
+
+
+def _snapshots(db: Database, run: RunRow, found: _Found) -> None:
+    query = select(snapshots.c.number, snapshots.c.minibatch).where(snapshots.c.run == run.number)
+    with db.read() as connection:
+        rows = connection.execute(query.order_by(snapshots.c.minibatch)).all()
+    for number, minibatch in rows:
+        found.count("snapshots")
+        try:
+            blob = _blob(db, select(snapshots.c.arrays).where(snapshots.c.number == number))
+            found.arrays(blob)
+            verify([blob])
+        except StoreError as error:
+            means = "the one before it is shown instead; topiary prune --damaged removes it"
+            if run.parent is not None and minibatch == 0 and run.state != "finished":
+                means = "the run begins with it and cannot; delete the run and fork its parent again"
+            found.damages.append(Damage(f"run {run.number}, snapshot at mini-batch {minibatch:,}: {error}", means))
+
+
+def _checkpoints(db: Database, run: RunRow, found: _Found) -> None:
+    whole: list[int] = []
+    broken: list[tuple[int, str]] = []
+    for table in (earlier_checkpoints, checkpoints):
+        with db.read() as connection:
+            row = connection.execute(select(table).where(table.c.run == run.number)).first()
+        if row is None:
+            continue
+        found.count("checkpoints")
+        try:
+            with db.read() as connection:
+                verify(stored_parts(connection, run.number, row.generation))
+            whole.append(row.minibatch)
+        except StoreError as error:
+            broken.append((row.minibatch, str(error)))
+    onwards = f"goes on from that of mini-batch {whole[-1]:,}" if whole else "begins anew"
+    means = "the run is finished and needs none" if run.state == "finished" else f"the run {onwards} when it is resumed"
+    for minibatch, said in broken:
+        found.damages.append(Damage(f"run {run.number}, checkpoint at mini-batch {minibatch:,}: {said}", means))
+    first = select(checkpoint_parts.c.arrays).where(checkpoint_parts.c.run == run.number).limit(1)
+    with db.read() as connection:
+        blob = connection.execute(first.where(checkpoint_parts.c.part == 0)).scalar()
+    if blob is not None:
+        found.arrays(blob)
+
+
+def _predictions(db: Database, found: _Found) -> None:
+    for snapshot in _numbers(db, select(kept_predictions.c.snapshot)):
+        found.count("predictions")
+        if not predictions.sound(db, snapshot):
+            means = "they are computed again when they are wanted again"
+            found.damages.append(Damage(f"predictions under snapshot {snapshot} are damaged", means))
+
+
+def _block(table: Table, column: str, corpus: int, first: int) -> Select[Any]:
+    return select(table.c[column]).where(table.c.corpus == corpus, table.c.first == first)
+
+
+def _blob(db: Database, query: Select[Any]) -> bytes:
+    with db.read() as connection:
+        found: bytes | None = connection.execute(query).scalar()
+    if found is None:
+        raise DamagedArrays("its bytes are missing")
+    return found
+
+
+def _numbers(db: Database, query: Select[Any]) -> list[int]:
+    with db.read() as connection:
+        return sorted(connection.execute(query).scalars())

@@ -1,0 +1,177 @@
+"""Checkpoints, for going on: the last one of a run, exact, and the one before it should the last be damaged."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, insert, select
+
+from store import events, removal, run_rows
+from store.arrays import Array, collect, hierarchies
+from store.database import Database, now
+from store.ownership import own
+from store.points import last_values
+from store.tables import checkpoint_parts, checkpoints, earlier_checkpoints
+
+MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
+_PART_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run needs to go on as if it had never stopped."""
+
+    minibatch: int
+    seconds: float
+    arrays: dict[str, Array]
+    meta: dict[str, Any]
+
+
+def save_checkpoint(
+    db: Database,
+    run: int,
+    attempt: int,
+    minibatch: int,
+    seconds: float,
+    arrays: Mapping[str, Array],
+    meta: dict[str, Any],
+) -> None:
+    """Write the run's next checkpoint, bit for bit and all at once; of those before it one is kept.
+
+    The parts are written beside the old checkpoint in short transactions; one last short transaction makes
+    them the checkpoint.  Killed anywhere in between, the old one stays.
+
+    Raises
+    ------
+    LostClaim
+        When another attempt has taken over; the checkpoint is then not replaced.
+    """
+    generation = db.transact(partial(_begin_generation, run=run, attempt=attempt))
+    for part, blob in enumerate(_parts(hierarchies(arrays))):
+        key = {"run": run, "generation": generation, "part": part}
+        db.transact(partial(_add_part, attempt=attempt, key=key, blob=blob))
+    values = {"run": run, "generation": generation, "minibatch": minibatch, "seconds": seconds, "meta": meta}
+    db.transact(partial(_replace, attempt=attempt, values=values))
+
+
+def checkpoint_minibatch(db: Database, run: int) -> int | None:
+    """The mini-batch of the run's checkpoint; ``None`` when it has none yet."""
+    with db.read() as connection:
+        return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
+
+
+def load_checkpoint(db: Database, run: int) -> Checkpoint | None:
+    """The run's checkpoint; ``None`` when it has none yet.
+
+    Raises
+    ------
+    DamagedArrays
+        When its bytes are not those that were written; `fall_back` then goes back to the one before it.
+    """
+    with db.read() as connection:
+        row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
+        if row is None:
+            return None
+        arrays = collect(stored_parts(connection, run, row.generation))
+    return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
+
+
+def fall_back(db: Database, run: int, attempt: int) -> str:
+    """Give up the run's checkpoint, which is damaged, for the one before it, or for a new beginning without one.
+
+    What was written later than that is deleted, and an event tells of it.  It counts as the next attempt of the same
+    worker, by which whoever keeps what was deleted sees that it is gone.
+
+    Returns
+    -------
+    str
+        What happened, in a sentence.
+
+    Raises
+    ------
+    LostClaim
+        When another attempt has taken over.
+    """
+
+    def work(connection: Connection) -> str:
+        own(connection, run, attempt)
+        damaged = connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
+        connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
+        copy_row(connection, earlier_checkpoints, checkpoints, run)
+        connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
+        minibatch, seconds = removal.rewind(connection, run)
+        measures: dict[str, Any] = last_values(connection, run, MEASURES)
+        run_rows.change(connection, run, attempt=attempt + 1, minibatch=minibatch, seconds=seconds, **measures)
+        onwards = f"goes on from the one before it, at mini-batch {minibatch:,}" if minibatch else "begins anew"
+        said = f"the checkpoint at mini-batch {damaged or 0:,} is damaged, so the run {onwards}"
+        events.notify(connection, run, attempt + 1, minibatch, "damaged", said)
+        return said
+
+    return db.transact(work)
+
+
+def copy_row(connection: Connection, source: Table, target: Table, run: int) -> None:
+    """Copy the row of a run from one table of checkpoints to the other."""
+    columns = [column.name for column in source.columns]
+    mine = select(*(source.c[name] for name in columns)).where(source.c.run == run)
+    connection.execute(insert(target).from_select(columns, mine))
+
+
+def generations(connection: Connection, run: int) -> set[int]:
+    """The generations of parts that a run may go on from: those of its last checkpoint and of the one before."""
+    found = (select(table.c.generation).where(table.c.run == run) for table in (checkpoints, earlier_checkpoints))
+    return {generation for query in found for generation in connection.execute(query).scalars()}
+
+
+def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Frames put together to parts of some megabytes, never cut."""
+    waiting: list[bytes] = []
+    for piece in pieces:
+        if waiting and sum(map(len, waiting)) + len(piece) > _PART_BYTES:
+            yield b"".join(waiting)
+            waiting = []
+        waiting.append(piece)
+    yield b"".join(waiting)
+
+
+def _begin_generation(connection: Connection, *, run: int, attempt: int) -> int:
+    """The number of the next checkpoint; parts of one that was never finished are removed."""
+    own(connection, run, attempt)
+    kept = generations(connection, run)
+    remove_parts(connection, run, kept)
+    return max(kept, default=0) + 1
+
+
+def _add_part(connection: Connection, *, attempt: int, key: dict[str, int], blob: bytes) -> None:
+    own(connection, key["run"], attempt)
+    connection.execute(insert(checkpoint_parts).values(**key, arrays=blob))
+
+
+def _replace(connection: Connection, *, attempt: int, values: dict[str, Any]) -> None:
+    run = values["run"]
+    own(connection, run, attempt)
+    connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
+    copy_row(connection, checkpoints, earlier_checkpoints, run)
+    connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
+    connection.execute(insert(checkpoints).values(**values, created=now()))
+    remove_parts(connection, run, generations(connection, run))
+
+
+def remove_parts(connection: Connection, run: int, kept: set[int]) -> None:
+    """Remove the parts of all generations but those that are kept."""
+    gone = (checkpoint_parts.c.run == run) & checkpoint_parts.c.generation.not_in(kept)
+    connection.execute(delete(checkpoint_parts).where(gone))
+
+
+def stored_parts(connection: Connection, run: int, generation: int) -> Iterator[bytes]:
+    """The parts of a checkpoint in their order, one read at a time."""
+    mine = (checkpoint_parts.c.run == run) & (checkpoint_parts.c.generation == generation)
+    for part in itertools.count():
+        blob = connection.execute(
+            select(checkpoint_parts.c.arrays).where(mine, checkpoint_parts.c.part == part)
+        ).scalar()
+        if blob is None:
+            return
+        yield blob

@@ -1,0 +1,82 @@
+"""The order in which queued runs start: that of their numbers, unless a person moved one."""
+
+from sqlalchemy import Connection, select
+
+from store import run_rows
+from store.database import Database
+from store.errors import Conflict
+from store.run_rows import RunRow
+from store.tables import runs
+
+_APART = 1e-6  # two places that had become the same
+
+
+def waiting(db: Database) -> list[RunRow]:
+    """The queued runs, the next one first."""
+    with db.read() as connection:
+        return _waiting(connection)
+
+
+def move(db: Database, run: int, *, before: int | None = None, last: bool = False) -> list[RunRow]:
+    """Let a queued run start before another one, else first of all, or last.
+
+    The others keep their order, and runs that are ordered later wait behind all of these.
+
+    Parameters
+    ----------
+    db : Database
+    run : int
+        The run that is moved.
+    before : int, optional
+        Another queued run.
+    last : bool
+        Behind all others; ``before`` is not looked at.
+
+    Returns
+    -------
+    list of RunRow
+        The queued runs in their new order.
+
+    Raises
+    ------
+    Conflict
+        When one of the two does not wait.
+    NotFound
+        When there is no such run.
+    """
+
+    def work(connection: Connection) -> list[RunRow]:
+        _held(connection, run)
+        rows = _waiting(connection)
+        others = [row.number for row in rows if row.number != run]
+        place = len(others) if last else 0
+        if before is not None and not last:
+            if before == run:
+                raise Conflict(f"run {run} cannot start before itself; name another one")
+            _held(connection, before)
+            place = others.index(before)
+        others.insert(place, run)
+        _write(connection, others, [row.order[0] for row in rows])
+        return _waiting(connection)
+
+    return db.transact(work)
+
+
+def _held(connection: Connection, run: int) -> None:
+    row = run_rows.held(connection, run)
+    if row.state != "queued":
+        raise Conflict(f"run {run} is {row.state}; only queued runs are put in an order")
+
+
+def _waiting(connection: Connection) -> list[RunRow]:
+    found = connection.execute(run_rows.visible().where(runs.c.state == "queued"))
+    return sorted(map(run_rows.read, found), key=lambda row: row.order)
+
+
+def _write(connection: Connection, numbers: list[int], places: list[float]) -> None:
+    """Give the runs, in their new order, the places that they had together."""
+    ahead = float("-inf")
+    for number, old in zip(numbers, places, strict=True):
+        ahead = max(old, ahead + _APART)
+        if connection.execute(select(runs.c.place).where(runs.c.number == number)).scalar_one() != ahead:
+            run_rows.change(connection, number, place=ahead)

@@ -1,0 +1,84 @@
+"""Mail: what of a message is its text, and where one message ends."""
+
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from format_samples import MESSAGE, PAGE
+from ingest_samples import write
+
+from app.ingest.errors import IngestError
+from app.ingest.importing import read
+from app.ingest.source import TextDocument, TextSource
+
+
+def messages(path: Path) -> tuple[TextSource, list[TextDocument]]:
+    source = read(path)
+    assert isinstance(source, TextSource)
+    return source, list(source.documents())
+
+
+def mbox(*letters: str) -> str:
+    return "".join(f"From someone Mon Jan 1 10:00:00 2024\n{letter}\n" for letter in letters)
+
+
+def test_subjects_are_titles_and_pages_lose_their_marks_and_attachments_are_left_out(tmp_path: Path) -> None:
+    source, (one, other) = messages(write(tmp_path / "a.mbox", mbox(MESSAGE, PAGE)))
+    assert (one.title, one.text.strip()) == ("Apples and pêars", "red apple\nFrom the tree")
+    assert dict(one.columns) == {"from": "Ann <ann@example.org>", "date": "Mon, 1 Jan 2024 10:00:00 +0000"}
+    assert (other.title, other.text.strip()) == ("pears", "green apple")
+    assert "pêars" in source.counted(one)
+    assert other.label is None
+
+
+def test_a_message_has_its_own_encodings(tmp_path: Path) -> None:
+    letter = EmailMessage()
+    letter["Subject"] = "Größe"
+    letter.set_content("Съешь ещё", charset="koi8-r", cte="base64")
+    strange = b"Subject: caf\xe9\nContent-Type: text/plain; charset=no-such\n\ncr\xe8me\n"
+    write(tmp_path / "in" / "a.eml", letter.as_bytes())
+    write(tmp_path / "in" / "b.eml", strange)
+    _, found = messages(tmp_path / "in")
+    assert [(each.title, each.text.strip()) for each in found] == [("Größe", "Съешь ещё"), ("caf�", "crème")]
+
+
+def test_folders_are_labels_and_what_is_no_mail_is_told(tmp_path: Path) -> None:
+    for name in ("work/a.eml", "home/b.eml"):
+        write(tmp_path / name, MESSAGE)
+    write(tmp_path / "home" / "notes.txt", "no mail")
+    source, found = messages(tmp_path)
+    assert [each.label for each in found] == ["home", "work"]
+    assert source.notes == ["left out what is no mail: 1 .txt"]
+
+
+def test_several_mailboxes_are_labels_by_their_names(tmp_path: Path) -> None:
+    for name in ("one.mbox", "two.mbox"):
+        write(tmp_path / name, mbox(MESSAGE))
+    assert [each.label for each in messages(tmp_path)[1]] == ["one", "two"]
+
+
+def test_only_a_line_after_an_empty_one_begins_a_message(tmp_path: Path) -> None:
+    letter = "Subject: a\n\nwe came\nFrom afar\n\n>From here\n"
+    _, found = messages(write(tmp_path / "a.mbox", mbox(letter, letter)))
+    assert [each.text for each in found] == ["we came\nFrom afar\n\nFrom here\n\n"] * 2
+
+
+def test_a_message_beyond_all_bounds_is_refused_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.ingest.read_mail._LARGEST", 200)
+    path = write(tmp_path / "a.mbox", mbox("Subject: a\n\nb\n", "Subject: c\n\n" + "word " * 90))
+    with pytest.raises(IngestError, match="line 6: has a message of more than"):
+        messages(path)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("header", [b"Subject: " + b"=?" * 500_000, b"Content-Type: text/plain; " + b"a=b; " * 500_000])
+def test_a_header_of_any_length_is_read_in_no_time(header: bytes, tmp_path: Path) -> None:
+    _, (found,) = messages(write(tmp_path / "a.eml", header + b"\n\npear\n"))
+    assert found.text == "pear\n"
+    assert len(found.title) <= 300
+
+
+def test_a_message_nested_beyond_all_sense_is_refused(tmp_path: Path) -> None:
+    parts = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(3_000))
+    with pytest.raises(IngestError, match="nested too deeply"):
+        messages(write(tmp_path / "a.eml", parts))

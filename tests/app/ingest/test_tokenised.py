@@ -1,0 +1,56 @@
+"""The folders of TopMost and OCTIS: counts as they are, or texts counted by their vocabulary."""
+
+from pathlib import Path
+
+import numpy as np
+from format_samples import COUNTS, octis, topmost
+from ingest_samples import write
+
+from app.ingest.importing import import_path, read
+from app.ingest.options import ImportOptions
+from app.ingest.source import CountSource
+from engine.contract import TEST, TRAIN
+from store import corpora
+from store.database import Database
+
+
+def test_topmost_has_counts_texts_labels_and_its_split(tmp_path: Path, db: Database) -> None:
+    row = import_path(db, topmost(tmp_path / "data"), ImportOptions())
+    whole = corpora.load(db, row.number)
+    assert row.meta["format"] == "topmost"
+    assert whole.part.tolist() == [TRAIN] * 3 + [TEST]
+    assert whole.counts.values.tolist() == COUNTS[COUNTS > 0].tolist()
+    assert row.label_names == ("0", "1")
+    found = corpora.documents(db, row.number, range(4))
+    assert [each.text for each in found] == ["text 0 of train", "text 1 of train", "text 2 of train", "text 0 of test"]
+
+
+def test_topmost_without_counts_is_counted_by_its_vocabulary_and_what_is_left_out_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "vocab.txt", "tea\nmilk\n")
+    write(tmp_path / "train_texts.txt", "tea milk tea\nmilk sugar\n\n")
+    source = read(tmp_path)
+    assert isinstance(source, CountSource)
+    (rows,) = source.blocks()
+    assert (rows.counts.words.tolist(), rows.counts.values.tolist()) == ([0, 1, 1], [2, 1, 1])
+    assert np.diff(rows.counts.starts).tolist() == [2, 1, 0]
+    assert source.part is None
+    assert source.notes == ["1 words of train_texts.txt are not in the vocabulary and left out"]
+
+
+def test_octis_has_its_parts_labels_and_vocabulary(tmp_path: Path, db: Database) -> None:
+    row = import_path(db, octis(tmp_path / "data"), ImportOptions())
+    whole = corpora.load(db, row.number)
+    assert row.meta["format"] == "octis"
+    assert corpora.vocabulary(db, row.number) == ("apple", "pear", "red", "green")
+    assert whole.part.tolist() == [TRAIN, TEST, TRAIN, TRAIN]
+    assert row.label_names == ("a", "b")
+    assert row.meta["notes"] == ["4 words of corpus.tsv are not in the vocabulary and left out"]
+
+
+def test_octis_without_parts_leaves_the_split_to_the_seed(tmp_path: Path) -> None:
+    write(tmp_path / "corpus.tsv", "tea milk\ntea\n")
+    write(tmp_path / "vocabulary.txt", "tea\nmilk\n")
+    source = read(tmp_path)
+    assert isinstance(source, CountSource)
+    assert source.part is None
+    assert source.label_names == ()

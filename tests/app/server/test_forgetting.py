@@ -1,0 +1,51 @@
+"""Nothing of a session that is over is kept."""
+
+import asyncio
+from types import SimpleNamespace
+
+import garden
+import panel as pn
+from bokeh.document import Document
+from panel.io.state import set_curdoc
+
+from app.live.actions import Actions
+from app.live.feed import Feed
+from app.server.forgetting import forget
+from app.server.visit import Shell, Site
+
+
+def test_only_the_notes_about_that_document_go(monkeypatch):
+    one, other = Document(), Document()
+    views = {"a": (None, None, one, None), "b": (None, None, other, None), "c": (None, None, one, None)}
+    monkeypatch.setattr(pn.state, "_views", views, raising=False)
+    forget(one)
+    assert list(views) == ["b"]
+
+
+def followers():
+    """How many things follow whether the server is busy."""
+    return len(pn.state.param.watchers.get("busy", {}).get("value", []))
+
+
+def test_no_page_follows_the_server_once_its_session_is_over(db):
+    garden.plant(db)
+    feed = Feed(db)
+    feed.look_now()
+    site = Site(db, feed, Actions(db.url, feed), {})
+
+    async def visit():
+        document = Document()
+        with set_curdoc(document):
+            shell = Shell(site, "?page=runs", dark=False)
+            shell.page.server_doc(document)
+        for call in document.session_destroyed_callbacks:
+            call(SimpleNamespace(_document=document, id="1", server_context=None))
+        shell.close()
+        forget(document)
+        return [view for view in pn.state._views.values() if view[2] is document]
+
+    before = followers()
+    left = asyncio.run(visit())
+    feed.stop()
+    assert followers() == before
+    assert left == []

@@ -1,0 +1,84 @@
+"""A sample of every fault: nothing is lost by it; and what is lost would be counted."""
+
+import sys
+
+import pytest
+from sqlalchemy import update
+
+from app.jobs import claim
+from store import tables
+from tests.faults import scenes
+from tests.faults.children import Bench
+from tests.faults.scenes import SCENES
+from tests.samples.databases import Server, programs, schema
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.cores,
+    pytest.mark.skipif(sys.platform == "win32", reason="the children are made by forking"),
+]
+ON_FILE = [scene for scene in SCENES if scene.database == "sqlite"]
+ON_SERVER = [scene for scene in SCENES if scene.database == "postgresql"]
+
+
+def names(some):
+    return [scene.function.__name__ for scene in some]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def every_beat():
+    """The bench lets workers beat at every step; later tests have the usual pace again."""
+    usual = claim.BEAT_SECONDS
+    yield
+    claim.BEAT_SECONDS = usual
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return Bench(f"sqlite:///{tmp_path_factory.mktemp('faults') / 'store.db'}")
+
+
+@pytest.fixture(scope="module")
+def server():
+    found = programs()
+    if found is None:
+        pytest.skip("no PostgreSQL programs: install PostgreSQL (Debian: apt-get install postgresql)")
+    with Server(found) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server_bench(server):
+    with schema(server.url) as url:
+        yield Bench(url)
+
+
+@pytest.mark.parametrize("scene", ON_FILE, ids=names(ON_FILE))
+def test_nothing_is_lost_on_sqlite(bench, scene):
+    more = {"seconds": 1.5} if scene.function is scenes.locked else {}
+    injected, lost = scene.function(bench, scene.sample, **more)
+    assert (injected >= 1, lost) == (True, 0)
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("scene", ON_SERVER, ids=names(ON_SERVER))
+def test_nothing_is_lost_on_postgresql(server, server_bench, scene):
+    def restart():
+        server.stop()
+        server.start()
+
+    more = {"restart": restart} if scene.function is scenes.restarted else {}
+    injected, lost = scene.function(server_bench, scene.sample, **more)
+    assert (injected >= 1, lost) == (True, 0)
+
+
+def test_a_run_that_differs_in_one_number_counts_as_lost(bench):
+    run = bench.order()
+    bench.whole(run)
+    with bench.store() as db, db.write() as connection:
+        mine = (tables.points.c.run == run) & (tables.points.c.minibatch == 60)
+        value = tables.points.c.value * (1 + 1e-15)
+        connection.execute(
+            update(tables.points).where(mine, tables.points.c.name == "point_perplexity").values(value=value)
+        )
+    assert not bench.is_as_expected(run)

@@ -1,0 +1,115 @@
+"""A check reads everything, finds each kind of damage, and says what it means."""
+
+import zlib
+
+import numpy as np
+import pytest
+from sqlalchemy import select, text, update
+from store_samples import claimed_run, flip_checkpoint, flip_snapshot, new_run, write_corpus
+
+from store import checkpoints, predictions, runs, snapshots, tables
+from store.check import check
+
+
+def noise(seed):
+    return {"r": np.random.default_rng(seed).random(50)}
+
+
+@pytest.fixture
+def run(db):
+    """A run with three snapshots, two checkpoints, and predictions."""
+    row = claimed_run(db)
+    for m in (10, 20, 30):
+        made = snapshots.append(db, row.number, 1, m, 1.0, noise(m))
+    for m in (10, 20):
+        checkpoints.save_checkpoint(db, row.number, 1, m, 1.0, noise(m), {})
+    predictions.keep(db, made.number, "this program", noise(1))
+    return row
+
+
+def test_a_whole_store_is_whole_and_everything_in_it_is_read(db, run):
+    told = []
+    report = check(db, lambda words, share: told.append(words))
+    assert report.damages == ()
+    assert report.unproved == 0
+    assert report.read == {
+        "corpora": 1, "blocks of documents": 2, "snapshots": 3, "checkpoints": 2, "predictions": 1,
+    }  # fmt: skip
+    assert told
+
+
+def test_every_kind_of_damage_is_found_with_what_it_means(db, run):
+    rows = snapshots.every(db, run.number)
+    flip_snapshot(db, rows[1].number)
+    flip_checkpoint(db, run.number)
+    with db.write() as connection:
+        connection.execute(update(tables.predictions).values(checksum="0" * 64))
+        first = tables.corpus_texts.c.first == 3
+        connection.execute(update(tables.corpus_texts).where(first).values(texts=zlib.compress(b"{")[:-2]))
+    found = {damage.what.partition(":")[0]: damage.means for damage in check(db).damages}
+    assert found == {
+        "corpus 'food', documents from 3 on": "runs on it cannot go on, and its documents cannot be read; restore the "
+        "store from a backup",
+        f"run {run.number}, snapshot at mini-batch 20": "the one before it is shown instead; topiary prune --damaged "
+        "removes it",
+        f"run {run.number}, checkpoint at mini-batch 20": "the run goes on from that of mini-batch 10 when it is "
+        "resumed",
+        f"predictions under snapshot {rows[2].number} are damaged": "they are computed again when they are wanted "
+        "again",
+    }
+    flip_checkpoint(db, run.number, 1)
+    assert [damage.means for damage in check(db).damages if "checkpoint" in damage.what] == [
+        "the run begins anew when it is resumed"
+    ] * 2
+    runs.finish(db, run.number, 1, "finished")
+    assert "the run is finished and needs none" in {damage.means for damage in check(db).damages}
+
+
+def test_the_snapshot_that_a_fork_begins_with_is_said_to_be_that(db, run):
+    fork = new_run(db, run.corpus, fork=snapshots.latest(db, run.number).number)
+    flip_snapshot(db, snapshots.latest(db, fork.number).number)
+    (damage,) = check(db).damages
+    assert damage.means.startswith("the run begins with it and cannot")
+
+
+@pytest.mark.parametrize("kind", ["counts", "real"])
+def test_words_that_are_not_those_imported_are_noticed_by_the_hash_of_the_corpus(db, kind):
+    write_corpus(db, kind=kind)
+    assert check(db).damages == ()
+    with db.write() as connection:
+        connection.execute(update(tables.corpus_words).where(tables.corpus_words.c.word == 2).values(text="cheesy"))
+    (damage,) = check(db).damages
+    assert damage.what == "corpus 'food': its words or counts are not those that were imported"
+
+
+def test_arrays_of_earlier_versions_are_counted_as_unproved(db):
+    run = claimed_run(db).number
+    row = snapshots.append(db, run, 1, 10, 1.0, {})
+    old = b"TOPIARY1" + b"\x02\x00\x00\x00" + b"[]"
+    with db.write() as connection:
+        connection.execute(update(tables.snapshots).where(tables.snapshots.c.number == row.number).values(arrays=old))
+    report = check(db)
+    assert (report.unproved, report.damages) == (1, ())
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_what_sqlite_finds_in_its_own_file_is_said(db, run, tmp_path):
+    with db.write() as connection:
+        page = connection.execute(text("SELECT rootpage FROM sqlite_master WHERE name = 'points_by_name'")).scalar_one()
+        size = connection.execute(text("PRAGMA page_size")).scalar_one()
+    db.close()
+    path = tmp_path / "store.db"
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : (page - 1) * size + 8] = b"\xff" * 8
+    path.write_bytes(content)
+    damages = check(db).damages
+    assert damages
+    assert "restore the store from a backup" in damages[0].means
+
+
+def test_nothing_is_left_of_a_whole_check(db, run):
+    before = [(row.number, row.size) for row in snapshots.every(db, run.number)]
+    check(db)
+    assert [(row.number, row.size) for row in snapshots.every(db, run.number)] == before
+    with db.read() as connection:
+        assert connection.execute(select(tables.runs.c.attempt)).scalar() == 1
