@@ -67,7 +67,7 @@ def count(
     wording, recognised, notes = wording_of(source, options, progress)
     observer.languages = tuple((name_of(code), share) for code, share in recognised.languages.items())
     ledger = _Ledger(source, wording, progress)
-    vocabulary, matrix = _count(source, wording, ledger, options, observer)
+    vocabulary, matrix = _count(source, wording, ledger, options, observer, notes)
     labels, label_names = beside.encode(ledger.labels, dict(source.classes))
     part = ledger.split()
     _say(source, ledger, part)
@@ -99,9 +99,9 @@ def _limits(options: ImportOptions, wording: Wording) -> Limits:
 
 
 def _count(
-    source: TextSource, wording: Wording, ledger: _Ledger, options: ImportOptions, observer: Observer
+    source: TextSource, wording: Wording, ledger: _Ledger, options: ImportOptions, observer: Observer, notes: list[str]
 ) -> tuple[tuple[str, ...], Any]:
-    """The vocabulary, the most frequent word first, and the scipy matrix of counts."""
+    """The vocabulary, the most frequent word first, and the scipy matrix of counts; words to leave out are noted."""
     stopped: Counter[str] = Counter()
     vectoriser = CountVectorizer(
         analyzer=partial(wording.tokens, left_out=stopped), dtype=np.int32
@@ -125,7 +125,7 @@ def _count(
     document_counts[common] = 0
     kept = prune.keep(document_counts, totals, matrix.shape[0], cut.min_df, cut.max_df, cut.max_words)
     if not options.leave_out_common:
-        prune.propose(kept, document_counts, totals, lengths, ordered, source.notes)
+        prune.propose(kept, document_counts, totals, lengths, ordered, notes)
     if len(kept) == 0:
         cause = f"no word occurs in {options.min_df or MIN_DF} documents or more and in at most "
         cause += f"{options.max_df or MAX_DF:.0%} of them; lower --min-df or raise --max-df"
