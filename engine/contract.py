@@ -20,6 +20,7 @@ Array: TypeAlias = NDArray[Any]
 
 
 TRAIN, TEST = 0, 1  # the parts of a corpus
+PIECE = 8192  # documents whose real sums are told together
 
 
 class Counts(NamedTuple):
@@ -322,6 +323,9 @@ class Kernel(NamedTuple):
         What a document of a mini-batch costs beside its draws of topics, in such draws (about 50 ns).
     asking : float
         What one draw of one document's prediction costs, in such draws; 0 where nothing is predicted.
+    real : bool
+        Whether statistics are real sums, whose last bits depend on the order they are added in: documents are then
+        always gathered in the same pieces (:func:`pieces`).  Whole numbers need no such order.
     """
 
     batch_size: int
@@ -347,14 +351,31 @@ class Kernel(NamedTuple):
     converged: Callable[..., bool] | None = None
     work: float = 0.0
     asking: float = 0.0
+    real: bool = False
 
     def step(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Info]:
         """One step: gather from the documents, move the topics, and settle the documents under these."""
-        statistics, local = self.gather(seed, state, docs, self.local(state))
+        statistics, local = self._gathered(seed, state, docs)
         state, info = self.move(seed, state, statistics)
         if self.settle is not None:
             local = self.settle(seed, state, docs, local)
         return self.with_local(state, local), info
+
+    def _gathered(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Any]:
+        """The statistics of all documents and their local variables, in pieces where the order of sums matters."""
+        local, cut = self.local(state), pieces(len(docs.documents))
+        if not self.real or len(cut) == 1:
+            return self.gather(seed, state, docs, local)
+        total, kept = None, []
+        for piece in cut:
+            part = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
+            own = local if local is None else type(local)(*(rows[piece] for rows in local))
+            statistics, own = self.gather(seed, state, part, own)
+            total = statistics if total is None else added(total, statistics)
+            kept.append(own)
+        if kept[0] is None:
+            return total, None
+        return total, type(kept[0])(*(np.concatenate(rows) for rows in zip(*kept, strict=True)))
 
     def shown(self, state: Any) -> Any:
         """The state whose topics people are shown: the averaged one, where there is one."""
@@ -363,6 +384,11 @@ class Kernel(NamedTuple):
     def sweeps(self, state: Any) -> bool:
         """Whether the next step reads every training document."""
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
+
+
+def pieces(n_documents: int) -> list[slice]:
+    """Documents in pieces of at most ``PIECE`` neighbours, whose real sums are always added in this order."""
+    return [slice(first, min(first + PIECE, n_documents)) for first in range(0, max(n_documents, 1), PIECE)]
 
 
 def added(one: Any, other: Any) -> Any:

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
 from sqlalchemy import Select, Table, select, text
 
 from store import corpora, predictions, run_rows
 from store.arrays import has_checksums, unpack, verify
-from store.blocks import Counts, DocumentBlock, unpack_texts
+from store.blocks import Counts, unpack_texts
 from store.checkpoints import stored_parts
 from store.corpus_rows import CorpusRow
 from store.corpus_writer import _ContentHash
@@ -131,7 +130,8 @@ def _corpus(db: Database, row: CorpusRow, found: _Found, tell: Tell) -> None:
             counts = _blob(db, _block(corpus_blocks, "arrays", row.number, first))
             texts = _blob(db, _block(corpus_texts, "texts", row.number, first))
             found.arrays(counts)
-            content.update(_as_block(first, unpack(counts)))
+            arrays = unpack(counts)
+            content.update_counts(Counts(*(arrays[name] for name in Counts._fields)))
             unpack_texts(texts)
         except (StoreError, KeyError) as error:
             whole = False
@@ -139,12 +139,6 @@ def _corpus(db: Database, row: CorpusRow, found: _Found, tell: Tell) -> None:
     if whole and row.content_hash and content.hexdigest() != row.content_hash:
         differs = "its words or counts are not those that were imported"
         found.damages.append(Damage(f"corpus {row.name!r}: {differs}", "import it again, or restore a backup"))
-
-
-def _as_block(first: int, arrays: dict[str, Any]) -> DocumentBlock:
-    counts = Counts(*(arrays[name] for name in Counts._fields))
-    none = np.empty(0, dtype=np.int8)
-    return DocumentBlock(first, counts, none, none, [], [], [])
 
 
 def _snapshots(db: Database, run: RunRow, found: _Found) -> None:

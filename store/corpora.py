@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, select, update
 
-from store import corpus_rows, removal
+from store import corpus_rows, full_text, removal
+from store.additions import ADDITIONS as ADDITIONS
+from store.additions import appender as appender
+from store.additions import known_to as known_to
 from store.arrays import Array, unpack
 from store.blocks import SCORED, TRAIN, unpack_texts
 from store.blocks import Counts as Counts
@@ -21,6 +24,7 @@ from store.corpus_writer import taken as taken
 from store.corpus_writer import writer as writer
 from store.database import Database, now
 from store.errors import Conflict, NotFound
+from store.runs import RunRow
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
 
@@ -65,6 +69,17 @@ def get(db: Database, number: int) -> CorpusRow:
     """
     with db.read() as connection:
         return corpus_rows.get(connection, number)
+
+
+def of_run(db: Database, run: RunRow) -> CorpusRow:
+    """The corpus of a run with the sizes that it had when the run was ordered: documents that came later are not its.
+
+    Raises
+    ------
+    NotFound
+        When there is none.
+    """
+    return known_to(get(db, run.corpus), run.number)
 
 
 def find(db: Database, name_or_number: str | int) -> CorpusRow:
@@ -119,10 +134,14 @@ def vocabulary(db: Database, number: int) -> tuple[str, ...]:
 
 def load(db: Database, number: int) -> CorpusArrays:
     """All counts of a corpus; no text is read, and no more than one block is held beside the result."""
+    return load_as(db, get(db, number))
+
+
+def load_as(db: Database, row: CorpusRow) -> CorpusArrays:
+    """All counts of a corpus as its row says: those of a run (`of_run`) may be fewer than there are today."""
     with db.read() as connection:
-        row = corpus_rows.get(connection, number)
         result = _room(row)
-        for first, blob in _counts(connection, number):
+        for first, blob in _counts(connection, row):
             block = unpack(blob)
             n = len(block["part"])
             result.part[first : first + n] = block["part"]
@@ -138,7 +157,7 @@ def taught(db: Database, number: int) -> Array:
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
         found = np.zeros(len(row.label_names), dtype=np.int64)
-        for _, blob in _counts(connection, number):
+        for _, blob in _counts(connection, row):
             marks = unpack(blob, only=("part", "labels"))
             known = marks["labels"][(marks["part"] == TRAIN) & (marks["labels"] >= 0)]
             found += np.bincount(known, minlength=len(found))
@@ -197,8 +216,10 @@ def search(
 ) -> tuple[int, list[Document]]:
     """One page of the documents whose title or text has every word of ``text``, in the order of the corpus.
 
-    Upper and lower case are the same.  An empty ``text`` finds every document.  One block is held at a time, and
-    between blocks ``request`` is asked: where nobody waits any more, what was found by then is the answer.
+    Upper and lower case are the same.  An empty ``text`` finds every document.  The full-text index of the corpus
+    tells which documents have words that begin with those of ``text``; documents that it does not know yet are looked
+    through, one block held at a time, for words that hold those of ``text``.  Between blocks ``request`` is asked:
+    where nobody waits any more, what was found by then is the answer.
 
     Returns
     -------
@@ -211,13 +232,15 @@ def search(
     if not terms:
         row = get(db, number)
         return row.documents, documents(db, number, range(row.documents)[offset : offset + limit])
-    total, page = 0, []
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
-        for first in _firsts(connection, number):
+        found = full_text.find(connection, number, text, offset, limit) or full_text.Found(0, (), 0)
+    total, page = found.total, documents(db, number, found.numbers)
+    with db.read() as connection:
+        for first in _firsts(connection, number) if found.known < row.documents else ():
             if not request():
                 break
-            hits = _hits(connection, number, first, terms)
+            hits = [hit for hit in _hits(connection, number, first, terms) if first + hit >= found.known]
             inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
             if inside:
                 block = list(_block_documents(connection, row, first))
@@ -296,10 +319,12 @@ def _firsts(connection: Connection, number: int) -> list[int]:
     return list(connection.execute(query).scalars())
 
 
-def _counts(connection: Connection, number: int) -> Iterator[tuple[int, bytes]]:
-    """The blobs of all blocks, one query each: a driver that fetches whole results holds one only."""
-    for first in _firsts(connection, number):
-        yield first, _blob(connection, corpus_blocks, "arrays", number, first)
+def _counts(connection: Connection, row: CorpusRow) -> Iterator[tuple[int, bytes]]:
+    """The blobs of the blocks that the row counts, one query each: a driver that fetches whole results holds one."""
+    for first in _firsts(connection, row.number):
+        if first >= row.documents:
+            return
+        yield first, _blob(connection, corpus_blocks, "arrays", row.number, first)
 
 
 def _blob(connection: Connection, table: Any, column: str, number: int, first: int) -> bytes:

@@ -11,9 +11,9 @@ import numpy as np
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from store import blocks, corpus_rows
+from store import blocks, corpus_rows, full_text
 from store.arrays import Array
-from store.blocks import DocumentBlock
+from store.blocks import Counts, DocumentBlock
 from store.corpus_rows import CorpusRow
 from store.database import Database, now
 from store.errors import Conflict, LostClaim, StoreError
@@ -35,6 +35,8 @@ class Writer:
         Of the corpus.
     row : CorpusRow
         The corpus, once it is visible (after the ``with`` block).
+    meta : dict
+        What is kept with it; may be changed until the end of the block.
     """
 
     row: CorpusRow
@@ -43,7 +45,10 @@ class Writer:
         self._db = db
         self.number = number
         self._header = header
-        self._totals = dict.fromkeys(("documents", "train_documents", "tokens", "cells", "scored_cells"), 0)
+        self.meta: dict[str, Any] = dict(header["meta"])
+        self._totals: dict[str, Any] = dict.fromkeys(
+            ("documents", "train_documents", "tokens", "cells", "scored_cells"), 0
+        )
         self._totals["words"] = len(vocabulary)
         self._hash = _ContentHash(vocabulary, header["kind"])
 
@@ -67,11 +72,12 @@ class Writer:
         for piece in blocks.cut(block):
             self._store(piece)
         self._count(block)
-        self._hash.update(block)
+        self._hash.update_counts(block.counts)
 
     def finish(self, name: str) -> None:
         """Make the corpus visible under its name."""
         values = self._totals | {"content_hash": self._hash.hexdigest(), "name": name, "state": "ready"}
+        values |= {"meta": self.meta}
         try:
             self._db.transact(lambda connection: self._touch(connection, values))
         except IntegrityError as error:
@@ -205,7 +211,12 @@ def discard(db: Database, number: int) -> None:
         at_once = _WORDS_AT_ONCE if table is corpus_words else _BLOCKS_AT_ONCE
         delete_piecewise(db, table, table.c.corpus == number, table.c[place], at_once)
     gone = delete(corpora).where(corpora.c.number == number, corpora.c.state == "incomplete")
-    db.transact(lambda connection: connection.execute(gone))
+
+    def last(connection: Connection) -> None:
+        full_text.drop(connection, number)
+        connection.execute(gone)
+
+    db.transact(last)
 
 
 def check_name(db: Database, name: str) -> None:
@@ -269,11 +280,11 @@ class _ContentHash:
         self._value_type = np.dtype("<f4" if kind == "real" else "<i4")
         self._streams = [hashlib.sha256(words), hashlib.sha256(), hashlib.sha256(), hashlib.sha256()]
 
-    def update(self, block: DocumentBlock) -> None:
+    def update_counts(self, counts: Counts) -> None:
         _, lengths, words, values = self._streams
-        lengths.update(_bytes(np.diff(block.counts.starts), np.dtype("<i8")))
-        words.update(_bytes(block.counts.words, np.dtype("<i4")))
-        values.update(_bytes(block.counts.values, self._value_type))
+        lengths.update(_bytes(np.diff(np.asarray(counts.starts, np.int64)), np.dtype("<i8")))
+        words.update(_bytes(counts.words, np.dtype("<i4")))
+        values.update(_bytes(counts.values, self._value_type))
 
     def hexdigest(self) -> str:
         return hashlib.sha256(b"".join(stream.digest() for stream in self._streams)).hexdigest()

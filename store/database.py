@@ -1,7 +1,7 @@
 """The one door to the database: opening it, short transactions that wait and retry, and its clock.
 
-Everything that only one of SQLite and PostgreSQL understands is in this file, and in those of upkeep: `store.check`,
-`store.backup` and `store.prune`.
+Everything that only one of SQLite and PostgreSQL understands is in this file, but for indexes of words (`full_text`)
+and upkeep: `store.check`, `store.backup` and `store.prune`.
 """
 
 import os
@@ -219,7 +219,9 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
         _open_sqlite(address, readonly=readonly) if _is_file(address) else _open_postgresql(address, readonly=readonly)
     )
     try:
-        migrations.check(database, database.place, lock=lock_schema, readonly=readonly)
+        changed = migrations.check(database, database.place, lock=lock_schema, readonly=readonly)
+        if changed and _is_file(address):
+            _close_to_others(Path(database.place))
         with database.read() as connection:
             database.identity.remember(connection)
     except BaseException:
@@ -303,6 +305,7 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
         raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
     if not readonly:
         _make_folder(path)
+        _make_file(path)
     uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rwc'}"
 
     def connect() -> sqlite3.Connection:
@@ -322,6 +325,28 @@ def _make_folder(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise StoreError(f"the folder {path.parent} for the store cannot be made: {error.strerror}") from error
+
+
+def _make_file(path: Path) -> None:
+    """Make a new store's file, for its owner only; SQLite gives the files beside it the same rights.
+
+    One that is there keeps the rights it has, for its owner may have opened it to a group; see `_close_to_others`.
+    """
+    with suppress(FileExistsError):
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise
+        except OSError as error:
+            cause = f"({error.strerror or error}); check the path and your rights"
+            raise StoreError(f"the store {path} cannot be opened {cause}") from error
+
+
+def _close_to_others(path: Path) -> None:
+    """Take away the rights of others once, when the tables change: older versions of Topiary left them as they came."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        with suppress(OSError):  # not there, or not this user's
+            path.with_name(name).chmod(0o600)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -93,6 +93,17 @@ def _add_changes(connection: Connection) -> None:
             connection.execute(write, {"change": json.dumps(change), "number": number})
 
 
+def _add_search_indexes(connection: Connection) -> None:
+    """Version 7: how many documents of a corpus its full-text index knows; the indexes themselves are made later."""
+    then = MetaData()
+    Table("corpora", then, Column("number", BigInteger, primary_key=True))
+    made = Table("search_indexes", then)
+    owner = ForeignKey("corpora.number", ondelete="CASCADE")
+    made.append_column(Column("corpus", BigInteger, owner, primary_key=True, autoincrement=False))
+    made.append_column(Column("documents", BigInteger, nullable=False))
+    made.create(connection)
+
+
 def _change_of(sentence: str) -> dict[str, Any] | None:
     """Read what versions up to 5 wrote about a layer: that it begins, keeps all its topics, or which it lost."""
     if found := re.fullmatch(r"layer (\d+) begins with (\d+) topics", sentence):
@@ -109,7 +120,7 @@ def _change_of(sentence: str) -> dict[str, Any] | None:
 
 
 def _add_second_checkpoints(connection: Connection) -> None:
-    """Version 7: the checkpoint before the last, groups of runs, the order of the queue, the identity of the store."""
+    """Version 8: the checkpoint before the last, groups of runs, the order of the queue, the identity of the store."""
     then = MetaData()
     Table("runs", then, Column("number", BigInteger, primary_key=True))
     owner = ForeignKey("runs.number", ondelete="CASCADE")
@@ -141,7 +152,8 @@ STEPS: Mapping[int, Step] = {
     3: _add_predictions,
     4: _add_family,
     5: _add_changes,
-    6: _add_second_checkpoints,
+    6: _add_search_indexes,
+    7: _add_second_checkpoints,
 }
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""
@@ -157,7 +169,7 @@ class Store(Protocol):
         """One transaction that changes."""
 
 
-def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
+def check(database: Store, place: str, *, lock: Step, readonly: bool) -> bool:
     """Make the tables of a new store, bring older ones up to date, refuse all others.
 
     Parameters
@@ -171,6 +183,11 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
     readonly : bool
         Only look.
 
+    Returns
+    -------
+    changed : bool
+        Whether there were no tables, or older ones.
+
     Raises
     ------
     NotFound
@@ -181,7 +198,7 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
     with database.read() as connection:
         version = version_of(connection, place)
     if version == tables.VERSION:
-        return
+        return False
     if readonly and version is None:
         raise NotFound(f"there is no store in {place} yet; import a corpus or run the demo to make one")
     _refuse(version, place, readonly=readonly)
@@ -191,6 +208,7 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> None:
         _bring_up(connection, place)
 
     database.transact(bring_up)
+    return True
 
 
 def version_of(connection: Connection, place: str) -> int | None:

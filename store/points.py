@@ -125,14 +125,35 @@ def series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) 
     mine = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
     with db.read() as connection:
         total = connection.execute(select(func.count()).select_from(points).where(mine)).scalar_one()
-        rows = connection.execute(_thinned(mine, total, max(most, 2))).all()
-    minibatch, documents, seconds, value = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return Series(
-        np.array(minibatch, dtype=np.int64),
-        np.array(documents, dtype=np.int64),
-        np.array(seconds, dtype=np.float64),
-        np.array(value, dtype=np.float64),
-    )
+        return _series(connection, _thinned(mine, total, max(most, 2)))
+
+
+def whole(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
+    """All curves of a run as they are at one moment, each read by its index, at a tenth of the cost of `since`.
+
+    Returns
+    -------
+    curves : list of (name, layer, Series)
+        Each in the order of its mini-batches.
+    cursor : int
+        For `since`, which tells what comes later.
+    """
+    mine = points.c.run == run
+    kinds = select(points.c.name, points.c.layer).where(mine).group_by(points.c.name, points.c.layer)
+    found = []
+    with db.read() as connection:
+        last = connection.execute(select(func.max(points.c.number)).where(mine)).scalar()
+        for name, layer in connection.execute(kinds).all():
+            this = mine & (points.c.name == name) & (points.c.layer == layer)
+            found.append((name, layer, _series(connection, _thinned(this, 0, 0))))
+    return found, last or 0
+
+
+def _series(connection: Connection, query: Select[Any]) -> Series:
+    """The four columns of a curve, without an object of SQLAlchemy for every row."""
+    rows = connection.execute(query).cursor.fetchall()
+    minibatch, documents, seconds, value = np.array(rows, dtype=np.float64).T if rows else np.empty((4, 0))
+    return Series(minibatch.astype(np.int64), documents.astype(np.int64), seconds, value)
 
 
 def table(db: Database, run: int) -> Iterator[Point]:

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-VERSION = 7
+VERSION = 8
 
 
 class Plain(TypeDecorator[str]):
@@ -167,6 +167,10 @@ corpus_texts = Table(
     Column("first", Whole, primary_key=True, autoincrement=False),
     _whole("documents"),
     Column("texts", LargeBinary, nullable=False),
+)
+
+search_indexes = Table(  # beside the tables search_words_N, one for each corpus, which full_text.py makes
+    "search_indexes", metadata, _of("corpora", primary=True), _whole("documents")
 )
 
 runs = Table(

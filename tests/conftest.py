@@ -16,6 +16,12 @@ hypothesis.settings.load_profile("topiary")
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_logs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What tests delete and train is logged in a folder of theirs, not among the user's own logs."""
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real test corpora; tests that need it are skipped, with a sentence, where it is absent."""

@@ -50,7 +50,7 @@ def read_completion(db: Database, run: RunRow, hierarchy: Hierarchy) -> Completi
     engine.settings.SettingError
         When the run used a setting that was removed since.
     """
-    arrays = corpora.load(db, run.corpus)
+    arrays = corpora.load_as(db, corpora.of_run(db, run))
     numbers = np.flatnonzero(arrays.part == TEST)
     if hierarchy.columns is None or not len(numbers):
         return None

@@ -142,7 +142,7 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
     engine.settings.SettingError
         When the run used a setting that was removed since.
     """
-    corpus = corpora.get(db, run.corpus)
+    corpus = corpora.of_run(db, run)
     module = models.load(run.model)
     config = settings.from_json(module.Config, run.settings)
     for process in compile_kernels.compile_elsewhere(_requested(run, corpus), db.url):

@@ -1,12 +1,14 @@
 """Which runs are worth comparing, and what people decided about their topics."""
 
 from collections.abc import Iterable
+from itertools import combinations, zip_longest
 
 from engine.hierarchy.align import NONE, Fixed
 from store import matches
 from store.database import Database
 from store.runs import RunRow
 
+MOST = 6  # pairs of seeds that are held against each other
 NEAR = 1.5  # times the mini-batches of the other that a run may have to be like it but for the seed
 
 
@@ -41,6 +43,25 @@ def other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
     """Runs that differ from this one in nothing but the seed, latest first."""
     found = [row for row in everyone if row.number != run.number and same_but_seed(run, row)]
     return sorted(found, key=lambda row: -row.number)
+
+
+def seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> list[tuple[RunRow, RunRow]]:
+    """Pairs of runs that tell how far seeds of either run lie apart, at most `MOST`; not the two runs themselves.
+
+    Each run beside others of its own settings first, in turn, then those beside each other.
+    """
+    everyone = tuple(everyone)
+    twins = [[row for row in other_seeds(own, everyone) if row.number not in (one.number, two.number)]
+             for own in (two, one)]  # fmt: skip
+    own_pairs = [[(own, twin) for twin in found] for own, found in zip((two, one), twins, strict=True)]
+    in_turn = [pair for both in zip_longest(*own_pairs) for pair in both if pair is not None]
+    further = [pair for found in twins for pair in combinations(found, 2)]
+    return _different([*in_turn, *further])[:MOST]
+
+
+def _different(pairs: Iterable[tuple[RunRow, RunRow]]) -> list[tuple[RunRow, RunRow]]:
+    """Every pair once, whichever comes first in it."""
+    return list({frozenset((first.number, second.number)): (first, second) for first, second in pairs}.values())
 
 
 def decisions(db: Database, run_a: int, run_b: int) -> frozenset[Fixed]:

@@ -68,7 +68,7 @@ def classify_run(
     predict = inference.kernel.predict
     if predict is None:
         raise ClassError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
-    counts = corpora.load(db, inference.corpus.number)
+    counts = corpora.load_as(db, inference.corpus)
     documents = np.flatnonzero((counts.part == TEST) & (counts.labels >= 0))
     if len(names) == 1:
         raise ClassError(f"{inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")

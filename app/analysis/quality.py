@@ -40,7 +40,7 @@ def read_quality(
     engine.settings.SettingError
         When documents are to be placed, and the run used a setting that was removed since.
     """
-    arrays = corpora.load(db, run.corpus)
+    arrays = corpora.load_as(db, corpora.of_run(db, run))
     train, test = (_documents(arrays, part) for part in (TRAIN, TEST))
     return measure(
         hierarchy.shown,
@@ -56,7 +56,7 @@ def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     """The hierarchy with the NPMI of its first words: that of the snapshot, or computed from the corpus."""
     if hierarchy.npmi:
         return hierarchy
-    arrays = corpora.load(db, run.corpus)
+    arrays = corpora.load_as(db, corpora.of_run(db, run))
     lists = [words[:, :WORDS] for words in hierarchy.words]
     every = np.concatenate([words.ravel() for words in lists])
     met = coherence.meetings(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))

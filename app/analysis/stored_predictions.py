@@ -33,7 +33,7 @@ MAKERS = (
 
 def recall(db: Database, run: RunRow, snapshot: int) -> Classified | None:
     """The predictions under a snapshot that the store remembers; None where it has none that hold today."""
-    corpus = corpora.get(db, run.corpus)
+    corpus = corpora.of_run(db, run)
     arrays = predictions.load(db, run.number, snapshot, made_by(run, corpus))
     return None if arrays is None else _unpack(arrays, run, snapshot, corpus)
 
@@ -47,7 +47,7 @@ def keep(db: Database, found: Classified) -> None:
         When it cannot be written, or the snapshot is gone.
     """
     run = runs.get(db, found.run)
-    predictions.keep(db, found.snapshot, made_by(run, corpora.get(db, run.corpus)), _pack(found))
+    predictions.keep(db, found.snapshot, made_by(run, corpora.of_run(db, run)), _pack(found))
 
 
 def made_by(run: RunRow, corpus: CorpusRow) -> str:

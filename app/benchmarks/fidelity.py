@@ -40,6 +40,8 @@ class Row(NamedTuple):
         The paper's averaged perplexity.
     training_seconds, seconds : float
         Time in training steps alone, and with the sweeps of the test documents.
+    test_seconds : float
+        Time for one test document: all its sweeps, one after every step of training.
     threads : int
     engine : str
         Digest of the engine's sources.
@@ -52,6 +54,7 @@ class Row(NamedTuple):
     published: float
     training_seconds: float
     seconds: float
+    test_seconds: float
     threads: int
     engine: str
 
@@ -103,6 +106,7 @@ def measure(corpus: Corpus, trial: Trial, seed: int, length: Length, *, start: d
         published=published.PUBLISHED[trial],
         training_seconds=standing.training_seconds,
         seconds=standing.seconds,
+        test_seconds=(standing.seconds - standing.training_seconds) / max(len(training.test), 1),
         threads=length.threads,
         engine=cache_folder().name,
     )

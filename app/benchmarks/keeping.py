@@ -62,8 +62,8 @@ class Table:
         self._unfinished.unlink(missing_ok=True)
 
     def _report(self, row: Row) -> dict[str, Any]:
-        """A row as it is written: with its difference to the paper, or its distance to DLDA-TLASGR and the paper's."""
-        if row.trial.startswith("dlda "):
+        """A row as it is written: with its difference to the paper, or (DATM) both distances to DLDA-TLASGR."""
+        if not row.trial.startswith("datm "):
             return row._asdict() | {"difference": row.difference}
         own, theirs = distances.distance(row, self.rows), distances.published(row)
         return row._asdict() | {"distance": own, "published_distance": theirs}

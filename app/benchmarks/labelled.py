@@ -8,7 +8,6 @@ import numpy as np
 from app.benchmarks.reading import compressed, joined, matrix, stops_beside
 from app.ingest import beside, files, importing, words
 from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource, TextSource
 from engine.contract import TEST, TRAIN, Counts
 
@@ -142,10 +141,9 @@ def _reviews(folder: Path, request: Request) -> tuple[_Documents, int]:
             parts.append(document.part)
     labels, label_names = beside.encode(names, dict(source.classes))
     part = _part(np.array(parts, np.int8), labels, path, request)
-    options = ImportOptions()
     vectoriser = CountVectorizer(
         preprocessor=str,
-        token_pattern=options.token_pattern,
+        token_pattern=words.LETTERS,
         stop_words=sorted(words.stop_list(request.stop_words or "english")) or None,
         min_df=LEAST,
         max_features=request.n_words or MOST_WORDS,

@@ -10,13 +10,16 @@ from scipy import sparse
 from app.ingest import importing, words
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
+from app.ingest.preparing import draw_test
 from app.ingest.source import CountSource
 from engine.contract import Counts
 from engine.corpus import Corpus
 
 
 def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None) -> Corpus:
-    """The corpus of a file or folder of counts that brings its own training and test documents.
+    """The corpus of a file or folder of counts.
+
+    Where it does not say which documents are for the test, a tenth of them is drawn.
 
     Parameters
     ----------
@@ -29,16 +32,21 @@ def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None)
     Raises
     ------
     IngestError
-        When the file cannot be read, holds texts, or does not say which documents are for the test.
+        When the file cannot be read, or holds texts.
     """
-    source = importing.read(path, ImportOptions(format=kind))
-    if not isinstance(source, CountSource) or source.part is None:
-        raise IngestError(path, "does not hold counts with training and test documents, which a benchmark compares on")
+    options = ImportOptions(format=kind)
+    source = importing.read(path, options)
+    if not isinstance(source, CountSource):
+        raise IngestError(path, "holds texts, and a benchmark compares on counts; give a file of counts")
     rows = list(source.blocks())
+    counts = joined([run.counts for run in rows])
+    part = source.part
+    if part is None:
+        part = draw_test(counts.n_documents, options.test_share, options.seed)
     corpus = Corpus(
-        counts=joined([run.counts for run in rows]),
+        counts=counts,
         vocabulary=source.vocabulary,
-        part=source.part,
+        part=part,
         labels=np.concatenate([run.labels for run in rows]),
         label_names=source.label_names,
         scored=joined([run.scored for run in rows if run.scored is not None]) if source.has_scored else None,

@@ -133,7 +133,8 @@ def _about(arguments: argparse.Namespace, name: str, corpus: "Corpus") -> str:
     n_train, n_test = len(corpus.documents(TRAIN)), len(corpus.documents(TEST))
     return (
         f"{arguments.data.name}: {n_train:,} training and {n_test:,} test documents, {corpus.n_words:,} words\n"
-        f"{arguments.minibatches:,} mini-batches (sweeps for Gibbs), {arguments.threads} threads\n\n{table.head(name)}"
+        f"{arguments.minibatches:,} mini-batches (sweeps for Gibbs), {arguments.threads} threads\n{table.PROTOCOL}\n\n"
+        f"{table.head(name)}"
     )
 
 
@@ -174,7 +175,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--format", metavar="NAME", help="its format, as mtx (default: recognised)")
     one.add_argument("--words", type=_positive, help="keep the most frequent that are no stop words (default: all)")
-    one.add_argument("--models", type=_list, default=("dlda",), help="tables: any of dlda,dpfa,datm (default: dlda)")
+    one.add_argument(
+        "--models", type=_list, default=("dlda",), help="tables: any of dlda,dpfa,dpfa-wiki,datm (default: dlda)"
+    )
     rows = "only these rows, as in tlasgr:128,gibbs:128-64-32; whai+3:128 has 3 sweeps after the encoder"
     one.add_argument("--only", type=_list, default=(), help=rows)
     one.add_argument("--scored", type=_natural, default=0, help="documents that DATM's table scores (default 0: all)")

@@ -8,16 +8,23 @@ from app.analysis.changes import KINDS, agreement, counted, edge_changes
 from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, Pair, compare
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.partners import decisions
+from app.analysis.judged_seeds import JudgedPair, judged_pair
+from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs
+from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.seeds import UNKNOWN, Range, at, spread_of
 from app.cli.console import flat, percent
 from app.export import comparison as files
+from app.live.judged import latest_of_all
 from app.views.compare.picture import compare_picture, first_cut
 from app.views.compare.table import signed, sorted_pairs
 from app.views.compare.trees import classes_of
+from app.views.compare.verdict import in_words, judged_words, seeds_sentence, written
 from app.views.tree.class_overlay import class_number
 from app.views.tree.picture import CAP
 from engine.hierarchy.tree import Node
+from store import runs, snapshots
 from store.database import Database
+from store.runs import RunRow
 
 
 class Request(NamedTuple):
@@ -55,7 +62,42 @@ def compare_runs(
         When the two have no word in common.
     """
     found = compare(hierarchies[0], hierarchies[1], decisions(db, hierarchies[0].run, hierarchies[1].run))
-    return _json(found, threshold) if as_json else summary_text(found, threshold, most)
+    if as_json:
+        return _json(found, threshold)
+    return summary_text(found, threshold, most, seeds_of(db, found))
+
+
+class Seeds(NamedTuple):
+    """Comparisons of runs that differ in their seed only, a sentence about them, and how well the runs predict."""
+
+    comparisons: list[Comparison]
+    sentence: str
+    judged: JudgedPair | None
+
+
+def seeds_of(db: Database, shown: Comparison) -> Seeds:
+    """Compare seeds of either run with each other, as the page does, and say which they are."""
+    rows = {row.number: row for row in runs.every(db)}
+    one, two = rows[shown.a.run], rows[shown.b.run]
+    found, named, seeds = [], [], []
+    for own, twin in seed_pairs(one, two, rows.values()):
+        here = shown.a if own is one else shown.b if own is two else _nearest(db, own, shown.b.minibatch)
+        there = _nearest(db, twin, here.minibatch) if here is not None else None
+        if here is not None and there is not None:
+            found.append(compare(here, there, decisions(db, own.number, twin.number)))
+            named.append(f"{own.number} and {twin.number}")
+            seeds.append((own, twin))
+    alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
+    sentence = seeds_sentence(named, two.number, alone=alone)
+    latest = latest_of_all(db)
+    return Seeds(found, sentence, judged_pair(one, two, seeds, lambda run: latest.get(run, {})))
+
+
+def _nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
+    """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
+    found = snapshots.every(db, run.number)
+    row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
+    return read_hierarchy(db, run, row) if row is not None and as_far(row.minibatch, minibatch) else None
 
 
 def write_comparison(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], view: Request, path: str | Path) -> Path:
@@ -89,8 +131,12 @@ def _picture(found: Comparison, view: Request) -> str:
     return compare_picture(found, edge_changes(found, view.threshold), cut).svg
 
 
-def summary_text(comparison: Comparison, threshold: float, most: int) -> str:
-    """Write agreement, counts of edges, and the most changed topics as lines."""
+def summary_text(comparison: Comparison, threshold: float, most: int, seeds: Seeds | None = None) -> str:
+    """Write agreement, counts of edges, what is more than chance, and the most changed topics as lines.
+
+    Without ``seeds`` nobody has looked for any.
+    """
+    seeds = seeds or Seeds([], "", None)
     a, b = comparison.a, comparison.b
     changes = edge_changes(comparison, threshold)
     now, counts = agreement(comparison, changes), counted(changes)
@@ -98,18 +144,30 @@ def summary_text(comparison: Comparison, threshold: float, most: int) -> str:
         f"A: run {a.run}, mini-batch {a.minibatch:,}, {'-'.join(map(str, a.widths))}   "
         f"B: run {b.run}, mini-batch {b.minibatch:,}, {'-'.join(map(str, b.widths))}"
     ]
+    spread = spread_of(seeds.comparisons, threshold)
+    usual = spread or UNKNOWN
     for place in range(len(now.scores) - 1, -1, -1):
         paired = len(comparison.alignment.partners(place + 1))
         lines.append(
             f"layer {place + 1}: {paired} of {a.widths[place]} and {b.widths[place]} topics matched, "
-            f"mean score {_ratio(now.scores[place])}, {percent(now.matched[place], 1)} of the mass"
+            f"mean score {_ratio(now.scores[place])}{_seeds(at(usual.scores, place))}, "
+            f"{percent(now.matched[place], 1)} of the mass"
         )
     lines += _coherence(comparison)
     report = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
-    like = f"F1 {_ratio(now.edges)}, correlation of weights {_ratio(now.correlation)}"
+    like = (
+        f"F1 {_ratio(now.edges)}{_seeds(usual.edges)}, correlation of weights "
+        f"{_ratio(now.correlation)}{_seeds(usual.correlation)}"
+    )
     lines.append(f"edges at threshold {threshold:g}: {report}; {like}")
+    lines += [f"beside other seeds: {in_words(now, spread, seeds.sentence)}"] if seeds.sentence else []
+    lines += [judged_words(seeds.judged)] if seeds.judged is not None else []
     lines += [_line(comparison, pair) for pair in sorted_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)
+
+
+def _seeds(usual: Range | None) -> str:
+    return "" if usual is None else f" (two seeds {written(usual)})"
 
 
 def _coherence(comparison: Comparison) -> list[str]:

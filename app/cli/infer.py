@@ -119,7 +119,7 @@ def line_between(
 def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
     run = find_run(db, arguments.run)
     chosen = snapshot_at(db, run, arguments.minibatch)
-    about = corpora.get(db, run.corpus)
+    about = corpora.of_run(db, run)
     if must_compile(run, about):
         notify("compiling kernels, about 20 s, once on this machine")
     inference = open_inference(db, run, chosen)

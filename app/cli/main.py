@@ -7,6 +7,7 @@ import sys
 from app.cli import output
 from app.cli.parser import MISTAKE, Parser, named, part, seeds, size, threads, weight, whole
 from app.ingest import options
+from app.jobs.uploads import LARGEST_UPLOAD
 from app.plots import registry
 from app.plots.request import AXES
 
@@ -46,6 +47,10 @@ def _run_command(words: list[str]) -> int:
     except MISTAKES as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
+    except MemoryError:
+        short = "needs more memory than this machine has free; give it less at a time, or close other programs"
+        notify(f"topiary {arguments.command}: {short}")
+        return MISTAKE
 
 
 def build_parser() -> Parser:
@@ -54,6 +59,7 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _demo(commands)
     _import(commands)
+    _append(commands)
     _corpora(commands)
     _train(commands)
     _fork(commands)
@@ -91,10 +97,27 @@ def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "import", "manage.import_corpus", "make a corpus of a file or folder", reads=True)
-    parser.add_argument("path", metavar="PATH", help="file, folder or zip; the format is recognised")
-    for option, text in options.HELP.items():
-        flag = f"--{option.replace('_', '-')}"
+    about = "say what an import would make of files, and store nothing"
+    inspect = _command(commands, "inspect", "corpora.inspect", about, reads=True)
+    about = "make a corpus of a file or folder, or of several files"
+    for parser in (inspect, _command(commands, "import", "manage.import_corpus", about, reads=True)):
+        paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
+        parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+        _import_options(parser, tuple(options.HELP))
+
+
+def _append(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
+    parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
+    paths = "file, folder or zip, or several files of one format; - reads standard input"
+    parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+    _import_options(parser, options.APPENDED)
+
+
+def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
+    """Options of an import, by name; those that are not typed leave no trace."""
+    for option in names:
+        flag, text = f"--{option.replace('_', '-')}", options.HELP[option]
         kind = named if option == "name" else options.KINDS.get(option, str)
         if kind is bool:
             parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
@@ -104,11 +127,11 @@ def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "corpora", "manage.corpora", "list the corpora of the store, or delete one", reads=True)
-    parser.add_argument(
-        "action", nargs="?", choices=("list", "delete"), default="list", help="list (default) or delete"
-    )
-    parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to delete")
+    about = "list the corpora of the store, show one and how it was read, or delete one"
+    parser = _command(commands, "corpora", "manage.corpora", about, reads=True)
+    action = "list (default), show or delete; or the name or number of a corpus to show"
+    parser.add_argument("action", nargs="?", metavar="ACTION", default="list", help=action)
+    parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to show or delete")
 
 
 def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -163,6 +186,8 @@ def _training(parser: Parser, made: str) -> None:
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
+    where = "sweep documents in other processes: local:2, or the address of a Dask scheduler; no effect on results"
+    parser.add_argument("--on", default="", metavar="PLACE", help=where)
     parser.add_argument("--name", type=named, default="", help=f"a name for {made}")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
@@ -316,7 +341,26 @@ def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
     )
-    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument(
+        "--address", "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
+    )
+    for flag, who in (
+        ("--password-file", "analysts, who may change everything; without it TOPIARY_PASSWORD is asked"),
+        ("--viewer-password-file", "viewers, who look at everything and change nothing"),
+    ):
+        parser.add_argument(flag, metavar="FILE", help=f"a file whose first line is the password of {who}")
+    open_to_all = (
+        "listen beyond this machine without a password: whoever reaches the address can read, change and delete "
+        "everything in the store and fill the disk"
+    )
+    parser.add_argument("--insecure", action="store_true", help=open_to_all)
+    parser.add_argument(
+        "--largest-upload",
+        type=whole(1, 1 << 30),
+        default=LARGEST_UPLOAD >> 20,
+        metavar="MB",
+        help=f"megabytes that browsers may send for one corpus (default {LARGEST_UPLOAD >> 20})",
+    )
     parser.add_argument("--open", action="store_true", help="open a browser")
     _allowed_hosts(parser)
 

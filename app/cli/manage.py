@@ -6,13 +6,14 @@ and ``class_commands``.
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from app.cli import output
 from app.cli.console import Mistake, as_typed, find_run, notify, print_json, print_table, say, settings_of
+from app.cli.corpora import corpus_facts, given, print_summary, show_corpus, shown_by, sizes
 from app.ingest.options import counted
-from app.jobs import launcher
+from app.ingest.report import record_of
+from app.jobs import deletions, launcher
 from app.jobs.forks import origin
 from app.jobs.new_run import create, create_group, proposes
 from app.jobs.new_run import fork as order_fork
@@ -21,7 +22,6 @@ from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from app.jobs.widths_for import proposal
 from store import checkpoints, runs
 from store import corpora as corpora_of
-from store.corpora import CorpusRow
 from store.database import Database, open_database, open_existing
 from store.runs import RunRow
 
@@ -58,6 +58,10 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def serve(arguments: argparse.Namespace) -> int:
     """Show the store in the browser until told to stop."""
+    from app.server.access import check_open_address, read_passwords
+
+    passwords = read_passwords(arguments.password_file, arguments.viewer_password_file, warn=notify)
+    check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is begun
     from app.server.serve import serve as serve_app
 
     serve_app(
@@ -67,6 +71,9 @@ def serve(arguments: argparse.Namespace) -> int:
         open_browser=arguments.open,
         on_ready=_announce,
         allowed_hosts=arguments.allow_host,
+        passwords=passwords,
+        insecure=arguments.insecure,
+        largest_upload=arguments.largest_upload << 20,
     )
     return 0
 
@@ -76,24 +83,18 @@ def _announce(url: str) -> None:
 
 
 def import_corpus(arguments: argparse.Namespace) -> int:
-    """Make a corpus of a file or folder."""
+    """Make a corpus of a file or folder, of several files, or of standard input."""
     from app.ingest.errors import IngestError
     from app.ingest.importing import import_path
     from app.ingest.options import HELP, ImportOptions, OptionError
+    from app.ingest.standard_input import called, spooled
 
-    given = {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
+    options = given(arguments)
     progress = Progress()
-
-    def show(words: str, share: float | None = None) -> None:
-        """Notes stay, each on a line of its own."""
-        if words.startswith("Note: "):
-            progress.end(words)
-        else:
-            progress.show(words, share)
-
     db = open_database(arguments.store)
     try:
-        row = import_path(db, Path(arguments.path), ImportOptions(**given), show)
+        with spooled(arguments.path, options.get("format")) as paths:
+            row = import_path(db, paths, ImportOptions(**options), shown_by(progress), called=called(arguments.path))
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
@@ -102,26 +103,32 @@ def import_corpus(arguments: argparse.Namespace) -> int:
         progress.end()
     if arguments.json:
         print_json(corpus_facts(row))
-    else:
-        say(
-            f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
-            f"{row.words:,} words, {row.tokens:,} tokens"
-        )
+        return 0
+    say(sizes(row))
+    if (record := record_of(row.meta)) is not None:
+        print_summary(record)
     return 0
 
 
 def corpora(arguments: argparse.Namespace) -> int:
-    """List corpora, or delete one."""
+    """List corpora, show one, or delete one."""
     db = open_existing(arguments.store)
     if arguments.action == "delete":
         if arguments.corpus is None:
             raise Mistake("say which corpus to delete, by name or number")
         row = corpora_of.find_only(db, arguments.corpus)
         corpora_of.delete(db, row.number)
+        deletions.record(db.place, f"corpus {row.number} ({row.name})")
         say(f"deleted corpus {row.number}, {row.name}")
         return 0
+    if arguments.action != "list":
+        if arguments.corpus is not None and arguments.action != "show":
+            raise Mistake(f"corpora does list, show or delete, and not {arguments.action!r}; say which")
+        if arguments.corpus is None and arguments.action == "show":
+            raise Mistake("say which corpus to show, by name or number")
+        return show_corpus(db, arguments.corpus or arguments.action, as_json=arguments.json)
     if arguments.corpus is not None:
-        raise Mistake(f"corpora lists all of them, and {arguments.corpus!r} would change nothing; leave it out")
+        raise Mistake(f"corpora list names all of them; leave {arguments.corpus!r} out, or say corpora show")
     rows = corpora_of.every(db)
     if arguments.json:
         print_json([corpus_facts(row) for row in rows])
@@ -167,11 +174,20 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(arguments, name)]
     if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
-    given = {
-        name: getattr(arguments, name)
-        for name in ("minibatches", "seed", "averaged", "burn_in", "samples", "until", "keep")
-    }
-    given |= {"paper_point": arguments.paper_point, "name": arguments.name, "preset": arguments.preset}
+    names = (
+        "minibatches",
+        "seed",
+        "averaged",
+        "burn_in",
+        "samples",
+        "until",
+        "keep",
+        "paper_point",
+        "name",
+        "preset",
+        "on",
+    )
+    given = {name: getattr(arguments, name) for name in names}
     return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}
 
 
@@ -246,8 +262,10 @@ def resume(arguments: argparse.Namespace) -> int:
 def delete(arguments: argparse.Namespace) -> int:
     """Delete a run."""
     db = open_existing(arguments.store)
-    run = find_run(db, arguments.run).number
+    row = find_run(db, arguments.run)
+    run = row.number
     launcher.delete(db, run)
+    deletions.record(db.place, f"run {run} ({row.name})" if row.name else f"run {run}")
     say(f"deleted run {run}")
     return 0
 
@@ -258,20 +276,3 @@ def _steer(arguments: argparse.Namespace, act: Any, verb: str) -> int:
     act(db, run)
     notify(f"run {run} {verb}")
     return 0
-
-
-def corpus_facts(row: CorpusRow) -> dict[str, Any]:
-    """Say of a corpus what ``corpora --json`` says."""
-    return {
-        "corpus": row.number,
-        "name": row.name,
-        "documents": row.documents,
-        "train_documents": row.train_documents,
-        "words": row.words,
-        "tokens": row.tokens,
-        "kind": row.kind,
-        "labels": len(row.label_names),
-        "source": row.source,
-        "content_hash": row.content_hash,
-        "created": row.created.isoformat(),
-    }

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, flat, notify, percent, print_json, print_table, say, say_json
 from app.jobs import launcher
+from app.jobs.estimates import LOGLIK, MEAN, NAMES, Estimate, headline
 from app.jobs.plan import RunOptions
 from app.jobs.plateau import Curve, plateau, trend
 from app.jobs.protocol import PAPER_WORDS
-from app.views.run_facts import judged
-from app.views.words import perplexity
+from app.live.judged import latest_of, latest_of_all
+from app.views.run_facts import figure, judged, name_of
 from store import points as points_of
 from store import runs
 from store.database import Database, open_existing
@@ -30,8 +32,11 @@ def list_runs(arguments: argparse.Namespace) -> int:
     """List all runs."""
     db = open_existing(arguments.store)
     rows, curves = runs.every(db), points_of.curves(db, "point_perplexity")
+    judgements = judgements_of(db, rows)
     if arguments.json:
-        print_json([run_facts(row) | curve_facts(row, curves.get(row.number, [])) for row in rows])
+        print_json(
+            [run_facts(row, judgements[row.number]) | curve_facts(row, curves.get(row.number, [])) for row in rows]
+        )
         return 0
     grouped = any(row.run_group is not None for row in rows)
     print_table(
@@ -43,8 +48,9 @@ def list_runs(arguments: argparse.Namespace) -> int:
             "layers",
             "state",
             "mini-batches",
-            "point perplexity",
-            "its curve",
+            "figure",
+            "which is its",
+            "point curve",
         ),
         [
             (
@@ -55,7 +61,8 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.state_of(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                perplexity(row.point_perplexity),
+                figure(judgements[row.number]),
+                name_of(judgements[row.number]),
                 trend(curves.get(row.number, [])),
             )
             for row in rows
@@ -74,7 +81,7 @@ def show(arguments: argparse.Namespace) -> int:
         print_json(facts)
         return 0
     names = {"test_perplexity": PAPER_WORDS, "judged": "point perplexity of", "trend": "its curve"}
-    names |= {"mean_perplexity": "with the mean topics"}
+    names |= NAMES | LOGLIK
     for name, value in facts.items():
         if value not in (None, "", {}):
             said = names.get(name, name.replace("_", " "))
@@ -198,8 +205,20 @@ def points(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run_facts(row: RunRow) -> dict[str, Any]:
-    """What ``show --json`` says of a run from its row; numbers that are not known are null."""
+def judgements_of(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
+    """The estimate that stands for each run."""
+    latest = latest_of_all(db)
+    return {row.number: headline(row, latest.get(row.number, {})) for row in rows}
+
+
+def judgement_facts(best: Estimate | None) -> dict[str, Any]:
+    """The estimate that stands for a run: what it is, its value and what it is of."""
+    kind, value, of = (None, None, None) if best is None else (best.kind, best.value, best.protocol)
+    return {"headline": kind, "headline_value": value, "headline_of": of}
+
+
+def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
+    """What ``show --json`` says of a run from its row and the estimate that stands for it; null is not known."""
     return {
         "run": row.number,
         "name": row.name,
@@ -210,6 +229,7 @@ def run_facts(row: RunRow) -> dict[str, Any]:
         "layers": list(row.layers),
         "minibatch": row.minibatch,
         "minibatches": row.planned,
+        **judgement_facts(best),
         "point_perplexity": _finite(row.point_perplexity),
         "averaged_perplexity": _finite(row.averaged_perplexity),
         "seconds": row.seconds,
@@ -241,11 +261,12 @@ def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     """All that ``show --json`` says of a run, but whether its parent exists."""
     paper = points_of.curve(db, row.number, "test_perplexity")
     curve = points_of.curve(db, row.number, "point_perplexity")
-    mean = points_of.curve(db, row.number, "mean_perplexity")
-    more = {"mean_perplexity": _finite(mean[-1][1] if mean else None)} | curve_facts(row, curve)
+    latest = latest_of(db, row.number)
+    more = {"mean_perplexity": _finite(latest.get(MEAN))} | curve_facts(row, curve)
+    more |= {name: _finite(latest[name]) for name in LOGLIK if name in latest}
     more |= {"test_perplexity": _finite(paper[-1][1] if paper else None)}
     facts: dict[str, Any] = {}
-    for name, value in run_facts(row).items():
+    for name, value in run_facts(row, headline(row, latest)).items():
         facts[name] = value
         if name == "point_perplexity":
             facts |= more

@@ -11,6 +11,7 @@ from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
 from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import Hierarchy, identity
+from app.export.cells import cells
 from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
 
@@ -171,7 +172,7 @@ def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(map(cells, rows))
     return text.getvalue()
 
 

@@ -4,6 +4,8 @@ import csv
 import io
 from typing import Any
 
+from app.export.cells import cells
+
 _COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi")
 
 
@@ -14,5 +16,5 @@ def render(table: list[dict[str, Any]]) -> str:
     writer.writeheader()
     for row in table:
         npmi = "" if row["npmi"] is None else row["npmi"]
-        writer.writerow(row | {"words": " ".join(row["words"]), "light": int(row["light"]), "npmi": npmi})
+        writer.writerow(cells(row | {"words": " ".join(row["words"]), "light": int(row["light"]), "npmi": npmi}))
     return text.getvalue()

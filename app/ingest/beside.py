@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, packed
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array
 from app.ingest.words import storable
 
 _OF_GENSIM = re.compile(r"\d+\t[^\t]+\t\d+")
+_PICKLE = "is a pickle, which could run programs, so it is not opened; save it with gensim's dictionary.save_as_text"
 _WORD_AND_COUNT = re.compile(r"\S+[ \t]+\d+")
 _NAME_THEN_NUMBER = re.compile(r"(.*\S)\s+(-?\d+)")
 _NUMBER_THEN_NAME = re.compile(r"(-?\d+)\s+(\S.*)")
@@ -22,9 +23,9 @@ _CLASSES = ("labels.map", "labels.txt", "classes.txt", "label_names.txt", "label
 
 
 def find(folder: Path, names: Iterable[str]) -> Path | None:
-    """The first of some files that a folder has, plain or with ``.gz``."""
+    """The first of some files that a folder has, plain or compressed."""
     for name in names:
-        for path in (folder / name, folder / f"{name}.gz"):
+        for path in (folder / f"{name}{ending}" for ending in ("", *packed.ENDINGS)):
             if path.is_file():
                 return path
     return None
@@ -50,17 +51,34 @@ def vocabulary(path: Path, options: ImportOptions, own_names: Sequence[str] = ()
         return Path(options.vocabulary), read_words(Path(options.vocabulary), options.encoding)
     base = files.stem(path)
     own = (f"{base}.vocab", f"{base}.tokens", f"{base}.vocab.txt", f"{base}.dict.txt", f"{base}_wordids.txt")
-    names = (*own_names, *own, *_VOCABULARIES)
+    names = (*own_names, *own, *_dictionaries(base), *_VOCABULARIES)
     found = find(path.parent, names)
     if found is None:
+        _refuse_pickle(path.parent, base)
         usual = ", ".join(dict.fromkeys((*own_names, f"{base}.vocab", "vocabulary.txt", "vocab.txt")))
         cause = f"has no vocabulary beside it (looked for {usual}, ...)"
         raise IngestError(path, f"{cause}; put it there, or name one with --vocabulary")
     return found, read_words(found, options.encoding)
 
 
+def _dictionaries(base: str) -> tuple[str, ...]:
+    """What the dictionary of ``wiki_bow.mm`` or ``news.mm`` is called when gensim saves it as text."""
+    short = base.rpartition("_")[0] if base.endswith(("_bow", "_tfidf")) else base
+    return (f"{short}_wordids.txt", f"{short}.dict.txt", f"{short}.dict", f"{base}.dict", "dictionary.dict")
+
+
+def _refuse_pickle(folder: Path, base: str) -> None:
+    """Say that the dictionary there is a pickle, which is a program rather than data."""
+    names = (f"{base}.dict", f"{base}.mm.dict", f"{base}.id2word", "dictionary.gensim", f"{base}.pkl", "dictionary.pkl")
+    found = find(folder, names)
+    if found is not None:
+        raise IngestError(found, _PICKLE)
+
+
 def read_words(path: Path, encoding: str) -> tuple[str, ...]:
     """One word a line, exactly as written."""
+    if files.start(path, 2)[:1] == b"\x80":  # how every pickle since Python 3 begins
+        raise IngestError(path, _PICKLE)
     words = [line.strip() for _, line in files.lines(path, encoding)]
     while words and not words[-1]:
         words.pop()
@@ -120,6 +138,27 @@ def column(path: Path, names: Iterable[str], documents: int, encoding: str = "ut
     if len(values) != documents:
         raise IngestError(found, f"has {len(values):,} lines, but {path.name} has {documents:,} documents")
     return values
+
+
+def labels(
+    parts: list[files.Part], sizes: list[int], names: dict[str, str], encoding: str
+) -> tuple[Array, tuple[str, ...]]:
+    """Class numbers and names of the documents of a file, or a pair, from ``NAME.label`` beside each.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Documents of each file.
+    names : dict
+        Names of numbered classes.
+    """
+    raw: list[str | None] = []
+    for part, size in zip(parts, sizes, strict=True):
+        base = files.stem(part.path)
+        beside_it = (f"{base}.label", f"{base}.labels", f"{base}.labels.txt")
+        found = column(part.path, beside_it, size, encoding) or [""] * size
+        raw += [value or None for value in found]  # an empty line is no label
+    return encode(raw, names)
 
 
 def encode(labels: Iterable[str | None], names: dict[str, str]) -> tuple[Array, tuple[str, ...]]:

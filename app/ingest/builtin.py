@@ -88,7 +88,8 @@ def import_builtin(db: Database, progress: Progress = quiet, name: str = NAME) -
         counted=lambda document: found_prose[document.text],
         stop_words=frozenset(_NOISE.split()),
     )
-    return import_source(db, source, name, ImportOptions(max_df=0.3, min_df=5), progress, {"format": "built-in"})
+    options = ImportOptions(max_df=0.3, min_df=5, html="no")  # pages in it are examples of code
+    return import_source(db, source, name, options, progress, {"format": "built-in"})
 
 
 def collect(packages: list[Package], progress: Progress) -> tuple[list[Docstring], dict[str, str]]:

@@ -1,60 +1,193 @@
 """The cells of tables: .csv and .tsv, how they are written, and row by row."""
 
 import csv
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from app.ingest import files
+from app.ingest import files, packed
 from app.ingest.errors import IngestError
 
 Quoting: TypeAlias = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 
-_LONGEST_FIELD = 2**31 - 1  # the largest limit that the csv module takes on every system
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_QUOTES = {'"': "double quotation mark", "'": "apostrophe"}
+_SAMPLE = 1_000  # lines from which it is told how cells are written,
+_SAMPLE_SIZE = 1 << 18  # and about so many letters
+_PROSE = 0.3  # how much oftener a comma of prose has a blank after it, or stands in a number, than one between cells
 
 
 class Writing(NamedTuple):
-    """How the cells of a table are written."""
+    """How the cells of a table are written.
+
+    Attributes
+    ----------
+    doubt : str
+        Besides which separator this one was chosen; empty where only one gives rows of equal width.
+    """
 
     delimiter: str
     quoting: Quoting
+    quote: str = '"'
+    escape: str | None = None
+    doubt: str = ""
+
+    @property
+    def separator(self) -> str:
+        """The separator by name."""
+        return SEPARATORS[self.delimiter]
+
+    def understood(self) -> dict[str, str]:
+        """The separator and the quotation mark as a report says them."""
+        quote = _QUOTES[self.quote] + (" (behind a backslash within cells)" if self.escape else "")
+        return {"separator": self.separator, "quote": "none" if self.quoting == csv.QUOTE_NONE else quote}
 
 
-def writing(path: Path, encoding: str) -> Writing:
-    """How the cells of a file are written, by its name and its first line.
+class _Fit(NamedTuple):
+    """A way of writing under which all rows have the same width."""
+
+    how: Writing
+    rows: list[list[str]]
+
+
+def writing(path: Path, encoding: str, is_name: Callable[[str], bool] = lambda _: False) -> Writing:
+    """How the cells of a file are written: as makes all its first rows equally wide.
+
+    Parameters
+    ----------
+    is_name : callable
+        Whether a cell looks like the name of a column, which settles it where several ways fit.
 
     Raises
     ------
     IngestError
         When it has no line that is not blank.
     """
-    first = next((text for _, text in files.lines(path, encoding) if text.strip()), None)
+    lines, size = [], 0
+    texts = (text for _, text in files.lines(path, encoding, keep_ends=True))
+    for text in texts:
+        lines.append(text)
+        size += len(text)
+        if len(lines) >= _SAMPLE or size >= _SAMPLE_SIZE:
+            break
+    first = next((text for text in lines if text.strip()), None)
     if first is None:
         raise IngestError(path, "is empty")
-    return of_line(first, path)
+    return of_lines(lines, path, whole=next(texts, None) is None, is_name=is_name)
+
+
+def of_lines(
+    lines: Sequence[str], path: Path, *, whole: bool, is_name: Callable[[str], bool] = lambda _: False
+) -> Writing:
+    """How the cells of some lines are written; ``whole`` says that no others follow."""
+    fits = [fit for delimiter in SEPARATORS if (fit := _fit(lines, delimiter, whole=whole))]
+    if not fits:
+        return of_line(next((text for text in lines if text.strip()), ""), path)
+    if files.suffix(path) == ".tsv":
+        fits = [fit for fit in fits if fit.how.delimiter == "\t"] or fits
+    if len(fits) == 1:
+        return fits[0].how
+    names = [sum(map(is_name, fit.rows[0])) for fit in fits]
+    best = [fit for fit, known in zip(fits, names, strict=True) if known == max(names)]
+    if len(best) == 1:
+        return best[0].how
+    prose = [_as_in_prose(lines, fit.how.delimiter) for fit in best]
+    best = [fit for fit, share in zip(best, prose, strict=True) if share <= min(prose) + _PROSE]
+    chosen = max(best, key=lambda fit: len(fit.rows[0]))
+    others = " or ".join(fit.how.separator for fit in fits if fit is not chosen)
+    return chosen.how._replace(doubt=others)
+
+
+def _fit(lines: Sequence[str], delimiter: str, *, whole: bool) -> _Fit | None:
+    """How cells between these separators are quoted so that rows are equally wide; None where they never are."""
+    if not any(delimiter in line for line in lines):
+        return None
+    double, none = (_tried(lines, Writing(delimiter, quoting), whole=whole) for quoting in _KINDS)
+    if delimiter in "\t|" and none and not (double and _is_quoted(none.rows, '"')):
+        return none  # such files rarely quote, and a lone " would swallow lines
+    used = any(line.startswith("'") or f"{delimiter}'" in line for line in lines)
+    single = _tried(lines, Writing(delimiter, csv.QUOTE_MINIMAL, "'"), whole=whole) if used else None
+    if single and (double is None or _is_quoted(double.rows, "'")):
+        return single
+    return double or _tried(lines, Writing(delimiter, csv.QUOTE_MINIMAL, escape="\\"), whole=whole)
+
+
+_KINDS: tuple[Quoting, Quoting] = (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)
+
+
+def _tried(lines: Sequence[str], how: Writing, *, whole: bool) -> _Fit | None:
+    """The rows when cells are written so; None where they are not of one width, or most lines are in one row."""
+    rows: list[list[str]] = []
+    reader = _reader(iter(lines), how)
+    done = 0
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+            done, before = reader.line_num, done
+    except csv.Error:
+        if whole or 2 * done < len(lines):
+            return None
+    else:
+        if not whole and len(rows) > 1:  # the last row may go on beyond the sample
+            rows.pop()
+            if 2 * before < len(lines):
+                return None
+    widths = set(map(len, rows))
+    return _Fit(how, rows) if len(widths) == 1 and widths != {1} else None
+
+
+def _is_quoted(rows: Sequence[Sequence[str]], quote: str) -> bool:
+    """Whether all cells of a column, but for its name, stand between these marks."""
+    for column in zip(*rows[1:] or rows, strict=True):
+        filled = [cell for cell in column if cell]
+        if filled and all(len(cell) > 1 and cell[0] == cell[-1] == quote for cell in filled):
+            return True
+    return False
+
+
+def _as_in_prose(lines: Sequence[str], delimiter: str) -> float:
+    """The share of these marks that have a blank after them, or, as decimal commas, a digit on either side."""
+    total = sum(line.count(delimiter) for line in lines)
+    decimal = r"|(?<=\d),(?=\d)" if delimiter == "," else ""
+    unlike = re.compile(f"{re.escape(delimiter)} {decimal}")
+    return sum(len(unlike.findall(line)) for line in lines) / max(total, 1)
 
 
 def of_line(first: str, path: Path) -> Writing:
     """How the cells of a first line are written."""
-    delimiter = "\t" if files.suffix(path) == ".tsv" else max(",;\t|", key=first.count)
+    delimiter = "\t" if files.suffix(path) == ".tsv" else max(SEPARATORS, key=first.count)
     if delimiter == "\t" and not first.startswith('"'):
-        return Writing(delimiter, csv.QUOTE_NONE)  # such files rarely quote, and a lone " would swallow lines
+        return Writing(delimiter, csv.QUOTE_NONE)
     return Writing(delimiter, csv.QUOTE_MINIMAL)
 
 
 def rows(path: Path, how: Writing, encoding: str) -> Iterator[tuple[int, list[str]]]:
     """``(line on which the row begins, cells)``, lines of nothing left out."""
-    csv.field_size_limit(_LONGEST_FIELD)
-    texts = (text for _, text in files.lines(path, encoding, keep_ends=True))
-    reader = csv.reader(texts, delimiter=how.delimiter, quoting=how.quoting, strict=True)
+    reader = _reader((text for _, text in files.lines(path, encoding, keep_ends=True)), how)
     line = 1
     while True:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            raise IngestError(path, f"the row that begins here cannot be read ({error})", line) from None
+            cause = f"the row that begins here cannot be read ({error}); cells are separated by {how.separator}"
+            raise IngestError(path, cause, line) from None
         if row is None:
             return
         if row:
             yield line, row
         line = reader.line_num + 1
+
+
+def _reader(lines: Iterator[str], how: Writing) -> Any:
+    csv.field_size_limit(packed.LARGEST_TEXT)
+    return csv.reader(
+        lines,
+        delimiter=how.delimiter,
+        quoting=how.quoting,
+        quotechar=how.quote,
+        escapechar=how.escape,
+        doublequote=how.escape is None,
+        strict=True,
+    )

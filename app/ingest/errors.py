@@ -1,6 +1,9 @@
 """The one way in which an import is refused."""
 
+import re
 from pathlib import Path
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class IngestError(Exception):
@@ -17,5 +20,12 @@ class IngestError(Exception):
     """
 
     def __init__(self, where: str | Path, cause: str, line: int | None = None) -> None:
-        self.where, self.line, self.cause = str(where), line, cause
-        super().__init__(f"{where}: {cause}" if line is None else f"{where}, line {line:,}: {cause}")
+        self.where, self.line, self.cause = _one_line(str(where)), line, _one_line(cause)
+        super().__init__(
+            f"{self.where}: {self.cause}" if line is None else f"{self.where}, line {line:,}: {self.cause}"
+        )
+
+
+def _one_line(text: str) -> str:
+    """A text whose control characters, which names of files may have, are written as they are in Python."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

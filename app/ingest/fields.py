@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.ingest import beside, files
+from app.ingest.column_samples import Columns
 from app.ingest.errors import IngestError
 from app.ingest.headers import is_number
 from app.ingest.options import ImportOptions
@@ -29,6 +30,8 @@ PARTS = {
 MOST_OF_LABEL = 60  # letters
 MOST_OF_TITLE = 300
 MOST_NUMBERS = 20  # different numbers of a column of labels; more are measurements
+
+_OF_JSON = (bool, int, float, dict)
 
 Record = Mapping[str, Any]
 
@@ -91,24 +94,47 @@ def source(
     options: ImportOptions,
     *,
     header: bool | None = None,
+    encoded: bool = True,
 ) -> TextSource:
-    """The records of all parts as documents; ``records`` gives the line and the fields of each in a file."""
+    """The records of all parts as documents.
+
+    Parameters
+    ----------
+    records : callable
+        Gives the line and the fields of each record in a file.
+    header : bool or None
+        As in `described`.
+    encoded : bool
+        Whether the files are text, in an encoding that may be a guess.
+    """
+    columns = Columns(_by_name(roles))
 
     def documents() -> Iterator[TextDocument]:
         number = 0
         for part in parts:
             for line, record in records(part.path):
                 number += 1
+                columns.see(record)
                 found = document(record, roles, number, part.path, line)
                 yield found if part.part is None else found._replace(part=part.part)
 
+    paths = [part.path for part in parts]
     return TextSource(
         where=str(path),
-        notes=[described(roles, header=header)],
+        notes=[described(roles, header=header), *(files.guesses(paths, options.encoding) if encoded else ())],
+        understood=files.understood(paths[0], options.encoding) if encoded else {},
         documents=documents,
         counted=_counted_as(roles),
         classes=beside.class_names(parts[0].path, options.encoding),
+        columns=columns,
     )
+
+
+def _by_name(roles: Roles) -> dict[str, str]:
+    """The role of every column that has one."""
+    single = {roles.title: "title", roles.label: "label", roles.split: "split", roles.identity: "id"}
+    named = {name: role for name, role in single.items() if name is not None}
+    return named | dict.fromkeys(roles.text, "text")  # a title may be part of the text that was asked for
 
 
 def _counted_as(roles: Roles) -> Callable[[TextDocument], str]:
@@ -178,7 +204,9 @@ def as_text(value: Any) -> str:
         return value
     if isinstance(value, list):
         return ", ".join(map(as_text, value))
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bytes):  # a picture, or a sound
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, _OF_JSON) else str(value)
 
 
 def _label(report: Any) -> str | None:

@@ -1,17 +1,21 @@
 """Opening files: compressed or not, by line or by chunk, with errors that name file and line."""
 
-import gzip
 import re
-import zlib
+import shutil
+import stat
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from io import TextIOWrapper
 from pathlib import Path, PurePath
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 
+from app.ingest import encodings, packed
+from app.ingest.encodings import Encoding
 from app.ingest.errors import IngestError
 from app.ingest.marks import WIDE, encoding_of
 from app.ingest.source import Array
@@ -20,7 +24,7 @@ from engine.contract import TEST, TRAIN
 _KINDS = 4  # of files named in a sentence
 CHUNK = 1 << 23  # bytes; a few million numbers at a time keep memory flat
 
-_TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training)(?:[^a-z]|$)")
+_TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training|valid|validation|dev)(?:[^a-z]|$)")
 _TEST_NAME = re.compile(r"(?:^|[^a-z])(?:test|testing|t10k|heldout)(?:[^a-z]|$)")
 
 
@@ -32,23 +36,34 @@ class Part(NamedTuple):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked when its name ends in ``.gz``.
+def opened(path: Path, *, as_it_is: bool = False) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked when its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``, unless ``as_it_is``.
 
     Raises
     ------
     IngestError
-        Also for what goes wrong while reading inside the block: a damaged or cut gzip file.
+        Also for what goes wrong while reading inside the block: a damaged or cut file, or one made to fill the disk.
     """
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
-            yield cast("BinaryIO", stream)
-    except EOFError:
-        raise IngestError(path, "the gzip file is cut short; copy or download it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise IngestError(path, f"is not a sound gzip file ({error}); copy or download it again") from None
+        check_regular(path)
+        with path.open("rb") if as_it_is else packed.unpacked(path) as stream:
+            yield stream
     except OSError as error:
         raise IngestError(path, f"cannot be read ({error.strerror or error})") from None
+
+
+def check_regular(path: Path) -> None:
+    """Refuse devices, pipes and the like: they have no end, or give what they hold only once.
+
+    Raises
+    ------
+    IngestError, OSError
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = "folder" if stat.S_ISDIR(mode) else "pipe" if stat.S_ISFIFO(mode) else "device"
+        cause = "and a file is needed here" if kind == "folder" else "and is read more than once"
+        raise IngestError(path, f"is a {kind}, {cause}; save its contents to a file first")
 
 
 def lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
@@ -56,29 +71,115 @@ def lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> It
 
     A byte-order mark counts for more than ``encoding``, as it does where a text is one document, and is dropped.
     """
-    marked = encoding_of(start(path), encoding)
+    marked = encoding_in(path, encoding).name
     with opened(path) as stream:
-        texts = _wide(stream, marked, path) if marked in WIDE else _narrow(stream, marked, path)
+        texts = _wide(stream, marked, path) if marked.startswith(WIDE) else _narrow(stream, marked, path)
         for number, text in enumerate(texts, 1):
             whole = text.removeprefix("\ufeff") if number == 1 else text
             yield number, whole if keep_ends else whole.rstrip("\r\n")
 
 
+def encoding_in(path: Path, given: str) -> Encoding:
+    """In which encoding a file is: by its byte-order mark, as ``given``, or, where it is no UTF-8, by its letters."""
+    about = path.stat()
+    return _encoding_in(path, given, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _encoding_in(path: Path, given: str, _size: int, _changed: int) -> Encoding:
+    marked = encoding_of(start(path), "")
+    if marked:
+        return Encoding(marked, "by its byte-order mark")
+    with opened(path) as stream:
+        return encodings.of_pieces((whole for _, whole in chunks(stream, path)), given)
+
+
+def understood(path: Path, given: str) -> dict[str, str]:
+    """The encoding of a file as a report says it."""
+    found = encoding_in(path, given)
+    return {"encoding": f"{shown(found.name)} ({found.how})"}
+
+
+def guesses(paths: Iterable[Path], given: str) -> list[str]:
+    """A sentence for each file whose encoding is a guess."""
+    found = [(path, encoding_in(path, given)) for path in paths]
+    return [
+        f"{path.name} is not UTF-8 and read as {shown(each.name)}, {each.how.partition(',')[0]}; "
+        "--encoding names another"
+        for path, each in found
+        if each.guessed
+    ]
+
+
+def shown(encoding: str) -> str:
+    """The name of an encoding as people write it.
+
+    >>> shown("utf-8"), shown("iso8859_2"), shown("koi8_r")
+    ('UTF-8', 'ISO8859-2', 'KOI8-R')
+    """
+    return encoding.upper().replace("_", "-")
+
+
+@contextmanager
+def text(path: Path, encoding: str) -> Iterator[TextIO]:
+    """A file as text, in the encoding of `encoding_in`.
+
+    Raises
+    ------
+    IngestError
+        Also for what is not of that encoding, while reading inside the block.
+    """
+    name = encoding_in(path, encoding).name
+    try:
+        with opened(path) as stream, TextIOWrapper(stream, name, newline="\n") as found:
+            yield found
+    except UnicodeDecodeError as error:
+        cause = f"is not {shown(name)} all through ({error.reason})"
+        raise IngestError(path, f"{cause}; give the file's own encoding, for example --encoding latin-1") from None
+
+
+@contextmanager
+def seekable(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of a file for readers that go to and fro in it; a compressed one is unpacked beside it."""
+    with opened(path) as stream:
+        if not packed.is_packed(path):
+            yield stream
+            return
+        with tempfile.TemporaryFile(prefix="topiary-") as copy:
+            shutil.copyfileobj(stream, copy, CHUNK)
+            copy.seek(0)
+            yield copy
+
+
 def _narrow(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
     """Lines decoded one by one, so that an error can say which one."""
     offset = 0
-    for number, raw in enumerate(stream, 1):
+    number = 0
+    while raw := stream.readline(packed.LARGEST_TEXT + 1):
+        number += 1
+        check_length(len(raw), path, number)
         yield decoded(raw, encoding, path, number, offset)
         offset += len(raw)
+
+
+def check_length(length: int, path: Path, line: int) -> None:
+    """Refuse a line that is longer than a document can be meant to be."""
+    if length > packed.LARGEST_TEXT:
+        cause = f"is longer than {packed.LARGEST_TEXT >> 20} MB, the most of one line; is it text?"
+        raise IngestError(path, cause, line)
 
 
 def _wide(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
     """Lines that cannot be told apart before they are decoded."""
     try:
         with TextIOWrapper(stream, encoding, newline="\n") as texts:
-            yield from texts
+            number = 0
+            while text := texts.readline(packed.LARGEST_TEXT + 1):
+                number += 1
+                check_length(len(text), path, number)
+                yield text
     except UnicodeDecodeError:
-        cause = f"begins with the byte-order mark of {encoding.upper()}, but is damaged further on"
+        cause = f"begins like {encoding.upper()}, but is damaged further on"
         raise IngestError(path, f"{cause}; save it again as UTF-8") from None
 
 
@@ -94,13 +195,14 @@ def decoded(raw: bytes, encoding: str, path: Path, line: int, offset: int) -> st
         ) from None
 
 
-def chunks(stream: BinaryIO, line: int = 1) -> Iterator[tuple[int, bytes]]:
+def chunks(stream: BinaryIO, path: Path, line: int = 1) -> Iterator[tuple[int, bytes]]:
     """``(number of the first line, whole lines)`` from where the stream stands, the last line ended too."""
     rest = b""
     while more := stream.read(CHUNK):
         cut = more.rfind(b"\n") + 1
         if cut == 0:
             rest += more
+            check_length(len(rest), path, line)
             continue
         whole = rest + more[:cut]
         rest = more[cut:]
@@ -110,11 +212,19 @@ def chunks(stream: BinaryIO, line: int = 1) -> Iterator[tuple[int, bytes]]:
         yield line, rest + b"\n"
 
 
+def upto(stream: BinaryIO, size: int) -> bytes:
+    """Read ``size`` bytes, or as many as there are; room is made for those that come, not for those promised."""
+    found = bytearray()
+    while len(found) < size and (more := stream.read(min(CHUNK, size - len(found)))):
+        found += more
+    return bytes(found)
+
+
 def count_lines(path: Path) -> int:
     """How many lines a file has, blank ones at its end not counted."""
     total = 0
     with opened(path) as stream:
-        for line, chunk in chunks(stream):
+        for line, chunk in chunks(stream, path):
             if filled := chunk.rstrip():
                 total = line + filled.count(b"\n")
     return total
@@ -126,13 +236,13 @@ def stem(path: PurePath) -> str:
     >>> stem(Path("a/train.mtx.gz")), stem(Path("b/20.news"))
     ('train', '20')
     """
-    name = path.name.removesuffix(".gz")
+    name = packed.bare(path.name)
     return name.rsplit(".", 1)[0] if "." in name else name
 
 
 def suffix(path: Path) -> str:
-    """The ending of a file in lower case, ``.gz`` not counted."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix
+    """The ending of a file in lower case, that of its compression not counted."""
+    return Path(packed.bare(path.name.lower())).suffix
 
 
 def kinds(names: Iterable[PurePath]) -> str:
@@ -163,8 +273,13 @@ def listed(folder: Path, belongs: Callable[[Path], bool]) -> list[Path]:
         return []
 
 
-def parts(path: Path, belongs: Callable[[Path], bool], what: str) -> list[Part]:
+def parts(path: Path, belongs: Callable[[Path], bool], what: str, *, several: bool = False) -> list[Part]:
     """The file itself; or of a folder its only file of the format, or its train and test file.
+
+    Parameters
+    ----------
+    several : bool
+        Whether any number of files may be read as one: all of them of no known part, or each of a part.
 
     Raises
     ------
@@ -179,6 +294,9 @@ def parts(path: Path, belongs: Callable[[Path], bool], what: str) -> list[Part]:
     if len(found) == 1:
         return [Part(found[0], None)]
     named = sorted((Part(file, part_of(file)) for file in found), key=lambda each: (each.part is None, each.part))
+    known = {each.part for each in named}
+    if several and (known == {None} or None not in known):
+        return named
     if [each.part for each in named] != [TRAIN, TEST]:
         names = ", ".join(file.name for file in found[:4]) + (", ..." if len(found) > 4 else "")
         raise IngestError(
@@ -198,9 +316,11 @@ def split_and_titles(parts: list[Part], sizes: list[int]) -> tuple[Array | None,
 
 def start(path: Path, size: int = 4096) -> bytes:
     """The first bytes of a file, unpacked as far as they go; for recognising a format, so it never complains."""
+    found = b""
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(size)
-        return zlib.decompressobj(wbits=31).decompress(raw, size) if path.suffix == ".gz" else raw
-    except (OSError, zlib.error):
-        return b""
+        with opened(path) as stream:
+            while len(found) < size and (more := stream.read1(size - len(found))):  # type: ignore[attr-defined]
+                found += more
+    except IngestError:
+        pass
+    return found

@@ -7,7 +7,26 @@ KINDS = (".html", ".htm")
 
 _UNSEEN = frozenset({"script", "style", "template", "noscript"})
 _RUNS_ON = re.compile("a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u")
+_BEGINS = re.compile(r"\s*<(?:!doctype html|html|head|body|div|p|table|ul|ol|h[1-6]|article|section)\b", re.IGNORECASE)
+_ENDS = re.compile(r"</(?:html|body|div|p|table|td|ul|ol|li|h[1-6]|article|section|script|style)\s*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>")
+_BLOCKS, _TAGS = 3, 0.1  # ends of blocks, and the share of tags in all characters, from which a text is HTML
 _GAP = re.compile(r"\s*\n\s*")
+
+
+def is_page(text: str) -> bool:
+    """Whether a text is visibly HTML: it begins as a page or a block, or blocks end in it and much of it is tags.
+
+    >>> is_page("<p>Rain fell.</p>"), is_page("A great film.<br /><br />See it!"), is_page("if a < b and b > c")
+    (True, False, False)
+    """
+    if "</" not in text:
+        return False
+    if _BEGINS.match(text):
+        return _ENDS.search(text) is not None
+    if len(_ENDS.findall(text)) < _BLOCKS:
+        return False
+    return sum(map(len, _TAG.findall(text))) >= _TAGS * len(text)
 
 
 def readable(page: str) -> tuple[str, str]:

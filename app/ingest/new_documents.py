@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from app.ingest import files, read_idx
+from app.ingest import files, office, packed, read_idx
 from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
 from app.ingest.marks import encoding_of
@@ -21,6 +21,7 @@ WHOLE = ("", *KINDS)  # a file of these endings is one text, not one document a 
 STDIN = Path("standard input")
 _TITLE = 80
 _NAMED = 8  # unknown words
+MOST_OF_BINARY = 1 << 28  # bytes of a document with pictures in it
 MOST = 20_000  # documents placed in one go
 
 
@@ -34,6 +35,7 @@ class NewDocument(NamedTuple):
 
 def from_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     """One text; its title is its first line unless one is given."""
+    text = rules.prepared(text)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return NewDocument(
         title or (first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"), text, rules.count(text)
@@ -72,12 +74,12 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
         if options.format is not None:
             raise IngestError(STDIN, "is read as one text; leave --format out, or give a file of that format")
         refuse_idle(STDIN, (), options)
-        return [from_text(_text(STDIN, sys.stdin.buffer.read(), options.encoding), rules, STDIN.name)]
+        return [from_text(_text(STDIN, _whole(STDIN, sys.stdin.buffer), options.encoding), rules, STDIN.name)]
     path = Path(name)
     if options.format is None and files.suffix(path) in WHOLE and is_file(path) and not read_idx.recognises(path):
         refuse_idle(path, (), options)
         with files.opened(path) as stream:
-            return [from_text(_text(path, stream.read(), options.encoding), rules, path.name)]
+            return [from_text(_text(path, _whole(path, stream), options.encoding), rules, path.name)]
     reader = choose(path, options)
     if "levels" in reader.ACCEPTS:  # pictures have the values that they have in the corpus
         options = replace(options, levels=rules.levels, binary=rules.kind == "binary")
@@ -88,14 +90,23 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
     for document in source.documents():
         if len(found) == MOST:
             raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
-        found.append(NewDocument(document.title, document.text, rules.count_clean(source.counted(document))))
+        ready = rules.prepared_document(document)
+        found.append(NewDocument(ready.title, ready.text, rules.count_clean(source.counted(ready))))
     return found
+
+
+def _whole(path: Path, stream: BinaryIO) -> bytes:
+    most = MOST_OF_BINARY if path.suffix.lower() in office.READERS else packed.LARGEST_TEXT
+    raw = files.upto(stream, most + 1)
+    if len(raw) > most:
+        raise IngestError(path, f"is larger than {most >> 20} MB, the most of one document; give a part of it")
+    return raw
 
 
 def _text(path: Path, raw: bytes, otherwise: str) -> str:
     encoding = encoding_of(raw, otherwise)
     try:
-        return contents(Path(path.name.removesuffix(".gz")), raw, encoding)[1]
+        return contents(Path(packed.bare(path.name)), raw, encoding)[1]
     except Unreadable as error:
         raise IngestError(path, f"{error}; save it as .txt first") from None
     except UnicodeDecodeError as error:
@@ -111,10 +122,22 @@ def _counted(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
             _, theirs, values = rows.counts.rows(place, place + 1)
             words = numbers[theirs]
             strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
-            yield NewDocument(title, "", _recount(words, values, strange, rules))
+            yield NewDocument(title, "", recount(words, values, strange, rules))
 
 
-def _recount(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:
+def recount(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:
+    """A document that comes as counts.
+
+    Parameters
+    ----------
+    words : (n,) int
+        Numbers of its words in the corpus, -1 for one that is not known.
+    values : (n,)
+        How often each occurs.
+    strange : list of str
+        The words that are not known.
+    rules : Rules
+    """
     kept, where = np.unique(words[words >= 0], return_inverse=True)
     totals = np.bincount(where, weights=values[words >= 0], minlength=len(kept))
     known, tokens = int(totals.sum()), int(values.sum())

@@ -2,14 +2,14 @@
 
 import io
 import logging
-import lzma
 import re
 import zipfile
-import zlib
 from collections.abc import Callable
 from xml.etree import ElementTree
 
-_LARGEST = 1 << 28  # bytes of text unpacked; more is made to fill the memory
+from app.ingest import packed
+
+_LARGEST = 1 << 26  # bytes of text and its marks unpacked; more is made to fill the memory
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _NO_TITLE = ("", "untitled")
 _PARAGRAPHS = ("p", "h")
@@ -17,10 +17,6 @@ _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "line-break": "\n", "s": " "} | d
 # A second copy of a text box, where moved text was, how to pronounce it, what was deleted, remarks of readers.
 _LEFT_OUT = ("Fallback", "moveFrom", "rt", "tracked-changes", "annotation")
 _DAMAGED = "is damaged, or of another program"
-# What zipfile raises for a damaged archive: also of each kind of compression, one it does not know, and a password.
-UNPACKING = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, OSError, ValueError, EOFError, KeyError,
-)  # fmt: skip
 
 
 class Unreadable(Exception):  # noqa: N818 - said of a document
@@ -125,10 +121,10 @@ def _members(raw: bytes, about: str, body: str, *more: str) -> list[bytes]:
                 if name != body and name not in there:
                     found.append(b"")
                     continue
-                if archive.getinfo(name).file_size > _LARGEST:
-                    raise Unreadable(f"holds more than {_LARGEST >> 20} MB of text")
-                found.append(archive.read(name))
-    except UNPACKING:
+                found.append(packed.member(archive, archive.getinfo(name), _LARGEST))
+    except packed.TooLarge:
+        raise Unreadable(f"holds more than {_LARGEST >> 20} MB of text") from None
+    except packed.UNPACKING:
         raise Unreadable(_DAMAGED) from None
     return found
 

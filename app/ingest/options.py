@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.ingest import languages
 from app.ingest.marks import WIDE
 
 LARGEST_SEED = 2**63 - 1  # as much as the store's column holds
@@ -42,7 +43,8 @@ class ImportOptions:
     seed : int
         Seed of that draw, and of the later split of test documents into observed and scored tokens.
     stop_words : str or None
-        ``"english"``, ``"none"`` or a file with one word a line.  Default: english for texts, none for counts.
+        A language by name or code, such as ``"german"``, ``"none"`` or a file with one word a line.  Default, also
+        ``"auto"``: for texts those of the languages that are recognised, English where none is; none for counts.
     min_df : int or None
         Leave out words that occur in fewer documents.  Default: 2 for texts, 1 for counts.
     max_df : float or None
@@ -52,9 +54,21 @@ class ImportOptions:
         headers.
     max_words : int or None
         Keep only that many words, the most frequent.  Default: 10,000 for texts, all for counts.
-    token_pattern : str
-        Regular expression of a word in a text: by default two or more letters of any alphabet.  With a group, the
-        word is what the group holds.
+    token_pattern : str or None
+        Regular expression of a word in a text: by default two or more letters of any alphabet, where words of Chinese,
+        Japanese, Thai and the like are set apart first.  With a group, the word is what the group holds.
+    html : str
+        ``"auto"``, ``"yes"`` or ``"no"``: are texts pages in HTML, of which tags, scripts and styles are not counted?
+    strip_mail : bool
+        Count no lines of mail headers (but the subject), quoted lines and signatures.
+    lemmas : bool
+        Count words in their dictionary form, where it is known for the language of the texts.
+    phrases : bool
+        Count two words that stand together far more often than by chance as one, ``new_york``.
+    phrase_npmi : float or None
+        Least normalised pointwise mutual information of a phrase, above 0 and up to 1.  Default: 0.5.
+    phrase_count : int or None
+        How often a phrase occurs at least.  Default: 10.
     binary : bool
         Keep only whether a word occurs (a pixel: whether it is at least half bright).
     levels : int or None
@@ -77,7 +91,13 @@ class ImportOptions:
     max_df: float | None = None
     leave_out_common: bool = False
     max_words: int | None = None
-    token_pattern: str = r"[^\W\d_]{2,}"  # noqa: S105 - a word, not a password
+    token_pattern: str | None = None
+    html: str = "auto"
+    strip_mail: bool = False
+    lemmas: bool = False
+    phrases: bool = False
+    phrase_npmi: float | None = None
+    phrase_count: int | None = None
     binary: bool = False
     levels: int | None = None
 
@@ -99,9 +119,7 @@ class ImportOptions:
         if self.levels is not None and self.binary:
             raise OptionError("levels and --binary exclude each other; give one of them")
         object.__setattr__(self, "encoding", _encoding(self.encoding))
-        _check_pattern(self.token_pattern)
-        if self.stop_words not in (None, "english", "none") and not is_file(str(self.stop_words)):
-            raise OptionError(f"stop_words must be english, none or a file; there is no file {self.stop_words!r}")
+        _check_words(self)
 
     def report(self) -> dict[str, Any]:
         """The options that differ from the defaults, for the record kept with the corpus."""
@@ -125,19 +143,30 @@ HELP = {
     "test_share": "share of the documents drawn for the test, where the file has no split "
     f"(default {ImportOptions.test_share})",
     "seed": "seed of that draw and of the held-out tokens (default 0)",
-    "stop_words": "english, none or a file with one word a line",
+    "stop_words": "auto (default: of the language recognised), a language such as german, none, or a file of words",
     "min_df": "leave out words in fewer documents than this",
     "max_df": "leave out words in more than this share of the documents",
     "leave_out_common": "leave out the words that the corpus puts everywhere, such as those of mail headers",
     "max_words": "keep only this many words, the most frequent",
     "token_pattern": "regular expression of a word in a text",
+    "html": "auto, yes or no: are texts pages in HTML, whose tags and scripts are not counted",
+    "strip_mail": "count no mail headers, quoted lines and signatures",
+    "lemmas": "count words in their dictionary form (needs topiary[lemmas])",
+    "phrases": "count two words that belong together as one, new_york",
+    "phrase_npmi": "how far the words of a phrase belong together at least, up to 1 (default 0.5)",
+    "phrase_count": "how often a phrase occurs at least (default 10)",
     "binary": "keep only whether a word occurs",
     "levels": "idx images: grey values as counts from 0 to this, for models of counts (datm)",
 }
 KINDS: dict[str, type] = {
     "test_share": float, "seed": int, "min_df": int, "max_df": float, "leave_out_common": bool, "max_words": int,
-    "binary": bool, "levels": int,
+    "binary": bool, "levels": int, "strip_mail": bool, "lemmas": bool, "phrases": bool, "phrase_npmi": float,
+    "phrase_count": int,
 }  # fmt: skip
+
+
+# How files are read that are appended to a corpus; what became words there is settled.
+APPENDED = ("format", "text_column", "title_column", "label_column", "split_column", "header", "encoding", "vocabulary")
 
 
 def parse(texts: Mapping[str, str]) -> ImportOptions:
@@ -187,6 +216,26 @@ def _encoding(name: str) -> str:
     if lines != b"a\n" or known == "idna":  # that one is of host names
         raise OptionError(f"files in the encoding {name} cannot be read line by line; convert them to UTF-8")
     return name
+
+
+def _check_words(options: ImportOptions) -> None:
+    """Refuse what cannot be how words are found; ``"auto"`` becomes the None that it is."""
+    if options.token_pattern is not None:
+        _check_pattern(options.token_pattern)
+    if options.html not in ("auto", "yes", "no"):
+        raise OptionError(f"html must be auto, yes or no; got {options.html!r}")
+    if options.phrase_npmi is not None and not 0 < options.phrase_npmi <= 1:
+        raise OptionError(f"phrase_npmi must be above 0 and up to 1; got {options.phrase_npmi!r}")
+    if options.phrase_count is not None and options.phrase_count < 2:
+        raise OptionError(f"phrase_count must be 2 or more; got {options.phrase_count!r}")
+    if not options.phrases and (options.phrase_npmi is not None or options.phrase_count is not None):
+        raise OptionError("phrase_npmi and --phrase-count say what a phrase is; give --phrases too")
+    if options.stop_words == "auto":
+        object.__setattr__(options, "stop_words", None)
+    choice = options.stop_words
+    if choice not in (None, "none") and languages.code_of(str(choice)) is None and not is_file(str(choice)):
+        known = "must be auto, none, a language such as german or a file with one word a line"
+        raise OptionError(f"stop_words {known}; there is no file {choice!r}")
 
 
 def _check_pattern(pattern: str) -> None:

@@ -17,12 +17,13 @@ from app.ingest.errors import IngestError
 from app.ingest.source import Array
 
 LARGEST = 2**31 - 1
+_INT64 = 2.0**62  # well within what arrays of whole numbers hold
 MOST_TOKENS = 10_000_000  # of a document; a longer one is a mistake, and every token takes memory in training
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 _NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
 _SIZE = re.compile(r"[0-9]{1,18}")
 _HEADLESS = re.compile(rb"^[ \t]*[^\s:]+:", re.MULTILINE)
-_WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
+MOST_WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
 
 
 class Cells(NamedTuple):
@@ -52,9 +53,9 @@ def size(text: str) -> int | None:
     return found if found is not None and found <= LARGEST else None
 
 
-def check_promise(documents: int, cells: int, path: Path, line: int) -> None:
+def check_promise(documents: int, cells: int, path: Path, line: int | None) -> None:
     """Refuse a head that promises far more documents than entries, before there is memory for each of them."""
-    if documents > cells + _WORDLESS:
+    if documents > cells + MOST_WORDLESS:
         cause = f"promises {documents:,} documents, but only {cells:,} entries, so that most would have no words"
         raise IngestError(path, f"{cause}; correct the sizes", line)
 
@@ -84,7 +85,7 @@ def table(chunk: bytes, columns: int, path: Path, line: int, *, whole: bool = Tr
 def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> None:
     """Refuse (document, word, value) rows, numbered from 1, that are out of range or negative."""
     for place, (limit, what) in enumerate(zip(limits, ("document", "word"), strict=True)):
-        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | (rows[:, place] % 1 != 0)
+        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | _broken(rows[:, place])
         if wrong.any():
             bad = int(np.argmax(wrong))
             raise IngestError(path, f"{what} {rows[bad, place]:g} is not a number from 1 to {limit:,}", line + bad)
@@ -92,7 +93,13 @@ def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> 
         check_values(rows[:, 2], path, lambda bad: line + bad)
 
 
-def check_values(values: Array, path: Path, line_of: Callable[[int], int]) -> None:
+def _broken(values: Array) -> Array:
+    """Which are no whole numbers; infinities, too."""
+    whole: Array = np.isfinite(values) & (np.floor(values) == values)
+    return ~whole
+
+
+def check_values(values: Array, path: Path, line_of: Callable[[int], int | None]) -> None:
     """Refuse values that are negative, too large, or not finite; whole numbers count words: fewer."""
     whole = values.dtype.kind in "iu"
     most = MOST_TOKENS if whole else LARGEST
@@ -176,6 +183,8 @@ def _number(text: str, path: Path, line: int, *, whole: bool) -> float:
         raise IngestError(path, f"{text[:40]!r} is not a number", line) from None
     if whole and not value.is_integer():
         raise IngestError(path, f"{text[:40]!r} is not a whole number", line)
+    if whole and abs(value) > _INT64:
+        raise IngestError(path, f"{text[:40]!r} is larger than any count or number of a word", line)
     return value
 
 
@@ -200,7 +209,7 @@ def check_cells(cells: Cells, limits: tuple[int, int], path: Path, line: int) ->
         return line + int(np.searchsorted(np.cumsum(cells.lengths), cell, side="right"))
 
     low, high = limits
-    wrong = (cells.indices < low) | (cells.indices > high) | (cells.indices % 1 != 0)
+    wrong = (cells.indices < low) | (cells.indices > high) | _broken(cells.indices)
     if wrong.any():
         bad = int(np.argmax(wrong))
         cause = f"word {cells.indices[bad]:g} is not a number from {low} to {high:,}, the range of the vocabulary"

@@ -5,15 +5,14 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from app.ingest import fields, files, read_triples
+from app.ingest import columns, fields, files, read_triples
 from app.ingest.cells import Writing, rows, writing
 from app.ingest.errors import IngestError
-from app.ingest.headers import has_header
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextSource
 
 NAME = "csv"
-DESCRIPTION = "table of texts: NAME.csv or NAME.tsv (.gz), one document a row, or a folder with train.csv and test.csv"
+DESCRIPTION = "table of texts: NAME.csv or NAME.tsv, one document a row, or a folder with train.csv and test.csv"
 ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "header", "token_pattern")
 
 _SAMPLE = 200
@@ -37,7 +36,7 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ImportOptions) -> TextSource:
     """The rows of a table as documents; words of the title count too."""
-    parts = files.parts(path, recognises, "csv")
+    parts = files.parts(path, recognises, "csv", several=True)
     layout = _layout(parts[0].path, options)
     sample = [record for _, record in islice(_records(parts[0].path, layout, options), _SAMPLE)]
     if not sample:
@@ -45,43 +44,43 @@ def read(path: Path, options: ImportOptions) -> TextSource:
             parts[0].path, "has no documents below its line of column names; add rows, or say that it has no such line"
         )
     roles = fields.find_roles(sample, options, parts[0].path, named=layout.header)
-    return fields.source(
+    source = fields.source(
         path, parts, roles, lambda file: _records(file, layout, options), options, header=layout.header
     )
+    source.understood.update(layout.writing.understood())
+    source.understood["header"] = "the first line" if layout.header else "none"
+    if layout.writing.doubt:
+        taken, others = layout.writing.separator, layout.writing.doubt
+        source.notes.append(f"cells are taken to be separated by {taken}, though {others} would fit too")
+    return source
 
 
 def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
     """Line and cells by column of every row, lines of nothing left out."""
     found = rows(path, layout.writing, options.encoding)
     if layout.header:
-        next(found, None)
+        _check_names(path, next(found, (1, []))[1], layout)
     for line, row in found:
         if len(row) != len(layout.names):
             cause = f"has {_plural(len(row), 'column')}, but line 1 has {len(layout.names)}"
+            cause += f", separated by {layout.writing.separator}"
             raise IngestError(path, cause, line)
         yield line, dict(zip(layout.names, row, strict=True))
 
 
+def _check_names(path: Path, cells: list[str], layout: Layout) -> None:
+    """Refuse a file beside the first one that calls its columns otherwise."""
+    names = columns.called(cells)
+    if names != layout.names:
+        cause = f"has the columns {', '.join(names)[:80]!r}, but the file before it {', '.join(layout.names)[:80]!r}"
+        raise IngestError(path, f"{cause}; import them one by one, or give all the same columns", 1)
+
+
 def _layout(path: Path, options: ImportOptions) -> Layout:
-    how = writing(path, options.encoding)
+    how = writing(path, options.encoding, fields.is_known)
     sample = [cells for _, cells in islice(rows(path, how, options.encoding), _SAMPLE + 1)]
-    cells = sample[0]
-    header = _has_header(cells, sample[1:], options)
-    names = tuple(cell.strip() for cell in cells) if header else tuple(str(n) for n in range(1, len(cells) + 1))
-    repeated = {name for name in names if names.count(name) > 1}
-    if repeated:
-        raise IngestError(path, f"names the column {sorted(repeated)[0]!r} twice", 1)
+    names, header = columns.names_of(sample, options, path)
     return Layout(how, header, names)
-
-
-def _has_header(cells: list[str], rows: list[list[str]], options: ImportOptions) -> bool:
-    if options.header != "auto":
-        return options.header == "yes"
-    asked = {options.title_column, options.label_column, options.split_column, *(options.text_column or "").split(",")}
-    if any(cell.strip() in asked - {""} for cell in cells):
-        return True
-    found = has_header(cells, rows)
-    return any(map(fields.is_known, cells)) if found is None else found
 
 
 def _plural(n: int, what: str) -> str:

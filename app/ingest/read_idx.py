@@ -1,11 +1,12 @@
 """idx images as of MNIST: pixels are words, an image is a document."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from app.ingest import beside, files
+from app.ingest import beside, files, packed
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, Array, CountSource, Rows, untitled
@@ -74,8 +75,8 @@ def _shown(grey: Array, options: ImportOptions) -> Array:
 def _all_labels(parts: list[files.Part], images: list[Array]) -> list[str | None]:
     raw: list[str | None] = []
     for part, stack in zip(parts, images, strict=True):
-        name = part.path.name.replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
-        found = beside.find(part.path.parent, [name]) if name != part.path.name else None
+        name = part.path.name.replace("images", "labels").replace("idx3", "idx1")
+        found = beside.find(part.path.parent, [packed.bare(name)]) if name != part.path.name else None
         if found is None:
             raw += [None] * len(stack)
             continue
@@ -88,14 +89,19 @@ def _all_labels(parts: list[files.Part], images: list[Array]) -> list[str | None
 
 def _load(path: Path, magic: int) -> Array:
     """The array of an idx file of unsigned bytes."""
-    with files.opened(path) as stream:
-        raw = stream.read()
     dimensions = magic & 0xFF
-    head = 4 * (1 + dimensions)
-    if len(raw) < head or int.from_bytes(raw[:4], "big") != magic:
-        raise IngestError(path, f"does not begin with the number {magic} of an idx file of bytes")
-    shape = np.frombuffer(raw, ">u4", dimensions, 4).astype(int)
-    if len(raw) - head != shape.prod():
-        cause = f"has {len(raw) - head:,} bytes, but its head promises {' x '.join(map(str, shape))}"
+    with files.opened(path) as stream:
+        head = stream.read(4 * (1 + dimensions))
+        if len(head) < 4 * (1 + dimensions) or int.from_bytes(head[:4], "big") != magic:
+            raise IngestError(path, f"does not begin with the number {magic} of an idx file of bytes")
+        shape = np.frombuffer(head, ">u4", dimensions, 4).tolist()
+        if 0 in shape[1:]:
+            raise IngestError(path, f"has images of {' x '.join(map(str, shape[1:]))} pixels; is it damaged?")
+        promised = math.prod(shape)
+        raw = files.upto(stream, promised)
+        more = stream.read(1)
+    if len(raw) != promised or more:
+        has = "more bytes" if more else f"{len(raw):,} bytes"
+        cause = f"has {has}, but its head promises {' x '.join(map(str, shape))}"
         raise IngestError(path, f"{cause}; copy or download it again")
-    return np.frombuffer(raw, np.uint8, offset=head).reshape(shape)
+    return np.frombuffer(raw, np.uint8).reshape(shape)

@@ -27,7 +27,7 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ImportOptions) -> TextSource:
     """The objects as documents; words of the title count too."""
-    parts = files.parts(path, recognises, "JSON lines")
+    parts = files.parts(path, recognises, "JSON lines", several=True)
     sample = [record for _, record in islice(_records(parts[0].path, options.encoding), _SAMPLE)]
     if not sample:
         raise IngestError(parts[0].path, "has no documents; give a file with a JSON object on each line")

@@ -47,7 +47,7 @@ def _unnumbered(titles: list[str] | None) -> list[str] | None:
 
 def _blocks(path: Path, n_words: int, titles: list[str] | None) -> Iterator[Rows]:
     with files.opened(path) as stream:
-        for line, chunk in files.chunks(stream):
+        for line, chunk in files.chunks(stream, path):
             if not chunk.strip():
                 continue
             cells = parsing.pairs(chunk, path, line)

@@ -1,4 +1,4 @@
-"""One document a line, as for MALLET: ``name <tab> label <tab> text``, or nothing but text."""
+"""One document a line: ``name <tab> label <tab> text``, or nothing but text."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -10,15 +10,15 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import TextDocument, TextSource
 
 NAME = "lines"
-DESCRIPTION = "one document a line: NAME.txt or NAME.mallet (.gz), the whole line or 'name <tab> label <tab> text'"
+DESCRIPTION = "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'"
 ACCEPTS = ("token_pattern",)
 
 _SAMPLE = 50
 
 
 def recognises(path: Path) -> bool:
-    """A single ``.txt`` or ``.mallet`` file that is not a bag of words."""
-    if path.is_dir() or files.suffix(path) not in (".txt", ".mallet"):
+    """A single ``.txt`` file that is not a bag of words."""
+    if path.is_dir() or files.suffix(path) != ".txt":
         return False
     first = files.start(path).splitlines()[:4]
     return not (len(first) == 4 and all(line.replace(b" ", b"").isdigit() for line in first))
@@ -34,6 +34,8 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         where=str(path),
         documents=lambda: _documents(path, options.encoding, tabs=tabs),
         classes=beside.class_names(path, options.encoding) if tabs else {},
+        notes=files.guesses([path], options.encoding),
+        understood=files.understood(path, options.encoding),
     )
 
 

@@ -6,17 +6,16 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from scipy import sparse as scipy_sparse
 
-from app.ingest import beside, files, parsing, sparse
+from app.ingest import beside, files, packed, parsing, sparse
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource
 
 NAME = "mtx"
-DESCRIPTION = "MatrixMarket: NAME.mtx (.gz) with vocabulary.txt beside it, or a folder with train.mtx and test.mtx"
+DESCRIPTION = "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or dictionary, or train.mtx and test.mtx"
 ACCEPTS = ("vocabulary",)
 
 _SHORTEST = len(b"1 1\n")  # an entry
-_DEFLATED = 1032  # bytes that gzip makes of one, at most
 
 
 class Header(NamedTuple):
@@ -34,7 +33,7 @@ def recognises(path: Path) -> bool:
     """By the ending of the name; a folder by the files in it."""
     if path.is_dir():
         return bool(files.listed(path, recognises))
-    return files.suffix(path) == ".mtx"
+    return files.suffix(path) in (".mtx", ".mm")
 
 
 def read(path: Path, options: ImportOptions) -> CountSource:
@@ -47,20 +46,8 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     sizes = [matrix.shape[0] for matrix in loaded]
     loaded.clear()
     counts = sparse.of_matrix(joined, path, whole=whole)
-    labels = _labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
+    labels = beside.labels(parts, sizes, beside.class_names(vocabulary_path), options.encoding)
     return sparse.source_of(path, parts, sizes, words, counts, labels)
-
-
-def _labels(
-    parts: list[files.Part], sizes: list[int], names: dict[str, str], encoding: str
-) -> tuple[Array, tuple[str, ...]]:
-    raw: list[str | None] = []
-    for part, size in zip(parts, sizes, strict=True):
-        base = files.stem(part.path)
-        beside_it = (f"{base}.label", f"{base}.labels", f"{base}.labels.txt")
-        column = beside.column(part.path, beside_it, size, encoding) or [""] * size
-        raw += [value or None for value in column]  # an empty line is no label
-    return beside.encode(raw, names)
 
 
 def _load(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
@@ -104,7 +91,7 @@ def _entries(stream: BinaryIO, header: Header, path: Path) -> tuple[Array, Array
     rows, columns = np.empty(room, np.int32), np.empty(room, np.int32)
     values = np.ones(room, np.int32 if header.whole else np.float32)
     filled = 0
-    for line, chunk in files.chunks(stream, header.line + 1):
+    for line, chunk in files.chunks(stream, path, header.line + 1):
         table = parsing.table(chunk, 2 if header.pattern else 3, path, line, whole=header.whole)
         parsing.check_table(table, (header.rows, header.columns), path, line)
         here = slice(filled, filled + len(table))
@@ -124,4 +111,5 @@ def _entries(stream: BinaryIO, header: Header, path: Path) -> tuple[Array, Array
 
 def _most_entries(path: Path) -> int:
     """How many entries a file of this size can hold at most, whatever its head promises."""
-    return path.stat().st_size * (_DEFLATED if path.suffix == ".gz" else 1) // _SHORTEST + 1
+    size = path.stat().st_size
+    return (packed.most_bytes(size) if packed.is_packed(path) else size) // _SHORTEST + 1

@@ -51,7 +51,7 @@ def _label(head: float) -> str | None:
 def _load(path: Path) -> parsing.Cells:
     pieces = []
     with files.opened(path) as stream:
-        for line, chunk in files.chunks(stream):
+        for line, chunk in files.chunks(stream, path):
             if chunk.strip():
                 pieces.append(_parse(chunk, path, line))
     if not pieces:

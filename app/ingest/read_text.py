@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from app.ingest import fields, files, office
+from app.ingest import encodings, fields, files, office, packed
 from app.ingest.document import KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
-from app.ingest.marks import WIDE, encoding_of
+from app.ingest.marks import WIDE
 from app.ingest.options import ImportOptions
 from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
@@ -19,7 +19,7 @@ DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .docx or other texts, each 
 ACCEPTS = ("token_pattern",)
 
 _TITLE_LENGTH = 100
-_LARGEST = 1 << 28  # bytes of one document; more is a mistake, or a zip made to fill the memory
+_LARGEST = 1 << 28  # bytes of a document with pictures in it; more is a mistake, or a zip made to fill the memory
 _NOTED = 3
 
 
@@ -34,9 +34,9 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The files, shuffled by the seed; those without a byte-order mark that are not UTF-8 as Latin-1, with a note.
+    """The files, shuffled by the seed; those without a byte-order mark that are not UTF-8 as their letters suggest.
 
-    Files of other kinds are left out, with a note.
+    A note says as what, Latin-1 where a few letters are no evidence.  Files of other kinds are left out, with a note.
 
     Files sorted by name come class after class, and whoever looks at the first documents would see one class.
     """
@@ -61,22 +61,25 @@ def read(path: Path, options: ImportOptions) -> TextSource:
 def _documents(
     path: Path, names: list[PurePosixPath], top: int, encoding: str, notes: list[str], extracted: "_Extracted"
 ) -> Iterator[TextDocument]:
-    strange: list[str] = []
+    strange: dict[str, list[str]] = {}
     unread: list[str] = []
     for name, raw in _contents(path, names):
-        inside, marked = PurePosixPath(*name.parts[top:]), encoding_of(raw, encoding)
+        inside, marked = PurePosixPath(*name.parts[top:]), encodings.of_whole(raw, encoding)
         try:
             yield _document(*extracted(name, raw, marked), inside)
         except UnicodeDecodeError as error:
-            if marked in WIDE:  # every other letter of it would be a zero
+            if marked.startswith(WIDE):  # every other letter of it would be a zero
                 unread.append(f"{inside} is damaged {marked.upper()}")
                 continue
             line = raw.count(b"\n", 0, error.start) + 1
-            strange.append(f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})")
-            yield _document(*contents(name, raw, "latin-1"), inside)
+            taken = encodings.in_place_of(raw, encoding, "latin-1")
+            said = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
+            strange.setdefault(taken, []).append(said)
+            yield _document(*contents(name, raw, taken), inside)
         except Unreadable as error:
             unread.append(f"{inside} {error}")
-    _note(strange, "read as Latin-1", notes)
+    for taken, those in strange.items():
+        _note(those, f"read as {files.shown(taken) if taken != 'latin-1' else 'Latin-1'}", notes)
     _note(unread, "left out", notes)
 
 
@@ -131,7 +134,11 @@ def _names(path: Path) -> list[PurePosixPath]:
         names = [PurePosixPath(file.relative_to(path).as_posix()) for file in path.rglob("*") if file.is_file()]
     else:
         with _archive(path) as archive:
-            names = list(_members(archive))
+            members = _members(archive)
+            if sum(info.file_size for info in members.values()) > packed.most_bytes(path.stat().st_size):
+                cause = "unpacks to far more than an archive of its size should; unpack it yourself if you trust it"
+                raise IngestError(path, cause)
+            names = list(members)
     return sorted(name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts))
 
 
@@ -148,11 +155,22 @@ def _contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosi
         return
     for name in names:
         file = path / name
-        try:
-            raw = file.read_bytes()
-        except OSError as error:
-            raise IngestError(file, f"cannot be read ({error.strerror or error})") from None
+        with files.opened(file, as_it_is=True) as stream:
+            raw = files.upto(stream, _most(name) + 1)
+        if len(raw) > _most(name):
+            raise _too_large(file, name)
         yield name, raw
+
+
+def _most(name: PurePosixPath) -> int:
+    """The most bytes of a document; those of other programs hold pictures, too."""
+    return _LARGEST if name.suffix.lower() in office.READERS else packed.LARGEST_TEXT
+
+
+def _too_large(where: str | Path, name: PurePosixPath) -> IngestError:
+    return IngestError(
+        where, f"is larger than {_most(name) >> 20} MB, the most of one document; split it, or leave it out"
+    )
 
 
 def _archive(path: Path) -> zipfile.ZipFile:
@@ -176,10 +194,10 @@ def _zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[Pure
         for name in names:
             if name not in members:
                 raise IngestError(path, "changed while it was being read; import it again")
-            if members[name].file_size > _LARGEST:
-                raise IngestError(f"{path}/{name}", f"is larger than {_LARGEST >> 20} MB; is it one document?")
             try:
-                raw = archive.read(members[name])
-            except office.UNPACKING as error:
+                raw = packed.member(archive, members[name], _most(name))
+            except packed.TooLarge:
+                raise _too_large(f"{path}/{name}", name) from None
+            except packed.UNPACKING as error:
                 raise IngestError(f"{path}/{name}", f"cannot be unpacked ({error}); pack the files again") from None
             yield name, raw

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.ingest import files, sparse
-from app.ingest.cells import of_line, rows, writing
+from app.ingest.cells import of_lines, rows, writing
 from app.ingest.errors import IngestError
 from app.ingest.headers import is_number
 from app.ingest.marks import encoding_of
@@ -74,7 +74,8 @@ def recognises(path: Path) -> bool:
     if not first:
         return False
     try:
-        table = list(csv.reader(first, delimiter=of_line(first[0], path).delimiter))
+        how = of_lines([f"{line}\n" for line in first], path, whole=False)
+        table = list(csv.reader(first, delimiter=how.delimiter, quotechar=how.quote))
     except csv.Error:
         return False
     places = _named(table[0])

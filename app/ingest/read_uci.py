@@ -80,7 +80,7 @@ def _blocks(path: Path, header: Header, titles: list[str] | None) -> Iterator[Ro
     with files.opened(path) as stream:
         for _ in range(SIZES):
             stream.readline()
-        for line, chunk in files.chunks(stream, SIZES + 1):
+        for line, chunk in files.chunks(stream, path, SIZES + 1):
             fresh = parsing.table(chunk, 3, path, line)
             parsing.check_table(fresh, (header.documents, header.words), path, line)
             _check_order(fresh, held, path, line)

@@ -1,8 +1,8 @@
 """A text that comes later, counted over the vocabulary of a corpus by that corpus' own rules.
 
-The rules are those of :mod:`app.ingest.vectorise`: the cleaning of :func:`app.ingest.words.clean`, then the
-token pattern and the stop words of the import, which the corpus keeps in ``meta["options"]``.  A corpus that
-came as counts has no rules of its own; then the usual ones apply.
+The rules are those of :mod:`app.ingest.vectorise`: the cleaning of :func:`app.ingest.words.clean`, then the wording of
+the import, which the corpus keeps in ``meta["wording"]``.  A corpus that came as counts has no rules of its own; then
+the usual ones apply.
 """
 
 import re
@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.ingest import wording as wordings
 from app.ingest.errors import IngestError
-from app.ingest.options import ImportOptions
-from app.ingest.source import Array
-from app.ingest.words import NOISE, clean, stop_list
+from app.ingest.scripts import marks
+from app.ingest.source import Array, TextDocument
+from app.ingest.wording import Wording
+from app.ingest.words import LETTERS, NOISE, plain, stop_list, usual_pattern
 
-TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})  # whose words an import found
+# Whose words an import found, also before it kept how.
+TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
 MARKED = 12_000  # characters at the beginning of a text in which known words are told with their places
 
 
@@ -73,9 +76,8 @@ class Rules:
     Attributes
     ----------
     vocabulary : sequence of str
-    pattern : str
-        Regular expression of a word.
-    stops : frozenset of str
+    wording : Wording
+        How words are found.
     kind : str
         "counts", "binary" or "real".
     own : bool
@@ -85,8 +87,7 @@ class Rules:
     """
 
     vocabulary: Sequence[str]
-    pattern: str
-    stops: frozenset[str]
+    wording: Wording
     kind: str = "counts"
     own: bool = True
     levels: int | None = None
@@ -97,12 +98,16 @@ class Rules:
         lower = {word.lower(): number for number, word in enumerate(self.vocabulary)}
         return lower | {word: number for number, word in enumerate(self.vocabulary)}
 
-    @cached_property
-    def _expression(self) -> re.Pattern[str]:
-        return re.compile(self.pattern)
+    def prepared(self, text: str) -> str:
+        """A text as it was written without what is not to be read of it, such as tags; usually the text itself."""
+        return self.wording.prepared(text)
+
+    def prepared_document(self, document: TextDocument) -> TextDocument:
+        """A document with its text :meth:`prepared`."""
+        return self.wording.prepared_document(document)
 
     def count(self, text: str) -> Recount:
-        """Count a text as it was written."""
+        """Count a text as it was written, after :meth:`prepared`."""
         return self._count(*cleaned(text))
 
     def count_clean(self, text: str) -> Recount:
@@ -110,19 +115,18 @@ class Rules:
         return self._count(text, range(len(text) + 1))
 
     def _count(self, text: str, places: Sequence[int]) -> Recount:
-        group = 1 if self._expression.groups == 1 else 0
-        tokens = Counter(match[group] for match in self._expression.finditer(text))  # in C: a text may have millions
+        text, places = _spaced(text, places, self.wording)
         found: Counter[int] = Counter()
         unknown: Counter[str] = Counter()
         stopped = 0
-        for token, times in tokens.items():
-            number = self.numbers.get(token)
+        for (word, stop), times in self._tokens(text).items():
+            number = self.numbers.get(word)
             if number is not None:
                 found[number] += times
-            elif token in self.stops:
+            elif stop:
                 stopped += times
-            elif token:
-                unknown[token] += times
+            elif word:
+                unknown[word] += times
         words = np.array(sorted(found), dtype=np.int32)
         return Recount(
             words,
@@ -131,15 +135,23 @@ class Rules:
             found.total(),
             stopped,
             tuple(word for word, _ in unknown.most_common()),
-            tuple(self._spans(text, places, group)),
+            tuple(self._spans(text, places)),
         )
 
-    def _spans(self, text: str, places: Sequence[int], group: int) -> Iterator[Span]:
-        for match in self._expression.finditer(text):
-            begin, end = match.span(group)
+    def _tokens(self, text: str) -> Counter[tuple[str, bool]]:
+        """How often each word occurs, and whether it is a stop word."""
+        if self.wording.phrases:
+            return Counter((word, stopped) for word, _, _, stopped in self.wording.words(text))
+        tokens: Counter[tuple[str, bool]] = Counter()
+        for word, times in Counter(self.wording.found(text)).items():  # in C: a text may have millions
+            tokens[self.wording.counted_as(word)] += times
+        return tokens
+
+    def _spans(self, text: str, places: Sequence[int]) -> Iterator[Span]:
+        for word, begin, end, _ in self.wording.words(text):
             if begin == len(text) or places[begin] >= MARKED:
                 return
-            number = self.numbers.get(match[group])
+            number = self.numbers.get(word)
             if number is not None:
                 yield Span(places[begin], places[end - 1] + 1 if end > begin else places[begin], number)
 
@@ -152,23 +164,32 @@ class Rules:
 
 def rules_of(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) -> Rules:
     """The rules that a corpus keeps of its import; the usual ones for a corpus that came as counts."""
-    usual = ImportOptions()
     report = meta.get("options") or {}
-    own = meta.get("format") in TEXT_FORMATS
+    record = meta.get("wording")
+    own = record is not None or meta.get("format") in TEXT_FORMATS
     return Rules(
         vocabulary=vocabulary,
-        pattern=str(report.get("token_pattern") or usual.token_pattern) if own else usual.token_pattern,
-        stops=_stops(str(report.get("stop_words") or "english") if own else "english"),
+        wording=_before(report if own else {}, own=own) if record is None else wordings.of_record(record),
         kind=kind,
         own=own,
         levels=report.get("levels"),
     )
 
 
+def _before(report: Mapping[str, Any], *, own: bool) -> Wording:
+    """The wording of a corpus that keeps none: it was made when every corpus had that of English, or came as counts."""
+    pattern = str(report.get("token_pattern") or (LETTERS if own else usual_pattern()))
+    try:
+        listed = stop_list(str(report.get("stop_words") or "english"))
+    except IngestError:  # its file is gone
+        listed = frozenset()
+    return Wording(html="no", pattern=pattern, stop_list=tuple(sorted(listed)))
+
+
 def cleaned(text: str) -> tuple[str, Sequence[int]]:
     """The text as :func:`app.ingest.words.clean` gives it, and where in ``text`` each of its characters stands."""
     lower = text.lower()
-    origin = _origins(text, lower)
+    lower, origin = _plain(lower, _origins(text, lower))
     pieces: list[str] = []
     places: list[Array] = []
     last = 0
@@ -179,17 +200,29 @@ def cleaned(text: str) -> tuple[str, Sequence[int]]:
     return "".join([*pieces, lower[last:]]), np.concatenate([*places, origin[last:]]).data
 
 
+def _plain(lower: str, origin: Array) -> tuple[str, Array]:
+    """The text :func:`plain`, and where each of its characters comes from: each letter with its marks stands alone."""
+    if plain(lower) == lower:
+        return lower, origin
+    letters = re.compile(f".[{marks()}\u1160-\u11ff]*", re.DOTALL)  # a Hangul syllable may come in pieces
+    found = [(letter.start(), plain(letter[0])) for letter in letters.finditer(lower)]
+    places = np.repeat([place for place, _ in found], [len(each) for _, each in found])
+    return "".join(each for _, each in found), origin[places.astype(np.int64)]
+
+
+def _spaced(text: str, places: Sequence[int], wording: Wording) -> tuple[str, Sequence[int]]:
+    """The text with blanks between words that have none, and the places of its characters."""
+    spaced = wording.spaced(text)
+    if spaced == text:
+        return text, places
+    found, place, last = [], 0, len(text)
+    for character in spaced:
+        found.append(places[min(place, last - 1)])
+        place += place < last and character == text[place]
+    return spaced, found
+
+
 def _origins(text: str, lower: str) -> Array:
     """Where in a text each character of its lower case comes from: no letter becomes shorter, very few longer."""
     every = np.arange(len(text))
     return every if len(lower) == len(text) else np.repeat(every, [len(letter.lower()) for letter in text])
-
-
-def _stops(choice: str) -> frozenset[str]:
-    """The stop words in the pieces that the usual pattern makes of them; none when their file is gone."""
-    pieces = re.compile(ImportOptions().token_pattern)
-    try:
-        listed = stop_list(choice)
-    except (IngestError, OSError):
-        return frozenset()
-    return frozenset(piece for word in listed for piece in pieces.findall(clean(word))) | listed

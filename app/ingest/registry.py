@@ -7,12 +7,15 @@ reader accepts, but it does), ``recognises(path) -> bool`` (a quick look, never 
 
 import importlib
 import pkgutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, cast
 
 from app import ingest
-from app.ingest import files
+from app.ingest import files, guard
+from app.ingest.archive import Unpacked, holds_more_than_texts, is_tar
 from app.ingest.document import KINDS
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
@@ -30,7 +33,10 @@ _IDLE = {  # options that not every reader accepts, and why not
     "vocabulary": "brings its own words",
     "levels": "holds no idx images, which alone have grey values to count",
 }
+_OF_TEXTS = ("html", "strip_mail", "lemmas", "phrases", "phrase_npmi", "phrase_count")  # where a pattern finds words
 _CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
+
+_LAYOUTS = ("octis", "topmost", "wiki")  # folders of known names, whose files other readers would take one by one
 
 
 class Reader(Protocol):
@@ -53,17 +59,66 @@ def readers() -> tuple[Reader, ...]:
     return tuple(cast("Reader", importlib.import_module(f"{ingest.__name__}.{name}")) for name in sorted(modules))
 
 
-def choose(path: Path, options: ImportOptions) -> Reader:
-    """The reader that the options name, or the one that recognises the path.
+class Chosen:
+    """The reader of one path, which reads it as it is or, an archive, unpacked; whatever happens is one sentence."""
+
+    def __init__(self, reader: Reader, unpacked: Unpacked | None = None) -> None:
+        self.NAME, self.DESCRIPTION, self.ACCEPTS = reader.NAME, reader.DESCRIPTION, reader.ACCEPTS
+        self.recognises = reader.recognises
+        self._reader, self._unpacked = reader, unpacked
+
+    def read(self, path: Path, options: ImportOptions) -> Source:
+        """The documents in it, as :meth:`Reader.read`."""
+        if self._unpacked is None:
+            with guard.refusing(path):
+                return guard.guarded(self._reader.read(path, options), path)
+        inside = self._unpacked
+        with guard.refusing(path), _as_given(inside):
+            source = guard.guarded(self._reader.read(inside.path, options), path, lambda: _as_given(inside))
+        source.understood["archive"] = f"{len(inside.names):,} files" if len(inside.names) > 1 else inside.names[0]
+        return replace(source, where=str(path))
+
+
+@contextmanager
+def _as_given(unpacked: Unpacked) -> Iterator[None]:
+    """Sentences about files of an archive call them its members."""
+    try:
+        yield
+    except IngestError as error:
+        raise IngestError(
+            unpacked.as_given(error.where), unpacked.as_given(error.cause), error.line
+        ) from error.__cause__
+
+
+def choose(path: Path, options: ImportOptions) -> Chosen:
+    """The reader that the options name, or the one that recognises the path; what an archive holds is looked at.
 
     Raises
     ------
     IngestError
         When there is no such path or reader, or not exactly one recognises it, or an option would change nothing.
     """
-    reader = _fitting(path, options.format)
-    refuse_idle(path, reader.ACCEPTS, options)
-    return reader
+    _check_there(path)
+    with guard.refusing(path):
+        if path.is_dir():
+            guard.check_links(path)
+        else:
+            files.check_regular(path)
+        chosen = _in_archive(path, options.format) or Chosen(_fitting(path, options.format))
+    refuse_idle(path, chosen.ACCEPTS, options)
+    return chosen
+
+
+def _in_archive(path: Path, name: str | None) -> Chosen | None:
+    """The reader of what an archive holds; None where it is none, or one of texts, which need no unpacking."""
+    if path.is_dir() or name == "text":
+        return None
+    if not is_tar(path) and not (path.suffix.lower() == ".zip" and (name or holds_more_than_texts(path))):
+        return None
+    unpacked = Unpacked(path)
+    with _as_given(unpacked):
+        reader = _fitting(unpacked.path, name)
+    return None if reader.NAME == "text" and not is_tar(path) else Chosen(reader, unpacked)
 
 
 def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> None:
@@ -75,18 +130,24 @@ def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> 
         Naming the first of them.
     """
     for option in options.report():
-        if option in _IDLE and option not in obeyed:
-            raise IngestError(path, f"{_IDLE[option]}; leave --{option.replace('_', '-')} out")
+        found = "token_pattern" if option in _OF_TEXTS else option
+        if found in _IDLE and found not in obeyed:
+            raise IngestError(path, f"{_IDLE[found]}; leave --{option.replace('_', '-')} out")
 
 
-def _fitting(path: Path, name: str | None) -> Reader:
+def _check_there(path: Path) -> None:
     try:
         there = path.exists()
     except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into
         cause = f"cannot be opened ({error.strerror or error}); check the path and your rights"
         raise IngestError(path, cause) from None
+    except ValueError:  # a zero byte
+        raise IngestError(path, "is a name that no file can have; check the path") from None
     if not there:
         raise IngestError(path, "there is no such file or folder")
+
+
+def _fitting(path: Path, name: str | None) -> Reader:
     every = readers()
     names = ", ".join(reader.NAME for reader in every)
     if name is not None:
@@ -98,6 +159,7 @@ def _fitting(path: Path, name: str | None) -> Reader:
     particular = [reader for reader in fitting if reader.NAME not in _CATCH_ALL] or fitting
     if not particular:
         raise IngestError(path, f"{_unknown(path)}, or name a format with --format: {names}")
+    particular = [reader for reader in particular if reader.NAME in _LAYOUTS] or particular
     if len(particular) > 1:
         choices = " or ".join(reader.NAME for reader in particular)
         raise IngestError(path, f"can be read as {choices}; say which with --format, or give one file of it")

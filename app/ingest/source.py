@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ingest import words as words_of
+from app.ingest.column_samples import Columns
 from engine.contract import Counts
 
 Array: TypeAlias = NDArray[Any]
@@ -81,6 +82,10 @@ class TextSource:
         Words left out besides those of the options.
     notes : list of str
         Sentences for the user, growing while documents are read.
+    understood : dict of str to str
+        How the file was read, for a report: "encoding" -> "utf-8 (its byte-order mark)", "separator" -> "semicolon".
+    columns : Columns or None
+        The columns of a table, collected while documents are read.
     """
 
     where: str
@@ -89,6 +94,8 @@ class TextSource:
     classes: Mapping[str, str] = field(default_factory=dict)
     stop_words: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
+    understood: dict[str, str] = field(default_factory=dict)
+    columns: Columns | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +116,10 @@ class CountSource:
         How many cells each document has, where that is known without going through the blocks.
     has_scored : bool
         Whether the blocks bring ``scored``.
+    wording : mapping or None
+        How the words were found where texts were counted, as :mod:`app.ingest.wording` keeps it.
+    understood : dict of str to str
+        How the file was read, for a report, as in `TextSource`.
     """
 
     where: str
@@ -121,7 +132,9 @@ class CountSource:
     part: Array | None = None
     lengths: Array | None = None
     has_scored: bool = False
+    wording: Mapping[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
+    understood: dict[str, str] = field(default_factory=dict)
 
 
 Source: TypeAlias = TextSource | CountSource

@@ -1,6 +1,6 @@
 """Compressed rows as they come from files: made tidy, joined, cut into blocks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -80,6 +80,24 @@ def blocks(counts: Counts, *, labels: Array, titles: Sequence[str], scored: Coun
             titles=list(titles[begin:end]),
             scored=None if scored is None else scored.rows(begin, end),
         )
+
+
+def joined(parts: Sequence[Counts]) -> Counts:
+    """Counts one below the other."""
+    starts = [np.diff(each.starts) for each in parts]
+    return Counts.of(
+        np.concatenate(starts),
+        np.concatenate([each.words for each in parts]),
+        np.concatenate([each.values for each in parts]),
+    )
+
+
+def numbered(runs: Iterable[Rows]) -> Iterator[tuple[Rows, int]]:
+    """Runs of documents, each with the number of its first, from 0."""
+    begin = 0
+    for rows in runs:
+        yield rows, begin
+        begin += len(rows.labels)
 
 
 def source_of(

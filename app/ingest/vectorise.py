@@ -1,17 +1,22 @@
 """Texts to counts, through scikit-learn's CountVectorizer."""
 
-import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from app.ingest import beside, prune, sparse
+from app.ingest.cuts import Limits, Vocabulary
 from app.ingest.errors import IngestError
+from app.ingest.languages import name_of
+from app.ingest.observing import Observer
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Progress, Rows, TextDocument, TextSource
-from app.ingest.words import clean, stop_list
+from app.ingest.survey import wording_of
+from app.ingest.wording import Wording
 from engine.contract import TEST, TRAIN, Counts
 
 MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
@@ -20,11 +25,11 @@ MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
 class _Ledger:
     """What the first reading of the documents finds beside their words."""
 
-    def __init__(self, source: TextSource, progress: Progress) -> None:
+    def __init__(self, source: TextSource, wording: Wording, progress: Progress) -> None:
         self.labels: list[str | None] = []
         self.part: list[int | None] = []
         self.left_out = 0
-        self._source, self._progress = source, progress
+        self._source, self._wording, self._progress = source, wording, progress
 
     def texts(self) -> Iterator[str]:
         """What is to be counted, one text for each document that is not left out."""
@@ -36,7 +41,7 @@ class _Ledger:
             self.part.append(document.part)
             if len(self.labels) % BLOCK == 0:
                 self._progress(f"Counting words: {len(self.labels):,} documents", None)
-            yield self._source.counted(document)
+            yield self._source.counted(self._wording.prepared_document(document))
 
     def split(self) -> Array | None:
         """Part of each document when the file has documents of both parts."""
@@ -45,46 +50,62 @@ class _Ledger:
         return None
 
 
-def count(source: TextSource, options: ImportOptions, progress: Progress) -> CountSource:
+def count(
+    source: TextSource, options: ImportOptions, progress: Progress, observer: Observer | None = None
+) -> CountSource:
     """The same documents as counts; texts are read a second time when the blocks are asked for.
 
     Words are counted over all documents, training and test; the vocabulary is in the order of
-    frequency.
+    frequency.  The observer, where there is one, is told what the cuts take away.
 
     Raises
     ------
     IngestError
         When there is no document, or no word is left.
     """
-    ledger = _Ledger(source, progress)
-    vocabulary, matrix = _count(source, ledger, options)
+    observer = observer or Observer()
+    wording, recognised, notes = wording_of(source, options, progress)
+    observer.languages = tuple((name_of(code), share) for code, share in recognised.languages.items())
+    ledger = _Ledger(source, wording, progress)
+    vocabulary, matrix = _count(source, wording, ledger, options, observer)
     labels, label_names = beside.encode(ledger.labels, dict(source.classes))
     part = ledger.split()
     _say(source, ledger, part)
+    source.notes.extend(notes)
     counts = sparse.of_matrix(matrix, source.where)
     return CountSource(
         where=source.where,
         vocabulary=vocabulary,
-        blocks=lambda: _blocks(source, counts, labels),
+        blocks=lambda: blocks(source, counts, labels),
         n_documents=len(labels),
         label_names=label_names,
         part=part,
         lengths=np.diff(counts.starts),
         notes=source.notes,
+        understood=source.understood,
+        wording=wording.record(),
     )
 
 
-def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple[tuple[str, ...], Any]:
+def _limits(options: ImportOptions, wording: Wording) -> Limits:
+    """The cuts, the usual ones where the options say nothing."""
+    return Limits(
+        options.stop_words or " and ".join(name_of(code).lower() for code in wording.stop_words) or "none",
+        MIN_DF if options.min_df is None else options.min_df,
+        MAX_DF if options.max_df is None else options.max_df,
+        MAX_WORDS if options.max_words is None else options.max_words,
+        options.leave_out_common,
+    )
+
+
+def _count(
+    source: TextSource, wording: Wording, ledger: _Ledger, options: ImportOptions, observer: Observer
+) -> tuple[tuple[str, ...], Any]:
     """The vocabulary, the most frequent word first, and the scipy matrix of counts."""
-    pattern = re.compile(options.token_pattern)
-    listed = stop_list(options.stop_words or "english") | source.stop_words
-    stops = sorted({piece for word in listed for piece in pattern.findall(clean(word))})
+    stopped: Counter[str] = Counter()
     vectoriser = CountVectorizer(
-        preprocessor=str,  # texts come cleaned
-        token_pattern=options.token_pattern,
-        stop_words=stops or None,
-        dtype=np.int32,
-    )
+        analyzer=partial(wording.tokens, left_out=stopped), dtype=np.int32
+    )  # it takes texts cleaned
     try:
         matrix = vectoriser.fit_transform(ledger.texts())
     except ValueError as error:
@@ -97,16 +118,14 @@ def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple
     del vectoriser
     document_counts = np.bincount(matrix.indices, minlength=len(ordered))
     totals, lengths = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (0, 1))
+    cut, common = _limits(options, wording), np.empty(0, np.int64)
     if options.leave_out_common:
-        document_counts[prune.common(document_counts, totals, lengths, ordered, source.notes)] = 0
-    kept = prune.keep(
-        document_counts,
-        totals,
-        matrix.shape[0],
-        MIN_DF if options.min_df is None else options.min_df,
-        MAX_DF if options.max_df is None else options.max_df,
-        MAX_WORDS if options.max_words is None else options.max_words,
-    )
+        common = prune.common(document_counts, totals, lengths, ordered, source.notes)
+    observer.take(Vocabulary(ordered, document_counts, totals, matrix.shape[0], stopped, common), cut)
+    document_counts[common] = 0
+    kept = prune.keep(document_counts, totals, matrix.shape[0], cut.min_df, cut.max_df, cut.max_words)
+    if not options.leave_out_common:
+        prune.propose(kept, document_counts, totals, lengths, ordered, source.notes)
     if len(kept) == 0:
         cause = f"no word occurs in {options.min_df or MIN_DF} documents or more and in at most "
         cause += f"{options.max_df or MAX_DF:.0%} of them; lower --min-df or raise --max-df"
@@ -114,9 +133,9 @@ def _count(source: TextSource, ledger: _Ledger, options: ImportOptions) -> tuple
     return tuple(ordered[kept].tolist()), matrix[:, kept]
 
 
-def _wordless(pattern: str) -> str:
+def _wordless(pattern: str | None) -> str:
     """Why no text has a word to count: the pattern's fault where somebody gave one."""
-    if pattern == ImportOptions.token_pattern:
+    if pattern is None:
         return "has no words but stop words; is it text, in this alphabet?"
     return f"--token-pattern {pattern!r} finds no words in it but stop words; give another pattern, or none"
 
@@ -129,7 +148,8 @@ def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:
         source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")
 
 
-def _blocks(source: TextSource, counts: Counts, labels: Array) -> Iterator[Rows]:
+def blocks(source: TextSource, counts: Counts, labels: Array) -> Iterator[Rows]:
+    """The documents of a source with the counts that were found in them, which are read again for their texts."""
     begin = 0
     for documents in _in_blocks(source):
         end = begin + len(documents)

@@ -1,26 +1,52 @@
-"""What of a text is counted: cleaning and stop words."""
+"""What of a text is counted: cleaning, what a word is, and stop words."""
 
 import re
+import unicodedata
+from functools import cache
 from pathlib import Path
 
+from app.ingest import languages
 from app.ingest.errors import IngestError
 from app.ingest.marks import encoding_of
+from app.ingest.scripts import marks
 
 NOISE = re.compile(r"</?[a-z!][^<>]{0,300}>|&(?:[a-z]{2,8}|#\d{1,6});|(?:https?|ftp)://\S+|\bwww\.\S+")
 
-# What is left of "don't", "we'll", "they've" once words are runs of letters.
-_CONTRACTED = (
-    "ain aren couldn didn doesn don hadn hasn haven isn ll mightn mustn needn re shan shouldn ve wasn weren won wouldn"
+LETTERS = r"[^\W\d_]{2,}"  # two letters or more of an alphabet that has no marks
+# What some spellings of a word have and others lack: points of Arabic and Hebrew, the stroke that stretches an Arabic
+# word, hyphens that show only at the end of a line, and the dot that a Turkish capital leaves in lower case.
+_OPTIONAL = re.compile(
+    "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u00ad]|(?<=i)\u0307"
 )
 
 
 def clean(text: str) -> str:
-    """Lower case, without tags, character references and web addresses.
+    """Lower case and plain, without tags, character references and web addresses.
 
     >>> clean("Fine.<br />See https://example.org &amp; weep").split()
     ['fine.', 'see', 'weep']
     """
-    return NOISE.sub(" ", text.lower())
+    return NOISE.sub(" ", plain(text.lower()))
+
+
+def plain(text: str) -> str:
+    r"""A text in which a word is written in one way: accents as one character with their letter, no optional points.
+
+    >>> plain("cafe\u0301 co\u00adop"), plain("كِتَـــاب") == "كتاب"
+    ('café coop', True)
+    """
+    return text if text.isascii() else _OPTIONAL.sub("", unicodedata.normalize("NFC", text))
+
+
+@cache
+def usual_pattern() -> str:
+    """The regular expression of a word: two characters or more, letters of any alphabet with the marks upon them.
+
+    Vowels of Indic scripts are marks, and joiners stand between letters of Persian and Indic words.
+    """
+    letter, mark = r"[^\W\d_]", f"[{marks()}]"
+    return f"(?:{letter}{{2,}}|{letter}(?={mark}))(?:(?:{mark}|[\u200c\u200d](?={letter}))+{letter}*)*"
 
 
 def storable(text: str) -> str:
@@ -35,9 +61,7 @@ def storable(text: str) -> str:
 
 
 def stop_list(choice: str) -> frozenset[str]:
-    """The words of ``"english"``, ``"none"`` or a file with one word a line.
-
-    English is scikit-learn's list and the pieces that contractions leave.
+    """The words of ``"none"``, a language by name or code, or a file with one word a line.
 
     Raises
     ------
@@ -46,10 +70,8 @@ def stop_list(choice: str) -> frozenset[str]:
     """
     if choice == "none":
         return frozenset()
-    if choice == "english":
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import, and most commands need it not
-
-        return frozenset(ENGLISH_STOP_WORDS) | frozenset(_CONTRACTED.split())
+    if code := languages.code_of(choice):
+        return languages.stop_words(code)
     try:
         raw = Path(choice).read_bytes()
     except OSError as error:

@@ -18,13 +18,14 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, TextIO
 
+from app.ingest.appending import append_path
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
+from app.ingest.openings import as_sent
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, notices
 from app.jobs.progress import Notifier
 from app.jobs.uploads import Sent
-from store.corpora import CorpusRow
 from store.database import open_database
 from store.errors import StoreError
 
@@ -46,6 +47,8 @@ class Standing:
         The sentence that ended it, or empty.
     notes : tuple of str
         What the reader had to say.
+    appended : str
+        What was appended to a corpus that was there, in a sentence.
     """
 
     words: str = "Starting"
@@ -53,6 +56,7 @@ class Standing:
     corpus: int = 0
     error: str = ""
     notes: tuple[str, ...] = ()
+    appended: str = ""
 
     @property
     def over(self) -> bool:
@@ -79,6 +83,8 @@ class Import:
     options : ImportOptions
     then : () -> None
         Called when it has ended.
+    into : int
+        Number of the corpus that the documents are appended to; 0 makes a new one.
 
     Attributes
     ----------
@@ -86,14 +92,13 @@ class Import:
         Of its notice to the site.
     """
 
-    def __init__(self, url: str, sent: Sent, options: ImportOptions, then: Callable[[], None]) -> None:
+    def __init__(self, url: str, sent: Sent, options: ImportOptions, then: Callable[[], None], into: int = 0) -> None:
         self._news = Condition()
         self._standing = Standing()
         self._then = then
         self.number = next(_numbers)
         self._name = options.name or sent.path.name
-        self._log = launcher.log_folder() / "imports.log"
-        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._log = launcher.made_log_folder() / "imports.log"
         with self._log.open("ab") as log:
             self._child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "app.jobs.import_process"],
@@ -107,7 +112,7 @@ class Import:
                 **launcher.apart(),
             )
         self._notify(self._standing)
-        order = {"path": sent.path.name, "folder": str(sent.folder), "options": options.report()}
+        order = {"path": sent.path.name, "folder": str(sent.folder), "options": options.report(), "into": into}
         Thread(target=self._follow, args=(json.dumps(order),), daemon=True).start()
 
     def standing(self, seen: Standing | None = None, patience: float = 0.5) -> Standing:
@@ -160,21 +165,28 @@ class _Listener:
 
 
 def main() -> int:
-    """Make the corpus that the order on standard input asks for, in the store of TOPIARY_STORE."""
+    """Make the corpus that the order on standard input asks for, or append to one, in the store of TOPIARY_STORE."""
     order, notify = json.load(sys.stdin), _Listener(sys.stdout)
     try:
         with redirect_stdout(sys.stderr):  # what a library prints is no news of the import
-            row: CorpusRow = import_path(
-                open_database(), Path(order["path"]), ImportOptions(**order["options"]), notify
-            )
+            about = _done(order, notify)
     except (IngestError, OptionError, StoreError) as error:
         notify(_END, {"error": str(error)})
     else:
-        notify(_END, {"corpus": row.number})
+        notify(_END, about)
     finally:
         os.chdir(Path(order["folder"]).parent)  # Windows removes no folder that somebody works in
         shutil.rmtree(order["folder"], ignore_errors=True)
     return 0
+
+
+def _done(order: dict[str, Any], notify: Callable[[str, Any], None]) -> dict[str, Any]:
+    """Make the corpus, or append to the one that is named; what the end says of it."""
+    db, paths, options = open_database(), as_sent(Path(order["path"])), ImportOptions(**order["options"])
+    if order.get("into"):
+        added = append_path(db, int(order["into"]), paths, options, notify)
+        return {"corpus": added.corpus.number, "appended": str(added)}
+    return {"corpus": import_path(db, paths, options, notify).number}
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -51,6 +52,15 @@ def log_folder() -> Path:
     return root / "logs"
 
 
+def made_log_folder() -> Path:
+    """The same folder, made, and open to its owner only: logs name files and say what is in the store."""
+    folder = log_folder()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(OSError):  # somebody else's folder, which this user may write
+        folder.chmod(0o700)
+    return folder
+
+
 def log_path(db_url: str, run: int) -> Path:
     """Where the workers of a run of a store write: each store has a folder of its own, because runs count from 1."""
     place = make_url(db_url).render_as_string(hide_password=True)
@@ -69,8 +79,9 @@ def start(db_url: str, run: int) -> "subprocess.Popen[bytes]":
         Number of the run; the worker claims it, and goes quietly when somebody else was faster.
     """
     command = [sys.executable, "-P", "-m", "app.jobs.worker", "--run", str(run)]
+    made_log_folder()
     path = log_path(db_url, run)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True, mode=0o700)
     with path.open("ab") as log:
         child = detach(command, log, store=db_url)
     _children.append(child)

@@ -1,6 +1,8 @@
 """From rows of the store to the engine's corpus."""
 
-from engine.contract import Counts
+import numpy as np
+
+from engine.contract import Array, Batch, Counts
 from engine.corpus import Corpus
 from store import corpora
 from store.corpora import CorpusRow
@@ -8,8 +10,8 @@ from store.database import Database
 
 
 def load_corpus(db: Database, row: CorpusRow) -> Corpus:
-    """The corpus of a row; the arrays of the store go straight in, nothing is copied."""
-    arrays = corpora.load(db, row.number)
+    """The corpus as its row says; the arrays of the store go straight in, nothing is copied."""
+    arrays = corpora.load_as(db, row)
     return Corpus(
         counts=Counts(*arrays.counts),
         vocabulary=corpora.vocabulary(db, row.number),
@@ -20,3 +22,9 @@ def load_corpus(db: Database, row: CorpusRow) -> Corpus:
         split_seed=row.split_seed,
         image_shape=row.image_shape,
     )
+
+
+def load_batch(db: Database, number: int, documents: Array) -> Batch:
+    """Some documents of a corpus, without labels: only the blocks of the store that they are in are read."""
+    counts = Counts(*corpora.counts(db, number, documents.tolist()))
+    return counts.batch(np.asarray(documents, dtype=np.int64))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.jobs import presets
+from app.jobs.cluster import place
 from app.jobs.forks import Origin, default_text, growing, inherited, learns_without_labels, wrong_layers
 from app.jobs.plan import RunOptions, averaging
 from app.jobs.presets import RECOMMENDED
@@ -88,6 +89,7 @@ def create(
     burn_in: int | None = None,
     samples: int | None = None,
     paper_point: bool = False,
+    on: str = "",
     name: str = "",
     fork: Origin | None = None,
     until: str = "",
@@ -109,7 +111,7 @@ def create(
         Steps to make; see :func:`usual_length` for the default.
     preset : str
         Of the model; what ``texts`` and ``minibatches`` say wins over it.
-    seed, threads, averaged, burn_in, samples, paper_point
+    seed, threads, averaged, burn_in, samples, paper_point, on
         As in :class:`app.jobs.plan.RunOptions`.
     name : str
         For people.
@@ -159,7 +161,10 @@ def create(
             plateau_from=_plateau_from(config, about) if until else 0,
             keep=keep,
             protocol=_protocol(about),
+            on=on,
         )
+        if on:
+            place.check(on, db.url)
     except NewRunError:
         raise
     except (LookupError, ValueError) as error:

@@ -53,6 +53,9 @@ class RunOptions:
         At most so many snapshots stay as the run grows; None: by the usual rule (:mod:`store.thinning`).
     protocol : Protocol or None
         What the point perplexity is of; None leaves it to the plan, which knows the corpus.
+    on : str
+        Where documents are swept: "" in the worker itself, "local:2" in so many processes of this machine, or the
+        address of a Dask scheduler (:mod:`app.jobs.cluster.place`); results do not depend on it.
     """
 
     minibatches: int
@@ -65,6 +68,7 @@ class RunOptions:
     plateau_from: int = 0
     keep: int | None = None
     protocol: Protocol | None = None
+    on: str = ""
 
     def __post_init__(self) -> None:
         for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1), ("keep", LEAST_KEPT)):

@@ -164,11 +164,15 @@ class Training:
         t = position.minibatch + 1
         batch = self.batch(t, position.state)
         state, info = self.kernel.step(self.seed, position.state, batch)
+        return self.moved(position, state, info, len(batch.documents)), info
+
+    def moved(self, position: Position, state: Any, info: Info, n_documents: int) -> Position:
+        """The position after a step that read so many documents and led to this state."""
         chain = position.chain
         if info.events and chain is not None:
             chain = self.kernel.start_chain(self.seed, state, self._all_held_out()[0])
-        documents = position.documents + len(batch.documents)
-        return position._replace(minibatch=t, documents=documents, state=state, chain=chain), info
+        documents = position.documents + n_documents
+        return position._replace(minibatch=position.minibatch + 1, documents=documents, state=state, chain=chain)
 
     def swept(self, position: Position) -> int:
         """Sweeps of all documents that a position has behind it, in this run and in those it was forked from."""

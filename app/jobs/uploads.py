@@ -12,7 +12,8 @@ from typing import NamedTuple
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
 SEVERAL = "documents"  # what several files are called together
 _HALVES = "halves"  # beside it: what is still on its way, and nobody is handed
-_MOST = 1 << 40  # bytes of one file; the disk is full before
+LARGEST_UPLOAD = 8 << 30  # bytes of all files of one form, unless the server was told otherwise
+MOST_FILES = 1_000_000  # of one form
 _CLOSED = "This form is closed; open it again"
 _SIZELESS = "What was sent does not say its size as a number of bytes; choose the file again"
 _NAMED = 60  # characters of a name in a sentence
@@ -27,17 +28,30 @@ class Sent(NamedTuple):
 
 
 class Coming(NamedTuple):
-    """A file on its way: where its bytes go meanwhile, and where it belongs once all of them are there."""
+    """A file on its way: where its bytes go meanwhile, where it belongs once all of them are there, and its form."""
 
     half: Path
     whole: Path
+    token: str
+
+
+class TooMuch(Exception):  # noqa: N818 - what a visitor is told
+    """A form has sent all it may; the message says how much that is."""
 
 
 class Uploads:
-    """The folders of this server, by the token of the form they belong to."""
+    """The folders of this server, by the token of the form they belong to.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    largest : int
+        Bytes that all files of one form may have together.
+    """
+
+    def __init__(self, largest: int = LARGEST_UPLOAD) -> None:
         self._folders: dict[str, Path | None] = {}
+        self._came: dict[str, tuple[int, int]] = {}  # bytes and files, also of those that were dropped later
+        self._largest = largest
         self._lock = Lock()
 
     def begin(self) -> str:
@@ -45,7 +59,36 @@ class Uploads:
         token = secrets.token_urlsafe(18)
         with self._lock:
             self._folders[token] = None
+            self._came[token] = 0, 0
         return token
+
+    def count(self, token: str, size: int, files: int = 0) -> None:
+        """Count bytes and files that a form sends.
+
+        Raises
+        ------
+        TooMuch
+            When it has sent more than it may.
+        """
+        with self._lock:
+            came, sent = self._came.get(token, (0, 0))
+            self.check(came + size, sent + files)
+            if token in self._came:
+                self._came[token] = came + size, sent + files
+
+    def check(self, size: int, files: int = 1) -> None:
+        """Refuse what is more than a form may send in all.
+
+        Raises
+        ------
+        TooMuch
+            Says how much that is.
+        """
+        if size > self._largest or files > MOST_FILES:
+            most = f"{self._largest >> 20:,} MB" if self._largest >> 20 else f"{self._largest:,} bytes"
+            raise TooMuch(
+                f"This server takes {most} and {MOST_FILES:,} files for a corpus; use topiary import for more"
+            )
 
     def place(self, token: str, name: str) -> Coming | None:
         """Where a file goes; None for a token not known and for a name that leads elsewhere.
@@ -67,7 +110,7 @@ class Uploads:
                 whole.lstat()  # says now, not after all its bytes, that a name is too long or that a folder is a file
             halves = folder / _HALVES
             halves.mkdir(exist_ok=True)
-        return Coming(halves / secrets.token_hex(8), whole)
+        return Coming(halves / secrets.token_hex(8), whole, token)
 
     def keep(self, token: str, coming: Coming) -> bool:
         """Give a file that is all there its name; False where its form was closed meanwhile.
@@ -84,21 +127,28 @@ class Uploads:
             coming.half.replace(coming.whole)
         return True
 
+    def look(self, token: str) -> Path | None:
+        """Where what was sent with a token lies, which stays there; None where no file has come whole."""
+        with self._lock:
+            folder = self._folders.get(token)
+        return None if folder is None else _sent(folder)
+
     def hand_over(self, token: str) -> Sent | None:
         """Give up what was sent; None where no file has come whole.  Whoever takes it removes the folder."""
         with self._lock:
             folder = self._folders.get(token)
-            if folder is None or not any(path.is_file() for path in (folder / SEVERAL).rglob("*")):
+            path = None if folder is None else _sent(folder)
+            if folder is None or path is None:
                 return None
             del self._folders[token]
-        every = folder / SEVERAL
-        inside = list(every.iterdir())
-        return Sent(inside[0] if len(inside) == 1 else every, folder)
+            self._came.pop(token, None)
+        return Sent(path, folder)
 
     def forget(self, token: str) -> None:
         """Remove what was sent with a token."""
         with self._lock:
             folder = self._folders.pop(token, None)
+            self._came.pop(token, None)
         self._remove(folder)
 
     def close(self) -> None:
@@ -110,3 +160,12 @@ class Uploads:
     def _remove(folder: Path | None) -> None:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sent(folder: Path) -> Path | None:
+    """The one file or folder that came, or the folder of several; None where no file has come whole."""
+    every = folder / SEVERAL
+    if not any(path.is_file() for path in every.rglob("*")):
+        return None
+    inside = list(every.iterdir())
+    return inside[0] if len(inside) == 1 else every

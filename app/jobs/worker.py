@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from app.jobs import launcher, process
 from app.jobs.claim import SCORES, Claim, Interrupt
 from app.jobs.plateau import plateau, settled, trend
-from store import checkpoints, corpora, points, runs, snapshots
+from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database, open_database
 from store.errors import Conflict, DamagedArrays, LostClaim, NotFound, StoreError
@@ -23,9 +23,10 @@ from store.points import Point
 from store.runs import RunRow
 
 if TYPE_CHECKING:
+    from app.jobs.cluster.joined import Cluster
     from app.jobs.plan import Plan
     from app.jobs.training import Position, Training
-    from engine.contract import Info
+    from engine.contract import Info, Kernel
     from engine.corpus import Corpus
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
@@ -42,11 +43,19 @@ class Session:
 
         self.claim = claim
         self.order = RunOptions.from_json(claim.row.plan)
-        self.about = corpora.get(claim.db, claim.row.corpus)
+        self.about = corpora.of_run(claim.db, claim.row)
         self._saved = -1
+        self._cluster: Cluster | None = None
 
     def run(self) -> None:
         """Train until the plan is done or somebody asks it to pause or stop."""
+        try:
+            self._run()
+        finally:
+            if self._cluster is not None:
+                self._cluster.close()
+
+    def _run(self) -> None:
         corpus = self._load()
         if self.claim.ending:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
@@ -105,7 +114,7 @@ class Session:
         module = models.load(row.model)
         config = settings.from_json(module.Config, row.settings)
         kernel = module.build(config, mathematics.facts(corpus), n_threads=self.order.threads)
-        training = mathematics.Training(corpus, kernel, module.State, row.seed)
+        training = self._training(corpus, kernel, module.State)
         sweeps = training.warm_up(averaged=self.order.averaged)
         checkpoint = self._checkpoint()
         state = None
@@ -142,6 +151,20 @@ class Session:
                 claim.row = runs.get(claim.db, claim.row.number)
                 claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
                 claim.say(said)
+
+    def _training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
+        """Training in this process, or spread over those that the run was ordered on."""
+        from app.jobs import training as mathematics
+
+        if not self.order.on:
+            return mathematics.Training(corpus, kernel, state_type, self.claim.row.seed)
+        from app.jobs.cluster.joined import Cluster
+
+        self.claim.say(f"waiting for the workers of {self.order.on}")
+        self._cluster = Cluster(self.order.on, self.claim)
+        row = self.claim.row
+        events.append(self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about)
+        return self._cluster.training(corpus, kernel, state_type)
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
         """Write the widths there are now, and how they came about."""
@@ -277,10 +300,24 @@ def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None
     found = runs.get(db, run)
     if found.state not in ("queued", "running"):
         raise Conflict(f"run {run} is {found.state}; topiary resume {run} queues it again")
+    interrupt = interrupt or Interrupt()
     row = runs.claim(db, run, process.identity())
-    with Claim(db, row, interrupt or Interrupt()) as claim:
+    while not _trained(db, row, interrupt):
+        row = runs.claim(db, run, process.identity(), force=True)
+
+
+def _trained(db: Database, row: RunRow, interrupt: Interrupt) -> bool:
+    """One attempt at a run; False where a worker of a cluster was lost: it goes back to the last checkpoint."""
+    from app.jobs.cluster.lost import WorkerLostError
+
+    with Claim(db, row, interrupt) as claim:
         claim.say("starting")
-        Session(claim).run()
+        try:
+            Session(claim).run()
+        except WorkerLostError as lost:
+            events.append(db, row.number, row.attempt, claim.minibatch, "worker lost", str(lost))
+            return False
+    return True
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,12 +1,16 @@
 """A corpus of a store."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from html import escape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
+from app.ingest.options import APPENDED, ImportOptions, OptionError
+from app.jobs import deletions
 from engine.contract import TEST, TRAIN
 from store import corpora
 from store.corpora import CorpusRow
@@ -16,6 +20,9 @@ from .opened import Opened
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from app.ingest.appending import Addition
+
+ImportWatcher: TypeAlias = Callable[[str, float | None], None]
 PARTS = {TRAIN: "training", TEST: "test"}
 
 
@@ -36,14 +43,21 @@ class Corpus:
         Names of the classes.
     notes : tuple of str
         What was noticed when it was imported.
+    record : dict or None
+        What its files were understood as and what was chosen, as ``topiary corpora NAME --json`` says it; None of a
+        corpus that an earlier version imported.
     """
 
     def __init__(self, opened: Opened, row: CorpusRow) -> None:
         self._opened = opened
+        self._take(row)
+
+    def _take(self, row: CorpusRow) -> None:
         self.number, self.name, self.kind = row.number, row.name, row.kind
         self.documents, self.training_documents = row.documents, row.train_documents
         self.words, self.tokens, self.labels = row.words, row.tokens, row.label_names
         self.notes: tuple[str, ...] = tuple(row.meta.get("notes", ()))
+        self.record: dict[str, Any] | None = row.meta.get("record")
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -77,6 +91,47 @@ class Corpus:
         starts, words, values = corpora.load(self._opened.db, self.number).counts
         return csr_array((values, words, starts), shape=(self.documents, self.words))
 
+    def append(
+        self,
+        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        *,
+        progress: ImportWatcher | None = None,
+        **options: Any,
+    ) -> "Addition":
+        """Append the documents of a file or folder, or of several files; runs keep to those they began with.
+
+        Parameters
+        ----------
+        source : path, or sequence of paths
+        progress : callable, optional
+            Gets what is being done and the share that is.
+        **options
+            How the file is read: ``format``, ``text_column``, ``encoding`` and so on, as of ``topiary append``.
+
+        Returns
+        -------
+        Addition
+            How many documents came, and how many of their words the corpus does not know.
+
+        Raises
+        ------
+        IngestError, OptionError
+            When it cannot be appended, or an option cannot be.
+        Conflict
+            When somebody else appends at the same time.
+        """
+        from app.ingest.appending import append_path  # loads what reads files, which a look at a corpus needs not
+        from app.ingest.importing import quiet
+
+        strange = next((name for name in options if name not in APPENDED), None)
+        if strange is not None:
+            raise OptionError(f"append has no option {strange!r}; the options are {', '.join(APPENDED)}")
+        several = [source] if isinstance(source, str | os.PathLike) else source
+        paths = [Path(path) for path in several]
+        added = append_path(self._opened.db, self.number, paths, ImportOptions(**options), progress or quiet)
+        self._take(added.corpus)
+        return added
+
     def delete(self) -> None:
         """Delete it from the store.
 
@@ -86,6 +141,7 @@ class Corpus:
             When runs were trained on it.
         """
         corpora.delete(self._opened.db, self.number)
+        deletions.record(self._opened.db.place, f"corpus {self.number}")
 
     def __repr__(self) -> str:
         return f"<Corpus {self.number} {self.name!r}: {self._size()}>"

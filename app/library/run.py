@@ -14,9 +14,12 @@ from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
 from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
 from app.cli.show import all_facts
 from app.export.topics import topics_table
-from app.jobs import launcher
+from app.jobs import deletions, launcher
+from app.jobs.estimates import headline
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
+from app.live.judged import latest_of
+from app.views.run_facts import figure
 from app.views.tree.opening import threshold_of
 from engine.hierarchy.tree import Direction, Node
 from store import events, labels, runs, snapshots
@@ -541,6 +544,7 @@ class Run:
     def delete(self) -> None:
         """Delete it with all that belongs to it."""
         launcher.delete(self._opened.db, self.number)
+        deletions.record(self._opened.db.place, f"run {self.number}")
 
     def rename(self, name: str) -> None:
         """Give it a name, or none for ""."""
@@ -580,7 +584,8 @@ class Run:
         row = self._row
         widths = "-".join(map(str, row.layers))
         named = f"{row.name}, " if row.name else ""
-        ended = "" if row.point_perplexity is None else f", point perplexity {row.point_perplexity:,.1f}"
+        best = headline(row, latest_of(self._opened.db, self.number))
+        ended = "" if best is None else f", {best.name} {figure(best)}"
         how = f"{launcher.state_of(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
         return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {how}"
 

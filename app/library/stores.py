@@ -1,16 +1,16 @@
 """An open store: its corpora and runs, and what makes more of them."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, cast
 
-from app.cli.manage import corpus_facts
-from app.cli.show import run_facts
+from app.cli.corpora import corpus_facts
+from app.cli.show import judgements_of, run_facts
 from app.ingest.importing import import_path, quiet
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.texts import import_texts
@@ -18,19 +18,18 @@ from app.jobs import launcher
 from app.jobs.new_run import create
 from app.jobs.progress import Progress
 from store import corpora, runs
-from store.database import open_database
+from store.database import Database, open_database
 from store.errors import NotFound
 
 from .arguments import asked, settings_as_text
-from .corpus import Corpus
+from .corpus import Corpus, ImportWatcher
 from .listing import Listing
 from .opened import Opened
 from .run import Layers, Run, Watcher
 
-ImportWatcher: TypeAlias = Callable[[str, float | None], None]
 _CORPUS = ("corpus", "name", "documents", "train_documents", "words", "tokens", "kind")
 _RUN_IS = ("run", "name", "corpus", "state", "model", "inference", "layers")
-_RUN = (*_RUN_IS, "minibatch", "minibatches", "point_perplexity", "seconds", "message")
+_RUN = (*_RUN_IS, "minibatch", "minibatches", "headline", "headline_value", "point_perplexity", "seconds", "message")
 
 
 class Corpora(Listing[str | int, Corpus]):
@@ -55,7 +54,7 @@ class Runs(Listing[int | Literal["last"], Run]):
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
-        super().__init__(_RUN, lambda: map(run_facts, runs.every(opened.db)))
+        super().__init__(_RUN, lambda: _every(opened.db))
 
     def __getitem__(self, key: int | Literal["last"]) -> Run:
         if key == "last":
@@ -70,6 +69,12 @@ class Runs(Listing[int | Literal["last"], Run]):
 
     def __len__(self) -> int:
         return len(runs.every(self._opened.db))
+
+
+def _every(db: Database) -> list[dict[str, Any]]:
+    rows = runs.every(db)
+    judgements = judgements_of(db, rows)
+    return [run_facts(row, judgements[row.number]) for row in rows]
 
 
 class Store:
@@ -97,7 +102,7 @@ class Store:
 
     def import_corpus(
         self,
-        source: str | os.PathLike[str] | Iterable[str],
+        source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]],
         *,
         name: str | None = None,
         labels: Iterable[Any] | None = None,
@@ -105,12 +110,13 @@ class Store:
         progress: bool | ImportWatcher = False,
         **options: Any,
     ) -> Corpus:
-        """Make a corpus of a file or folder, or of texts.
+        """Make a corpus of a file or folder, of several files, or of texts.
 
         Parameters
         ----------
         source : str, path, or sequence of str
-            A string is a path, its format is recognised; anything else holds the texts, one for each document.
+            A string is a path, its format is recognised, and so are several ``Path``; anything else holds the texts,
+            one for each document.
         name : str, optional
             Of the corpus; that of the file, or "texts".
         labels, titles : iterable, optional
@@ -130,12 +136,13 @@ class Store:
         chosen = ImportOptions(name=name, **_known(options))
         db = self._opened.db
         with _telling(progress) as notify:
-            if isinstance(source, str | os.PathLike):
+            paths = _paths(source)
+            if paths:
                 if labels is not None or titles is not None:
                     raise OptionError("labels and titles belong to texts; name the columns of a file instead")
-                row = import_path(db, Path(source), chosen, notify)
+                row = import_path(db, paths, chosen, notify)
             else:
-                row = import_texts(db, source, labels, titles, chosen, notify)
+                row = import_texts(db, cast("Iterable[str]", source), labels, titles, chosen, notify)
         return Corpus(self._opened, row)
 
     def train(
@@ -153,6 +160,7 @@ class Store:
         averaged_burn_in: int | None = None,
         averaged_samples: int | None = None,
         paper_point: bool = False,
+        on: str = "",
         name: str = "",
         wait: bool = False,
         progress: bool | Watcher = False,
@@ -183,6 +191,8 @@ class Store:
             The averaged protocol of the paper's Table 1, and its length.
         paper_point : bool, default=False
             At the end also judge all test documents with 600 sweeps.
+        on : str
+            Sweep documents in other processes: ``"local:2"``, or the address of a Dask scheduler.  Topics are the same.
         name : str
             For people.
         wait, progress
@@ -213,6 +223,7 @@ class Store:
                 burn_in=averaged_burn_in,
                 samples=averaged_samples,
                 paper_point=paper_point,
+                on=on,
                 name=name,
             ),
         )
@@ -260,6 +271,14 @@ def open(url: str | os.PathLike[str] | None = None) -> Store:
         When it cannot be opened.
     """
     return Store(url)
+
+
+def _paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]) -> list[Path]:
+    """The paths that a source is, none where it holds texts."""
+    if isinstance(source, str | os.PathLike):
+        return [Path(source)]
+    listed = isinstance(source, list | tuple) and source and all(isinstance(each, os.PathLike) for each in source)
+    return [Path(cast("os.PathLike[str]", each)) for each in source] if listed else []
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ writes.  Every method may wait for the database, so pages call them through ``co
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from subprocess import Popen
 from threading import Lock
 from time import monotonic
@@ -16,13 +16,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.analysis import stored_predictions
 from app.analysis.predictions import Classified
 from app.ingest.options import ImportOptions, OptionError
-from app.jobs import launcher, new_run
+from app.jobs import deletions, launcher, new_run
 from app.jobs.import_process import Import
 from app.jobs.new_run import NewRun
 from app.jobs.run_log import tail
 from app.jobs.uploads import Uploads
 from app.jobs.ways_out import again
 from app.live.feed import Feed
+from app.live.indexing import Indexing
+from app.live.visitor import NotAllowed, Visitor
 from store import corpora, events, labels, matches, queue, runs
 from store.database import Database, open_existing
 from store.errors import StoreError
@@ -30,11 +32,23 @@ from store.runs import RunRow
 
 log = logging.getLogger("topiary.actions")
 FILL_PAUSE = 6.0  # seconds; a worker needs a moment to claim its run
+ONLY_LOOKS = "The viewers' password lets you look and change nothing; log out and in again with that of the analysts"
+
+
+@dataclass
+class _Shared:
+    """What the actions of all visitors have together."""
+
+    db: Database | None = None
+    demo: "Popen[str] | None" = None
+    lock: Lock = field(default_factory=Lock)
+    filled: float = -FILL_PAUSE
+    indexing: Indexing | None = None
 
 
 @dataclass
 class Actions:
-    """Start, stop, pause, resume, delete and rename.
+    """Start, stop, pause, resume, delete and rename; all of it is refused to a visitor who only looks.
 
     Attributes
     ----------
@@ -44,18 +58,23 @@ class Actions:
         Told to look again after each action.
     uploads : Uploads
         Files that browsers send, to become corpora.
+    visitor : Visitor
+        On whose behalf; the server itself is an analyst.
     """
 
     url: str
     feed: Feed
     uploads: Uploads = field(default_factory=Uploads)
-    _db: Database | None = None
-    _demo: "Popen[str] | None" = None
-    _lock: Lock = field(default_factory=Lock)
-    _filled: float = -FILL_PAUSE
+    visitor: Visitor = field(default_factory=Visitor)
+    _shared: _Shared = field(default_factory=_Shared)
+
+    def on_behalf_of(self, visitor: Visitor) -> "Actions":
+        """The same actions for one visitor."""
+        return replace(self, visitor=visitor)
 
     def __post_init__(self) -> None:
-        self.feed.on_damage = self.note_damage
+        if self.feed.on_damage is None:  # the first are those of the server itself, which may write
+            self.feed.on_damage = self.note_damage
 
     def note_damage(self, run: int, minibatch: int, sentence: str) -> None:
         """Write down that a snapshot of a run turned out damaged; called by the feed, in a thread."""
@@ -89,32 +108,37 @@ class Actions:
         self.feed.look()
         return row
 
-    def add_corpus(self, token: str, options: ImportOptions) -> Import:
-        """Begin to make a corpus of what was sent with a token.
+    def add_corpus(self, token: str, options: ImportOptions, into: int = 0) -> Import:
+        """Begin to make a corpus of what was sent with a token, or to append it to corpus number ``into``.
 
         Raises
         ------
         OptionError
             When nothing was sent.
         """
+        url = self._writing().url
         sent = self.uploads.hand_over(token)
         if sent is None:
             raise OptionError("no file has come yet; choose the files again")
-        return Import(self._writing().url, sent, options, self.feed.look)
+        return Import(url, sent, options, self.feed.look, into)
 
     def demo(self) -> None:
         """Begin to prepare the demo, once; the feed's notice says how far it is."""
         from app.jobs.demo import begin
 
         url = self._writing().url
-        with self._lock:
-            if self._demo is None or self._demo.poll() is not None:
-                self._demo = begin(url)
+        shared = self._shared
+        with shared.lock:
+            if shared.demo is None or shared.demo.poll() is not None:
+                shared.demo = begin(url)
         self.feed.look()
 
     def delete_corpus(self, number: int) -> None:
         """Delete a corpus; refused while there are runs on it."""
-        corpora.delete(self._writing(), number)
+        db = self._writing()
+        name = corpora.get(db, number).name
+        corpora.delete(db, number)
+        deletions.record(db.place, f"corpus {number} ({name})", str(self.visitor))
 
     def stop(self, run: int) -> None:
         """Ask a run to stop after its mini-batch; it keeps its results and can be resumed."""
@@ -150,7 +174,10 @@ class Actions:
 
     def delete(self, run: int) -> None:
         """Delete a run with its points, snapshots and names; refused while its worker lives."""
-        launcher.delete(self._writing(), run)
+        db = self._writing()
+        name = runs.get(db, run).name
+        launcher.delete(db, run)
+        deletions.record(db.place, f"run {run} ({name})" if name else f"run {run}", str(self.visitor))
         self.feed.look()
 
     def rename_run(self, run: int, name: str) -> None:
@@ -178,32 +205,41 @@ class Actions:
         stored_predictions.keep(self._writing(), found)
 
     def keep_house(self, rows: Sequence[RunRow]) -> None:
-        """Forget ended workers and start what is queued; the feed calls it after every look."""
+        """Forget ended workers, start what is queued, prepare searches; the feed calls it after every look."""
         launcher.reap()
         if any(row.state == "queued" for row in rows):
             self.feed.submit(self.fill)  # a write may have to wait; the poller must not
+        if self._shared.indexing is None:
+            self._shared.indexing = Indexing(self.url, self.feed.look)
+        self._shared.indexing.keep()
 
     def fill(self, *, now: bool = False) -> None:
         """Start queued runs while there is room, at most every few seconds."""
-        with self._lock:
-            if not now and monotonic() - self._filled < FILL_PAUSE:
+        with self._shared.lock:
+            if not now and monotonic() - self._shared.filled < FILL_PAUSE:
                 return
-            self._filled = monotonic()
+            self._shared.filled = monotonic()
         launcher.fill(self._writing())
 
     def close(self) -> None:
         """Close the writing connection and remove what was sent and not used; a demo not yet there is not made."""
         self.uploads.close()
-        with self._lock:
-            if self._demo is not None and self._demo.poll() is None:
-                self._demo.terminate()
-                self._demo.wait()
-            if self._db is not None:
-                self._db.close()
-                self._db = None
+        shared = self._shared
+        if shared.indexing is not None:
+            shared.indexing.close()
+        with shared.lock:
+            if shared.demo is not None and shared.demo.poll() is None:
+                shared.demo.terminate()
+                shared.demo.wait()
+            if shared.db is not None:
+                shared.db.close()
+                shared.db = None
 
     def _writing(self) -> Database:
-        with self._lock:
-            if self._db is None:
-                self._db = open_existing(self.url)  # never a new one in place of one that was deleted
-            return self._db
+        """The store, open for writing; every action comes by here, so no viewer gets past."""
+        if self.visitor.only_looks:
+            raise NotAllowed(ONLY_LOOKS)
+        with self._shared.lock:
+            if self._shared.db is None:
+                self._shared.db = open_existing(self.url)  # never a new one in place of one that was deleted
+            return self._shared.db

@@ -25,6 +25,7 @@ from app.live.hierarchies import HierarchyCache
 from app.live.histories import Histories
 from app.live.history import History
 from app.live.inferences import InferenceCache
+from app.live.judged import latest_of
 from app.live.predictions import PredictionCache
 from app.live.ticks import Listeners, Tick
 from store import corpora, labels, points, runs, snapshots
@@ -101,6 +102,7 @@ class Feed:
         self._histories = Histories()
         self._latest: dict[int, SnapshotRow] = {}
         self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
+        self._judged: dict[int, dict[str, float]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
@@ -174,6 +176,11 @@ class Feed:
         """A few point perplexities of a run for a sparkline."""
         with self._lock:
             return self._sparks.get(number, (0.0, (0, ""), ()))[2]
+
+    def judged(self, number: int) -> dict[str, float]:
+        """The newest values of the curves that `app.jobs.estimates` reads, as known with the sparkline."""
+        with self._lock:
+            return self._judged.get(number, {})
 
     def without_spark(self, numbers: Iterable[int]) -> list[int]:
         """Those of some runs whose sparkline has not been read; see :meth:`read_sparks`."""
@@ -315,7 +322,7 @@ class Feed:
             self._rows, self._states = rows, states
             for gone in old.keys() - rows.keys():
                 self._histories.drop(gone)
-                for cache in (self._latest, self._sparks):
+                for cache in (self._latest, self._sparks, self._judged):
                     cache.pop(gone, None)
         changed = {n for n, row in rows.items() if n not in old or _differ(old[n], row) or old_states[n] != states[n]}
         return changed | (old.keys() - rows.keys())
@@ -334,6 +341,11 @@ class Feed:
 
     def _read_points(self, history: History) -> int:
         added = 0
+        if not history.cursor:  # a new one: all at once
+            curves, history.cursor = points.whole(self.db, history.run)
+            for name, layer, columns in curves:
+                history.put(name, layer, columns)
+            added = history.points
         while True:
             found, cursor = points.since(self.db, history.run, history.cursor, limit=CHUNK)
             added += history.add(point for _, point in found)
@@ -356,7 +368,9 @@ class Feed:
             if seen == stands or (row.state == "running" and now - read < SPARK_PAUSE):
                 continue
             value = points.series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
+            judged = latest_of(self.db, row.number)
             with self._lock:
+                self._judged[row.number] = judged
                 self._sparks[row.number] = (now, stands, tuple(float(item) for item in value))
 
     def _prepare(self, number: int) -> None:

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterable
 from itertools import count
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,13 @@ class History:
                 added += 1
             self.points += added
         return added
+
+    def put(self, name: str, layer: int, columns: Iterable[NDArray[Any]]) -> None:
+        """Take over a whole series that is not in here yet."""
+        kept = tuple(array("d", np.asarray(column, dtype=np.float64).tobytes()) for column in columns)
+        with self._lock:
+            self.points += len(kept[0])
+            self._series[name, layer] = kept
 
     def length(self, name: str, layer: int = 0) -> int:
         """How many points a series has."""

@@ -16,8 +16,9 @@ from app.views.pages import PAGES
 
 FIRST = "index"
 ORDER = (
-    *(FIRST, *(page.name for page in PAGES if page.of_run), "runs", "runs-in-the-background"),
-    *("corpora", "models", "quality", "store", "faults", "commands", "figures", "library", "estimators", "glossary"),
+    *(FIRST, *(page.name for page in PAGES if page.of_run), "runs", "runs-in-the-background", "cluster"),
+    *("corpora", "models", "quality", "store", "sharing", "faults", "commands", "figures", "library", "estimators"),
+    "glossary",
     *("measurements", "contributing"),
 )
 

@@ -24,12 +24,14 @@ class Hosts:
     address : str
         Where it listens; where that is every address of the machine, any numeric address is a host.
     names : iterable of str
-        Further names that people reach it by.
+        Further names that people reach it by; with a port, as in ``papers.example:8443``, where a proxy has another
+        than those that browsers leave out.
     """
 
     def __init__(self, address: str, names: Iterable[str] = ()) -> None:
-        self.names = tuple(dict.fromkeys(name.lower().strip("[]") for name in names))
-        self._known = {*LOOPBACK, *self.names, address.lower()}
+        every = tuple(dict.fromkeys(name.strip().lower() for name in names))
+        self._pages = {host_name(name): _port_in(name) for name in every}
+        self._known = {*LOOPBACK, *self._pages, address.lower()}
         self._any_number = address in EVERYWHERE
 
     def allows(self, host: str) -> bool:
@@ -38,11 +40,21 @@ class Hosts:
         return name in self._known or (self._any_number and _is_number(name))
 
     def origins(self, port: int) -> list[str]:
-        """Origins that may open a websocket, as Bokeh lists them; it must be the host asked for besides."""
-        if self._any_number:
-            return [f"*:{port}"]
-        ports = {port, 80, 443} if self.names else {port}
-        return [f"{name}:{each}" for name in sorted(self._known - {"::1"}) for each in sorted(ports)]
+        """Origins that may open a websocket, as Bokeh lists them; :meth:`is_own_page` is asked besides."""
+        own = [f"*:{port}"] if self._any_number else [f"{name}:{port}" for name in sorted(self._known - {"::1"})]
+        behind = [f"{name}:{said or 80}" for name, said in self._pages.items()]  # 80 is Bokeh's word for no port
+        return [*own, *behind]
+
+    def is_own_page(self, origin: str, host: str) -> bool:
+        """Whether a page of an origin is one of ours, to a host asked for: the same host and port, or a name allowed.
+
+        A name that was allowed without a port is that of a proxy at the port that browsers leave out.
+        """
+        page = urlsplit(origin.lower())
+        if page.scheme not in ("http", "https") or origin.lower() != f"{page.scheme}://{page.netloc}":
+            return False
+        name = host_name(page.netloc)
+        return page.netloc == host.lower() or (name in self._pages and _port_in(page.netloc) == self._pages[name])
 
 
 class ForeignRequest(Matcher):
@@ -64,8 +76,7 @@ class ForeignRequest(Matcher):
         origin = request.headers.get("Origin")
         if origin is None or not _is_websocket(request):
             return None
-        page = urlsplit(origin).netloc
-        return None if page.lower() == host.lower() or host_name(page) in self._hosts.names else {}
+        return None if self._hosts.is_own_page(origin, host) else {}
 
 
 class Refusal(RequestHandler):
@@ -87,6 +98,12 @@ def host_name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
+
+
+def _port_in(host: str) -> int | None:
+    """The port in a host, None where it has none."""
+    port = host.rpartition("]")[2].rpartition(":")[2] if ":" in host.rpartition("]")[2] else ""
+    return int(port) if port.isdecimal() else None
 
 
 def _is_number(name: str) -> bool:

@@ -15,16 +15,19 @@ os.environ["PANEL_CDN_ROOT"] = "/cdn/"
 
 import panel as pn
 import panel_material_ui  # noqa: F401 - registers its bundle before the first page
-from tornado.routing import Rule
+from tornado.routing import PathMatches, Rule
 from tornado.web import RedirectHandler
 from tornado.websocket import WebSocketClosedError
 
-from app.jobs.uploads import ADDRESS
+from app.jobs.uploads import ADDRESS, LARGEST_UPLOAD, Uploads
 from app.live.actions import Actions
 from app.live.feed import Feed
 from app.pages.session import View, to_query
 from app.paths import asset
+from app.server.access import Doors, Passwords, check_open_address
+from app.server.guarded_files import COMPONENTS, Components, Malformed, Nowhere
 from app.server.hosts import LOOPBACK, ForeignRequest, Hosts, Refusal
+from app.server.login import LOGIN, LOGOUT, Login, Logout, ToLogin, Unadmitted
 from app.server.message_order import leave_nothing
 from app.server.ports import choose_port
 from app.server.upload_handler import Receiver
@@ -43,6 +46,9 @@ def serve(
     first_view: dict[str, Any] | None = None,
     on_ready: Callable[[str], None],
     allowed_hosts: Iterable[str] = (),
+    passwords: Passwords = Passwords(),  # noqa: B008 - frozen
+    insecure: bool = False,
+    largest_upload: int = LARGEST_UPLOAD,
 ) -> None:
     """Serve a store until Ctrl-C or SIGTERM.
 
@@ -62,20 +68,27 @@ def serve(
         Called with the address when the server answers.
     allowed_hosts : iterable of str
         Further names that browsers may reach it by; see :mod:`app.server.hosts`.
+    passwords : Passwords
+        What visitors come in with; needed for every address that others reach.
+    insecure : bool
+        Let whoever reaches such an address in without one.
+    largest_upload : int
+        Bytes of all files together that become one corpus.
 
     Raises
     ------
     ServeError
-        When the port is taken.
+        When the port is taken, or others could come in without a password.
     """
+    check_open_address(address, passwords, insecure=insecure)
     open_database(store_url).close()  # creates the store, or says what is wrong with it
     choose_port(address, port)
     db = open_database(store_url, readonly=True)
     feed = Feed(db)
-    actions = Actions(store_url or db.url, feed)
+    actions = Actions(store_url or db.url, feed, Uploads(largest_upload))
     feed.after_look = actions.keep_house
     feed.classes.keep = actions.keep_predictions
-    site = Site(db, feed, actions, dict(first_view or {}))
+    site = Site(db, feed, actions, dict(first_view or {}), Doors(passwords))
     server = _bound(site, address, port, Hosts(address, allowed_hosts))
     server.io_loop.asyncio_loop.set_exception_handler(_overlook_leaving)
     url = f"http://{_shown(address)}:{server.port}/"
@@ -119,7 +132,7 @@ def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
         websocket_origin=hosts.origins(port),
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
         extra_patterns=[
-            (rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": site.actions.uploads}),
+            (rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": site.actions.uploads, "doors": site.doors}),
             # What is no page opens the nearest view, as in every other link; metadata is Bokeh's own.
             (r"/(?!metadata)([\w-]+)/?", RedirectHandler, {"url": "/?page={0}", "permanent": False}),
         ],
@@ -128,8 +141,24 @@ def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
         unused_session_lifetime_milliseconds=15000,
     )
     rules = server._tornado.default_router.rules  # noqa: SLF001 - before every handler, Bokeh's own among them
-    rules.insert(0, Rule(ForeignRequest(hosts), Refusal))
+    rules[:0] = [
+        Rule(ForeignRequest(hosts), Refusal),
+        Rule(Malformed(), Nowhere),
+        *_at_the_door(site.doors),
+        Rule(PathMatches(COMPONENTS), Components),
+    ]
     return server
+
+
+def _at_the_door(doors: Doors) -> list[Rule]:
+    """The rules that ask for a password, where there is one."""
+    if not doors.guarded:
+        return []
+    return [
+        Rule(PathMatches(LOGIN), Login, {"doors": doors}),
+        Rule(PathMatches(LOGOUT), Logout, {"doors": doors}),
+        Rule(Unadmitted(doors), ToLogin),
+    ]
 
 
 def _page(site: Site) -> Any:

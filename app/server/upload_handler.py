@@ -10,7 +10,8 @@ from typing import BinaryIO
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from app.ingest.options import counted
-from app.jobs.uploads import _CLOSED, _MOST, _NAMED, _NOT_PLAIN, _SIZELESS, Coming, Uploads
+from app.jobs.uploads import _CLOSED, _NAMED, _NOT_PLAIN, _SIZELESS, Coming, TooMuch, Uploads
+from app.server.access import Doors
 
 
 @stream_request_body
@@ -24,38 +25,45 @@ class Receiver(RequestHandler):
     _uploads: Uploads
     _coming: Coming | None = None
     _stream: BinaryIO | None = None
-    _failure: OSError | None = None
+    _failure: OSError | TooMuch | None = None
 
-    def initialize(self, uploads: Uploads) -> None:
-        """Remember where files go."""
+    def initialize(self, uploads: Uploads, doors: Doors) -> None:
+        """Remember where files go, and who may send them."""
         self._uploads = uploads
+        self._doors = doors
 
     def prepare(self) -> Awaitable[None] | None:
         """Open the file before its first bytes come."""
         if self.request.method != "PUT":
             return None
+        if self._doors.role_in(self.request) != "analyst":
+            raise HTTPError(403, reason="Viewers send no files")
         free = shutil.disk_usage(tempfile.gettempdir()).free
         size = counted(self.request.headers.get("Content-Length", "0"))
         if size is None:
             raise HTTPError(400, reason=_SIZELESS)
         if size > free:
             raise HTTPError(507, reason=f"There are {free >> 20} MB of room for temporary files, fewer than needed")
+        token = self.path_args[0]
         try:
-            self._coming = self._uploads.place(self.path_args[0], self.get_query_argument("name"))
+            self._uploads.check(size)
+            self._coming = self._uploads.place(token, self.get_query_argument("name"))
             if self._coming is None:
                 raise HTTPError(404, reason=_CLOSED)
+            self._uploads.count(token, 0, files=1)
             self._stream = self._coming.half.open("wb")
-        except OSError as error:
+        except (OSError, TooMuch) as error:
             raise self._refusal(error) from None
-        self.request.connection.set_max_body_size(_MOST)  # type: ignore[union-attr]
+        self.request.connection.set_max_body_size(free + 1)  # type: ignore[union-attr]
         return None
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
         """Write what came; what goes wrong is told when all of it has come, for a browser listens only then."""
-        if self._stream is not None and self._failure is None:
+        if self._coming is not None and self._stream is not None and self._failure is None:
             try:
+                self._uploads.count(self._coming.token, len(chunk))
                 self._stream.write(chunk)
-            except OSError as error:
+            except (OSError, TooMuch) as error:
                 self._failure = error
         return None
 
@@ -67,7 +75,7 @@ class Receiver(RequestHandler):
                 raise self._failure
             if self._coming is not None and not self._uploads.keep(token, self._coming):
                 raise HTTPError(404, reason=_CLOSED)
-        except OSError as error:
+        except (OSError, TooMuch) as error:
             raise self._refusal(error) from None
         finally:
             self._drop()
@@ -90,8 +98,10 @@ class Receiver(RequestHandler):
             with suppress(OSError):  # its folder is removed in the end
                 self._coming.half.unlink(missing_ok=True)
 
-    def _refusal(self, error: OSError) -> HTTPError:
+    def _refusal(self, error: OSError | TooMuch) -> HTTPError:
         """The sentence that the page shows; it travels in the first line of the answer, which takes plain letters."""
+        if isinstance(error, TooMuch):
+            return HTTPError(413, reason=str(error))
         name = _NOT_PLAIN.sub("?", self.get_query_argument("name"))
         name = name if len(name) <= _NAMED else f"{name[:_NAMED]}..."
         if error.errno == errno.ENOSPC:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from html import escape
 from time import monotonic
@@ -22,14 +22,17 @@ from tornado.ioloop import IOLoop
 from app.live.actions import Actions
 from app.live.feed import TROUBLE, Feed
 from app.live.ticks import Tick
+from app.live.visitor import Visitor
 from app.pages import session
 from app.pages.components.board import Board
 from app.pages.components.component import Component, Message, served
+from app.pages.components.looking import only_look
 from app.pages.explore.requests import of_another_run
 from app.pages.runs.no_run import no_run_page
 from app.pages.runs.page import fork_tab
 from app.paths import asset
 from app.server import fallback
+from app.server.access import Doors
 from app.views import theme
 from app.views.markup import run_title
 from app.views.pages import NAMES, PAGES, WITHOUT_A_RUN
@@ -60,6 +63,7 @@ class Site:
     feed: Feed
     actions: Actions
     first_view: dict[str, Any]
+    doors: Doors = field(default_factory=Doors)
 
 
 class Router(Component):
@@ -100,11 +104,17 @@ class Shell:
         The address the visitor came by.
     dark : bool
         Whether to begin with the dark side.
+    visitor : Visitor
+        Who it is; a viewer's actions are refused, and the boards of a viewer offer none.
     """
 
-    def __init__(self, site: Site, query: str, *, dark: bool) -> None:
+    def __init__(self, site: Site, query: str, *, dark: bool, visitor: Visitor = Visitor()) -> None:  # noqa: B008
         self._site = site
+        self._actions = site.actions.on_behalf_of(visitor)
+        self._visitor = visitor
         self._document: Any = pn.state.curdoc
+        if visitor.only_looks:
+            only_look(self._document)
         self._loop = IOLoop.current()
         self._drawn = False
         self._wondered: set[int] = set()  # runs about which the store was asked whether they predict classes
@@ -119,7 +129,7 @@ class Shell:
             view=self.view,
             feed=site.feed,
             db=site.db,
-            actions=site.actions,
+            actions=self._actions,
             on_tick=self._listeners.append,
             on_close=self._closers.append,
             later=partial(self._do, site.feed.submit),
@@ -319,7 +329,7 @@ class Shell:
             case {"do": "not-copied"}:
                 self.notify("The browser did not allow copying; copy the address instead.", "warning")
             case {"do": "pause" | "resume" | "stop" as verb}:
-                act = getattr(self._site.actions, verb)
+                act = getattr(self._actions, verb)
                 self.context.later(partial(act, self.view.run), lambda _: None)
 
     def _draw_bar(self) -> None:
@@ -328,8 +338,13 @@ class Shell:
         state = feed.state(view.run)
         bare = feed.latest(view.run) is None
         place = topbar.Place(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
-        self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, feed.trouble or feed.damage(view.run))
+        trouble = feed.trouble or feed.damage(view.run)
+        self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, trouble, self._stay())
         self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
+
+    def _stay(self) -> str:
+        """How a visitor came in, where that had to be shown: "viewer" or "analyst", else empty."""
+        return self._visitor.role if self._site.doors.guarded else ""
 
     def _predicts(self, run: int) -> bool:
         """Whether a run predicts classes; asked in the background, once the page stands."""
@@ -373,6 +388,8 @@ def _sheets() -> tuple[str, ...]:
 def visit(site: Site) -> Viewable:
     """Build the page of one visit, for the server."""
     query = urlencode(pn.state.session_args, doseq=True)
-    shell = Shell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark")
+    asked = getattr(getattr(pn.state.curdoc, "session_context", None), "request", None)
+    visitor = site.doors.visitor(pn.state.cookies, str(getattr(asked, "remote_ip", "")))
+    shell = Shell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
     pn.state.on_session_destroyed(lambda _: shell.close())
     return shell.page

@@ -4,7 +4,9 @@
 from datetime import datetime
 from typing import Any, Protocol
 
+from app.jobs.estimates import Estimate
 from app.jobs.protocol import stored
+from app.views.words import number, perplexity
 
 
 class RunFacts(Protocol):
@@ -62,6 +64,18 @@ class RunFacts(Protocol):
     def parent(self) -> int | None: ...
     @property
     def parent_minibatch(self) -> int | None: ...
+
+
+def figure(estimate: Estimate | None) -> str:
+    """The value of an estimate as it is written everywhere; a dash where there is none."""
+    if estimate is None:
+        return "–"
+    return perplexity(estimate.value) if estimate.lower_is_better else number(estimate.value, 3)
+
+
+def name_of(estimate: Estimate | None) -> str:
+    """What an estimate is called; empty where there is none."""
+    return "" if estimate is None else estimate.name
 
 
 def judged(run: RunFacts) -> str:

@@ -13,9 +13,25 @@ STATES = {
 }
 
 
+MODELS = {
+    "sdatm": "sDATM",
+    "lda-gibbs": "LDA (Gibbs)",
+    "lda-cavi": "LDA (coordinate ascent)",
+    "lda-svi": "LDA (stochastic variational)",
+    "deep-exp-family": "Deep exponential family",
+    "double-def": "Double DEF",
+}
+INFERENCES = {"tlasgr": "TLASGR-MCMC", "sgrld": "SGRLD", "sgnht": "SGNHT", "gibbs": "Gibbs"}
+
+
 def model(name: str) -> str:
     """The name of a model as its paper writes it: ``DLDA``, ``sDATM``."""
-    return {"sdatm": "sDATM"}.get(name, name.upper())
+    return MODELS.get(name, name.upper())
+
+
+def inference(model: str, name: str) -> str:
+    """How topics are moved, as papers write it; empty where the model has one way only, or chooses it itself."""
+    return "" if name in ("", "auto", model) else INFERENCES.get(name, name.upper())
 
 
 def number(value: float | None, digits: int = 0) -> str:

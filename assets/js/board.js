@@ -10,6 +10,11 @@
 //   data-upload="address"  files and folders that are dropped on it, or chosen by inputs in it, are put there, one by
 //                       one; the server hears {do: "sending", sent, of}, and {do: "sent", of, name} or "not-sent"
 //   data-copy           copies the address of the page
+//   data-from-top="key" when the key changes, what scrolls goes back to the beginning of the element
+//   data-bring="key"    when the key changes, the element is brought into the window
+//   data-rove           on a list: one stop of the Tab key; arrows walk along its items and what is in them
+//   data-skip="selector"   on click, what the selector names anywhere on the page gets the focus
+//   data-unroll         on a button: unrolls and rolls up the board, where a narrow window shows only its head
 //
 // New HTML is merged into what stands there, so that focus, half-typed text, scroll and open
 // dialogs survive.
@@ -26,15 +31,16 @@ function same(a, b) {
 }
 
 const LARGEST = 8_000_000 // bytes of a file handed over
-const OWN = new Set(["open", "data-editing"]) // attributes the visitor changes
+const OWN = new Set(["open", "data-editing", "data-stop", "aria-expanded"]) // attributes the visitor changes
+const owned = (element, name) => OWN.has(name) || (name === "tabindex" && element.closest("[data-rove]") !== null)
 
 function merge_attributes(old, next) {
   if (next.dataset?.unfold !== undefined && old.dataset.unfold === undefined) { old.open = true }
   for (const {name} of [...old.attributes]) {
-    if (!next.hasAttribute(name) && !OWN.has(name)) { old.removeAttribute(name) }
+    if (!next.hasAttribute(name) && !owned(old, name)) { old.removeAttribute(name) }
   }
   for (const {name, value} of next.attributes) {
-    if (old.getAttribute(name) !== value && !OWN.has(name)) { old.setAttribute(name, value) }
+    if (old.getAttribute(name) !== value && !owned(old, name)) { old.setAttribute(name, value) }
   }
   const active = old.getRootNode().activeElement
   if ("checked" in old && old !== active) { old.checked = next.hasAttribute("checked") }
@@ -74,6 +80,31 @@ function merge(old, next) {
     const gone = here
     here = here.nextSibling
     gone.remove()
+  }
+}
+
+// What makes a request that is refused to this visitor is shown disabled, with the reason.
+function bar(root, refused, why) {
+  if (!refused.length) { return }
+  const is = (name) => refused.includes(name)
+  const close = (element) => {
+    if ("disabled" in element) { element.disabled = true }
+    element.title = why
+  }
+  for (const element of root.querySelectorAll("[data-do],[data-change]")) {
+    if (element.nodeName === "FORM") {
+      if (is(element.dataset.do)) { element.querySelectorAll("[type=submit],[data-upload] input").forEach(close) }
+    } else if (is(element.dataset.do) || is(element.dataset.change)) { close(element) }
+  }
+  for (const element of root.querySelectorAll("[data-edit]")) {
+    if (is(element.dataset.edit)) { delete element.dataset.edit; element.title = why }
+  }
+  for (const element of root.querySelectorAll("[data-open]")) {
+    const form = root.querySelector(`#${CSS.escape(element.dataset.open)} form`)
+    if (form && is(form.dataset.do)) { close(element) }
+  }
+  for (const area of root.querySelectorAll("[data-upload]")) {
+    if (is("sent")) { delete area.dataset.upload; area.querySelectorAll("input").forEach(close) }
   }
 }
 
@@ -130,6 +161,71 @@ async function put(address, files, report) {
   await Promise.all(Array.from({length: ABREAST}, one))
 }
 
+const STOPS = "button, a[href], select, [data-edit]" // of a list, for keys
+const stops = (item) => [...(item.matches(STOPS) ? [item] : item.querySelectorAll(STOPS))]
+  .filter(each => !each.closest("dialog, details:not([open]) > :not(summary)") && !each.disabled)
+
+function rows(list) { // the items of a list that have something to do, each as what can be done
+  return [...list.children].map(stops).filter(found => found.length > 0)
+}
+
+function rove(list, active) { // of all stops of a list, the Tab key reaches the one last used, or that of the chosen item
+  const all = rows(list).flat()
+  const stop = all.includes(active) ? active
+    : all.find(each => each.dataset.stop !== undefined)
+    ?? all.find(each => each.closest("[aria-current], [aria-selected=true], .tp-selected")) ?? all[0]
+  all.forEach(each => { each.tabIndex = each === stop ? 0 : -1 })
+}
+
+function walk(list, here, key) { // where a key leads from a stop of a list
+  const found = rows(list)
+  const row = found.findIndex(each => each.includes(here)), place = found[row]?.indexOf(here) ?? -1
+  if (row < 0) { return null }
+  const flat = found.every(each => each.length === 1)
+  const at = (number) => found[number]?.[Math.min(place, found[number].length - 1)]
+  const ways = {
+    ArrowDown: () => at(row + 1), ArrowUp: () => at(row - 1), Home: () => at(0), End: () => at(found.length - 1),
+    ArrowRight: () => flat ? at(row + 1) : found[row][place + 1], ArrowLeft: () => flat ? at(row - 1) : found[row][place - 1],
+  }
+  return here.nodeName === "SELECT" && key.startsWith("Arrow") ? null : ways[key]?.() ?? null
+}
+
+function anywhere(selector, root = document) { // the first seen element that a selector names, in any shadow
+  for (const each of root.querySelectorAll("*")) {
+    if (each.matches(selector) && each.getClientRects().length > 0) { return each }
+    const within = each.shadowRoot && anywhere(selector, each.shadowRoot)
+    if (within) { return within }
+  }
+  return null
+}
+
+function skip(selector) {
+  const found = anywhere(selector)
+  if (!found) { return }
+  if (!found.matches("a, button, input, select, textarea, [tabindex]")) { found.tabIndex = -1 }
+  found.focus({focusVisible: true})
+}
+
+function scroller(element) {
+  for (let each = element; each; each = each.parentElement ?? each.getRootNode().host) {
+    if (each.scrollHeight > each.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(each).overflowY)) { return each }
+  }
+  return null
+}
+
+function from_top(element) { // nothing of it may stand above the window
+  const found = scroller(element)
+  if (!found) { return }
+  if (found.contains(element) || found === element.getRootNode().host) { found.scrollTop = 0; return }
+  const above = found.getBoundingClientRect().top - element.getBoundingClientRect().top
+  if (above > 0) { found.scrollTop -= above + 8 }
+}
+
+function bring(element) {
+  const {top} = element.getBoundingClientRect()
+  if (top < 0 || top > 0.6 * innerHeight) { element.scrollIntoView({block: "start", behavior: "instant"}) }
+}
+
 export function render({model, view}) {
   const root = document.createElement("div")
   root.className = "tp-board"
@@ -140,8 +236,25 @@ export function render({model, view}) {
     const data = {...element.dataset}
     model.send_msg({...data, do: name, ...(form ? {form: values(form)} : {}), ...more})
   }
+  const keys = new Map() // of what is scrolled when its key changes
+  let drawn = false
+  const scroll = (name, act, known) => {
+    const element = root.querySelector(`[${name}]`)
+    const before = keys.get(name), now = element?.getAttribute(name)
+    keys.set(name, now)
+    if (now !== undefined && now !== before && known(before)) { act(element) }
+  }
+  const unroll = (open) => {
+    view.shadow_el.host.classList.toggle("tp-unrolled", open)
+    root.querySelectorAll("[data-unroll]").forEach(each => each.setAttribute("aria-expanded", String(open)))
+  }
   const update = () => {
     merge(root, parse(model.html))
+    bar(root, model.refused, model.why)
+    root.querySelectorAll("[data-rove]").forEach(list => rove(list, view.shadow_el.activeElement))
+    scroll("data-from-top", from_top, before => before !== undefined)
+    scroll("data-bring", bring, () => drawn)
+    drawn = true
     view.shadow_el.querySelectorAll("[data-autofocus]").forEach(e => { delete e.dataset.autofocus; e.focus() })
   }
   const edit = (element) => {
@@ -174,6 +287,11 @@ export function render({model, view}) {
     })
   }
   root.addEventListener("click", (event) => {
+    const over = event.target.closest("[data-skip]")
+    if (over) { event.preventDefault(); skip(over.dataset.skip); return }
+    const roll = event.target.closest("[data-unroll]")
+    if (roll) { unroll(!view.shadow_el.host.classList.contains("tp-unrolled")); return }
+    if (event.target.closest("[data-do=select]")) { unroll(false) } // what was chosen is shown instead
     const element = event.target.closest("[data-do],[data-open],[data-close],[data-copy],a[data-go]")
     if (!element || element.nodeName === "FORM" || element.disabled) { return }
     if (element.nodeName === "A") {
@@ -191,6 +309,15 @@ export function render({model, view}) {
     }
     if (element.dataset.do !== undefined && !(element.type === "submit" && element.form)) { tell(element.dataset.do, element) }
     if (element.dataset.close !== undefined) { element.closest("dialog")?.close() }
+  })
+  root.addEventListener("focusin", (event) => {
+    const list = event.target.closest("[data-rove]")
+    if (list && event.target.matches(STOPS)) {
+      list.querySelectorAll("[data-stop]").forEach(each => { delete each.dataset.stop })
+      event.target.dataset.stop = ""
+      rove(list, event.target)
+    }
+    if (event.target.type === "search" && root.querySelector("[data-unroll]")) { unroll(true) }
   })
   root.addEventListener("submit", (event) => {
     event.preventDefault()
@@ -264,6 +391,13 @@ export function render({model, view}) {
   root.addEventListener("keydown", (event) => {
     const element = event.target.closest("[data-edit]")
     if (element && event.key === "F2") { event.preventDefault(); edit(element) }
+    const list = event.target.closest("[data-rove]")
+    const next = list && !event.ctrlKey && !event.metaKey && !event.altKey && walk(list, event.target, event.key)
+    if (next) {
+      event.preventDefault()
+      next.focus()
+      next.scrollIntoView({block: "nearest"})
+    }
   })
   model.on("html", update)
   update()

@@ -11,6 +11,7 @@ export function render({model, view}) {
     // The first address only fills in defaults; a burst on one page (a slider being dragged) is one step of the history.
     const burst = performance.now() - pushed < 700 && page_of(location.search) === page_of(wanted)
     const answer = performance.now() - returned < 700 // Back led to what is not there any more
+    if (pushed > 0 && page_of(location.search) !== page_of(wanted)) { begin() }
     const fill = pushed === 0 || burst || answer
     history[fill ? "replaceState" : "pushState"]({}, "", wanted)
     pushed = performance.now()
@@ -30,6 +31,11 @@ export function render({model, view}) {
   pushed = 1
   if (!document.cookie.includes("topiary_theme=")) { follow_system(view.model.document) }
   return document.createElement("div")
+}
+
+function begin() { // another page is read from its beginning, wherever the last one was left
+  const frames = [...document.querySelectorAll("*")].map(each => each.shadowRoot?.querySelector(".main-content"))
+  frames.find(Boolean)?.scrollTo(0, 0)
 }
 
 function page_of(query) {

@@ -7,7 +7,7 @@
 // node that its data-twin names, in the others.
 
 const NS = "http://www.w3.org/2000/svg"
-const FAR = 0.66 // below this scale the words are too small: the boxes show their gist instead
+const LEAST = 11 // pixels of the smallest text that is shown
 const cameras = new Map() // by model: coming back from another page finds the same zoom
 const still = matchMedia("(prefers-reduced-motion: reduce)")
 const COMMAND = /Mac|iP(hone|ad)/.test(navigator.platform) ? "⌘" : "Ctrl"
@@ -58,8 +58,28 @@ export function render({model, view}) {
   const show_camera = (moving) => {
     world.classList.toggle("tp-moving", moving && !still.matches)
     world.style.transform = `translate(${camera.x}px,${camera.y}px) scale(${camera.k})`
-    stage.classList.toggle("tp-far", camera.k < FAR)
+    legible()
     stage.dataset.scale = camera.k.toFixed(3)
+  }
+  let written = {boxes: [], texts: [], k: 0} // what is there to be read, each with its size, and the scale it was judged at
+  const collect = () => {
+    const size = (text) => Number(text.getAttribute("font-size"))
+    const words = (each) => Math.min(...[...each.querySelectorAll(".tp-words > text:not(.tp-share)")].map(size))
+    const boxes = [...world.querySelectorAll(".tp-node")].filter(each => each.querySelector(".tp-words"))
+    written = {
+      boxes: boxes.map(box => ({box, least: words(box)})),
+      texts: [...world.querySelectorAll("text")].map(text => ({text, size: size(text)})),
+      k: 0,
+    }
+    legible()
+  }
+  const legible = () => {
+    const {k} = camera
+    if (k === written.k) { return }
+    written.k = k
+    world.style.setProperty("--k", k)
+    written.boxes.forEach(({box, least}) => box.classList.toggle("tp-near", least * k >= LEAST))
+    written.texts.forEach(({text, size}) => text.classList.toggle("tp-small", size * k < LEAST))
   }
   const fit = (moving = true) => {
     const {clientWidth: width, clientHeight: height} = stage
@@ -133,8 +153,10 @@ export function render({model, view}) {
     const active = view.shadow_el.activeElement
     const inside = active && world.contains(active)
     const {id: focused, layer: chip} = inside ? active.dataset : {}
-    const held = old_nodes.get(anchor)
+    const stays = old_nodes.has(anchor) ? anchor : model.selected
+    const held = old_nodes.get(stays)
     world.replaceChildren(...(drawn ? [...parsed.childNodes].map(child => document.importNode(child, true)) : []))
+    collect()
     note.hidden = drawn
     note.textContent = model.note
     hide()
@@ -142,7 +164,7 @@ export function render({model, view}) {
     world.setAttribute("role", "tree")
     world.setAttribute("aria-label", parsed.getAttribute("aria-label"))
     camera.size = parsed.getAttribute("viewBox").split(" ").slice(2).map(Number)
-    const now = node(anchor)
+    const now = node(stays)
     if (camera.fitted) {
       fit(old_nodes.size > 0)
     } else if (old_nodes.size === 0) {
@@ -221,13 +243,38 @@ export function render({model, view}) {
     edges().find(each => each.dataset.from === from_id && each.dataset.to === id)?.classList.add("tp-lit")
     dim(new Set([from_id, id]))
   }
-  const show = (target, x, y, high = y) => {
+  const frame_of = (each) => { // where an element is in the stage
+    const box = each.getBoundingClientRect()
+    const frame = stage.getBoundingClientRect()
+    return {left: box.left - frame.left, top: box.top - frame.top, right: box.right - frame.left, bottom: box.bottom - frame.top}
+  }
+  const covered = (left, top, boxes) => boxes.reduce((sum, box) =>
+    sum + Math.max(0, Math.min(left + tip.offsetWidth, box.right) - Math.max(left, box.left))
+      * Math.max(0, Math.min(top + tip.offsetHeight, box.bottom) - Math.max(top, box.top)), 0)
+  const beside = (target) => { // a place that covers neither the topic nor what it is joined to
+    const own = frame_of(target.querySelector(".tp-box"))
+    const id = target.dataset.id
+    const near = edges().filter(each => each.dataset.from === id || each.dataset.to === id)
+      .map(each => node(each.dataset.from === id ? each.dataset.to : each.dataset.from))
+    const spared = [own, ...near.filter(Boolean).map(each => frame_of(each.querySelector(".tp-box")))]
+    const [wide, high] = [tip.offsetWidth, tip.offsetHeight]
+    const columns = [own.right + 10, own.left - wide - 10, own.left, own.right - wide]
+    const rows = [own.top, own.bottom - high, own.top - high - 10, own.bottom + 10]
+    const places = [0, 1].flatMap(x => [0, 1, 2, 3].map(y => [columns[x], rows[y]]))
+      .concat([2, 3].flatMap(x => [2, 3].map(y => [columns[x], rows[y]])))
+      .map(([left, top]) => [
+        Math.max(8, Math.min(left, stage.clientWidth - wide - 8)), Math.max(8, Math.min(top, stage.clientHeight - high - 8)),
+      ])
+    const costs = places.map(([left, top]) => covered(left, top, spared))
+    return places[costs.indexOf(Math.min(...costs))]
+  }
+  const show = (target, x, y) => {
     const [title, ...rest] = target.dataset.tip.split("\n")
     tip.replaceChildren(element("strong", "", {textContent: title}), ...rest.map(line => element("span", "", {textContent: line})))
     tip.hidden = false
-    const left = Math.min(x + 16, stage.clientWidth - tip.offsetWidth - 8)
-    const top = y + 18 + tip.offsetHeight > stage.clientHeight ? high - tip.offsetHeight - 12 : y + 18
-    tip.style.transform = `translate(${Math.max(8, left)}px,${Math.max(8, top)}px)`
+    const below = y + 18 + tip.offsetHeight > stage.clientHeight ? y - tip.offsetHeight - 12 : y + 18
+    const [left, top] = target.classList.contains("tp-node") ? beside(target) : [x + 16, below]
+    tip.style.transform = `translate(${Math.max(8, Math.min(left, stage.clientWidth - tip.offsetWidth - 8))}px,${Math.max(8, top)}px)`
   }
   const hide = () => {
     tip.hidden = true
@@ -335,15 +382,44 @@ export function render({model, view}) {
   const walk = {
     ArrowDown: (here) => nearest(edges().filter(e => e.dataset.from === here.dataset.id).map(e => node(e.dataset.to)), here),
     ArrowUp: (here) => nearest(edges().filter(e => e.dataset.to === here.dataset.id).map(e => node(e.dataset.from)), here),
-    ArrowRight: (here) => beside(here, 1),
-    ArrowLeft: (here) => beside(here, -1),
+    ArrowRight: (here) => neighbour(here, 1),
+    ArrowLeft: (here) => neighbour(here, -1),
     Home: () => nodes()[0],
     End: () => nodes().filter(each => !each.classList.contains("tp-pruned")).at(-1),
   }
-  const beside = (here, step) => {
+  const neighbour = (here, step) => {
     const level = nodes().filter(each => each.getAttribute("aria-level") === here.getAttribute("aria-level"))
     level.sort((a, b) => centre(a) - centre(b))
     return level[level.indexOf(here) + step]
+  }
+  const rename = (here) => { // a name typed where the topic stands; an empty one takes the name away
+    if (here.classList.contains("tp-pruned")) { return }
+    const box = frame_of(here.querySelector(".tp-box"))
+    const title = here.dataset.tip.split("\n")[0]
+    const field = element("input", "tp-name", {value: title, maxLength: 120})
+    field.setAttribute("aria-label", `Name of the topic: ${title}`)
+    field.style.width = `${Math.max(150, box.right - box.left)}px`
+    field.style.left = `${Math.max(4, Math.min(box.left, stage.clientWidth - 160))}px`
+    field.style.top = `${Math.max(4, Math.min(box.top, stage.clientHeight - 40))}px`
+    let over = false
+    const close = (keep) => {
+      if (over) { return }
+      over = true
+      const focused = field === view.shadow_el.activeElement
+      field.remove()
+      if (keep && field.value.trim() !== title) { say("rename", here.dataset.id, {value: field.value.trim()}) }
+      if (focused) { (node(here.dataset.id) ?? node(anchor))?.focus({preventScroll: true}) }
+    }
+    field.addEventListener("keydown", (event) => {
+      event.stopPropagation()
+      if (event.key === "Enter") { close(true) }
+      if (event.key === "Escape") { close(false) }
+    })
+    field.addEventListener("blur", () => close(true))
+    hide()
+    stage.append(field)
+    field.focus()
+    field.select()
   }
   const see = (target) => { // bring a topic into the window
     const box = target.getBoundingClientRect()
@@ -365,6 +441,7 @@ export function render({model, view}) {
       return
     }
     const acts = {Enter: () => pick(here), " ": () => say("toggle", id), r: () => say("root", id), h: () => say("hide", id),
+      F2: () => rename(here),
       "+": () => middle(1.3), "-": () => middle(1 / 1.3), 0: () => fit(), Escape: () => say("select", "")}
     if (acts[event.key]) { event.preventDefault(); acts[event.key]() }
   })
@@ -372,9 +449,7 @@ export function render({model, view}) {
     const target = event.target.closest(".tp-node")
     if (!target || !target.matches(":focus-visible")) { return }
     light(target)
-    const box = target.getBoundingClientRect()
-    const frame = stage.getBoundingClientRect()
-    show(target, box.left - frame.left - 16, box.bottom - frame.top - 8, box.top - frame.top)
+    show(target, 0, 0)
   })
   canvas.addEventListener("focusout", hide)
 

@@ -132,6 +132,7 @@ def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
     return Kernel(
         batch_size=rule.batch_size or facts.n_documents,
         sweeps_after=None if rule.batch_size else 0,
+        real=True,
         measure="perplexity",
         init=lambda seed: _init(setup, seed),
         begin=lambda seed, docs: _begin(setup, seed, docs),

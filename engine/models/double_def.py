@@ -143,6 +143,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     return Kernel(
         batch_size=config.batch_size,
         sweeps_after=config.sweeps_after(facts),
+        real=True,
         measure="perplexity",
         init=lambda seed: _init(setup, seed),
         begin=lambda seed, docs: _begin(setup, seed, docs),

@@ -151,6 +151,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     at = hybrid.setup(config, facts, n_threads)
     return Kernel(
         batch_size=config.batch_size,
+        real=True,
         measure="perplexity",
         init=lambda seed: _init(at, seed),
         prepare=lambda _seed, state, _docs: state,

@@ -92,13 +92,13 @@ def planted(store_url: str) -> str:
 class Server:
     """``topiary serve`` as its own process."""
 
-    def __init__(self, store: str, folder: Path, port: int = 0) -> None:
+    def __init__(self, store: str, folder: Path, port: int = 0, *options: str) -> None:
         environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
         environment |= dict.fromkeys(("XDG_DATA_HOME", "LOCALAPPDATA"), str(folder / "data"))
         apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {}
         self.log: list[str] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli.main", "serve", "--store", store, "--port", str(port)],
+            [sys.executable, "-m", "app.cli.main", "serve", "--store", store, "--port", str(port), *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -155,8 +155,8 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Start a server on a store; every one is stopped at the end of the test."""
     with ExitStack() as stack:
 
-        def start(store: str, port: int = 0) -> Server:
-            server = Server(store, tmp_path, port)
+        def start(store: str, port: int = 0, *options: str) -> Server:
+            server = Server(store, tmp_path, port, *options)
             stack.callback(server.stop)
             return server
 

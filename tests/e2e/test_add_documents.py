@@ -48,7 +48,7 @@ def test_an_import_that_fails_when_its_page_is_closed_is_told_to_whoever_comes_t
 ):
     server, first, second = start_server(store_url), new_page(), new_page()
     second.goto(server.url)
-    second.get_by_text("Nothing grows here yet").wait_for()
+    second.get_by_text("No runs yet").wait_for()
     path = tmp_path / "letters.jsonl"
     path.write_text('{"text": "ships harbour"}\n{"text": "money market"}\n')
     first.goto(f"{server.url}?page=runs&tab=add")
@@ -62,7 +62,7 @@ def test_an_import_that_fails_when_its_page_is_closed_is_told_to_whoever_comes_t
     second.get_by_role("button", name="Choose the files again").click()
     second.get_by_text("Drop files or a folder here").wait_for()
     second.get_by_role("button", name="Back to the runs").click()
-    second.get_by_text("Nothing grows here yet").wait_for()
+    second.get_by_text("No runs yet").wait_for()
     assert second.get_by_text("was not added").count() == 0
 
 
@@ -116,3 +116,31 @@ def test_choosing_files_is_not_typing(server, page):
     while not any("typed" in hierarchy for hierarchy in hierarchies):
         assert time.monotonic() < until
         page.wait_for_timeout(100)
+
+
+def test_what_came_in_is_shown_and_changed_before_a_corpus_is_made_of_it(start_server, store_url, page, tmp_path):
+    server = start_server(store_url)
+    subjects = (("sea", "ships harbour storm ferry"), ("town", "money market street bank"))
+    rows = ["kind;body;year"]
+    rows += [f"{kind};{' '.join(words.split()[:3])} row {'abcdef'[n % 6] * 3};19{n:02d}" for n, (kind, words) in
+             enumerate(subjects * 12)]  # fmt: skip
+    path = tmp_path / "notices.csv"
+    path.write_text("\n".join(rows))
+    page.goto(f"{server.url}?page=runs&tab=add")
+    page.get_by_label("Choose files").set_input_files(path)
+    report = page.get_by_role("group", name="What came in")
+    report.get_by_text("24 documents").wait_for()
+    report.get_by_text("semicolon").wait_for()
+    assert report.get_by_role("row", name="body text ships harbour storm row aaa").count() == 1
+    report.get_by_text("2 classes: sea 12, town 12").wait_for()
+    page.get_by_label("Column of the label").select_option("year")
+    report.get_by_text("The label is another one in every document").wait_for()
+    page.get_by_label("Column of the label").select_option("kind")
+    report.get_by_text("2 classes: sea 12, town 12").wait_for()
+    page.get_by_role("button", name="Make a corpus").click()
+    page.get_by_text("notices: 24 documents (22 to train on)").wait_for()
+    page.get_by_text("Read as csv").wait_for()
+    page.get_by_role("button", name="Add other documents").click()
+    page.get_by_text("How it was read").click()
+    page.get_by_text("2 classes: sea 12, town 12").wait_for()
+    assert server.complaints == []

@@ -317,7 +317,7 @@ def test_a_run_is_renamed_in_place_and_deleted_only_by_its_name(server, page, pl
     assert delete.is_disabled()
     page.get_by_role("dialog").get_by_label("Name of the run").fill("second spring")
     delete.click()
-    page.get_by_text("Nothing grows here yet").wait_for()
+    page.get_by_text("No runs yet").wait_for()
     db = open_database(planted, readonly=True)
     assert runs.every(db) == []
     db.close()
@@ -379,14 +379,14 @@ def test_after_the_run_looked_at_is_deleted_another_one_is_shown_and_without_any
     page.go_back()  # to where run 2 was: run 1 again, and no step forward
     page.wait_for_url(says(run=1))
     runs.delete(db, 1)
-    page.get_by_text("Nothing grows here yet").wait_for()
+    page.get_by_text("No runs yet").wait_for()
     page.wait_for_url(says(page="runs", run=0))
     for name in ("Watch", "Explore", "Compare", "Documents"):
         page.get_by_role("link", name=name).click()
         page.get_by_text("There is no run yet").wait_for()
         assert page.get_by_role("main").locator("input, textarea, select").count() == 0
         page.get_by_role("button", name="Go to the Runs page").click()
-        page.get_by_text("Nothing grows here yet").wait_for()
+        page.get_by_text("No runs yet").wait_for()
     db.close()
 
 

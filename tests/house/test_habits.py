@@ -17,7 +17,13 @@ SILENT = {("app/ingest/importing.py", "quiet")}  # does nothing, and is meant to
 # The only places that may catch everything, each with the reason it gives there or here.
 BROAD = {
     ("app/ingest/office.py", "pdf", "Exception"): "a damaged PDF can raise anything; the user is told of it",
+    ("app/ingest/matlab.py", "_load", "Exception"): "the same of a MATLAB file",
+    ("app/ingest/read_mail.py", "_document", "Exception"): "the same of a message",
+    ("app/ingest/read_npz.py", "matrix", "Exception"): "the same of a file of NumPy",
+    ("app/ingest/read_parquet.py", "_records", "Exception"): "the same of a table",
+    ("app/ingest/read_xlsx.py", "_opened", "Exception"): "the same of a workbook",
     ("app/server/serve.py", "_page", "Exception"): "the outermost door: an error must not become a blank page",
+    ("store/additions.py", "appender", "BaseException"): "takes back what was staged, then raises again",
     ("store/corpus_writer.py", "writer", "BaseException"): "takes back what was staged, then raises again",
     ("store/database.py", "_begin_once", "BaseException"): "closes the connection, then raises again",
     ("store/database.py", "open_database", "BaseException"): "closes the database, then raises again",

@@ -1,5 +1,6 @@
 """What lies in the repository, and that all of it that matters arrives where Topiary is installed."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -26,6 +27,9 @@ print(",".join(engine.models.names()))
 """
 
 
+EXTRAS = ("parquet", "xlsx", "zst", "asian", "lemmas", "cluster")  # without them the readers say how to get them
+
+
 def test_the_top_of_the_repository_holds_nothing_but_the_rooms():
     here = {path.name for path in ROOT.iterdir() if not path.name.startswith(".") and path.suffix != ".egg-info"}
     assert here - BUILT == TOP
@@ -43,7 +47,10 @@ def test_every_package_listed_is_there_and_every_package_there_is_listed():
 
 def test_every_import_from_outside_is_a_declared_dependency():
     names = {"sklearn": "scikit-learn", "markdown_it": "markdown-it-py", "panel_material_ui": "panel-material-ui"}
-    declared = {requirement.partition(">")[0].partition("[")[0] for requirement in PROJECT["project"]["dependencies"]}
+    names["charset_normalizer"] = "charset-normalizer"
+    extras = PROJECT["project"]["optional-dependencies"]
+    needed = [*PROJECT["project"]["dependencies"], *itertools.chain(*(extras[name] for name in EXTRAS))]
+    declared = {requirement.partition(">")[0].partition("[")[0] for requirement in needed}
     found = {each.module.partition(".")[0] for source in sources() for each in imports(source)}
     outside = found - set(sys.stdlib_module_names) - set(ROOMS) - {"__future__"}
     assert {names.get(name, name) for name in outside} - declared - {"tomotopy"} == set()

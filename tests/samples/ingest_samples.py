@@ -1,44 +1,19 @@
 """Tiny files of every format, whole ones and broken ones."""
 
-import gzip
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+from format_samples import MORE_BROKEN, MORE_SAMPLES
 from office_samples import spoilt
+from sample_files import Broken, Sample, cut_short, file_of, write
 from scipy import io, sparse
 from sqlalchemy import select
 
 from store import tables
 from store.database import Database
-
-
-class Sample(NamedTuple):
-    """A whole file and what must come out of it."""
-
-    make: Callable[[Path], Path]
-    documents: int
-    words: int
-    tokens: int
-
-
-class Broken(NamedTuple):
-    """A file that must be refused: by which format, in which line, and what the sentence must say."""
-
-    format: str
-    make: Callable[[Path], Path]
-    line: int | None
-    says: str
-
-
-def write(path: Path, text: str | bytes) -> Path:
-    raw = text.encode() if isinstance(text, str) else text
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
-    return path
 
 
 def text_folder(folder: Path) -> Path:
@@ -75,7 +50,7 @@ def json_lines(folder: Path) -> Path:
 
 def plain_lines(folder: Path) -> Path:
     return write(
-        folder / "lines.mallet", "".join(f"n{n}\t{label}\tapple {word}\n" for n, (word, label, _) in enumerate(TABLE))
+        folder / "lines.txt", "".join(f"n{n}\t{label}\tapple {word}\n" for n, (word, label, _) in enumerate(TABLE))
     )
 
 
@@ -162,28 +137,8 @@ SAMPLES = {
     "def": Sample(deep, 3, 4, 8),
     "mat": Sample(matlab, 5, 2, 14),
     "triples": Sample(triples, 3, 3, 11),
+    **MORE_SAMPLES,
 }
-
-
-def _file(name: str, text: str | bytes, **beside: str) -> Callable[[Path], Path]:
-    def make(folder: Path) -> Path:
-        for other, content in beside.items():
-            write(folder / other.replace("_", "."), content)
-        return write(folder / name, text)
-
-    return make
-
-
-def _cut(make: Callable[[Path], Path], keep: int = -12) -> Callable[[Path], Path]:
-    """The file that ``make`` makes, compressed and with its end missing."""
-
-    def cut(folder: Path) -> Path:
-        path = make(folder)
-        raw = path.read_bytes()
-        path.write_bytes(raw[:keep])
-        return path
-
-    return cut
 
 
 def _misnamed(*, directory: bool) -> Callable[[Path], Path]:
@@ -222,85 +177,86 @@ _REALS = "%%MatrixMarket matrix coordinate real general\n"
 
 BROKEN = [
     Broken("text", lambda folder: write(folder / "empty" / "readme.doc", "no text").parent, None, "no texts"),
-    Broken("text", _file("bad.zip", b"PK\x03\x04 not a zip"), None, "zip"),
+    Broken("text", file_of("bad.zip", b"PK\x03\x04 not a zip"), None, "zip"),
     Broken("text", _misnamed(directory=True), None, "says it is UTF-8"),
     Broken("text", _misnamed(directory=False), None, "cannot be unpacked"),
     *(Broken("text", _spoilt(how), None, "all/a.txt: cannot be unpacked") for how in COMPRESSIONS),
     Broken("text", lambda folder: write(folder / "blank" / "0.txt", "").parent, None, "no words"),
-    Broken("csv", _file("a.csv", "id,text\n1,pear\n2,apple,3\n"), 3, "3 columns"),
-    Broken("csv", _file("a.csv", 'id,text\n1,pear\n2,"apple\n3,fig\n'), 3, "cannot be read"),
-    Broken("csv", _file("a.csv", b"id,text\n1,pear\n2,app\xe9le\n"), 3, "is not UTF-8"),
-    Broken("csv", _file("a.csv", "text,split\n" + "pear,train\n" * 250 + "fig,trial\n"), 252, "'trial'"),
-    Broken("csv", _file("a.csv", "text\npear\n".encode("utf-16")[:-1]), None, "but is damaged further on"),
-    Broken("csv", _file("a.csv", ""), None, "empty"),
-    Broken("csv", _file("a.csv", "id,text\n"), None, "no documents"),
-    Broken("csv", _cut(table), None, "cut short"),
-    Broken("triples", _file("a.csv", "user,item,count\nann,pear,2\nbob,fig,-1\n"), 3, "'-1' is not a whole number"),
-    Broken("triples", _file("a.csv", "user,item,count\nann,pear,2\nbob,fig,0.5\n"), 3, "'0.5' is not a whole"),
-    Broken("triples", _file("a.csv", "user,item,count\nann,pear,2\nbob,fig\n"), 3, "has 2 cells"),
-    Broken("triples", _file("a.csv", "user,item,count\nann,,2\n"), 2, "column has no name"),
-    Broken("triples", _file("a.csv", "user,item,count\n"), None, "no counts"),
-    Broken("triples", _file("a.csv", "user,item,count\nann,pear,10000001\n"), 2, "is more than 10,000,000"),
-    Broken("triples", _file("a.csv", f"user,item,count\na,b,{_NEAR}\na,b,{_NEAR}\n"), None, "meant"),
-    Broken("triples", _cut(triples), None, "cut short"),
-    Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n{"text": "fig"\n'), 2, "not JSON"),
-    Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n["fig"]\n'), 2, "object"),
-    Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n\n{"body": "fig"}\n'), 3, "no field 'text'"),
-    Broken("jsonl", _file("a.jsonl", b'{"text": "pear"}\n{"text": "f\xffg"}\n'), 2, "byte 29"),
-    Broken("jsonl", _file("a.jsonl", '{"text": "pear"}\n{"text": "fig", "n": ' + "1" * 5000 + "}\n"), 2, "digits"),
-    Broken("lines", _file("a.mallet", "n\tx\tpear\n" * 60 + "fig\n"), 61, "tab"),
-    Broken("lines", _file("a.mallet", "\n\n"), None, "no documents"),
-    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 4 1\n", vocab_x_txt=_WORDS), 5, "word 4"),
-    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 -1\n", vocab_x_txt=_WORDS), 5, "negative"),
-    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 0.5\n", vocab_x_txt=_WORDS), 5, "not a whole number"),
-    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2\n", vocab_x_txt=_WORDS), 5, "2 numbers"),
-    Broken("uci", _file("docword.x.txt", "2\n3\n2\n2 1 2\n1 2 1\n", vocab_x_txt=_WORDS), 5, "sort the file"),
-    Broken("uci", _file("docword.x.txt", "2\n3\n9\n1 1 2\n2 2 1\n", vocab_x_txt=_WORDS), 3, "promises 9"),
-    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n"), None, "vocabulary"),
-    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n", vocab_x_txt="a\nb\n"), None, "2 words"),
-    Broken("uci", _file("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n", vocab_x_txt="a\n\nb\n"), 2, "empty"),
-    Broken("uci", _file("docword.x.txt", b"\xb2\n3\n2\n1 1 2\n", vocab_x_txt=_WORDS), 1, "is not the number"),
-    Broken("uci", _file("docword.x.txt", f"{10**23}\n3\n1\n1 1 2\n", vocab_x_txt=_WORDS), 1, "up to 2,147,483,647"),
-    Broken("uci", _file("docword.x.txt", "1\n3\n1\n1 1 2\n".encode("utf-16")), 1, "is not the number"),
-    Broken("uci", _file("docword.x.txt", f"1\n3\n{'9' * 5000}\n1 1 2\n", vocab_x_txt=_WORDS), 3, "up to 2,147"),
-    Broken("uci", _file("docword.x.txt", f"{_MANY}\n3\n1\n1 1 2\n", vocab_x_txt=_WORDS), 1, "only 1 entries"),
-    Broken("uci", _file("docword.x.txt", f"1\n3\n2\n1 1 {_NEAR}\n1 1 {_NEAR}\n", vocab_x_txt=_WORDS), None, "meant"),
-    Broken("uci", _cut(uci), None, "cut short"),
-    Broken("ldac", _file("a.ldac", "1 0:1\n2 0:1 3:1\n", vocab_txt=_WORDS), 2, "word 3"),
-    Broken("ldac", _file("a.ldac", "1 0:1\n3 0:1 1:1\n", vocab_txt=_WORDS), 2, "says that it has 3"),
-    Broken("ldac", _file("a.ldac", "1 0:1\n1 0:-4\n", vocab_txt=_WORDS), 2, "negative"),
-    Broken("ldac", _file("a.ldac", "1 0:1\n1 0=4\n", vocab_txt=_WORDS), 2, "word:count"),
-    Broken("ldac", _file("a.ldac", "1 0:1\n\n1 0:4\n", vocab_txt=_WORDS), 2, "line is empty"),
-    Broken("ldac", _file("a.ldac", "1 0:1\n1 0:4\n"), None, "vocabulary"),
-    Broken("ldac", _file("a.ldac", f"2 0:{_NEAR} 0:{_NEAR}\n", vocab_txt=_WORDS), None, "meant"),
-    Broken("mtx", _file("a.mtx", _SIZES + "2 3 2\n1 1 1\n3 1 1\n", vocab_txt=_WORDS), 4, "document 3"),
-    Broken("mtx", _file("a.mtx", _SIZES + "2 3 3\n1 1 1\n2 1 1\n", vocab_txt=_WORDS), 2, "promises 3"),
-    Broken("mtx", _file("a.mtx", _SIZES + "2 3 1\n1 1 1\n2 1 1\n", vocab_txt=_WORDS), 2, "more"),
-    Broken("mtx", _file("a.mtx", _SIZES + "2 3 2\n1 1 1\n2 x 1\n", vocab_txt=_WORDS), 4, "'x'"),
-    Broken("mtx", _file("a.mtx", "%%MatrixMarket matrix array real general\n", vocab_txt=_WORDS), 1, "array"),
-    Broken("mtx", _file("a.mtx", _SIZES + "2 5 1\n1 1 1\n", vocab_txt=_WORDS), None, "3 words"),
-    Broken("mtx", _file("a.mtx", _SIZES + f"{10**23} 3 1\n1 1 1\n", vocab_txt=_WORDS), 2, "up to 2,147,483,647"),
-    Broken("mtx", _file("a.mtx", _SIZES + "4000000000 3 1\n1 1 1\n", vocab_txt=_WORDS), 2, "up to 2,147,483,647"),
-    Broken("mtx", _file("a.mtx", _SIZES + f"{_MANY} 3 1\n1 1 1\n", vocab_txt=_WORDS), 2, "only 1 entries"),
-    Broken("mtx", _file("a.mtx", _SIZES + f"2 3 {_MANY}\n1 1 1\n", vocab_txt=_WORDS), 2, "promises 2,000,000,000"),
-    Broken("mtx", _file("a.mtx", _SIZES + f"1 3 2\n1 2 {_NEAR}\n1 2 {_NEAR}\n", vocab_txt=_WORDS), None, "meant"),
-    Broken("mtx", _file("a.mtx", _REALS + "1 3 1\n1 2 2147483647\n", vocab_txt=_WORDS), None, "add up"),
-    Broken("svmlight", _file("a.svmlight", f"1 1:{_NEAR} 1:{_NEAR}\n", vocab_txt=_WORDS), None, "meant"),
-    Broken("svmlight", _file("a.svmlight", "1 1:1\n2 4:1\n", vocab_txt=_WORDS), 2, "word 4"),
-    Broken("svmlight", _file("a.svmlight", "1 1:1\n2 1:-1\n", vocab_txt=_WORDS), 2, "negative"),
-    Broken("svmlight", _file("a.svmlight", "1 1:1\n2 1:nan\n", vocab_txt=_WORDS), 2, "nan"),
-    Broken("svmlight", _file("a.svmlight", "1 1:1\nspam 1:1\n", vocab_txt=_WORDS), 2, "'spam'"),
-    Broken("svmlight", _file("a.svmlight", "", vocab_txt=_WORDS), None, "empty"),
-    Broken("idx", _file("x-images-idx3-ubyte", b"\0\0\x08\x03" + b"\0\0\0\x01" * 3), None, "promises 1 x 1 x 1"),
-    Broken("idx", _cut(lambda folder: idx(folder) / "t10k-images-idx3-ubyte.gz"), None, "cut short"),
-    Broken("def", _file("a.dat", "2 3\n0 1\n0 1\n1 2\n0 1 1\n", vocab_txt=_WORDS), 5, "2 pairs"),
-    Broken("def", _file("a.dat", "2 3\n0 1\n0 1\n1 1\n3 1\n", vocab_txt=_WORDS), 5, "word 3"),
-    Broken("def", _file("a.dat", "2 3\n0 1\n0 1\n", vocab_txt=_WORDS), 1, "promises 2 documents"),
-    Broken("def", _file("a.dat", "² 3\n0 1\n0 1\n", vocab_txt=_WORDS), 1, "two whole numbers"),
-    Broken("def", _file("a.dat", f"1 3\n0 {10**23}\n0 1\n", vocab_txt=_WORDS), 2, "up to 2,147,483,647"),
-    Broken("def", _file("a.dat", f"1 3\n0 2\n0 {_NEAR} 0 {_NEAR}\n", vocab_txt=_WORDS), None, "meant"),
-    Broken("mat", _file("a.mat", b"no MATLAB"), None, "not a MATLAB file"),
-    Broken("mat", _cut(matlab), None, "cannot be read"),
+    Broken("csv", file_of("a.csv", "id,text\n1,pear\n2,apple,3\n"), 3, "3 columns"),
+    Broken("csv", file_of("a.csv", 'id,text\n1,pear\n2,"apple\n3,fig\n'), 3, "cannot be read"),
+    Broken("csv", file_of("a.csv", b"id,text\n1,p\xc3\xaar\n2,app\xe9le\n"), 3, "is not UTF-8"),
+    Broken("csv", file_of("a.csv", "text,split\n" + "pear,train\n" * 250 + "fig,trial\n"), 252, "'trial'"),
+    Broken("csv", file_of("a.csv", "text\npear\n".encode("utf-16")[:-1]), None, "but is damaged further on"),
+    Broken("csv", file_of("a.csv", ""), None, "empty"),
+    Broken("csv", file_of("a.csv", "id,text\n"), None, "no documents"),
+    Broken("csv", cut_short(table), None, "cut short"),
+    Broken("triples", file_of("a.csv", "user,item,count\nann,pear,2\nbob,fig,-1\n"), 3, "'-1' is not a whole number"),
+    Broken("triples", file_of("a.csv", "user,item,count\nann,pear,2\nbob,fig,0.5\n"), 3, "'0.5' is not a whole"),
+    Broken("triples", file_of("a.csv", "user,item,count\nann,pear,2\nbob,fig\n"), 3, "has 2 cells"),
+    Broken("triples", file_of("a.csv", "user,item,count\nann,,2\n"), 2, "column has no name"),
+    Broken("triples", file_of("a.csv", "user,item,count\n"), None, "no counts"),
+    Broken("triples", file_of("a.csv", "user,item,count\nann,pear,10000001\n"), 2, "is more than 10,000,000"),
+    Broken("triples", file_of("a.csv", f"user,item,count\na,b,{_NEAR}\na,b,{_NEAR}\n"), None, "meant"),
+    Broken("triples", cut_short(triples), None, "cut short"),
+    Broken("jsonl", file_of("a.jsonl", '{"text": "pear"}\n{"text": "fig"\n'), 2, "not JSON"),
+    Broken("jsonl", file_of("a.jsonl", '{"text": "pear"}\n["fig"]\n'), 2, "object"),
+    Broken("jsonl", file_of("a.jsonl", '{"text": "pear"}\n\n{"body": "fig"}\n'), 3, "no field 'text'"),
+    Broken("jsonl", file_of("a.jsonl", b'{"text": "p\xc3\xaar"}\n{"text": "f\xffg"}\n'), 2, "byte 29"),
+    Broken("jsonl", file_of("a.jsonl", '{"text": "pear"}\n{"text": "fig", "n": ' + "1" * 5000 + "}\n"), 2, "digits"),
+    Broken("lines", file_of("a.txt", "n\tx\tpear\n" * 60 + "fig\n"), 61, "tab"),
+    Broken("lines", file_of("a.txt", "\n\n"), None, "no documents"),
+    Broken("uci", file_of("docword.x.txt", "2\n3\n2\n1 1 2\n2 4 1\n", vocab_x_txt=_WORDS), 5, "word 4"),
+    Broken("uci", file_of("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 -1\n", vocab_x_txt=_WORDS), 5, "negative"),
+    Broken("uci", file_of("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 0.5\n", vocab_x_txt=_WORDS), 5, "not a whole number"),
+    Broken("uci", file_of("docword.x.txt", "2\n3\n2\n1 1 2\n2 2\n", vocab_x_txt=_WORDS), 5, "2 numbers"),
+    Broken("uci", file_of("docword.x.txt", "2\n3\n2\n2 1 2\n1 2 1\n", vocab_x_txt=_WORDS), 5, "sort the file"),
+    Broken("uci", file_of("docword.x.txt", "2\n3\n9\n1 1 2\n2 2 1\n", vocab_x_txt=_WORDS), 3, "promises 9"),
+    Broken("uci", file_of("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n"), None, "vocabulary"),
+    Broken("uci", file_of("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n", vocab_x_txt="a\nb\n"), None, "2 words"),
+    Broken("uci", file_of("docword.x.txt", "2\n3\n2\n1 1 2\n2 2 1\n", vocab_x_txt="a\n\nb\n"), 2, "empty"),
+    Broken("uci", file_of("docword.x.txt", b"\xb2\n3\n2\n1 1 2\n", vocab_x_txt=_WORDS), 1, "is not the number"),
+    Broken("uci", file_of("docword.x.txt", f"{10**23}\n3\n1\n1 1 2\n", vocab_x_txt=_WORDS), 1, "up to 2,147,483,647"),
+    Broken("uci", file_of("docword.x.txt", "1\n3\n1\n1 1 2\n".encode("utf-16")), 1, "is not the number"),
+    Broken("uci", file_of("docword.x.txt", f"1\n3\n{'9' * 5000}\n1 1 2\n", vocab_x_txt=_WORDS), 3, "up to 2,147"),
+    Broken("uci", file_of("docword.x.txt", f"{_MANY}\n3\n1\n1 1 2\n", vocab_x_txt=_WORDS), 1, "only 1 entries"),
+    Broken("uci", file_of("docword.x.txt", f"1\n3\n2\n1 1 {_NEAR}\n1 1 {_NEAR}\n", vocab_x_txt=_WORDS), None, "meant"),
+    Broken("uci", cut_short(uci), None, "cut short"),
+    Broken("ldac", file_of("a.ldac", "1 0:1\n2 0:1 3:1\n", vocab_txt=_WORDS), 2, "word 3"),
+    Broken("ldac", file_of("a.ldac", "1 0:1\n3 0:1 1:1\n", vocab_txt=_WORDS), 2, "says that it has 3"),
+    Broken("ldac", file_of("a.ldac", "1 0:1\n1 0:-4\n", vocab_txt=_WORDS), 2, "negative"),
+    Broken("ldac", file_of("a.ldac", "1 0:1\n1 0=4\n", vocab_txt=_WORDS), 2, "word:count"),
+    Broken("ldac", file_of("a.ldac", "1 0:1\n\n1 0:4\n", vocab_txt=_WORDS), 2, "line is empty"),
+    Broken("ldac", file_of("a.ldac", "1 0:1\n1 0:4\n"), None, "vocabulary"),
+    Broken("ldac", file_of("a.ldac", f"2 0:{_NEAR} 0:{_NEAR}\n", vocab_txt=_WORDS), None, "meant"),
+    Broken("mtx", file_of("a.mtx", _SIZES + "2 3 2\n1 1 1\n3 1 1\n", vocab_txt=_WORDS), 4, "document 3"),
+    Broken("mtx", file_of("a.mtx", _SIZES + "2 3 3\n1 1 1\n2 1 1\n", vocab_txt=_WORDS), 2, "promises 3"),
+    Broken("mtx", file_of("a.mtx", _SIZES + "2 3 1\n1 1 1\n2 1 1\n", vocab_txt=_WORDS), 2, "more"),
+    Broken("mtx", file_of("a.mtx", _SIZES + "2 3 2\n1 1 1\n2 x 1\n", vocab_txt=_WORDS), 4, "'x'"),
+    Broken("mtx", file_of("a.mtx", "%%MatrixMarket matrix array real general\n", vocab_txt=_WORDS), 1, "array"),
+    Broken("mtx", file_of("a.mtx", _SIZES + "2 5 1\n1 1 1\n", vocab_txt=_WORDS), None, "3 words"),
+    Broken("mtx", file_of("a.mtx", _SIZES + f"{10**23} 3 1\n1 1 1\n", vocab_txt=_WORDS), 2, "up to 2,147,483,647"),
+    Broken("mtx", file_of("a.mtx", _SIZES + "4000000000 3 1\n1 1 1\n", vocab_txt=_WORDS), 2, "up to 2,147,483,647"),
+    Broken("mtx", file_of("a.mtx", _SIZES + f"{_MANY} 3 1\n1 1 1\n", vocab_txt=_WORDS), 2, "only 1 entries"),
+    Broken("mtx", file_of("a.mtx", _SIZES + f"2 3 {_MANY}\n1 1 1\n", vocab_txt=_WORDS), 2, "promises 2,000,000,000"),
+    Broken("mtx", file_of("a.mtx", _SIZES + f"1 3 2\n1 2 {_NEAR}\n1 2 {_NEAR}\n", vocab_txt=_WORDS), None, "meant"),
+    Broken("mtx", file_of("a.mtx", _REALS + "1 3 1\n1 2 2147483647\n", vocab_txt=_WORDS), None, "add up"),
+    Broken("svmlight", file_of("a.svmlight", f"1 1:{_NEAR} 1:{_NEAR}\n", vocab_txt=_WORDS), None, "meant"),
+    Broken("svmlight", file_of("a.svmlight", "1 1:1\n2 4:1\n", vocab_txt=_WORDS), 2, "word 4"),
+    Broken("svmlight", file_of("a.svmlight", "1 1:1\n2 1:-1\n", vocab_txt=_WORDS), 2, "negative"),
+    Broken("svmlight", file_of("a.svmlight", "1 1:1\n2 1:nan\n", vocab_txt=_WORDS), 2, "nan"),
+    Broken("svmlight", file_of("a.svmlight", "1 1:1\nspam 1:1\n", vocab_txt=_WORDS), 2, "'spam'"),
+    Broken("svmlight", file_of("a.svmlight", "", vocab_txt=_WORDS), None, "empty"),
+    Broken("idx", file_of("x-images-idx3-ubyte", b"\0\0\x08\x03" + b"\0\0\0\x01" * 3), None, "promises 1 x 1 x 1"),
+    Broken("idx", file_of("x-images-idx3-ubyte", b"\0\0\x08\x03\xff\xff\xff\xff" + bytes(8)), None, "0 x 0 pixels"),
+    Broken("idx", cut_short(lambda folder: idx(folder) / "t10k-images-idx3-ubyte.gz"), None, "cut short"),
+    Broken("def", file_of("a.dat", "2 3\n0 1\n0 1\n1 2\n0 1 1\n", vocab_txt=_WORDS), 5, "2 pairs"),
+    Broken("def", file_of("a.dat", "2 3\n0 1\n0 1\n1 1\n3 1\n", vocab_txt=_WORDS), 5, "word 3"),
+    Broken("def", file_of("a.dat", "2 3\n0 1\n0 1\n", vocab_txt=_WORDS), 1, "promises 2 documents"),
+    Broken("def", file_of("a.dat", "² 3\n0 1\n0 1\n", vocab_txt=_WORDS), 1, "two whole numbers"),
+    Broken("def", file_of("a.dat", f"1 3\n0 {10**23}\n0 1\n", vocab_txt=_WORDS), 2, "up to 2,147,483,647"),
+    Broken("def", file_of("a.dat", f"1 3\n0 2\n0 {_NEAR} 0 {_NEAR}\n", vocab_txt=_WORDS), None, "meant"),
+    Broken("mat", file_of("a.mat", b"no MATLAB"), None, "not a MATLAB file"),
+    Broken("mat", cut_short(matlab), None, "cannot be read"),
     Broken("mat", lambda folder: matlab(folder, vocabulary=None), None, "no variable vocabulary"),
     Broken("mat", lambda folder: matlab(folder, wordsTrain=HALF), None, "wordsTrain has a value"),
     Broken("mat", lambda folder: matlab(folder, wordsTrain=np.array([["ab"], ["cd"]])), None, "of numbers"),
@@ -309,6 +265,7 @@ BROKEN = [
     Broken("mat", lambda folder: matlab(folder, wordsHeldout=LARGE, wordsTest=LARGE), None, "add up"),
     Broken("mat", lambda folder: matlab(folder, labelsTrain=np.array(["a", "b", "a"], object)), None, "of numbers"),
     Broken("mat", lambda folder: matlab(folder, labelsTest=np.array([[1]])), None, "one label for each"),
+    *MORE_BROKEN,
 ]  # fmt: skip
 
 

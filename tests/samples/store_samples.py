@@ -60,13 +60,17 @@ def claimed_run(db: Database) -> runs.RunRow:
 
 
 def back_to_version(db: Database, version: int, *more: str) -> None:
-    """Take away what version 7 of the tables added, and with the statements ``more`` what earlier ones did."""
-    statements = ["DROP TABLE earlier_checkpoints", "ALTER TABLE schema_version DROP COLUMN identity"]
+    """Take away what versions 7 and 8 of the tables added, and with the statements ``more`` what earlier ones did."""
+    statements = [
+        "DROP TABLE search_indexes",
+        "DROP TABLE earlier_checkpoints",
+        "ALTER TABLE schema_version DROP COLUMN identity",
+    ]
     statements += [f"ALTER TABLE runs DROP COLUMN {column}" for column in ("run_group", "place")]
     with db.write() as connection:
         for statement in (*more, *statements, f"UPDATE schema_version SET version = {version}"):
             connection.execute(text(statement))
-    db.identity.drawn = None  # the step to version 7 draws another one
+    db.identity.drawn = None  # the step to version 8 draws another one
 
 
 def flip_snapshot(db: Database, number: int) -> None:

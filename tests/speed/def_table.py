@@ -1,14 +1,18 @@
 """Order of Table 2 of the DEF paper on a corpus at hand, and what implicit gradients gain over score functions.
 
 Perplexity of the paper's protocol (a tenth of the cells of each test document observed) of sparse gamma DEFs of one,
-two and three layers, and of LDA (scikit-learn) with as many topics as their first layer; then, with one thread, the
-noise of both gradients at the same state and the evidence lower bound after equal processor time.
+two and three layers, and of LDA (scikit-learn) with as many topics as their first layer.  The priors of both, one
+choice for all depths, are those with the least perplexity on documents cut from the training part; nothing is chosen
+on the test documents.  Then, with one thread, the noise of both gradients at the same state and the evidence lower
+bound after equal processor time.
 """
 
 import argparse
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +28,19 @@ from .report import corpus_of, load, parser, say
 SEED = 1
 
 
-class Parts(NamedTuple):
-    """Training documents, and the observed and the judged cells of test documents."""
+class Split(NamedTuple):
+    """Documents to judge by, their observed and their scored cells apart."""
 
-    train: Batch
     observed: Batch
     scored: Batch
+
+
+class Parts(NamedTuple):
+    """Training documents, and those to choose by and to judge by."""
+
+    train: Batch
+    validation: Split
+    test: Split
     n_words: int
 
 
@@ -45,6 +56,7 @@ class Trained(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> int:
     """Print both tables."""
     options = parser(__doc__ or "")
+    options.add_argument("--corpus", type=Path, help="any file or folder that topiary import reads")
     options.add_argument("--layers", default="100-30-15", help="widths of the deepest (default 100-30-15, the paper's)")
     options.add_argument("--train", type=int, default=2_000, help="training documents, at most (default 2,000)")
     options.add_argument("--test", type=int, default=300, help="test documents, at most (default 300)")
@@ -53,40 +65,109 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--threads", type=int, default=2)
     options.add_argument("--seeds", type=int, default=1, help="runs of every model (default 1)")
     arguments = options.parse_args(argv)
-    report(parts_of(corpus_of(arguments), arguments.train, arguments.test), arguments)
+    corpus = imported(arguments.corpus) if arguments.corpus else corpus_of(arguments)
+    parts = parts_of(corpus, arguments.train, arguments.test)
+    about(parts, arguments)
+    depths(parts, arguments)
+    if arguments.seconds > 0:
+        gradients(parts, arguments)
     return 0
 
 
+def imported(path: Path) -> Corpus:
+    """The corpus that ``topiary import`` makes of a file or folder."""
+    from app.ingest.importing import import_path
+    from app.jobs.load_corpus import load_corpus
+    from store.database import open_database
+
+    with TemporaryDirectory() as folder:
+        db = open_database(str(Path(folder) / "store.db"))
+        try:
+            return load_corpus(db, import_path(db, path))
+        finally:
+            db.close()
+
+
 def parts_of(corpus: Corpus, most: int, judged: int) -> Parts:
-    """The first documents of both parts, the test documents split by the paper's protocol."""
+    """The first documents of both parts; those to choose by are the last of the training part."""
     train, test = (corpus.documents(part) for part in (TRAIN, TEST))
-    observed, scored = prediction.split(SEED, corpus.batch(test[:judged]))
-    return Parts(corpus.batch(train[:most]), observed, scored, len(corpus.vocabulary))
+    aside = min(judged, len(train) // 5)
+
+    def split(numbers: Array) -> Split:
+        return Split(*prediction.split(SEED, corpus.batch(numbers)))
+
+    return Parts(
+        corpus.batch(train[:-aside][:most]), split(train[-aside:]), split(test[:judged]), len(corpus.vocabulary)
+    )
 
 
-def report(parts: Parts, arguments: argparse.Namespace) -> None:
-    """Print the table of models, then that of gradients."""
-    widths = arguments.layers.split("-")
+def about(parts: Parts, arguments: argparse.Namespace) -> None:
+    """Print what is compared."""
     tokens = int(parts.train.counts.sum())
     say(f"{len(parts.train.documents):,} training documents, {tokens:,} tokens, {parts.n_words:,} words; {load()}")
-    say(f"{len(parts.observed.documents):,} test documents, a tenth of their cells observed; {arguments.steps} steps")
-    for name, found in lda(parts, int(widths[0])).items():
-        say(f"  {name:<28} {found:8.1f}")
-    for seed in range(SEED, SEED + arguments.seeds):
-        for depth in range(1, len(widths) + 1):
-            layers = "-".join(widths[:depth])
-            run = trained(parts, arguments.steps, arguments.threads, seed, layers=layers)
-            done = prediction.complete(run.kernel, seed, run.state, parts.observed, parts.scored)
-            say(
-                f"  {'sparse gamma ' + layers:<28} {done.perplexity:8.1f}  ELBO {run.elbo:.1f} a document, "
-                f"{run.seconds / arguments.steps:.3f} processor s a step, fit {done.steps} steps, seed {seed}"
-            )
+    say(
+        f"{len(parts.validation.observed.documents):,} documents to choose by, {len(parts.test.observed.documents):,} "
+        f"test documents, a tenth of their cells observed; {arguments.steps} steps"
+    )
+
+
+def depths(parts: Parts, arguments: argparse.Namespace) -> None:
+    """Print the perplexity of LDA and of DEFs of every depth."""
+    widths = arguments.layers.split("-")
+    seeds = range(SEED, SEED + arguments.seeds)
+    priors, validation = best_lda(parts, int(widths[0]))
+    found = [lda(parts, int(widths[0]), priors, parts.test, seed) for seed in seeds]
+    say(f"  LDA, priors {priors[0]:.3g} and {priors[1]:.3g} (validation {validation:.1f}): {_series(found)}")
+    chosen, validation = best_def(parts, arguments)
+    named = ", ".join(f"{name}={value}" for name, value in chosen.items())
+    say(f"  sparse gamma DEF, {named} (validation {validation:.1f})")
+    for depth in range(1, len(widths) + 1):
+        layers = "-".join(widths[:depth])
+        runs = [trained(parts, arguments.steps, arguments.threads, seed, layers=layers, **chosen) for seed in seeds]
+        found = [judged(run, parts.test, seed) for run, seed in zip(runs, seeds, strict=True)]
+        bound, each = np.mean([run.elbo for run in runs]), np.mean([run.seconds for run in runs]) / arguments.steps
+        say(f"  {layers:<12} {_series(found)}; ELBO {bound:.1f} a document, {each:.3f} processor s a step")
+
+
+def _series(found: Sequence[float]) -> str:
+    return f"mean {np.mean(found):.1f} of " + ", ".join(f"{each:.1f}" for each in found)
+
+
+def gradients(parts: Parts, arguments: argparse.Namespace) -> None:
+    """Print the noise of both gradients and what they reach in equal time."""
     say("gradients, one thread:")
     for name, values in noise(parts, arguments.layers).items():
         say(f"  {name:<28} {values}")
     for gradient in ("implicit", "score"):
         run = until(parts, arguments.seconds, arguments.layers, gradient)
         say(f"  {gradient:<28} ELBO {run.elbo:.1f} after {run.seconds:.0f} processor s, {int(run.state.t)} steps")
+
+
+def best_lda(parts: Parts, width: int) -> tuple[tuple[float, float], float]:
+    """The priors of documents and topics with the least perplexity on the documents to choose by, and that."""
+    tried = {
+        (alpha, eta): lda(parts, width, (alpha, eta), parts.validation, SEED)
+        for alpha in (1.0 / width, 0.1, 0.3, 1.0)
+        for eta in (1.0 / width, 0.1)
+    }
+    return min(tried.items(), key=lambda item: item[1])
+
+
+def best_def(parts: Parts, arguments: argparse.Namespace) -> tuple[dict[str, str], float]:
+    """The prior shapes of a DEF of two layers with the least perplexity on the documents to choose by, and that."""
+    layers = "-".join(arguments.layers.split("-")[:2])
+    tried = []
+    for weight_shape in ("0.03", "0.1"):
+        for shape in ("0.1", "0.3"):
+            texts = {"weight_shape": weight_shape, "shape": shape}
+            run = trained(parts, arguments.steps, arguments.threads, SEED, layers=layers, **texts)
+            tried.append((texts, judged(run, parts.validation, SEED)))
+    return min(tried, key=lambda each: each[1])
+
+
+def judged(run: Trained, split: Split, seed: int) -> float:
+    """Perplexity of the paper's protocol."""
+    return prediction.complete(run.kernel, seed, run.state, split.observed, split.scored).perplexity
 
 
 def kernel_of(parts: Parts, threads: int, **texts: str) -> Kernel:
@@ -154,8 +235,8 @@ def _first(docs: Batch, n: int) -> Batch:
     return cells.batch(docs.documents[:n], docs.labels[:n])
 
 
-def lda(parts: Parts, width: int) -> dict[str, float]:
-    """LDA of scikit-learn under the same protocol, with its own priors and with sparser ones."""
+def lda(parts: Parts, width: int, priors: tuple[float, float], split: Split, seed: int) -> float:
+    """Perplexity of LDA (scikit-learn) with these priors of documents and topics, by the same protocol."""
     from scipy.sparse import csr_matrix
     from sklearn.decomposition import LatentDirichletAllocation
 
@@ -163,22 +244,16 @@ def lda(parts: Parts, width: int) -> dict[str, float]:
         shape = (len(docs.documents), parts.n_words)
         return csr_matrix((docs.counts, docs.words, docs.starts), shape=shape)
 
-    found = {}
-    for name, priors in (("LDA, priors 1/K", (None, None)), ("LDA, priors 0.1 and 0.05", (0.1, 0.05))):
-        model = LatentDirichletAllocation(
-            width, doc_topic_prior=priors[0], topic_word_prior=priors[1], max_iter=20, random_state=SEED
-        )
-        model.fit(table(parts.train))
-        topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
-        found[name] = _judged(model.transform(table(parts.observed)), topics, parts)
-    return found
-
-
-def _judged(shares: Array, topics: Array, parts: Parts) -> float:
-    owners = np.repeat(np.arange(len(shares)), np.diff(parts.scored.starts))
-    rates = np.einsum("ck,kc->c", shares[owners], topics[:, parts.scored.words])
+    model = LatentDirichletAllocation(
+        width, doc_topic_prior=priors[0], topic_word_prior=priors[1], max_iter=20, random_state=seed
+    )
+    model.fit(table(parts.train))
+    topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    shares = model.transform(table(split.observed))
+    owners = np.repeat(np.arange(len(shares)), np.diff(split.scored.starts))
+    rates = np.einsum("ck,kc->c", shares[owners], topics[:, split.scored.words])
     totals = shares.sum(axis=1)
-    return prediction.perplexity(rates, totals, np.zeros(len(totals)), parts.scored.cells)
+    return prediction.perplexity(rates, totals, np.zeros(len(totals)), split.scored.cells)
 
 
 if __name__ == "__main__":

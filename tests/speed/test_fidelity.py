@@ -153,10 +153,10 @@ def test_a_row_that_is_not_published_is_refused_in_one_sentence(mat_file, capsys
     assert error.count("\n") == 1
 
 
-def test_a_file_without_a_split_is_refused_in_one_sentence(tmp_path, capsys):
+def test_a_file_of_texts_is_refused_in_one_sentence(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("text,label\nsome words here,one\nother words there,two\n")
     assert fidelity(tmp_path / "a.csv") == 2
-    assert "training and test documents" in capsys.readouterr().err
+    assert "give a file of counts" in capsys.readouterr().err
 
 
 def test_the_settings_of_the_table_are_those_of_the_paper_for_all_depths():
@@ -170,7 +170,7 @@ def test_the_settings_of_the_table_are_those_of_the_paper_for_all_depths():
 
 
 def test_the_rows_of_dpfa_are_runs_of_its_presets():
-    for trial in (each for each in published.PUBLISHED if each.table == "dpfa"):
+    for trial in (each for each in published.PUBLISHED if each.table.startswith("dpfa")):
         config = models.load(trial.model).Config(**published.settings(trial))
         assert config.start == ("random" if trial.model == "lda-gibbs" else "flat")
         assert config.layers == trial.layers
@@ -214,10 +214,32 @@ def test_the_distance_of_a_row_is_to_dlda_tlasgr_of_its_size(mat_file, tmp_path,
 
 def test_the_published_distances_are_those_of_the_paper():
     figures = {trial.key: figure for trial, figure in published.PUBLISHED.items()}
-    row = measuring.Row("datm whai:128-64", 1, 1.0, 1.0, figures["datm whai:128-64"], 0, 0, 1, "")
+    row = measuring.Row("datm whai:128-64", 1, 1.0, 1.0, figures["datm whai:128-64"], 0, 0, 0, 1, "")
     assert distances.published(row) == pytest.approx(100 * (582 / 581 - 1))
     assert figures["datm iwhai:128-64-32"] == 588.0
     assert figures["datm whai+3:128"] == figures["datm whai:128"]
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("row", ["dpfa nb-ftm:4", "dpfa-wiki sbn-sgnht:4-3"])
+def test_rows_of_dpfa_are_kept_beside_the_published_figure_of_their_own_table(mat_file, tmp_path, capsys, row):
+    table, _, name = row.partition(" ")
+    kept = tmp_path / "table.json"
+    assert fidelity(mat_file, "--models", table, "--only", name, "--json", str(kept)) == 0
+    (found,) = json.loads(kept.read_text())["rows"]
+    assert found["trial"] == row
+    assert found["difference"] == pytest.approx(100 * (found["averaged"] / 60 - 1))
+    assert found["test_seconds"] > 0
+    assert "a document" in capsys.readouterr().out
+
+
+def test_counts_without_test_documents_lose_a_tenth_of_them(tmp_path):
+    lines = [f"1 {n % 7}:2" for n in range(40)]
+    (tmp_path / "counts.ldac").write_text("\n".join(lines) + "\n")
+    (tmp_path / "vocab.txt").write_text("\n".join(f"word{v}" for v in range(7)) + "\n")
+    corpus = read_corpus(tmp_path / "counts.ldac")
+    assert len(corpus.documents(TEST)) == 4
+    assert len(corpus.documents(TRAIN)) == 36
 
 
 @pytest.mark.usefixtures("narrow")

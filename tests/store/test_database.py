@@ -409,3 +409,30 @@ def test_the_environment_names_the_store_when_nothing_else_does(monkeypatch, tmp
     assert database.place == str(tmp_path / "named.db")
     assert os.path.exists(database.place)  # noqa: PTH110
     database.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of this kind are those of POSIX")
+def test_only_its_owner_reads_a_new_store_and_the_files_beside_it(tmp_path):
+    before = os.umask(0)  # the system would give everybody everything
+    try:
+        made = open_database(tmp_path / "folder" / "store.db")
+        write_corpus(made)
+        rights = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "folder").iterdir()}
+        made.close()
+    finally:
+        os.umask(before)
+    assert rights == dict.fromkeys(("store.db", "store.db-wal", "store.db-shm"), 0o600)
+    assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of this kind are those of POSIX")
+def test_a_store_that_its_owner_opened_to_a_group_stays_so_until_its_tables_change(tmp_path, monkeypatch):
+    path = tmp_path / "store.db"
+    open_database(path).close()
+    path.chmod(0o660)
+    open_database(path).close()
+    assert path.stat().st_mode & 0o777 == 0o660
+    monkeypatch.setattr(tables, "VERSION", tables.VERSION + 1)
+    monkeypatch.setattr(migrations, "STEPS", {tables.VERSION - 1: lambda connection: None})
+    open_database(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600

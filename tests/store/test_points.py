@@ -171,3 +171,23 @@ def test_one_curve_is_told_of_all_runs_at_once_or_of_one(db):
     assert curves[one] == [(t, 1000.0 / t) for t in (1, 2, 3)] == points.curve(db, one, "point_perplexity")
     assert [at for at, value in curves[two] if math.isnan(value)] == [5]
     assert (none in curves, points.curve(db, none, "point_perplexity")) == (False, [])
+
+
+def test_all_curves_of_a_run_at_once_are_those_read_point_by_point(db):
+    run, other = claimed_run(db).number, claimed_run(db).number
+    points.append(db, other, 1, some(3))
+    points.append(db, run, 1, [*some(5), *some(4, "step_size_mean", 2), Point(9, 90, 4.5, "elbo", 0, math.nan)])
+    curves, cursor = points.whole(db, run)
+    read = {(name, layer): columns for name, layer, columns in curves}
+    assert set(read) == {("point_perplexity", 0), ("step_size_mean", 2), ("elbo", 0)}
+    assert list(zip(*read["step_size_mean", 2], strict=True)) == [
+        (point.minibatch, point.documents, point.seconds, point.value) for point in some(4)
+    ]
+    assert read["point_perplexity", 0].minibatch.dtype == np.int64
+    assert math.isnan(read["elbo", 0].value[0])
+    points.append(db, run, 1, some(1, first=10))
+    assert [point.minibatch for _, point in points.since(db, run, cursor)[0]] == [10]
+
+
+def test_a_run_without_points_has_no_curves(db):
+    assert points.whole(db, claimed_run(db).number) == ([], 0)

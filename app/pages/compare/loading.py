@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 from app.analysis.comparison import Comparison
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.partners import as_far, decisions, other_seeds, same_but_seed, usual_partner
+from app.analysis.judged_seeds import JudgedPair, judged_pair
+from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
 from app.pages.session import Context
+from app.views.compare.verdict import seeds_sentence
 from app.views.explore.controls import SnapshotOption
 from app.views.runs.no_run import run_not_here
 from store import snapshots
@@ -33,10 +35,14 @@ class Fetched(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """How far two runs agree that differ in their seed only; without one, ``sentence`` says how to get it."""
+    """How far seeds of one model lie apart: pairs of runs that differ in their seed only; none with a sentence why.
 
-    comparison: Comparison | None
+    ``judged`` is how well the two runs on screen predict held-out words, beside those pairs.
+    """
+
+    comparisons: tuple[Comparison, ...]
     sentence: str
+    judged: JudgedPair | None = None
 
 
 def request(context: Context) -> Request:
@@ -69,25 +75,23 @@ def compared(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
 
 
 def baseline(context: Context, shown: Comparison) -> Baseline:
-    """Compare one of the two runs with another seed of itself; waits for the store and for the matching."""
+    """Compare seeds of either run with each other; waits for the store and for the matching."""
     rows = {row.number: row for row in context.feed.runs()}
     one, two = rows.get(shown.a.run), rows.get(shown.b.run)
     if one is None or two is None:
-        return Baseline(None, "")
-    if same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch):
-        return Baseline(None, "These two runs differ in their seed only: what you see is the baseline itself.")
-    for own, hierarchy in ((two, shown.b), (one, shown.a)):
-        for twin in other_seeds(own, rows.values()):
-            there = _nearest(context, twin, hierarchy.minibatch)
-            if there is not None:
-                said = f"Baseline: run {own.number} against run {twin.number}, the same but for the seed"
-                mark = f"mini-batches {hierarchy.minibatch:,} and {there.minibatch:,}"
-                return Baseline(compared(context, hierarchy, there), f"{said} ({mark}).")
-    return Baseline(
-        None,
-        f"For a baseline, train run {two.number} once more with another seed: the same settings, corpus and "
-        "number of mini-batches.",
-    )
+        return Baseline((), "")
+    found, named, seeds = [], [], []
+    for own, twin in seed_pairs(one, two, rows.values()):
+        here = shown.a if own is one else shown.b if own is two else _nearest(context, own, shown.b.minibatch)
+        there = _nearest(context, twin, here.minibatch) if here is not None else None
+        if here is not None and there is not None:
+            found.append(compared(context, here, there))
+            named.append(f"{own.number} and {twin.number}")
+            seeds.append((own, twin))
+    alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
+    sentence = seeds_sentence(named, two.number, alone=alone)
+    context.feed.read_sparks(context.feed.without_spark({row.number for pair in seeds for row in pair}))
+    return Baseline(tuple(found), sentence, judged_pair(one, two, seeds, context.feed.judged))
 
 
 def _nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:

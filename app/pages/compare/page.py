@@ -6,9 +6,10 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.changes import Agreement, EdgeChange, agreement, edge_changes
+from app.analysis.changes import EdgeChange, agreement, edge_changes
 from app.analysis.comparison import Comparison, Pair, Side
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.seeds import SeedSpread, at, below, spread_of
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
 from app.pages.compare import loading
@@ -24,6 +25,7 @@ from app.views.compare.head import End, compare_head, status
 from app.views.compare.picture import ComparePicture, compare_picture, first_cut
 from app.views.compare.summary import in_short
 from app.views.compare.trees import Cut, classes_of, draw_trees
+from app.views.compare.verdict import verdict
 from app.views.explore.controls import class_chooser
 from app.views.theme import style
 from app.views.tree.layout import WIDE
@@ -57,6 +59,7 @@ class Compare:
         self._latest: Latest[loading.Request] = Latest()  # what is being fetched
         self._fetched: loading.Fetched | None = None
         self._baseline: tuple[Comparison, loading.Baseline] | None = None
+        self._spread: tuple[loading.Baseline, float, SeedSpread | None] | None = None
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
         self._order: dict[int, tuple[Node, ...]] | None = None
         self._drawn: frozenset[Pair] = frozenset()
@@ -162,6 +165,8 @@ class Compare:
     def _based(self, shown: Comparison, found: loading.Baseline) -> None:
         self._baseline = (shown, found)
         self._draw_numbers()
+        if (comparison := self._comparison) is not None:
+            self._draw_table(comparison, self._selected(comparison))
 
     # --------------------------------------------------------- what is shown
 
@@ -220,8 +225,8 @@ class Compare:
                 tree.param.update(svg="", note="", selected="")
             self.page.css_classes = ["cm-page", "cm-empty"]
             return
-        self.page.css_classes = ["cm-page"]
         selected = self._selected(comparison)
+        self.page.css_classes = ["cm-page", "cm-chosen"] if selected else ["cm-page"]
         self._draw_table(comparison, selected)
         if trees:
             self._draw_trees(comparison, selected)
@@ -262,25 +267,34 @@ class Compare:
         if comparison is None:
             self._numbers.html = ""
             return
-        base, sentence = self._base(comparison)
+        spread, sentence = self._seeds(comparison)
         changes = self._edge_changes(comparison)
-        now, short = agreement(comparison, changes), in_short(comparison, changes)
-        self._numbers.html = numbers.agreement_strip(now, base, sentence, short) + coherence_table(comparison)
+        now = agreement(comparison, changes)
+        first = at(spread.scores, 0) if spread is not None else None
+        short = in_short(comparison, changes, by_chance=first is not None and not below(now.scores[0], first))
+        self._numbers.html = (
+            verdict(now, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
+            + short
+            + numbers.agreement_strip(now, spread)
+            + coherence_table(comparison, spread)
+        )
 
-    def _base(self, comparison: Comparison) -> tuple[Agreement | None, str]:
+    def _seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
+        """How far seeds of one model lie apart, as far as that is known, and the sentence about them."""
         if self._baseline is None or (self._baseline[0].a.run, self._baseline[0].b.run) != (
             comparison.a.run,
             comparison.b.run,
         ):
             return None, ""
-        found = self._baseline[1]
-        if found.comparison is None:
-            return None, found.sentence
-        changes = edge_changes(found.comparison, self._threshold(comparison))
-        return agreement(found.comparison, changes), found.sentence
+        found, threshold = self._baseline[1], self._threshold(comparison)
+        if self._spread is None or self._spread[:2] != (found, threshold):
+            self._spread = (found, threshold, spread_of(found.comparisons, threshold))
+        return self._spread[2], found.sentence
 
     def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
-        listing = table.Listing(self._view.sort, self._view.listed, selected, self._view.pairs)
+        spread, _ = self._seeds(comparison)
+        floors = spread.floors if spread is not None else ()
+        listing = table.Listing(self._view.sort, self._view.listed, selected, self._view.pairs, floors)
         self._table.html = table.pair_table(comparison, listing)
 
     def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
@@ -318,7 +332,12 @@ class Compare:
         if one is None or two is None:
             self._settings.html = ""
         else:
-            self._settings.html = settings.settings_table(one, two, identical=self._view.identical == "shown")
+            self._settings.html = settings.settings_table(
+                one,
+                two,
+                (self._context.feed.judged(one.number), self._context.feed.judged(two.number)),
+                identical=self._view.identical == "shown",
+            )
 
     # ---------------------------------------------------------- the window
 

@@ -86,6 +86,7 @@ class Requests:
             "select": lambda _, side, node, __: self._select(side, node),
             "root": self._root,
             "show": self._show,
+            "rename": self._rename,
             "match": self._match,
             "unmatch": self._unmatch,
         }
@@ -115,6 +116,12 @@ class Requests:
 
     def _select(self, side: Side, node: Node) -> None:
         self._put(side=NAMES[side], layer=node.layer, topic=node.column + 1)
+
+    def _rename(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
+        """Name a topic of either run; the comparison is read anew with it."""
+        run = comparison.hierarchy(side).run
+        act = partial(self._context.actions.rename_topic, run, node.layer, node.column + 1, value[:120])
+        self._context.later(act, lambda _: self._callbacks.refetch())
 
     def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}

@@ -9,6 +9,7 @@ from typing import Any
 
 import param
 
+from app.pages.components import looking
 from app.pages.components.component import Component, Message
 from app.paths import asset
 
@@ -22,17 +23,22 @@ class Board(Component):
     ----------
     html : str
         What to show.  Words of users must have gone through :func:`html.escape`.
+    refused : list of str
+        Requests that are not heard; what makes them is shown disabled, with the reason ``why``.
     on_message : (message) -> None
         Called with ``{"do": name, ...}`` when a visitor clicks, changes or submits something.
     """
 
     html = param.String(default="")
+    refused = param.List(default=[], item_type=str)
+    why = param.String(default=looking.WHY)
 
     _bundle = asset("js/board.js")
 
     def __init__(self, html: str = "", on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
-        super().__init__(on_message, html=html, **({"sizing_mode": "stretch_width", "margin": 0} | params))
+        usual = {"sizing_mode": "stretch_width", "margin": 0, "refused": looking.refused()}
+        super().__init__(on_message, html=html, **(usual | params))
 
     def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str):
+        if isinstance(data, dict) and isinstance(data.get("do"), str) and data["do"] not in self.refused:
             super()._handle_msg(data)

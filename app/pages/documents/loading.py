@@ -14,6 +14,7 @@ from app.analysis.interpolation import telling_layer
 from app.analysis.neighbours import Neighbourhood
 from app.analysis.topic_images import has_pictures, picture_uri
 from app.ingest.document import Unreadable, contents
+from app.ingest.errors import IngestError
 from app.ingest.marks import encoding_of
 from app.ingest.new_documents import from_text
 from app.live.feed import TROUBLE
@@ -113,7 +114,7 @@ def tried(work: Callable[..., Any], *arguments: Any) -> Any:
     """``work(*arguments)``, or the sentence for the visitor when the store or the run does not have what it takes."""
     try:
         return work(*arguments)
-    except (*TROUBLE, LookupError, ValueError) as error:
+    except (*TROUBLE, IngestError, LookupError, ValueError) as error:
         return Failed(str(error))
 
 
@@ -211,8 +212,9 @@ def _of_corpus(context: Context, hierarchy: Hierarchy, inference: DocumentInfere
     corpus = inference.corpus.number
     (document,) = corpora.documents(context.db, corpus, [number])
     (placed,) = inference.documents(corpora.counts(context.db, corpus, [number]), [number])
-    spots = [Spot(*span) for span in inference.rules.count(document.text).spans]
-    found = _answer(hierarchy, inference, placed, document.title, document.text, spots)
+    text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
+    spots = [Spot(*span) for span in inference.rules.count(text).spans]
+    found = _answer(hierarchy, inference, placed, document.title, text, spots)
     return found._replace(document=number, label=document.label or "")
 
 

@@ -15,6 +15,7 @@ from app.pages.components.latest import Latest
 from app.pages.components.tree_view import TreeView, aspect_of
 from app.pages.explore import loading
 from app.pages.explore.files import hand_over
+from app.pages.explore.held import Held
 from app.pages.explore.pruned import PrunedTopics
 from app.pages.explore.requests import ONLY_TREE, OWN_LAYER, Callbacks, Requests, words_of
 from app.pages.session import Context
@@ -41,6 +42,9 @@ _SHOWN = (
 )
 
 
+_CUT = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light"}  # what is cut out of the graph
+
+
 def explore_page(context: Context) -> Viewable:
     """Build the page of one session."""
     return Explorer(context).page
@@ -65,6 +69,7 @@ class Explorer:
         self._moments: tuple[SnapshotOption, ...] = ()
         self._auto: tuple[Node, ...] = ()
         self._aspect = WIDE
+        self._held = Held()
         self._finding = Finding("")
         self._documents = loading.Documents(context)
         self._pruned_topics = PrunedTopics(context)
@@ -96,9 +101,9 @@ class Explorer:
 
     @property
     def choice(self) -> Choice:
-        """What of the graph is shown, from the view."""
+        """What of the graph is shown, from the view; a topic that was selected in the picture stays in it."""
         view = self._view
-        return Choice(
+        choice = Choice(
             self._roots(),
             self._threshold(),
             view.direction,
@@ -109,6 +114,7 @@ class Explorer:
             label=view.label,
             light=view.light == "shown",
         )
+        return choice if self._hierarchy is None else self._held.choice(self._hierarchy, choice)
 
     def _threshold(self) -> float:
         return threshold_of(self._view.threshold, *([self._hierarchy] if self._hierarchy else []))
@@ -122,6 +128,10 @@ class Explorer:
     def _selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
         return node if self._view.topic and self._hierarchy is not None and self._hierarchy.has(node) else None
+
+    def _selected_in_picture(self) -> Node | None:
+        selected = self._selected()
+        return selected if self._drawing is not None and selected in self._drawing.part.nodes else None
 
     def _missing(self, hierarchy: Hierarchy) -> Node | None:
         """The chosen topic, or a root of the link, that this snapshot lacks."""
@@ -155,6 +165,8 @@ class Explorer:
             self._forget()
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
+        if changed & _CUT:
+            self._held.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
             self._hierarchy = self._hierarchy.reworded(self._view.relevance)
         if "threshold" in changed and self._hierarchy is not None:
@@ -194,6 +206,7 @@ class Explorer:
 
     def _forget(self) -> None:
         """Begin anew with another run."""
+        self._held.hold(None)
         self._hierarchy, self._known, self._before, self._drawing, self._auto = None, None, None, None, ()
         self._moments, self._finding, self._pruned = (), Finding(""), {}
 
@@ -204,6 +217,8 @@ class Explorer:
             not self._view.snapshot and self._hierarchy is not None and self._hierarchy.minibatch < hierarchy.minibatch
         )
         self._before = self._hierarchy if live else None
+        if live:
+            self._held.hold(self._selected_in_picture())
         self._known, self._hierarchy = hierarchy, hierarchy.reworded(self._view.relevance)
         fresh = first_roots(hierarchy, self._threshold())
         # the same few topics stay in sight while their ranks change a little
@@ -288,13 +303,14 @@ class Explorer:
             relation=self._view.relation,
         )
         self._controls.html = control_row(hierarchy, self.choice, state)
-        classes = ["ex-page", "ex-only"] if state.wide else ["ex-page"]
+        more = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
+        classes = ["ex-page", *(name for name, there in more.items() if there)]
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
         pruned = {node: when.minibatch for node, when in self._pruned.items()}
-        marks = Marks(self._selected(), frozenset(self._roots()), pruned, light=self._view.light == "shown")
+        marks = Marks(self._selected(), frozenset(self.choice.roots), pruned, light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
         self._list.html = topic_list(hierarchy, self._layer(hierarchy), marks, finding, focus=focus)
 
@@ -309,7 +325,7 @@ class Explorer:
             self._detail.html = ""
             return
         documents = self._documents.of(hierarchy, node, self._draw_again)
-        roots, drawing = self._roots(), self._drawing
+        roots, drawing = self.choice.roots, self._drawing
         self._detail.html = topic_detail(
             hierarchy, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,

@@ -1,24 +1,31 @@
 """Add documents: files come from the browser, a process of its own makes a corpus of them."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
+from time import sleep
 from typing import Any
 
-from app.ingest import files, options, registry
+from app.ingest import files, languages, options, registry
 from app.ingest.document import KINDS
 from app.ingest.options import ImportOptions, OptionError
+from app.ingest.report import Report, record_of
+from app.ingest.report_lines import appended
 from app.ingest.words import storable
 from app.jobs import notices
 from app.jobs.import_process import Import, Standing
+from app.jobs.inspect_process import Inspection, Look
 from app.jobs.uploads import ADDRESS, SEVERAL
 from app.pages.components.board import Board, Message
 from app.pages.session import Context
-from app.views.runs.corpus_form import Made, Sending, corpus_form, making, page
+from app.views.runs.corpus_form import Made, Seen, Sending, corpus_form, making, page
 from app.views.runs.corpus_list import CorpusFacts, corpus_list
 from app.views.runs.new_run_form import Field, by_field, by_label
 from store import corpora
 
 FIRST = ("name", "stop_words", "max_words")  # options that are not folded
+ROLES = ("text_column", "title_column", "label_column", "split_column")  # nor these, where the file has columns
+PAUSE = 0.4  # seconds without a change before the files are looked at again
 _LABELS = {  # of all options but the vocabulary, which is a file beside the counts here
     "name": "Name",
     "stop_words": "Stop words",
@@ -27,6 +34,12 @@ _LABELS = {  # of all options but the vocabulary, which is a file beside the cou
     "max_df": "Commonest words",
     "leave_out_common": "Leave out words that are everywhere",
     "test_share": "Share for the test",
+    "phrases": "Two words that belong together as one",
+    "phrase_npmi": "How far they belong together",
+    "phrase_count": "How often they stand together",
+    "lemmas": "Words in their dictionary form",
+    "html": "Pages in HTML",
+    "strip_mail": "Leave out mail headers, quotes and signatures",
     "token_pattern": "What a word is",
     "text_column": "Column of the text",
     "title_column": "Column of the title",
@@ -42,15 +55,20 @@ _LABELS = {  # of all options but the vocabulary, which is a file beside the cou
 _HELP = {  # what is said otherwise than on the command line
     "name": "How you want to call it; usually as the file or folder is called",
     "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
+    "html": "Tags, scripts and styles of such pages are not counted",
     "max_words": "Only the most frequent words are kept",
 }
 _NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
-_USUAL = {"max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2", "max_df": "usually 0.7"}
+_USUAL = {
+    "max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2", "max_df": "usually 0.7",
+    "token_pattern": "usually two letters or more", "phrase_npmi": "usually 0.5", "phrase_count": "usually 10",
+}  # fmt: skip
 
 _ENDINGS = frozenset(
     (
         *KINDS, ".zip", ".csv", ".tsv", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c", ".mtx",
-        ".mat", ".svmlight", ".libsvm", ".svm", ".feat",
+        ".mat", ".svmlight", ".libsvm", ".svm", ".feat", ".json", ".parquet", ".arrow", ".feather", ".xlsx", ".xlsm",
+        ".npz", ".npy", ".mm", ".mbox", ".mbx", ".eml", ".tar", ".tgz", ".tbz2", ".txz", ".tzst",
     )
 )  # fmt: skip
 
@@ -72,12 +90,23 @@ class NewCorpusForm:
         self._sending = Sending()
         self._before = 0  # files that came before those on their way
         self._typed: dict[str, str] = {}
+        self._into = ""  # number of the corpus that is appended to, as text
         self._unread: list[str] = []  # single files of no kind that is read
         self._makeshift = ""  # the name of such a file, as long as the corpus has no better one
         self._import: Import | None = None
         self._standing = Standing()
         self._corpus = ""
-        context.on_close(lambda: context.actions.uploads.forget(self._token))
+        self._record: Report | None = None
+        self._look = Look(words="")
+        self._report: Report | None = None  # the last one, which stays until the next is there
+        self._inspection: Inspection | None = None
+        self._looks = 0  # begun so far, so that one that is out of date is known
+        self._looked_at: dict[str, Any] = {}
+        context.on_close(self._close)
+
+    def _close(self) -> None:
+        self._stop_looking()
+        self._context.actions.uploads.forget(self._token)
 
     def refresh(self) -> None:
         """Draw, with a place for files to be sent to, and read again what is in the store."""
@@ -113,12 +142,14 @@ class NewCorpusForm:
                 self._before += of
                 self._call(name, of)
                 self._sending = Sending(self._before, error=_left_out(self._unread))
+                self._inspect(anew=True)
                 self._draw()
             case {"do": "not-sent", "value": str(said)}:
                 self._sending = Sending(self._before, error=said[:300])
                 self._draw()
             case {"do": "typed", "form": dict(texts)}:
                 self._remember(texts)
+                self._inspect()
                 self._draw()
             case {"do": "delete", "corpus": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
                 self._delete(int(text), typed)
@@ -143,15 +174,74 @@ class NewCorpusForm:
     def _again(self) -> None:
         if self._import is not None:
             notices.forget_import(self._import.number)  # whoever goes on from here has read how it ended
+        self._stop_looking()
         self._context.actions.uploads.forget(self._token)
         self._token = ""
         self._sending, self._before, self._import = Sending(), 0, None
         self._standing, self._corpus = Standing(), ""
         self._typed.pop("name", None)
         self._unread, self._makeshift = [], ""
+        self._look, self._report, self._looked_at = Look(words=""), None, {}
 
     def _remember(self, texts: dict[object, object]) -> None:
-        self._typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in options.HELP}
+        into = str(texts.get("into", ""))
+        self._into = into if self._chosen(into) else ""
+        typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in options.HELP}
+        self._typed = self._typed | typed if self._into else typed  # what is not asked for then is not forgotten
+
+    def _chosen(self, text: str) -> CorpusFacts | None:
+        """The corpus with that number, where there is one."""
+        return next((row for row in self._there if str(row.number) == text), None)
+
+    # ------------------------------------------------------------- looking
+
+    def _inspect(self, *, anew: bool = False) -> None:
+        """Look at what came, in a process of its own, where the files or the way they are read have changed."""
+        request, errors = self._options()
+        if request is None or set(errors) - {"name"} or not self._sending.sent or self._sending.busy:
+            return
+        if self._into:
+            request = replace(request, min_df=1, max_df=1.0)  # nothing is cut, and nothing is to be said of cuts
+        read_as = {name: value for name, value in request.report().items() if name != "name"}
+        if not anew and read_as == self._looked_at:
+            return
+        self._stop_looking()
+        self._looked_at = read_as
+        self._look = Look()
+        self._draw()
+        self._context.later(partial(self._begin_look, self._token, request, self._looks), self._looking)
+
+    def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "Inspection | None":
+        """Wait whether more is typed, then begin."""
+        sleep(PAUSE)
+        path = self._context.actions.uploads.look(token) if turn == self._looks else None
+        return None if path is None else Inspection(path, request)
+
+    def _looking(self, inspection: "Inspection | None") -> None:
+        if inspection is None:
+            return
+        if self._inspection is not None or self._import is not None:
+            inspection.cancel()
+            return
+        self._inspection = inspection
+        self._follow_look(inspection, Look())
+
+    def _follow_look(self, inspection: Inspection, look: Look) -> None:
+        """Show how far it is, again and again until it is over."""
+        if inspection is not self._inspection:
+            return
+        self._look, self._report = look, look.report or self._report
+        self._draw()
+        if look.over:
+            self._inspection = None
+        else:
+            self._context.later(partial(inspection.look, look), partial(self._follow_look, inspection))
+
+    def _stop_looking(self) -> None:
+        self._looks += 1
+        inspection, self._inspection = self._inspection, None
+        if inspection is not None:
+            inspection.cancel()
 
     # -------------------------------------------------------------- making
 
@@ -161,8 +251,11 @@ class NewCorpusForm:
             self._draw()
             return
         token, self._token = self._token, ""  # a second click finds none
+        self._stop_looking()
         self._draw()
-        self._context.later(partial(self._context.actions.add_corpus, token, request), self._begun)
+        self._context.later(
+            partial(self._context.actions.add_corpus, token, request, int(self._into or 0)), self._begun
+        )
 
     def _begun(self, begun: Import) -> None:
         self._import = begun
@@ -183,12 +276,14 @@ class NewCorpusForm:
         self._corpus = (
             f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
         )
+        self._record = None if self._standing.appended else record_of(row.meta)
         self._draw()
 
     def _options(self) -> tuple[ImportOptions | None, dict[str, str]]:
         """The options as they stand, or errors by field."""
         errors = {}
-        for name, text in self._typed.items():
+        read = {name: text for name, text in self._typed.items() if not self._into or name in options.APPENDED}
+        for name, text in read.items():
             try:
                 options.parse({name: text})
             except OptionError as error:
@@ -198,14 +293,14 @@ class NewCorpusForm:
         if errors:
             return None, errors
         try:
-            return options.parse(self._typed), {}
+            return options.parse(read), {}
         except OptionError as error:
             return None, {"": as_here(by_label(str(error), _LABELS))}
 
     def _name_error(self) -> str:
         """Why no corpus can have the name that stands in the form; without one, the files give it."""
         name = storable(self._typed.get("name", "").strip())
-        if not name:
+        if not name or self._into:
             return ""
         return corpora.taken(name) if name in (row.name for row in self._there) else corpora.improper(name)
 
@@ -214,27 +309,71 @@ class NewCorpusForm:
     def _draw(self) -> None:
         if self._import is not None:
             now = self._standing
-            self.board.html = page(making(Made(now.words, now.share, now.notes, as_here(now.error), self._corpus)))
+            self.board.html = page(
+                making(
+                    Made(
+                        now.words,
+                        now.share,
+                        tuple(map(as_here, now.notes)),
+                        as_here(now.error),
+                        self._corpus,
+                        self._record,
+                        now.appended,
+                    )
+                )
+            )
             return
         _, errors = self._options()
-        fields = [self._field(name, errors.get(name, "")) for name in _LABELS]
+        into = self._chosen(self._into)
+        asked = [name for name in _LABELS if into is None or name in options.APPENDED]
+        fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
+        shown = ("into", *FIRST, *ROLES) if self._columns() else ("into", *FIRST)
         request = corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
-            [field for field in fields if field.name in FIRST],
-            [field for field in fields if field.name not in FIRST],
+            self._seen(),
+            [field for field in fields if field.name in shown],
+            [field for field in fields if field.name not in shown],
             errors.get("", ""),
             ready=bool(self._token and self._sending.sent and not self._sending.busy and not errors),
+            labels=_LABELS,
+            into="" if into is None else into.name,
         )
         self.board.html = page(request, corpus_list(self._there))
+
+    def _seen(self) -> Seen:
+        look = self._look
+        words = "" if look.over else look.words
+        return Seen(words, look.share, self._report, as_here(look.error))
+
+    def _target(self) -> list[Field]:
+        """The field that says where the documents go, where there is a corpus that they could be appended to."""
+        if not self._there:
+            return []
+        said = "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
+        choices = (("", "a new corpus"), *((str(row.number), row.name) for row in self._there))
+        return [Field("into", "Add to", said, "choice", self._into, choices)]
+
+    def _columns(self) -> list[str]:
+        """Names of the columns of what came, where it is a table."""
+        return [] if self._report is None else [column.name for column in self._report.columns]
 
     def _field(self, name: str, error: str) -> Field:
         usual = getattr(ImportOptions(), name)
         choices: Any = {
-            "stop_words": (("", "as usual: English for texts"), ("english", "English"), ("none", "none: keep all")),
+            "stop_words": (
+                ("", "as usual: those of the language that is recognised"),
+                *((name.lower(), name) for name in sorted(languages.NAMES.values())),
+                ("none", "none: keep all"),
+            ),
+            "html": (("auto", "found by itself"), ("yes", "all texts are"), ("no", "none is")),
             "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
             "format": (("", "found by itself"), *self._formats),
         }.get(name, ())
+        if name in ROLES and (columns := self._columns()):
+            typed = self._typed.get(name, "")
+            names = dict.fromkeys((*columns, *([typed] if typed else ())))
+            choices = (("", "found by itself"), *((each, each) for each in names))
         kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
         said = _HELP.get(name, options.HELP[name])
         start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
@@ -264,5 +403,7 @@ def _left_out(names: list[str]) -> str:
 
 
 def _facts(row: corpora.CorpusRow) -> CorpusFacts:
-    notes = [str(note) for note in row.meta.get("notes", ())]
-    return CorpusFacts(row.number, row.name, row.documents, row.words, len(row.label_names), notes)
+    notes = [as_here(str(note)) for note in row.meta.get("notes", ())]
+    added = [appended(each) for each in row.meta.get("additions", ())]
+    sizes = (row.documents, row.words, len(row.label_names))
+    return CorpusFacts(row.number, row.name, *sizes, notes, record_of(row.meta), added)

@@ -110,13 +110,14 @@ class Runs:
         fitting = [row for row in rows if is_found(row, feed.state(row.number), self._text)]
         shown = foremost(fitting, feed.state, self._context.view.run, self._most)
         known = {row.number for row in rows}
+        labelled = self._labelled(shown)
         bare = {row.number for row in shown if feed.latest(row.number) is None}
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts">{finder(self._text) if len(rows) > MANY or self._text else ""}'
             f'<button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
             f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>{imports}'
-            f"{run_list(shown, feed.state, feed.spark, self._context.view.run, self._labelled(shown), known, bare)}"
+            f"{run_list(shown, feed.state, feed.spark, self._context.view.run, labelled, known, bare, feed.judged)}"
             f"{rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
         )
         if unread := feed.without_spark(row.number for row in shown):

@@ -14,9 +14,9 @@ from app.views.runs.preview import caption, preview, waiting
 
 WAITING = {
     "queued": "Waiting for a free place to train; the first topics come after the first mini-batches.",
-    "running": "The first topics are on their way. A first run on this machine compiles its kernels, about 20 s, once.",
-    "silent": "The worker went away before it wrote a snapshot; resume the run in the bar above.",
-    "failed": "The run failed before it wrote a snapshot; what went wrong is at the bottom of this page.",
+    "running": "The first topics come with the first snapshot. On a new machine it compiles for about 20 s, once.",
+    "silent": "The worker went away before it wrote a snapshot; resume the run above.",
+    "failed": "The run failed before it wrote a snapshot; what went wrong stands above, with the ways out.",
 }
 COMING = ("queued", "running")  # states in which the first topics will come
 

@@ -7,11 +7,13 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
+from app.jobs.estimates import CURVES
 from app.live.ticks import Tick
 from app.pages.components.board import Board
 from app.pages.session import Context
 from app.pages.watch.cards import TopicPreview
 from app.pages.watch.curves import TALL, WatchCurves
+from app.pages.watch.failed import FailedRun
 from app.views.runs import kpis
 from app.views.runs.no_run import run_not_here
 from app.views.theme import PAGE
@@ -31,10 +33,12 @@ class Watch:
         self._context = context
         self._strip = Board()
         self._about = Board()
+        self._failed = FailedRun(context)
         self._preview = TopicPreview(context)
         self._curves: WatchCurves | None = None
         self._place = pn.Column(sizing_mode="stretch_width", margin=0, min_height=420, styles=TALL)
         self.page = pn.Column(
+            self._failed.board,
             self._strip,
             self._preview.board,
             self._place,
@@ -88,8 +92,8 @@ class Watch:
         history = feed.known_history(run.number)
         series = history.after("point_perplexity") if history else None
         steps, values = (series.minibatches.tolist(), series.value.tolist()) if series else ([], [])
-        mean = history.last("mean_perplexity") if history else None
-        about = kpis.health(feed.state(run.number), steps, values, mean)
+        latest = {name: history.last(name) for name in CURVES} if history else feed.judged(run.number)
+        about = kpis.health(feed.state(run.number), steps, values, latest)
         self._strip.html = kpis.kpis(run, about)
 
     def _fetch_about(self) -> None:
@@ -98,7 +102,7 @@ class Watch:
             self._context.later(partial(self._read_about, run), partial(self._draw_about, run))
 
     def _read_about(self, run: RunRow) -> tuple[Sequence[events.Event], int]:
-        corpus = corpora.find(self._context.db, run.corpus)
+        corpus = corpora.of_run(self._context.db, run)
         return events.since(self._context.db, run.number)[0], corpus.documents - corpus.train_documents
 
     def _draw_about(self, run: RunRow, read: tuple[Sequence[events.Event], int]) -> None:

@@ -214,7 +214,8 @@ def _calibration(found: Classified) -> str:
 
 
 def _heat(found: Classified) -> str:
-    note = '<p class="tp-dim">Rows are true classes, columns predicted ones; colour is the part of the row.</p>'
+    said = "Rows are true classes, columns predicted ones; the stronger the colour, the more of the row."
+    note = f'<p class="tp-dim">{said}</p>'
     table = heat_table(found.names, found.scores.confusion.tolist(), "true \\ predicted")
     return _card("Confusion", note + table)
 

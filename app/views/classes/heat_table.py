@@ -1,30 +1,38 @@
-"""Tables of counts as heat-maps: Cividis, told apart by everybody, with the number in every cell."""
+"""Tables of counts as heat-maps: one ramp from faint to strong, with the number in every cell."""
 
 from collections.abc import Sequence
 
 from app.views.text import escape, percent, shorten
 
-# Anchors of the Cividis map (Nunez, Anderton and Renslow 2018), dark to light.
-_CIVIDIS = (
-    *((0, 32, 76), (49, 68, 107), (87, 93, 109), (124, 123, 120)),
-    *((165, 156, 116), (210, 193, 100), (255, 233, 69)),
-)
-_LIGHT_FROM = 0.47  # from here on black is easier to read than white
+Colour = tuple[int, int, int]
+# From nothing of a row to all of it: more stands out more from the ground of either side.
+_LIGHT: tuple[Colour, Colour] = (238, 241, 234), (0, 32, 76)
+_DARK: tuple[Colour, Colour] = (29, 39, 34), (255, 233, 69)
 
 
-def colour(part: float) -> str:
-    """The colour of a part, 0 to 1."""
-    place = min(1.0, max(0.0, part)) * (len(_CIVIDIS) - 1)
-    low = min(int(place), len(_CIVIDIS) - 2)
-    mixed = (
-        round(one + (place - low) * (other - one)) for one, other in zip(_CIVIDIS[low], _CIVIDIS[low + 1], strict=True)
-    )
-    return "#" + "".join(f"{channel:02x}" for channel in mixed)
+def colour(part: float, *, dark: bool = False) -> str:
+    """The colour of a part, 0 to 1: darker where it is more, on the dark side brighter."""
+    return "#" + "".join(f"{channel:02x}" for channel in _mixed(part, dark=dark))
 
 
-def ink(part: float) -> str:
-    """Black or white, whichever is read on that colour."""
-    return "#000000" if part >= _LIGHT_FROM else "#ffffff"
+def ink(part: float, *, dark: bool = False) -> str:
+    """Black or white, whichever is read better on that colour."""
+    light = _luminance(_mixed(part, dark=dark)) + 0.05
+    return "#000000" if light / 0.05 >= 1.05 / light else "#ffffff"
+
+
+def _mixed(part: float, *, dark: bool) -> Colour:
+    low, high = _DARK if dark else _LIGHT
+    place = min(1.0, max(0.0, part))
+    red, green, blue = (round(one + place * (other - one)) for one, other in zip(low, high, strict=True))
+    return red, green, blue
+
+
+def _luminance(colour: Colour) -> float:
+    """Relative luminance, as the guidelines for contrast on the web define it."""
+    shares = (channel / 255 for channel in colour)
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: str) -> str:
@@ -60,4 +68,6 @@ def _cell(count: int, part: float, words: str) -> str:
     if count == 0:
         return '<td class="cl-none">·</td>'
     tip = f"{words}: {count:,} ({percent(part, 1)} of the row)"
-    return f'<td style="background:{colour(part)};color:{ink(part)}" title="{escape(tip)}">{count:,}</td>'
+    ground = f"light-dark({colour(part)},{colour(part, dark=True)})"
+    letters = f"light-dark({ink(part)},{ink(part, dark=True)})"
+    return f'<td style="background:{ground};color:{letters}" title="{escape(tip)}">{count:,}</td>'

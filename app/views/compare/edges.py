@@ -8,7 +8,7 @@ from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import Hierarchy, identity
 from app.views.compare.table import topic_title
 from app.views.compare.trees import dashes, edge_colour
-from app.views.palette import LIVE
+from app.views.palette import LIVE, LOWERED
 from app.views.text import escape, number
 from engine.hierarchy.tree import Edge
 
@@ -17,6 +17,12 @@ _MARKED = (
     '<span title="Among the 12 heaviest words in B and not among the 24 heaviest in A"><ins class="cm-in">word</ins> '
     'entered</span><span title="Among the 12 heaviest words in A and not among the 24 heaviest in B">'
     '<del class="cm-out">word</del> left</span>'
+)
+_LOWERS = (
+    '<span title="The parent makes the child rarer: the weight of the line is negative">'
+    '<svg class="tp-stroke cm-stroke" viewBox="0 0 40 8" aria-hidden="true">'
+    '<line x1="2" y1="4" x2="38" y2="4" stroke="var(--tp-lowers)" '
+    f'stroke-width="7" stroke-opacity=".6" stroke-dasharray="{LOWERED}"/></svg>Makes rarer</span>'
 )
 _BACK = '<button class="ex-soft" data-do="popular" title="Back to the most popular topics">Reset roots</button>'
 TITLES: dict[Kind, tuple[str, str]] = {
@@ -42,15 +48,17 @@ def edge_legend(
     words are marked in the trees, ``chosen`` whether somebody has chosen the roots, who may want them back.
     """
     back = _BACK if chosen else ""
+    signed = any(edge is not None and edge.weight < 0 for change in drawn for edge in (change.a, change.b))
     here, all_of = counted(drawn), counted(every)
     entries = "".join(
         f'<span title="{TITLES[kind][1]}">{_stroke(kind)}{TITLES[kind][0]} '
         f"<b>{here[kind]:,}</b> of {all_of[kind]:,}</span>"
         for kind in KINDS
     )
+    more = f"{_LOWERS if signed else ''}{_MARKED if words else ''}"
     return (
         f'<div class="cm-legend"><h2 class="tp-h2">Trees</h2><div class="tp-legend" role="group" '
-        f'aria-label="Edges by what became of them">{entries}{_MARKED if words else ""}</div>{chooser}{back}'
+        f'aria-label="Edges by what became of them">{entries}{more}</div>{chooser}{back}'
         '<span class="tp-dim">Matched topics stand in the same place; dashed places are empty.</span></div>'
     )
 

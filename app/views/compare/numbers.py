@@ -1,9 +1,10 @@
-"""How far two hierarchies agree, as a strip of numbers beside those of another seed."""
+"""How far two hierarchies agree, as a strip of numbers beside what two seeds of one model reach."""
 
 import math
-from html import escape
 
 from app.analysis.changes import Agreement
+from app.analysis.seeds import ROUNDED, UNKNOWN, Range, SeedSpread, at, below
+from app.views.compare.verdict import written
 from app.views.palette import hue
 from app.views.text import percent
 
@@ -16,46 +17,50 @@ _TIPS = {
 }
 
 
-def agreement_strip(now: Agreement, base: Agreement | None, sentence: str, short: str = "") -> str:
+def agreement_strip(now: Agreement, spread: SeedSpread | None) -> str:
     """Write the numbers.
 
     Parameters
     ----------
     now : Agreement
         Of the two runs on screen.
-    base : Agreement or None
-        Of two runs that differ in their seed only: what to expect when nothing but chance differs.
-    sentence : str
-        Where the baseline comes from, or how to get one; "" while it is looked for.
-    short : str
-        HTML above the numbers: the change in words.
+    spread : SeedSpread or None
+        What two seeds of one model reach: what to expect when nothing but chance differs.
     """
-    cells = [_layer(now, base, place) for place in range(len(now.scores) - 1, -1, -1)]
-    cells.append(_cell("Lines kept", _ratio(now.edges), _beside(now.edges, base and base.edges), _TIPS["edges"]))
-    report = _beside(now.correlation, base and base.correlation)
+    cells = [_layer(now, spread, place) for place in range(len(now.scores) - 1, -1, -1)]
+    usual = spread or UNKNOWN
+    cells.append(_cell("Lines kept", _ratio(now.edges), _beside(now.edges, usual.edges), _TIPS["edges"]))
+    report = _beside(now.correlation, usual.correlation)
     cells.append(_cell("Line weights", _ratio(now.correlation), report, _TIPS["correlation"]))
-    said = escape(sentence) or "Looking for another seed of these runs, to compare with …"
-    return f'{short}<div class="tp-kpis cm-kpis">{"".join(cells)}</div><p class="cm-base">{said}</p>'
+    return f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div>'
 
 
-def _layer(now: Agreement, base: Agreement | None, place: int) -> str:
-    known = base is not None and place < len(base.scores)
-    score = _beside(now.scores[place], base.scores[place] if base is not None and known else None)
-    mass = percent(now.matched[place])
-    note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{mass} of the weight matched</span>'
-    if base is not None and known:
-        note += f" (seed {percent(base.matched[place])})"
+def _layer(now: Agreement, spread: SeedSpread | None, place: int) -> str:
+    usual = spread or UNKNOWN
+    score = _beside(now.scores[place], at(usual.scores, place))
+    matched = at(usual.matched, place)
+    note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{percent(now.matched[place])} '
+    note += "of the weight matched</span>"
+    if matched is not None:
+        ends = dict.fromkeys((percent(matched.low), percent(matched.high)))
+        note += f" (two seeds {' to '.join(ends)})"
     name = f'<i class="cm-dot" style="{hue(place + 1)}"></i>Likeness, layer {place + 1}'
     return _cell(name, _ratio(now.scores[place]), note, _TIPS["score"])
 
 
-def _beside(value: float, base: float | None) -> str:
-    if base is None or not math.isfinite(base):
+def _beside(value: float, usual: Range | None) -> str:
+    """What two seeds reach, and whether the figure is lower than all of that."""
+    if usual is None:
         return ""
     if not math.isfinite(value):
-        return f"seed to seed {_ratio(base)}"
-    word = "above" if value > base + 0.005 else "below" if value < base - 0.005 else "like"
-    return f"{word} seed to seed {_ratio(base)}"
+        return f"two seeds {written(usual)}"
+    return f"{_stands(value, usual)} two seeds {written(usual)}"
+
+
+def _stands(value: float, usual: Range) -> str:
+    if below(value, usual):
+        return '<strong class="cm-below">below</strong>'
+    return "above" if value > usual.high + ROUNDED else "like"
 
 
 def _ratio(value: float) -> str:

@@ -7,9 +7,17 @@ from app.views.compare.table import margin, signed, topic_title
 from app.views.markup import element
 from app.views.palette import hue
 from app.views.text import escape, percent, shorten
+from app.views.traced import traced
 from engine.hierarchy.tree import Node
 
 _SIDES: tuple[Side, ...] = ("a", "b")
+_OVER = "Layer; how alike the two are, 1 is the same; how much worse the second best partner would be"
+_SHARE = "Share of the layer's tokens, in percent"
+_FACTS = {
+    "Rank": "Rank in the layer by share, in A and in B",
+    "Share of the layer": "Share in B minus share in A, in percent points",
+    "Heaviest parent": "The topic of the layer above in which it weighs most, in A and in B",
+}
 _OFFERED = 12  # partners listed as best; the others follow by rank
 
 NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
@@ -27,7 +35,10 @@ def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: boo
     drawn : bool
         Whether the trees show it.
     """
+    close = element("button", "×", class_="ex-close", data_do="select", data_side="b", data_id="",
+                    aria_label="Close the details", title="Close")  # fmt: skip
     parts = [
+        close,
         _head(comparison, pair),
         "" if drawn else _show(pair),
         '<div class="cm-two">',
@@ -52,7 +63,7 @@ def _head(comparison: Comparison, pair: Pair) -> str:
         report = (
             f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
         )
-    return f'<p class="ex-over">Layer {pair.layer} · {report}</p>'
+    return f'<p class="ex-over" title="{_OVER}">Layer {pair.layer} · {report}</p>'
 
 
 def _show(pair: Pair) -> str:
@@ -70,7 +81,7 @@ def _side(comparison: Comparison, pair: Pair, side: Side) -> str:
         return f'<section><h3>{tag}</h3><p class="ex-none">{_missing(comparison, pair, hierarchy)}</p></section>'
     head = (
         f'<h3>{tag} <span title="{identity(node)} of run {hierarchy.run}">topic {hierarchy.rank(node)}</span>'
-        f"<small>{percent(hierarchy.share(node))}</small></h3>"
+        f"<small{traced(_SHARE, hierarchy)}>{percent(hierarchy.share(node))}</small></h3>"
     )
     named = not has_pictures(hierarchy) or hierarchy.name(node)
     name = f"<p><strong>{escape(topic_title(hierarchy, node))}</strong></p>" if named else ""
@@ -119,7 +130,9 @@ def _facts(comparison: Comparison, pair: Pair) -> str:
         ranks = comparison.a.rank(pair.a), comparison.b.rank(pair.b)
         rows.insert(0, ("Rank", f"{ranks[0]} → {ranks[1]}" if ranks[0] != ranks[1] else f"{ranks[0]} in both"))
         rows.append(("Heaviest parent", _parents(comparison, pair.a, pair.b)))
-    cells = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows if value)
+    cells = "".join(
+        f"<div{traced(_FACTS[name])}><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows if value
+    )
     return f'<dl class="cm-facts">{cells}</dl>'
 
 

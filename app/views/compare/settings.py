@@ -1,16 +1,20 @@
 """The settings of two runs side by side; those that are the same are hidden until asked for."""
 
 import re
+from collections.abc import Mapping
 from html import escape
 from typing import NamedTuple
 
+from app.jobs.estimates import LOGLIK, NAMES, estimates, protocol_of
 from app.views.markup import element
-from app.views.run_facts import RunFacts, judged
+from app.views.run_facts import RunFacts, figure
 from app.views.runs.setting_names import Report, report, value_words
-from app.views.words import model, perplexity, span
+from app.views.words import inference, model, span
 
 _LONGEST = 14  # letters of a word that the column has room for
-_POINT = "point perplexity"
+_KINDS = {name: kind for kind, name in (NAMES | LOGLIK).items()}  # what an estimate is called, and its curve
+Latest = Mapping[str, float | None]
+_NONE: tuple[Latest, Latest] = ({}, {})
 
 
 class Setting(NamedTuple):
@@ -27,25 +31,30 @@ class Setting(NamedTuple):
         return self.a == self.b
 
 
-def settings_of(a: RunFacts, b: RunFacts) -> list[Setting]:
-    """List every setting of either run, what they are first."""
-    one, two = _facts(a), _facts(b)
+def settings_of(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE) -> list[Setting]:
+    """List every setting of either run, what they are first.
+
+    ``latest`` are the newest values of the curves of both that `app.jobs.estimates` reads.
+    """
+    one, two = _facts(a, latest[0]), _facts(b, latest[1])
     return [
         Setting(name, one.get(name, "–"), two.get(name, "–"), _report(a, b, name))
         for name in dict.fromkeys((*one, *two))
     ]
 
 
-def settings_table(a: RunFacts, b: RunFacts, *, identical: bool) -> str:
+def settings_table(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE, *, identical: bool) -> str:
     """Write the table and the switch that shows the settings that do not differ.
 
     Parameters
     ----------
     a, b : RunFacts
+    latest : pair of mappings
+        As of `settings_of`.
     identical : bool
         Whether settings that do not differ are shown.
     """
-    every = settings_of(a, b)
+    every = settings_of(a, b, latest)
     shown = [each for each in every if identical or not each.same]
     rows = "".join(_row(each) for each in shown)
     hidden = sum(each.same for each in every)
@@ -84,22 +93,22 @@ def _value(text: str) -> str:
 def _report(a: RunFacts, b: RunFacts, name: str) -> Report:
     if name in a.settings or name in b.settings:
         return report((a if name in a.settings else b).model, name)
-    one, two = judged(a), judged(b)
-    tip = one if one == two else f"A: {one}; B: {two}"
-    return Report(name.capitalize(), f"Last point of the curve: {tip}" if name == _POINT else "")
+    if name not in _KINDS:
+        return Report(name.capitalize(), "")
+    one, two = protocol_of(a, _KINDS[name]), protocol_of(b, _KINDS[name])
+    return Report(name.capitalize(), f"{one}." if one == two else f"A: {one}. B: {two}.")
 
 
-def _facts(run: RunFacts) -> dict[str, str]:
+def _facts(run: RunFacts, latest: Latest) -> dict[str, str]:
     found = {
         "corpus": run.corpus_name,
         "model": model(run.model),
-        "inference": run.inference,
+        "inference": inference(run.model, run.inference) or "the usual one",
         "layers": "-".join(map(str, run.layers)),
         "seed": str(run.seed),
         "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
         "training time": span(run.seconds),
-        _POINT: perplexity(run.point_perplexity),
-        "averaged perplexity": perplexity(run.averaged_perplexity),
     }
+    found |= {each.name: figure(each) for each in estimates(run, latest)}
     report = {name: value_words(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
     return found | report

@@ -5,16 +5,27 @@ from collections.abc import Sequence
 from app.analysis.changes import EdgeChange, counted
 from app.analysis.comparison import Comparison
 from app.views.text import escape, percent, shorten
+from app.views.traced import traced
 
+_COUNTED = (
+    "Counts of topics with a partner, and of lines above the threshold; A is run {a.run} at mini-batch "
+    "{a.minibatch:,}, B run {b.run} at {b.minibatch:,}"
+)
+_BY_CHANCE = "The words of layer 1 differ no more than between two seeds of one model."
 _WORDS = 8  # named of those that entered or left
 
 
-def in_short(comparison: Comparison, changes: Sequence[EdgeChange]) -> str:
-    """Write how many topics and lines of A are found again in B, and the words that came and went."""
+def in_short(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
+    """Write how many topics and lines of A are found again in B, and the words that came and went.
+
+    Where two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), that is said of the words
+    instead.
+    """
     said = [_topics(comparison), _lines(changes)]
     if comparison.a.image_shape is None:
-        said.append(_words(comparison))
-    return f'<p class="cm-short">{" ".join(each for each in said if each)}</p>'
+        said.append(_BY_CHANCE if by_chance else _words(comparison))
+    about = traced(_COUNTED.format(a=comparison.a, b=comparison.b))
+    return f'<p class="cm-short"{about}>{" ".join(each for each in said if each)}</p>'
 
 
 def _topics(comparison: Comparison) -> str:

@@ -23,18 +23,27 @@ SORT_WORDS: Mapping[str, str] = {
     "margin": "Least certain first",
 }
 STEP = 40  # rows shown at first, and added by each "more"
+_COUNTS = "Topics with a partner, and without one, of the layers listed"
 _LEAST_MARGIN = 0.02
 _FURTHER = 2  # heaviest words after a title
 _LISTED = 4  # words that entered or left, before "+3" stands for the rest
 
 
 class Listing(NamedTuple):
-    """What the table shows: order, layer (0 = all), the chosen pair, and how many rows at most."""
+    """What the table shows: order, layer (0 = all), the chosen pair, how many rows at most.
+
+    ``floors`` are, for each layer, the score that 5 % of the pairs of two seeds of one model stay below.
+    """
 
     sort: str
     layer: int
     chosen: Pair | None
     most: int
+    floors: tuple[float, ...] = ()
+
+    def beyond(self, pair: Pair) -> bool:
+        """Whether a pair is less alike than nearly all of those of two seeds."""
+        return pair.paired and pair.layer <= len(self.floors) and pair.score < self.floors[pair.layer - 1]
 
 
 def sorted_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
@@ -70,15 +79,15 @@ def pair_table(comparison: Comparison, listing: Listing) -> str:
     shown = pairs[: listing.most]
     if listing.chosen in pairs and listing.chosen not in shown and listing.chosen is not None:
         shown = [listing.chosen, *shown]
-    rows = "".join(_row(comparison, pair, chosen=pair == listing.chosen) for pair in shown)
+    rows = "".join(_row(comparison, pair, listing) for pair in shown)
     columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
     heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
     left = len(pairs) - len(shown)
     more = f'<button class="ex-soft" data-do="more-pairs">{min(left, STEP)} more of {left}</button>' if left else ""
+    body = f"<thead><tr>{heads}</tr></thead><tbody data-rove>{rows}</tbody>"
     return (
         f"{_choices(comparison, listing, pairs)}"
-        f'<div class="cm-scroll"><table class="cm-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
-        f"{more}</div>"
+        f'<div class="cm-scroll"><table class="cm-table">{body}</table>{more}</div>'
     )
 
 
@@ -92,6 +101,7 @@ _HEADS = (
     ("Words entered", "Among the 12 heaviest in B and not among the 24 heaviest in A"),
     ("Words left", "Among the 12 heaviest in A and not among the 24 heaviest in B"),
 )
+_TIPS = dict(_HEADS)
 
 
 def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str:
@@ -104,9 +114,12 @@ def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str
     paired = sum(pair.paired for pair in pairs)
     alone = Counter(_alone(comparison, pair) for pair in pairs if not pair.paired)
     report = ", ".join(f"{count:,} {word}" for word, count in sorted(alone.items())) or "none without a partner"
+    far = sum(listing.beyond(pair) for pair in pairs)
+    chance = f"; {far:,} of the matched less alike than 95 % of those of two seeds" if listing.floors else ""
     return (
-        f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2><span class="tp-dim">{paired:,} matched, '
-        f"{report}</span>"
+        f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2>'
+        f'<span class="tp-dim" title="{_COUNTS}">{paired:,} matched, '
+        f"{report}{chance}</span>"
         f"{choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
     )
 
@@ -116,21 +129,21 @@ def _alone(comparison: Comparison, pair: Pair) -> str:
     return {"": only, "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
 
 
-def _row(comparison: Comparison, pair: Pair, *, chosen: bool) -> str:
+def _row(comparison: Comparison, pair: Pair, listing: Listing) -> str:
     side: Side = "b" if pair.b is not None else "a"
     key = f"{side}{identity(pair.on(side) or Node(0, 0))}"
     words = comparison.words(pair)
     cells = [
-        f'<td><b class="cm-layer">{pair.layer}</b></td>',
+        f'<td title="{_TIPS["Layer"]}"><b class="cm-layer">{pair.layer}</b></td>',
         _topic(comparison, pair, "a"),
         _topic(comparison, pair, "b"),
-        _score(pair),
+        _score(pair, listing),
         _margin(pair),
-        f'<td class="cm-number">{signed(comparison.share_change(pair))}</td>',
+        f'<td class="cm-number" title="{_TIPS["Share"]}">{signed(comparison.share_change(pair))}</td>',
     ]
     if not has_pictures(comparison.b):
         cells += [f'<td class="cm-in">{_listed(words.entered)}</td>', f'<td class="cm-out">{_listed(words.left)}</td>']
-    state = ' aria-selected="true" class="cm-chosen"' if chosen else ""
+    state = ' aria-selected="true" class="cm-chosen"' if pair == listing.chosen else ""
     return f'<tr data-key="{key}" style="{hue(pair.layer)}"{state}>{"".join(cells)}</tr>'
 
 
@@ -164,13 +177,17 @@ def _short(words: Sequence[str]) -> str:
     return " ".join(shorten(word, 18) for word in words)
 
 
-def _score(pair: Pair) -> str:
+def _score(pair: Pair, listing: Listing) -> str:
     if not pair.paired:
         return '<td class="cm-none">–</td>'
     hand = '<em title="Matched by hand">by hand</em>' if pair.fixed else ""
-    return (
-        f'<td><span class="cm-score" style="--part:{100 * pair.score:.0f}%"><i></i>{pair.score:.2f}</span>{hand}</td>'
-    )
+    tip, kind = _TIPS["Score"], "cm-score"
+    if pair.layer <= len(listing.floors) and math.isfinite(floor := listing.floors[pair.layer - 1]):
+        usual = f"of the pairs of two seeds of one model, 95 % have {floor:.2f} or more"
+        tip = f"{'More than chance: ' if listing.beyond(pair) else 'No more than chance: '}{usual}"
+        kind += " cm-beyond" if listing.beyond(pair) else ""
+    bar = element("span", f"<i></i>{pair.score:.2f}", class_=kind, style=f"--part:{100 * pair.score:.0f}%", title=tip)
+    return f"<td>{bar}{hand}</td>"
 
 
 def margin(pair: Pair) -> str:
@@ -182,7 +199,7 @@ def _margin(pair: Pair) -> str:
     if not pair.paired:
         return '<td class="cm-none">–</td>'
     doubt = ' class="cm-doubt" title="Another partner would fit about as well"' if pair.margin < _LEAST_MARGIN else ""
-    return f'<td class="cm-number"><span{doubt}>{margin(pair)}</span></td>'
+    return f'<td class="cm-number" title="{_TIPS["Margin"]}"><span{doubt}>{margin(pair)}</span></td>'
 
 
 def signed(share: float) -> str:

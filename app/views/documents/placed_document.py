@@ -104,7 +104,9 @@ def answer(
         return f'<div class="dc-answer"><div class="dc-side">{_blank(hierarchy, found)}</div></div>'
     side = f"{_classes(found)}{_paths(hierarchy, found, trail)}{_layers(hierarchy, found, trail)}"
     main = f"{_document(hierarchy, found, trail, parts)}{beneath}"
-    return f'<div class="dc-answer"><div class="dc-side">{main}</div><div class="dc-side">{side}</div></div>'
+    key = f"{found.document}-{len(found.text)}"  # another document is brought into the window
+    inside = f'<div class="dc-side">{main}</div><div class="dc-side">{side}</div>'
+    return f'<div class="dc-answer" data-bring="{key}">{inside}</div>'
 
 
 def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:

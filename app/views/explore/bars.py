@@ -3,9 +3,9 @@
 from app.views.text import number
 
 
-def bar(weight: float, most: float) -> str:
-    """A weight as a part of the largest, and as a number."""
-    return f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small>{number(weight)}</small>'
+def bar(weight: float, most: float, hint: str) -> str:
+    """A weight as a part of the largest, and as a number that ``hint``, a `title` attribute, explains."""
+    return f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small{hint}>{number(weight)}</small>'
 
 
 def heading(word: str, note: str, hint: str) -> str:

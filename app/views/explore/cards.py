@@ -12,8 +12,13 @@ from app.views.explore.pruned import pruned_list
 from app.views.explore.quality import common_words, layer_quality, role_tag, word_choice
 from app.views.palette import hue
 from app.views.text import escape, percent, shorten
+from app.views.traced import traced
 from engine.hierarchy.tree import Node
 
+RANK_AND_SHARE = "Rank by share, and the topic's share of its layer, in percent of the layer's tokens"
+_OF_TOPICS = "Topics with these words among their 30 first, or in their name"
+_OF_DOCUMENTS = "Documents of the corpus with all of these words"
+_OF_WORD = "Share of the word in the topic, in percent of the topic's weight"
 _MOSAIC = 8  # atoms in a row of the sheet
 _WORDS = 10  # of a card
 
@@ -69,13 +74,20 @@ def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding,
     body = _found(hierarchy, marks, finding) if finding.text.strip() else _layer(hierarchy, layer, marks)
     gone = "" if finding.text.strip() else pruned_list(hierarchy, layer, marks.pruned)
     words = "" if has_pictures(hierarchy) else layer_quality(hierarchy, layer) + word_choice(hierarchy.trade)
-    return f'<div class="ex-head">{box}{_tabs(hierarchy, layer)}{words}</div>{body}{gone}'
+    begin = escape(f"{layer} {finding.text.strip()}")  # another layer, or another search, begins at its first topic
+    return (
+        f'<div class="ex-head">{box}{_UNROLL}{_tabs(hierarchy, layer)}{words}</div>'
+        f'<div data-from-top="{begin}">{body}{gone}</div>'
+    )
+
+
+_UNROLL = '<button class="ex-soft tp-unroll" data-unroll aria-expanded="false">List of topics</button>'
 
 
 def _tabs(hierarchy: Hierarchy, layer: int) -> str:
     tabs = "".join(_tab(hierarchy, number, chosen=number == layer) for number in range(hierarchy.n_layers, 0, -1))
-    count = f"<small>{hierarchy.widths[layer - 1]} topics</small>"
-    return f'<div class="ex-tabs" role="tablist" aria-label="Layer"><span>Layer</span>{tabs}{count}</div>'
+    count = f"<small{traced('Topics of this layer', hierarchy)}>{hierarchy.widths[layer - 1]} topics</small>"
+    return f'<div class="ex-tabs" data-rove role="tablist" aria-label="Layer"><span>Layer</span>{tabs}{count}</div>'
 
 
 def _tab(hierarchy: Hierarchy, layer: int, *, chosen: bool) -> str:
@@ -92,7 +104,7 @@ def _layer(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
         return _pictures(hierarchy, layer, marks) + switch
     cards = "".join(card(hierarchy, node, marks) for node in _listed(hierarchy, layer, marks))
     label = f'role="tabpanel" aria-label="Topics of layer {layer}, most popular first"'
-    return f'<ol class="ex-cards" {label}>{cards}</ol>{switch}{common_words(hierarchy)}'
+    return f'<ol class="ex-cards" data-rove {label}>{cards}</ol>{switch}{common_words(hierarchy)}'
 
 
 def _listed(hierarchy: Hierarchy, layer: int, marks: Marks) -> list[Node]:
@@ -120,7 +132,8 @@ def card(hierarchy: Hierarchy, node: Node, marks: Marks, note: str = "") -> str:
     chosen = ' aria-current="true"' if node == marks.selected else ""
     quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
     line = (
-        f'<span class="ex-line"><b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
+        f'<span class="ex-line"{traced(RANK_AND_SHARE, hierarchy)}>'
+        f'<b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
         f'<i style="width:{_relative(hierarchy, node):.1f}%"></i></span>'
         f'<span class="ex-share">{percent(hierarchy.share(node))}</span>{role_tag(hierarchy, node)}</span>'
     )
@@ -167,7 +180,7 @@ def _pictures(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
     shape = hierarchy.image_shape or (1, 1)
     size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
     look = f'style="--sheet:url({mosaic_uri(hierarchy, layer, _MOSAIC)});{size}"'
-    return f'<div class="ex-atoms" role="tabpanel" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
+    return f'<div class="ex-atoms" data-rove role="tabpanel" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
 
 
 def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, marks: Marks) -> str:
@@ -185,14 +198,15 @@ def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, ma
 def _found(hierarchy: Hierarchy, marks: Marks, finding: Finding) -> str:
     cards = "".join(card(hierarchy, match.node, marks, _because(hierarchy, match)) for match in finding.topics)
     none = f"No topic has “{escape(finding.text)}” among its 30 first words."
-    topics = f'<ol class="ex-cards">{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
+    topics = f'<ol class="ex-cards" data-rove>{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
     total = "searching …" if finding.total is None else f"{finding.total:,}"
     if finding.total is not None and finding.total > len(finding.documents):
         total = f"the first {len(finding.documents)} of {total}"
     rows = "".join(_document(found) for found in finding.documents)
     return (
-        f'<h3 class="ex-group">Topics <small>{len(finding.topics)}</small></h3>{topics}'
-        f'<h3 class="ex-group">Documents <small>{total}</small></h3><ul class="ex-docs">{rows}</ul>'
+        f'<h3 class="ex-group">Topics <small{traced(_OF_TOPICS, hierarchy)}>{len(finding.topics)}</small></h3>{topics}'
+        f'<h3 class="ex-group">Documents <small{traced(_OF_DOCUMENTS)}>{total}</small></h3>'
+        f'<ul class="ex-docs" data-rove>{rows}</ul>'
     )
 
 
@@ -205,4 +219,4 @@ def _because(hierarchy: Hierarchy, match: Match) -> str:
     why = f"“{escape(shorten(match.word, 26))}” has {percent(match.weight)}"
     if match.word == hierarchy.title(match.node):
         why = "by its name" if hierarchy.name(match.node) else "by its title"
-    return f'<small class="ex-note">Layer {match.node.layer} · {why}</small>'
+    return f'<small class="ex-note"{traced(_OF_WORD, hierarchy)}>Layer {match.node.layer} · {why}</small>'

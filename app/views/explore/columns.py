@@ -4,6 +4,7 @@ from app.analysis.column_topics import Above, ColumnTopic, above, column_topics,
 from app.analysis.hierarchy import Hierarchy
 from app.views.explore.bars import bar, heading
 from app.views.text import escape, percent, shorten
+from app.views.traced import traced
 from engine.hierarchy.tree import Node
 
 _MOST = 4  # above a topic
@@ -23,7 +24,8 @@ def columns_above(hierarchy: Hierarchy, node: Node) -> str:
 def _above(found: Above, most: float) -> str:
     topic = found.topic
     title = escape(shorten(topic.title, 44))
-    return f'<li><span title="{_items(topic)}"><b>{topic.rank}</b> {title}</span>{bar(found.weight, most)}</li>'
+    name = f'<span title="{_items(topic)}"><b>{topic.rank}</b> {title}</span>'
+    return f"<li>{name}{bar(found.weight, most, traced(_HINT))}</li>"
 
 
 def columns_fold(hierarchy: Hierarchy) -> str:

@@ -103,7 +103,7 @@ def _roots(hierarchy: Hierarchy, choice: Choice, *, chosen: bool) -> str:
     back = _button("popular", "Reset", "Back to the most popular topics") if chosen else ""
     room = f'style="--chips:{len(choice.roots)}"'  # of which the row is as long as it must be
     label = f'role="group" aria-label="Roots of the tree" {room}'
-    return f'<div class="ex-roots" {label}><span>{word}</span>{chips}{back}</div>'
+    return f'<div class="ex-roots" data-rove {label}><span>{word}</span>{chips}{back}</div>'
 
 
 def _chip(hierarchy: Hierarchy, root: Node) -> str:

@@ -11,12 +11,19 @@ from app.views.explore.quality import coherence, role_tag
 from app.views.markup import element
 from app.views.palette import hue
 from app.views.text import broken, escape, number, percent, shorten
+from app.views.traced import traced
 from app.views.tree.class_overlay import signed
 from engine.hierarchy.tree import Node
 
 _EXCERPT, _LONGEST = 220, 6000
 _CLASSES = 8  # shown of a topic
+CLOSE = '<button class="ex-close" data-do="select" data-id="" aria-label="Close the details" title="Close">×</button>'
 ONLY_ROOT = "The tree has no other root: make another topic a root first"
+_SHARE = "Layer, rank by share, and share of the layer's tokens in percent"
+_STEP = "Size of the topic's last step in training: each topic has its own"
+_WORD = "Weight of the word in the topic's distribution over the vocabulary, 0 to 1"
+_RARER = "By how much the expected number of the word falls when this topic is on"
+_CLASS = "Weight of the topic for the class, less the mean over all classes"
 _EDGES = "Weight of the edge; paler ones are not above the threshold"
 
 
@@ -61,7 +68,7 @@ def topic_detail(
         Whether the tree shows it.
     """
     acts = _acts(identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
-    parts = [_head(hierarchy, node, acts)]
+    parts = [CLOSE, _head(hierarchy, node, acts)]
     if has_pictures(hierarchy):
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
         parts.append(f'<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{label}">')
@@ -95,7 +102,8 @@ def _head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
     key, width = identity(node), hierarchy.widths[node.layer - 1]
     of = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {percent(hierarchy.share(node))}"
     step = (
-        f" · step size {number(float(hierarchy.step_sizes[node.layer - 1][hierarchy.place(node)]))}"
+        f" · <span{traced(_STEP, hierarchy)}>step size "
+        f"{number(float(hierarchy.step_sizes[node.layer - 1][hierarchy.place(node)]))}</span>"
         if hierarchy.step_sizes
         else ""
     )
@@ -103,7 +111,7 @@ def _head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
     dead = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
     edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
     return (
-        f'<header style="{hue(node.layer)}"><p class="ex-over">{of}</p>'
+        f'<header style="{hue(node.layer)}"><p class="ex-over"{traced(_SHARE, hierarchy)}>{of}</p>'
         f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
         f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}'
         f"{coherence(hierarchy, node)}{role_tag(hierarchy, node)}</p>"
@@ -114,7 +122,8 @@ def _head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
 def _words(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.top_words(node, 30)
     most = max((word.weight for word in words), default=0.0) or 1.0
-    rows = [f"<li><span>{escape(word.text)}</span>{bar(word.weight, most)}</li>" for word in words]
+    hint = traced(_WORD, hierarchy)
+    rows = [f"<li><span>{escape(word.text)}</span>{bar(word.weight, most, hint)}</li>" for word in words]
     mass = percent(sum(word.weight for word in words))
     order = "the most probable first" if hierarchy.trade >= 1.0 else "the most relevant first"
     hint = f"Share of the topic that these words have together; {order}"
@@ -131,7 +140,8 @@ def _rarer(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.lowered_words(node, 12)
     if not words:
         return ""
-    rows = "".join(f"<li><span>{escape(word.text)}</span>{bar(word.weight, words[0].weight)}</li>" for word in words)
+    hint, most = traced(_RARER, hierarchy), words[0].weight
+    rows = "".join(f"<li><span>{escape(word.text)}</span>{bar(word.weight, most, hint)}</li>" for word in words)
     title = heading("Makes rarer", f"{len(words)} words", "Words whose expected number falls when this topic is on")
     return f'<section>{title}<ol class="ex-bars ex-rarer">{rows}</ol></section>'
 
@@ -140,12 +150,13 @@ def relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least
     """List other topics with their weights under a title, those not above ``least`` paler; empty without any."""
     if not others:
         return ""
-    rows = "".join(_relative(hierarchy, relative, others[0].weight, least) for relative in others)
+    most, about = others[0].weight, traced(hint, hierarchy)
+    rows = "".join(_relative(hierarchy, relative, most, least, about) for relative in others)
     title = heading(word, f"layer {others[0].node.layer}", hint)
-    return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+    return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
-def _relative(hierarchy: Hierarchy, relative: Relative, most: float, least: float) -> str:
+def _relative(hierarchy: Hierarchy, relative: Relative, most: float, least: float, hint: str) -> str:
     node = relative.node
     names = ["ex-weak"] if abs(relative.weight) <= least else []
     names += ["ex-rarer"] if relative.weight < 0 else []
@@ -155,7 +166,7 @@ def _relative(hierarchy: Hierarchy, relative: Relative, most: float, least: floa
         title = f'<img src="{atom_uri(hierarchy, node)}" alt=""> {title}'
     return (
         f'<li{kind}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
-        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{bar(relative.weight, abs(most))}</li>"
+        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{bar(relative.weight, abs(most), hint)}</li>"
     )
 
 
@@ -169,7 +180,7 @@ def _classes(hierarchy: Hierarchy, node: Node) -> str:
     shown = sorted(order, key=lambda place: -weights[place])
     rows = "".join(_opinion(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in shown)
     title = heading("Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it")
-    return f'<section>{title}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+    return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
 def _opinion(name: str, label: int, weight: float, most: float) -> str:
@@ -177,7 +188,7 @@ def _opinion(name: str, label: int, weight: float, most: float) -> str:
         f'<li class="{"ex-for" if weight >= 0 else "ex-against"}">'
         f'<button data-do="label" data-value="{label}" title="Show this class on the tree">'
         f"<span>{escape(shorten(name, 40))}</span></button>"
-        f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small>{signed(weight)}</small></li>'
+        f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small{traced(_CLASS)}>{signed(weight)}</small></li>'
     )
 
 

@@ -56,8 +56,9 @@ def tree_foot(
     """
     news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
     said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
+    about = escape(caption(hierarchy, choice, linking=len(drawing.linking)))
     outline = tree_outline(hierarchy, drawing.part, choice.direction) + pruned_outline(drawing.pruned_layout, hierarchy)
     return (
-        f'<p class="ex-caption">{escape(caption(hierarchy, choice))}{news}</p>{said}{pruned_since(before, hierarchy)}'
+        f'<p class="ex-caption">{about}{news}</p>{said}{pruned_since(before, hierarchy)}'
         f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from app.analysis.hierarchy import Hierarchy, Relative, identity
 from app.analysis.pruned_topics import Pruned, last_seen_of, successors
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.views.explore.detail import relatives
+from app.views.explore.detail import CLOSE, relatives
 from app.views.palette import hue
 from app.views.text import escape, percent, shorten
 from engine.hierarchy.tree import Node
@@ -35,7 +35,8 @@ def pruned_detail(now: Hierarchy, node: Node, when: Pruned | None, last: Hierarc
     title = escape(last.title(node)) if last else key
     body = f'<h2 class="ex-name">{title}</h2><p class="ex-gone" role="status">{_why(now, node, when)}</p>'
     return (
-        f'<article class="ex-detail ex-pruned" data-key="{key}"><header style="{hue(node.layer)}">{head}{body}</header>'
+        f'<article class="ex-detail ex-pruned" data-key="{key}">{CLOSE}'
+        f'<header style="{hue(node.layer)}">{head}{body}</header>'
         f"{_last(now, node, last) if last else ''}{_kin(now, node, when, last) if when and last else ''}</article>"
     )
 

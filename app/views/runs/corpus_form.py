@@ -4,17 +4,22 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from app.ingest.report import Report
 from app.views.icons import icon
 from app.views.markup import attributes, element
-from app.views.runs.new_run_form import Field, asking, fields, fold, sheet, trouble
+from app.views.runs.new_run_form import Field, asking, by_field, fields, fold, sheet, trouble
+from app.views.runs.report import report_view, summary
 
 FORMATS = (
     ("a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt", "sub-folders become labels"),
-    (".csv, .tsv, .jsonl", "also gzipped; one document a row"),
+    (".csv, .tsv, .jsonl, .json, .xlsx, .parquet", "one document a row"),
     (".csv, .tsv of user, item, count", "also row, column, count; for models of tables"),
     ("UCI bag-of-words", "docword.*.txt with its vocabulary"),
-    ("LDA-C, svmlight, MatrixMarket", "counts"),
+    ("LDA-C, svmlight, MatrixMarket, gensim, .npz", "counts"),
     (".mat, idx images", "with their own test split, or pixels"),
+    (".mbox, .eml, MALLET", "one document a message or line"),
+    ("Hugging Face, TopMost, OCTIS, WikiExtractor", "their folders"),
+    (".gz, .bz2, .xz, .zst, .zip, .tar", "any of these, packed"),
 )
 
 
@@ -31,18 +36,41 @@ class Sending(NamedTuple):
         return self.of > 0
 
 
+class Seen(NamedTuple):
+    """What a look at the files says: its words and share, the report once it is there, or why they cannot be read."""
+
+    words: str = ""
+    share: float | None = None
+    report: Report | None = None
+    error: str = ""
+
+
 class Made(NamedTuple):
-    """What an import said last: its words, share and notes, its error, and the corpus in words, empty until made."""
+    """What an import said last: its words, share and notes, its error, and the corpus in words, empty until made.
+
+    Then ``report`` is the record that the corpus keeps, or ``appended`` says what was appended to it.
+    """
 
     words: str
     share: float | None
     notes: Sequence[str]
     error: str
     corpus: str
+    report: Report | None = None
+    appended: str = ""
 
 
 def corpus_form(
-    address: str, sending: Sending, first: Sequence[Field], more: Sequence[Field], error: str, *, ready: bool
+    address: str,
+    sending: Sending,
+    seen: Seen,
+    first: Sequence[Field],
+    more: Sequence[Field],
+    error: str,
+    *,
+    ready: bool,
+    labels: dict[str, str],
+    into: str = "",
 ) -> str:
     """The form before the import, and nothing around it.
 
@@ -51,16 +79,25 @@ def corpus_form(
     address : str
         Where the browser puts the files.
     sending : Sending
+    seen : Seen
+        What they were understood as; nothing is shown before there is something to look at.
     first, more : sequences of Field
         How documents are read; those of ``more`` are folded.
     error : str
         A sentence, or empty.
     ready : bool
         Whether it may be sent.
+    labels : dict of str
+        What the fields are called, by option.
+    into : str
+        Name of the corpus that the documents are appended to, or empty.
     """
     read = fields(first) + fold("How files are read", "the defaults are good ones", more)
-    parts = (("The documents", _zone(address, sending)), ("The corpus", read))
-    return asking("make", parts, error, "Make a corpus", ready=ready)
+    parts = [("The documents", _zone(address, sending)), ("The corpus", read)]
+    if sending.sent and not sending.busy:
+        parts.insert(1, ("What came in", _seen(seen, labels, vocabulary=not into)))
+    word = f"Append to {escape(into)}" if into else "Make a corpus"
+    return asking("make", parts, error, word, ready=ready)
 
 
 def making(made: Made) -> str:
@@ -72,7 +109,10 @@ def making(made: Made) -> str:
         inside = f"<h3>Nothing was stored</h3>{trouble(made.error)}{report}"
         acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
     elif made.corpus:
-        inside = f"<h3>{escape(made.corpus)}</h3>{report or '<p>Ready to be read by a model.</p>'}"
+        record = "" if made.report is None else summary(made.report)
+        if made.appended:
+            record = f"<p>{escape(made.appended[:1].upper() + made.appended[1:])}.</p>"
+        inside = f"<h3>{escape(made.corpus)}</h3>{record}{report or '<p>Ready to be read by a model.</p>'}"
         acts = f'{again}<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run on it</button>'
     else:
         inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{meter(made.share)}{report}'
@@ -80,6 +120,18 @@ def making(made: Made) -> str:
         acts = ""
     back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
     return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'
+
+
+def _seen(seen: Seen, labels: dict[str, str], *, vocabulary: bool) -> str:
+    """The report, or how far the look is; the last report stays in view while another one is made."""
+    if seen.error:
+        return trouble(seen.error)
+    going = f'<p class="tp-dim" role="status">{escape(seen.words)} …</p>{meter(seen.share, "Progress of the look")}'
+    if seen.report is None:
+        return going
+    notes = "".join(f"<li>Note: {escape(by_field(note, labels))}.</li>" for note in seen.report.notes)
+    said = report_view(seen.report, labels, vocabulary=vocabulary)
+    return (going if seen.words else "") + said + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
 
 
 def formats() -> str:

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from app.ingest.report import Report
 from app.views.markup import attributes, delete_button, delete_dialog
+from app.views.runs.report import folded
 
 
 class CorpusFacts(NamedTuple):
-    """A corpus: its number, name, sizes, and what its reader had to say."""
+    """A corpus: its number, name, sizes, what its reader had to say, and its record and what was appended to it."""
 
     number: int
     name: str
@@ -16,6 +18,8 @@ class CorpusFacts(NamedTuple):
     words: int
     classes: int
     notes: Sequence[str]
+    record: Report | None = None
+    added: Sequence[str] = ()
 
 
 def corpus_list(rows: Sequence[CorpusFacts]) -> str:
@@ -29,9 +33,10 @@ def corpus_list(rows: Sequence[CorpusFacts]) -> str:
 def _row(row: CorpusFacts) -> str:
     classes = f", {row.classes:,} classes" if row.classes else ""
     notes = "".join(f'<div class="tp-dim">Note: {escape(note)}.</div>' for note in row.notes)
+    record = "" if row.record is None else folded(row.record, row.number, row.added)
     return (
         f'<li{attributes(data_key=row.number)}><div><b>{escape(row.name)}</b> <span class="tp-dim">{row.documents:,} '
-        f"documents, {row.words:,} words{classes}</span>{notes}</div>"
+        f"documents, {row.words:,} words{classes}</span>{notes}{record}</div>"
         f"{delete_button('corpus', row.number)}"
         f"{delete_dialog('corpus', row.number, row.name, 'The files it was made of stay where they are.')}</li>"
     )

@@ -1,16 +1,17 @@
 """The strip of numbers above the curves, the legend of the curves, and what a run is made of."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
+from app.jobs.estimates import AVERAGED, MEAN, NAMES, POINT, estimates, protocol_of
 from app.jobs.plateau import trend
 from app.jobs.structure_words import Widths, in_short
 from app.views import words
 from app.views.icons import icon
 from app.views.markup import attributes, element, run_title
-from app.views.run_facts import RunFacts, judged
+from app.views.run_facts import RunFacts, figure
 from app.views.runs.setting_names import report, value_words
 
 SWEEPS_BEGIN = "sweeps begin"  # kind of the event where sweeps over all documents follow mini-batches
@@ -29,40 +30,36 @@ class Health(NamedTuple):
         In how many mini-batches.
     trend : str
         Whether it still falls.
-    mean : float or None
-        The perplexity of the mean topics, which pages show, where the run keeps them.
+    latest : mapping of str to float or None
+        The newest values of the curves that `app.jobs.estimates` reads.
     """
 
     state: str
     change: float | None
     over: int
     trend: str = ""
-    mean: float | None = None
+    latest: Mapping[str, float | None] = {}
 
 
-def health(state: str, minibatches: Sequence[float], value: Sequence[float], mean: float | None = None) -> Health:
+def health(
+    state: str, minibatches: Sequence[float], value: Sequence[float], latest: Mapping[str, float | None] | None = None
+) -> Health:
     """Compare the newest point perplexity with the one five evaluations before."""
+    latest = latest or {}
     if len(value) < 2:
-        return Health(state, None, 0, mean=mean)
+        return Health(state, None, 0, latest=latest)
     before = max(0, len(value) - 1 - CHANGE_OVER)
     change, over = float(value[-1] - value[before]), int(minibatches[-1] - minibatches[before])
     curve = [(int(at), each) for at, each in zip(minibatches, value, strict=True)]
-    return Health(state, change, over, trend(curve), mean)
+    return Health(state, change, over, trend(curve), latest)
 
 
 def kpis(run: RunFacts, about: Health) -> str:
     """The strip: perplexity, progress, pace, time left, heartbeat."""
     ahead = words.left(run.minibatch, run.planned, run.seconds)
     pace = f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started"
-    averaged = run.averaged_perplexity
     cells = [
-        (
-            "Point perplexity",
-            words.perplexity(run.point_perplexity),
-            _change(about, measured=run.point_perplexity is not None),
-            f"On held-out tokens, with the topics of this moment; lower is better. Point perplexity: {judged(run)}."
-            + (" Mean topics: those that pages show, the mean over the last 20 samples." if about.mean else ""),
-        ),
+        *_judged(run, about),
         (
             "Mini-batch",
             f"{run.minibatch:,}<small> / {run.planned:,}</small>",
@@ -79,17 +76,6 @@ def kpis(run: RunFacts, about: Health) -> str:
         _structure(run),
         _beat(run, about.state),
     ]
-    if averaged is not None:
-        note = "over the collected samples"
-        cells.insert(
-            1,
-            (
-                "Averaged perplexity",
-                words.perplexity(averaged),
-                note,
-                "The protocol of the papers' tables: averaged over samples; not comparable with the point perplexity.",
-            ),
-        )
     return f'<div class="tp-kpis">{"".join(map(_cell, cells))}</div>'
 
 
@@ -248,8 +234,29 @@ def _change(about: Health, *, measured: bool) -> str:
         return "" if measured else missing
     sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
     change = f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
-    mean = "" if about.mean is None else f"{words.perplexity(about.mean)} with the mean topics"
-    return "<br>".join(filter(None, (mean, about.trend, change)))
+    return "<br>".join(filter(None, (about.trend, change)))
+
+
+_NOTES = {  # what stands beneath an estimate; that of the point has its change there
+    AVERAGED: "over the collected samples",
+    MEAN: "with the topics that are shown",
+}
+
+
+def _judged(run: RunFacts, about: Health) -> list[tuple[str, str, str, str]]:
+    """A cell for every estimate, the one that stands for the run first; one without a figure before the first."""
+    found = estimates(run, about.latest)
+    if not found:
+        return [(NAMES[POINT].capitalize(), "–", _change(about, measured=False), f"{protocol_of(run, POINT)}.")]
+    return [
+        (
+            each.name.capitalize(),
+            figure(each),
+            _change(about, measured=True) if each.kind == POINT else _NOTES.get(each.kind, ""),
+            f"{each.protocol}.",
+        )
+        for each in found
+    ]
 
 
 def _structure(run: RunFacts) -> tuple[str, str, str, str]:

@@ -9,6 +9,7 @@ from app.views import words
 from app.views.markup import element
 from app.views.palette import hue
 from app.views.text import percent
+from app.views.traced import traced
 from engine.hierarchy.tree import Node
 
 CARDS = 8
@@ -21,6 +22,7 @@ def preview(hierarchy: Hierarchy, layer: int) -> str:
     nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # what all share comes last
     most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
+    about = traced("Rank by share, and the topic's share of its layer, in percent of the layer's tokens", hierarchy)
     for node in nodes:
         name = hierarchy.name(node)
         share = hierarchy.share(node)
@@ -28,7 +30,8 @@ def preview(hierarchy: Hierarchy, layer: int) -> str:
         cards.append(
             element(
                 "button",
-                f'<span class="tp-topic-head"><i class="tp-rank">{hierarchy.rank(node)}</i><span class="tp-topic-bar">'
+                f'<span class="tp-topic-head"{about}><i class="tp-rank">{hierarchy.rank(node)}</i>'
+                f'<span class="tp-topic-bar">'
                 f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{percent(share)}</em></span>{head}'
                 f"{_inside(hierarchy, node)}",
                 class_="tp-topic",
@@ -38,7 +41,7 @@ def preview(hierarchy: Hierarchy, layer: int) -> str:
                 data_key=identity(node),
             )
         )
-    return f'<div class="tp-topics" style="{hue(layer)}">{"".join(cards)}</div>'
+    return f'<div class="tp-topics" data-rove style="{hue(layer)}">{"".join(cards)}</div>'
 
 
 def _inside(hierarchy: Hierarchy, node: Node) -> str:

@@ -1,13 +1,14 @@
 """The list of runs as one piece of HTML, and what an empty store says."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
 from typing import TypeVar
 
+from app.jobs.estimates import NAMES, POINT, Estimate, headline
 from app.views import words
 from app.views.icons import icon
 from app.views.markup import attributes, chip, delete_button, delete_dialog, element, run_title
-from app.views.run_facts import RunFacts, judged
+from app.views.run_facts import RunFacts, figure
 from app.views.runs.corpus_form import formats, meter
 from app.views.runs.new_run_form import trouble
 from app.views.runs.sparkline import sparkline
@@ -26,6 +27,10 @@ ACTIONS = {
 MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
 FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
+_UNJUDGED = "No test document has been judged yet"
+_SPARK = "The curve of the point perplexity, from the first evaluation to the last; lower is better"
+_DONE = "Mini-batches trained, and those planned; then the training time, or what is left of it"
+_PACE = "Tokens of the mini-batches read per second of training"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
 
 
@@ -37,6 +42,7 @@ def run_list(
     labelled: Collection[int] = (),
     known: Collection[int] = (),
     bare: Collection[int] = (),
+    latest: Callable[[int], Mapping[str, float | None]] = lambda _: {},
 ) -> str:
     """Runs as rows.
 
@@ -55,20 +61,22 @@ def run_list(
         Numbers of all runs of the store, where these are not all.
     bare : collection of int
         Numbers of the runs that have no snapshot yet, so there is nothing to continue.
+    latest : (run number) -> mapping of str to float or None
+        The newest values of the curves that `app.jobs.estimates` reads.
     """
     known = known or {run.number for run in runs}
     rows = "".join(
         _row(
             run,
             state(run.number),
-            spark(run.number),
+            _numbers(run, headline(run, latest(run.number)), spark(run.number)),
             known,
             selected=run.number == selected,
             fork=_fork(run, labelled=run.number in labelled, bare=run.number in bare),
         )
         for run in runs
     )
-    return f'<ul class="tp-runs" aria-label="Runs">{rows}</ul>'
+    return f'<ul class="tp-runs" data-rove aria-label="Runs">{rows}</ul>'
 
 
 def foremost(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:
@@ -125,13 +133,13 @@ def empty_store(corpora: Sequence[str], wrong: str = "") -> str:
     if corpora:
         known = ", ".join(escape(name) for name in corpora)
         commands = (
-            f'<p class="tp-lead">There is something to read already: {known}.</p>'
+            f'<p class="tp-lead">Corpora in this store: {known}.</p>'
             f'<p><button class="tp-button tp-strong" data-do="new">{icon("plus")}Start the first run</button> '
             f"{add.format('')}</p>"
         )
     return (
-        '<section class="tp-empty"><div><h2>Nothing grows here yet</h2>'
-        "<p>A run reads a corpus and grows a hierarchy of topics from it. You can watch while it does.</p>"
+        '<section class="tp-empty"><div><h2>No runs yet</h2>'
+        "<p>A run learns a hierarchy of topics from a corpus. You can watch while it does.</p>"
         f"{commands}{trouble(wrong)}</div><aside>{formats()}</aside></section>"
     )
 
@@ -139,15 +147,13 @@ def empty_store(corpora: Sequence[str], wrong: str = "") -> str:
 def preparing(sentence: str, share: float | None = None) -> str:
     """What the program is doing before there is a first run, and how much of it is done."""
     return (
-        '<section class="tp-empty"><div><h2>The first topics are on their way</h2>'
+        '<section class="tp-empty"><div><h2>The demo is being prepared</h2>'
         f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{meter(share, "Progress of the demo")}'
         "<p>This page moves on by itself as soon as training begins.</p></div></section>"
     )
 
 
-def _row(
-    run: RunFacts, state: str, spark: Sequence[float], known: Collection[int], *, selected: bool, fork: str
-) -> str:
+def _row(run: RunFacts, state: str, numbers: str, known: Collection[int], *, selected: bool, fork: str) -> str:
     title = escape(run_title(run))
     label = _about(run)
     loses = "Its points, snapshots and topic names go with it; the corpus stays."
@@ -155,17 +161,18 @@ def _row(
     edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
     return (
         f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'
-        f'<div class="tp-run-name"><span class="tp-run-number">{run.number}</span>'
+        f'<div class="tp-run-name"><span class="tp-run-number" title="Number of the run">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
         f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>{_lineage(run, known)}</div></div>'
         f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
-        f"{_progress(run, state)}{_numbers(run, spark)}"
+        f"{_progress(run, state)}{numbers}"
         f'<div class="tp-run-acts">{_acts(run, state, _compare(run, known) + fork)}</div>{goes}</li>'
     )
 
 
 def _about(run: RunFacts) -> str:
-    return f"{'-'.join(map(str, run.layers))} · {words.model(run.model)} {run.inference.upper()} · {run.corpus_name}"
+    how = words.inference(run.model, run.inference)
+    return " · ".join(filter(None, ("-".join(map(str, run.layers)), words.model(run.model), how, run.corpus_name)))
 
 
 def _lineage(run: RunFacts, known: Collection[int]) -> str:
@@ -215,19 +222,20 @@ def _progress(run: RunFacts, state: str) -> str:
         aria_valuemin=0,
         aria_valuemax=100,
     )
-    return (
-        f'<div class="tp-run-progress">{meter}<div class="tp-dim">{run.minibatch:,} / {run.planned:,}{note}</div></div>'
-    )
+    done_of = f"{run.minibatch:,} / {run.planned:,}{note}"
+    return f'<div class="tp-run-progress">{meter}<div class="tp-dim" title="{_DONE}">{done_of}</div></div>'
 
 
-def _numbers(run: RunFacts, spark: Sequence[float]) -> str:
-    value, pace = words.perplexity(run.point_perplexity), words.rate(run.tokens_per_second)
-    tip = None if run.point_perplexity is None else f"Point perplexity: {judged(run)}"
+def _numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]) -> str:
+    """The curve, the estimate that stands for the run, and its pace."""
+    pace = words.rate(run.tokens_per_second)
+    name, tip = (NAMES[POINT], _UNJUDGED) if judged is None else (judged.name, f"{judged.protocol}.")
     return (
-        f'<div class="tp-run-spark">{sparkline(spark)}</div>'
-        f'<div class="tp-run-value"{attributes(title=tip)}><b>{value}</b>'
-        '<span class="tp-dim">perplexity</span></div>'
-        f'<div class="tp-run-value tp-run-rate"><b>{pace}</b><span class="tp-dim">tokens/s</span></div>'
+        f'<div class="tp-run-spark"{attributes(title=_SPARK if spark else None)}>{sparkline(spark)}</div>'
+        f'<div class="tp-run-value"{attributes(title=tip)}><b>{figure(judged)}</b>'
+        f'<span class="tp-dim">{escape(name)}</span></div>'
+        f'<div class="tp-run-value tp-run-rate"{attributes(title=_PACE)}><b>{pace}</b>'
+        '<span class="tp-dim">tokens/s</span></div>'
     )
 
 

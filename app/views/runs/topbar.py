@@ -39,7 +39,11 @@ class Place(NamedTuple):
 
 
 def top_bar(
-    place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str] = lambda _: "", trouble: str = ""
+    place: Place,
+    everyone: Sequence[RunFacts],
+    state: Callable[[int], str] = lambda _: "",
+    trouble: str = "",
+    stay: str = "",
 ) -> str:
     """The bar as HTML.
 
@@ -52,6 +56,8 @@ def top_bar(
         The state to show of each.
     trouble : str
         A sentence when the store cannot be read, else empty.
+    stay : str
+        With which password the visitor came in, "viewer" or "analyst"; empty where none was asked for.
     """
     brand = element(
         "a",
@@ -71,10 +77,29 @@ def top_bar(
         aria_label="Copy link",
     )
     return (
-        f'<div class="tp-bar">{brand}{_nav(place)}'
-        f'<div class="tp-bar-run">{_run(place, everyone, state)}</div>{share}</div>'
+        f'<div class="tp-bar">{_skips(place)}{brand}{_nav(place)}'
+        f'<div class="tp-bar-run">{_run(place, everyone, state)}</div>{_stay(stay)}{share}</div>'
         f"{_line(place)}{_trouble(trouble)}"
     )
+
+
+def _stay(role: str) -> str:
+    """Who the visitor is to this server, and the way out."""
+    if not role:
+        return ""
+    hint = "You look at everything and change nothing" if role == "viewer" else "You may change everything"
+    return element("a", f"Log out ({role})", href="logout", class_="tp-left", title=hint)
+
+
+_TREES = ("explore", "compare")  # pages with a tree
+
+
+def _skips(place: Place) -> str:
+    """Ways past the bar, and past the lists before a tree, that are seen when the Tab key reaches them."""
+    ways = [("Skip to the page", ".main-content")]
+    if place.page in _TREES:
+        ways.insert(0, ("Skip to the tree", ".tp-node[tabindex='0']"))
+    return "".join(element("a", word, class_="tp-skip", href="#", data_skip=selector) for word, selector in ways)
 
 
 def _nav(place: Place) -> str:

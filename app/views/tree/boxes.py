@@ -17,6 +17,7 @@ HEAD = 1.75  # the line of rank and share with the bar beneath, relative to the 
 PADDING = 7.0
 SHAPE = 2.1  # wanted width : height of the words
 LONGEST = 22  # letters of one word; e-mail addresses and hashes are cut
+LEAD = 4.5  # ems from which on the first line of a gist is too long to be read from afar
 GIST = 13  # letters of one line of the gist
 _PICTURE = 7.5  # width of the picture of a topic of images, in ems
 
@@ -35,8 +36,9 @@ class Box(NamedTuple):
 
     ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up
     to three short lines, the name or the words of the title, shown instead when the picture is looked at
-    from afar, in the size ``gist_font``.  Topics of images have a ``picture`` instead of both.  What is ``quiet`` is
-    written in a paler ink.
+    from afar, in the size ``gist_font``; from farther away one of them alone, ``lead``, in the size
+    ``lead_font``.  Topics of images have a ``picture`` instead of both.  What is ``quiet`` is written in a
+    paler ink.
     """
 
     node: Node
@@ -52,6 +54,8 @@ class Box(NamedTuple):
     width: float
     height: float
     quiet: bool = False
+    lead: str = ""
+    lead_font: float = 1.0
 
 
 def font_size(hierarchy: Hierarchy, node: Node) -> float:
@@ -79,7 +83,7 @@ def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
     picture = _picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
     if picture is not None:
         height += picture.height + 2
-    gist, size = ((), 1.0) if pictured else _gist(hierarchy, node, width, height)
+    gist = () if pictured else _gist(hierarchy, node)
     return Box(
         node=node,
         rank=rank,
@@ -89,11 +93,13 @@ def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
         lines=tuple(lines),
         font=font,
         gist=gist,
-        gist_font=min(size, 2.6 * font),
+        gist_font=min(_fitting(gist, width, height), 2.6 * font),
         picture=picture,
         width=width,
         height=height,
         quiet=hierarchy.role(node) == BACKGROUND,
+        lead=(lead := _lead(gist)),
+        lead_font=min(_fitting((lead,), width, height), 2.6 * font),
     )
 
 
@@ -102,13 +108,23 @@ def _wrapped(words: list[str]) -> list[str]:
     return wrap(words, max([math.sqrt(area * SHAPE), *(text_width(word) for word in words)]))
 
 
-def _gist(hierarchy: Hierarchy, node: Node, width: float, height: float) -> tuple[tuple[str, ...], float]:
-    """Choose the few lines for looking from afar, and the largest font in which they fit."""
+def _gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
+    """Choose the few lines for looking from afar."""
     name = hierarchy.name(node)
     lines = wrap(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
-    lines = [shorten(line, GIST) for line in lines]
-    across = (width - 12) / max(BOLD * text_width(line) for line in lines)
-    return tuple(lines), min(across, (height - 26) / (1.15 * len(lines)))
+    return tuple(shorten(line, GIST) for line in lines)
+
+
+def _lead(gist: tuple[str, ...]) -> str:
+    """The first line of the gist, or a shorter one where that is long."""
+    first = gist[0] if gist else ""
+    return first if text_width(first) <= LEAD else min(gist, key=text_width)
+
+
+def _fitting(lines: tuple[str, ...], width: float, height: float) -> float:
+    """The largest font in which lines fit into a box."""
+    across = max((BOLD * text_width(line) for line in lines), default=0.0)
+    return min((width - 12) / across, (height - 26) / (1.15 * len(lines))) if across > 0 else 1.0
 
 
 def _picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> Picture:

@@ -48,7 +48,9 @@ def words(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
     at = f'x="{PADDING}" y="{bar:.1f}" rx="1" fill="{colour}"'
     pieces = [
         svg_text(PADDING, baseline, font * HEADER, colour, box.rank, _BOLD),
-        svg_text(box.width - PADDING, baseline, font * 0.82, theme.muted, box.share, ' text-anchor="end"'),
+        svg_text(
+            box.width - PADDING, baseline, font * 0.82, theme.muted, box.share, ' class="tp-share" text-anchor="end"'
+        ),
         _rect(full, 2, f'{at} opacity=".18"'),
         _rect(max(2.0, full * box.bar), 2, at),
     ]
@@ -69,15 +71,21 @@ def gist(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
     """Write what stands in the box when the picture is small: few words, large, and the rank on a tab."""
     if box.picture is not None:
         return ""
-    size = box.gist_font
-    leading = 1.15 * size
-    top = (box.height + 9 - (len(box.gist) - 1) * leading) / 2 + size * 0.36
     width = 11.0 + 9.5 * len(box.rank)
     tab = _rect(width, 21, f'x="-7" y="-10" rx="7" fill="{layer_colour(theme, box.node.layer)}"')
     rank = svg_text(width / 2 - 7, 6.5, 16, theme.box, box.rank, f' text-anchor="middle"{_BOLD}')
-    rows = _rows(box.gist, box.width / 2, top, leading, marking)
-    text = f'<text font-size="{size:.1f}" fill="{_ink(box, theme)}" text-anchor="middle">{rows}</text>'
-    return f'<g class="tp-gist">{tab}{rank}{text}</g>'
+    text = _gist_lines(box, box.gist, box.gist_font, theme, marking, "tp-lines")
+    if len(box.gist) > 1:
+        text += _gist_lines(box, (box.lead,), box.lead_font, theme, marking, "tp-lead")
+    return f'<g class="tp-gist"><g class="tp-rank-tab">{tab}{rank}</g>{text}</g>'
+
+
+def _gist_lines(box: Box, lines: tuple[str, ...], size: float, theme: Theme, marking: Marking, kind: str) -> str:
+    leading = 1.15 * size
+    top = (box.height + 9 - (len(lines) - 1) * leading) / 2 + size * 0.36
+    rows = _rows(lines, box.width / 2, top, leading, marking)
+    look = f'class="{kind}" font-size="{size:.1f}" fill="{_ink(box, theme)}" text-anchor="middle"'
+    return f"<text {look}>{rows}</text>"
 
 
 def opinion(box: Box, theme: Theme, part: float, text: str) -> str:
@@ -88,7 +96,7 @@ def opinion(box: Box, theme: Theme, part: float, text: str) -> str:
     tab = _rect(width, 17, f'rx="5" fill="{theme.box}" stroke="{colour}" stroke-width="1.4"')
     word = svg_text(width / 2, 12.2, 11, theme.ink, text, f' text-anchor="middle"{_BOLD}')
     place = f'transform="translate({box.width - width + 5:.1f} -11)"'  # above the line of rank and share
-    return f'{tint}<g {place} class="tp-opinion">{tab}{word}</g>'
+    return f'{tint}<g {place} class="tp-opinion"><g class="tp-grow">{tab}{word}</g></g>'
 
 
 def handle(box: Box, theme: Theme, more: int | None, *, below: bool, live: bool) -> str:
@@ -105,7 +113,7 @@ def handle(box: Box, theme: Theme, more: int | None, *, below: bool, live: bool)
     sign = svg_text(0, 4, 12, theme.box, text, f' text-anchor="middle"{_BOLD}')
     pill = _rect(width, 18, f'x="{-width / 2:.1f}" y="-9" rx="9" fill="{layer_colour(theme, box.node.layer)}"')
     y = box.height if below else 0.0
-    return f'<g transform="translate({box.width / 2:.1f} {y:.1f})"{kind}>{pill}{sign}</g>'
+    return f'<g transform="translate({box.width / 2:.1f} {y:.1f})"{kind}><g class="tp-grow">{pill}{sign}</g></g>'
 
 
 def _ink(box: Box, theme: Theme) -> str:

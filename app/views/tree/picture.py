@@ -13,6 +13,7 @@ from app.views.tree.layout import WIDE, Layout, lay_out
 from app.views.tree.opening import USUAL
 from app.views.tree.pruned_layout import PrunedLayout, hang, pruned_boxes_svg
 from app.views.tree.pruned_svg import pruned_lines, pruned_nodes
+from app.views.tree.shared import linked
 from app.views.tree.tree_svg import Look, Scene, size_of, tree_svg
 from engine.hierarchy.tree import Direction, Node, Part, Subnetwork, subnetwork
 
@@ -41,7 +42,10 @@ _NONE = PrunedLayout()
 
 
 class Drawing(NamedTuple):
-    """A finished picture: its SVG text, what it shows, where everything stands, and its width and height."""
+    """A finished picture: its SVG text, what it shows, where everything stands, and its width and height.
+
+    ``linking`` are topics of one root that lead to what several share.
+    """
 
     svg: str
     part: Subnetwork
@@ -50,10 +54,13 @@ class Drawing(NamedTuple):
     size: tuple[float, float]
     news: EdgeNews | None = None
     pruned_layout: PrunedLayout = _NONE
+    linking: frozenset[Node] = frozenset()
 
 
 def cut(hierarchy: Hierarchy, choice: Choice) -> tuple[Subnetwork, dict[int, int]]:
     """Cut the chosen part out of the graph, at most ``choice.cap`` topics a layer, the most popular ones.
+
+    What several roots share comes with the topics that lead to it.
 
     Returns
     -------
@@ -61,6 +68,15 @@ def cut(hierarchy: Hierarchy, choice: Choice) -> tuple[Subnetwork, dict[int, int
     more : dict of layer to int
         How many topics each layer lost to the cap.
     """
+    part, more = _cut(hierarchy, choice)
+    if choice.part != "shared" or len(part.nodes) == len(part.roots):
+        return part, more
+    barred = (choice.closed | choice.without | (frozenset() if choice.light else hierarchy.light)) - set(part.roots)
+    barred |= choice.closed
+    return linked(part, hierarchy.edges(choice.threshold), choice.direction, barred=barred), more
+
+
+def _cut(hierarchy: Hierarchy, choice: Choice) -> tuple[Subnetwork, dict[int, int]]:
     graph = hierarchy.edges(choice.threshold)
     roots = [root for root in choice.roots if hierarchy.has(root)]
     layers = sorted({*range(1, hierarchy.n_layers + 1)}, reverse=choice.direction == "down")
@@ -130,7 +146,11 @@ def draw(
         Pruned topics, to be drawn where they have neighbours in the picture.
     """
     part, more = cut(hierarchy, choice)
+    linking = (
+        frozenset(part.nodes).difference(_cut(hierarchy, choice)[0].nodes) if choice.part == "shared" else frozenset()
+    )
     contents = boxes(hierarchy, part.nodes)
+    contents |= {node: contents[node]._replace(quiet=True) for node in linking}
     pruned_layout = hang(last_seen, hierarchy, part, choice.threshold)
     everyone = contents | pruned_boxes_svg(pruned_layout)
     layout = lay_out(part, everyone, aspect=aspect, previous=previous, more=more, guests=pruned_layout.guests())
@@ -140,7 +160,7 @@ def draw(
     news = edge_news(before, hierarchy, part, choice.threshold)
     look = Look(
         theme,
-        caption(hierarchy, choice, pruned=len(pruned_layout.shown)),
+        caption(hierarchy, choice, pruned=len(pruned_layout.shown), linking=len(linking)),
         onward,
         choice.direction,
         selected,
@@ -150,17 +170,18 @@ def draw(
         opinion=opinion,
     )
     svg = tree_svg(Scene(hierarchy, part, contents, layout), look)
-    return Drawing(svg, part, layout, more, size_of(layout, look), news, pruned_layout)
+    return Drawing(svg, part, layout, more, size_of(layout, look), news, pruned_layout, linking)
 
 
-def caption(hierarchy: Hierarchy, choice: Choice, *, pruned: int = 0) -> str:
+def caption(hierarchy: Hierarchy, choice: Choice, *, pruned: int = 0, linking: int = 0) -> str:
     """Say where the picture comes from and what is an edge in it: run, snapshot, threshold, seed.
 
-    ``pruned`` is how many pruned topics are drawn.
+    ``pruned`` is how many pruned topics are drawn, ``linking`` how many topics that only lead to shared ones.
     """
     opinion = class_overlay(hierarchy, choice.label)
     about = f" · colour: weight for {opinion.name}" if opinion else ""
     about += f" · grey dashes: {pruned} pruned {'topic' if pruned == 1 else 'topics'}" if pruned else ""
+    about += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
     about += " · red dashes: made rarer" if any(edge.weight < 0 for edge in hierarchy.edges(choice.threshold)) else ""
     return (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · "

@@ -18,6 +18,7 @@ from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 _SMALL = 11  # size of the caption
+HEM = 5.0  # by which the mark of a negative weight is wider than the line above it
 CAPTION = 24.0  # height of the line beneath the picture of a file
 
 
@@ -131,7 +132,9 @@ def _chip(band: Band, look: Look) -> str:
     if not look.live:
         return f"<g {place}>{shape}{inside}</g>"
     role = f'class="tp-more" data-layer="{band.layer}" role="button" tabindex="0"'
-    return f'<g {place} {role} aria-label="show {text} of layer {band.layer}">{shape}{inside}</g>'
+    return (
+        f'<g {place} {role} aria-label="show {text} of layer {band.layer}"><g class="tp-grow">{shape}{inside}</g></g>'
+    )
 
 
 def _edges(scene: Scene, look: Look) -> list[str]:
@@ -151,19 +154,25 @@ def _edges(scene: Scene, look: Look) -> list[str]:
 def _edge(hierarchy: Hierarchy, curve: Curve, look: Look) -> str:
     path = f'<path d="{curve.path}" stroke-width="{curve.width:.2f}"'
     stroke = look.strokes.get((curve.edge.above, curve.edge.below))
+    lowered = ""
     if stroke is not None:
+        if curve.edge.weight < 0:  # its own colour and dashes tell something else: the sign is a hem beneath it
+            lowered = (
+                f'<path d="{curve.path}" stroke-width="{curve.width + HEM:.2f}" stroke="{look.theme.lowers}" '
+                f'stroke-opacity=".6" stroke-dasharray="{LOWERED}" stroke-linecap="butt" class="tp-line tp-hem"/>'
+            )
         path += f' stroke="{stroke.colour}" stroke-opacity=".75"'
         path += f' stroke-dasharray="{stroke.dash}"' if stroke.dash else ""
     elif curve.edge.weight < 0:
         path += f' stroke="{look.theme.lowers}" stroke-opacity=".75" stroke-dasharray="{LOWERED}"'
     if not look.live:
-        return f"{path}/>"
+        return f"{lowered}{path}/>"
     edge = curve.edge
     tip = edge_words(hierarchy, edge)
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
     shown = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
     ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{shown}"'
-    return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{path} class="tp-line"/></g>'
+    return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{lowered}{path} class="tp-line"/></g>'
 
 
 def edge_words(hierarchy: Hierarchy, edge: Edge) -> str:
@@ -213,9 +222,10 @@ def _roles(scene: Scene, box: Box, look: Look) -> str:
     chosen = "true" if node == look.selected else "false"
     kind = " tp-root" if node in scene.part.roots else ""
     level = 1 + max(band.layer for band in scene.layout.bands) - node.layer
+    source = f"run {hierarchy.run}, snapshot of mini-batch {hierarchy.minibatch:,}"
     twin = f' data-twin="{look.twins[node]}"' if node in look.twins else ""
     return (
         f' class="tp-node{kind}" data-id="{identity(node)}" role="treeitem" tabindex="-1" aria-level="{level}"{opened}'
         f' aria-selected="{chosen}"{twin} aria-label="{escape(label)}"'
-        f' data-tip="{escape(hierarchy.title(node))}&#10;{escape(head)}&#10;{escape(words)}"'
+        f' data-tip="{escape(hierarchy.title(node))}&#10;{escape(head)}&#10;{escape(words)}&#10;{source}"'
     )

@@ -21,6 +21,10 @@ from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.jobs import launcher, process
 from app.jobs.progress import Left, Progress, bar, duration
+from app.library.stores import Store
+from app.live.judged import latest_of
+from app.views.compare import settings
+from app.views.runs import kpis
 from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
 from store import checkpoints, corpora, events, labels, matches, runs, snapshots
@@ -156,8 +160,8 @@ def test_list_show_and_page_tell_one_point_perplexity_and_whether_it_still_falls
         last = points[-1]
         runs.beat(db, 1, row.attempt, minibatch=9, seconds=0.9, point_perplexity=last.value, points=points)
         head, line = call(capsys, "runs", "--store", filled)[1].splitlines()
-        assert head.endswith("  point perplexity  its curve")
-        assert line.endswith(f"  4.5{' ' * 15}{said}".rstrip())
+        assert head.endswith("  figure  which is its      point curve")
+        assert line.endswith(f"  4.5     point perplexity  {said}".rstrip())
         assert "<b>4.5</b>" in run_list([runs.get(db, 1)], lambda _: "running", lambda _: (), 1)
         for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
             assert (facts["point_perplexity"], facts["trend"], facts["level_since"]) == (last.value, said, since)
@@ -166,6 +170,35 @@ def test_list_show_and_page_tell_one_point_perplexity_and_whether_it_still_falls
     shown = call(capsys, "show", "1", "--store", filled)[1].splitlines()
     assert "its curve             no longer improving since step 11" in shown
     assert any(line.startswith("point perplexity of   60 + 60 sweeps") for line in shown)
+
+
+def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
+    db = open_database(filled)
+    row = runs.get(db, 1)
+    points = [
+        Point(5, 50, 0.6, "point_perplexity", 0, 2044.5),
+        Point(5, 50, 0.6, "mean_perplexity", 0, 1824.5),
+        Point(6, 60, 0.7, "mean_perplexity", 0, 1810.2),
+    ]
+    runs.beat(db, 1, row.attempt, minibatch=6, seconds=0.9, point_perplexity=2044.5, points=points)
+    row, latest = runs.get(db, 1), latest_of(db, 1)
+    name = "perplexity of the mean topics"
+    assert f"  1,810.2  {name}\n" in call(capsys, "runs", "--store", filled)[1]
+    listed = run_list([row], lambda _: "running", lambda _: (), 1, latest=lambda _: latest)
+    assert re.findall(r'title="([^"]*)"><b>([\d,.]+)</b><span class="tp-dim">([^<]*)</span>', listed)[0][1:] == (
+        "1,810.2", name,
+    )  # fmt: skip
+    strip = kpis.kpis(row, kpis.Health("running", None, 0, latest=latest))
+    shown = re.findall(r'tp-kpi-name">([^<]*)</span><b>([^<]*)</b>', strip)
+    assert shown[:2] == [(name.capitalize(), "1,810.2"), ("Point perplexity", "2,044.5")]
+    rows = {each.name: each.a for each in settings.settings_of(row, row, (latest, latest))}
+    assert (rows[name], rows["point perplexity"]) == ("1,810.2", "2,044.5")
+    for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
+        assert (facts["headline"], facts["headline_value"]) == ("mean_perplexity", 1810.2)
+        assert facts["headline_of"] in listed  # the same words when the figure is pointed at
+    db.close()
+    with Store(filled) as opened:
+        assert f", {name} 1,810.2>" in repr(opened.runs[1])
 
 
 def test_a_run_that_nobody_trains_is_shown_as_silent(capsys, filled):
@@ -511,6 +544,20 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ("tree 1 --class a --output x.json", "--class without a picture would change nothing; give --output tree.svg"),
         ("import . --format lines --levels 3", "holds no idx images, which alone have grey values"),
         ("import . --levels 3 --binary", "import: --levels and --binary exclude each other; give one of them"),
+        (
+            "import . --phrase-npmi 0.3",
+            "import: --phrase-npmi and --phrase-count say what a phrase is; give --phrases too",
+        ),
+        ("import . --phrases --phrase-count 1", "import: --phrase-count must be 2 or more; got 1"),
+        ("import . --html maybe", "import: --html must be auto, yes or no; got 'maybe'"),
+        (
+            "import . --stop-words klingon",
+            "import: --stop-words must be auto, none, a language such as german or a file",
+        ),
+        (
+            "import . --format uci --phrases",
+            "holds counts, whose words are not found by a pattern; leave --phrases out",
+        ),
         ("import . --test-share 1", "topiary import: --test-share must be at least 0 and below 1; got 1.0"),
         ("import . --token-pattern (", "topiary import: --token-pattern must be a regular expression; got '('"),
         ("tree 1 --output .", "cannot write a tree as '.': its name must end in one of"),
@@ -534,7 +581,7 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ("compare 1 1 --threshold -1", "argument --threshold: must be a number of at least 0; got '-1'"),
         ("corpora delete", "say which corpus to delete, by name or number"),
         ("corpora delete food", "food"),
-        ("corpora list food", "corpora lists all of them, and 'food' would change nothing; leave it out"),
+        ("corpora list food", "corpora list names all of them; leave 'food' out, or say corpora show"),
         ("import /no/such/file.txt", "/no/such/file.txt"),
         (
             "import . --max-df 3",
@@ -893,6 +940,25 @@ def test_compare_prints_the_summary_of_two_runs(two_runs, capsys):
     assert report[0].startswith("A: run 1, mini-batch 4, 3-2")
     assert report[2].startswith("layer 1: 3 of 3 and 3 topics matched, mean score ")
     assert "layer 2: 1 of 2 and 2 topics matched" in report[1]  # topic 1 of run 2 was said to have no partner
+    assert any(line.startswith("beside other seeds: These two runs differ in their seed only") for line in report)
+
+
+def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, capsys):
+    db = open_database(two_runs)
+    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    how = {"model": "dlda", "inference": "tlasgr", "layers": (3, 2), "plan": {"minibatches": 9}, "seed": 3}
+    row = runs.create(db, corpus=1, settings={"eta": [0.9]}, **how)
+    row = runs.claim(db, row.number, process.identity())
+    points = [Point(4, 40, 0.5, "point_perplexity", 0, 9.0)]
+    runs.beat(db, row.number, row.attempt, minibatch=4, seconds=0.5, point_perplexity=9.0, points=points)
+    flat = np.random.default_rng(9).dirichlet(np.full(6, 0.2), 3).T
+    snapshots.append(db, row.number, row.attempt, 4, 0.5, arrays | {"phi.0": flat})
+    db.close()
+    out = call(capsys, "compare", "1", "3", "--store", two_runs)[1]
+    assert "beside other seeds: more than another seed changes: likeness of layer 1 0." in out
+    assert "in nothing but the seed, 1 and 2." in out
+    assert re.search(r"layer 1: .*mean score 0.\d\d \(two seeds [01].\d\d\)", out)
+    assert "Point perplexity: 5.5 in A, 9.0 in B; no second seed tells whether that is more than chance." in out
 
 
 def test_compare_prints_every_pair_as_json_with_identity_numbers(two_runs, capsys):

@@ -296,7 +296,7 @@ def test_chunks_are_whole_lines_that_add_up_and_count_on(raw: bytes, size: int) 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
-        found = list(files.chunks(stdlib_io.BytesIO(raw)))
+        found = list(files.chunks(stdlib_io.BytesIO(raw), Path("a")))
     ended = raw if raw.endswith(b"\n") or not raw else raw + b"\n"
     assert b"".join(chunk for _, chunk in found) == ended
     line = 1

@@ -10,8 +10,9 @@ from ingest_samples import text_folder, text_zip, write, zipped_as
 
 from app.ingest import words
 from app.ingest.errors import IngestError
-from app.ingest.importing import draw_test, import_path
+from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions, OptionError
+from app.ingest.preparing import draw_test
 from store import corpora
 from store.corpora import CorpusRow
 from store.database import Database

@@ -121,3 +121,28 @@ def test_what_a_library_prints_is_no_news_of_the_import(db, sent, monkeypatch, c
     said = capsys.readouterr()
     assert [json.loads(line)[1] for line in said.out.splitlines()] == [{"error": f"{sent.path}: is empty"}]
     assert "deprecated" in said.err
+
+
+def test_documents_are_appended_to_the_corpus_that_is_named(db, sent):
+    whole = ImportOptions(name="fruit", min_df=1, max_df=1.0, test_share=0)
+    more = sent.folder.parent / "more" / "documents"
+    more.mkdir(parents=True)
+    (more / "d.txt").write_text("apple and a plum")
+    made, _ = end_of(Import(db.url, sent, whole, lambda: None))
+    standing, _ = end_of(Import(db.url, Sent(more, more.parent), ImportOptions(), lambda: None, made.corpus))
+    assert standing.corpus == made.corpus
+    assert standing.appended.startswith("1 document appended (1 to train on), 1 of 2 words (50.0 %) are outside")
+    assert corpora.get(db, made.corpus).documents == 3
+    assert not more.parent.exists()
+
+
+def test_a_heap_of_tables_becomes_one_corpus(db, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    heap = tmp_path / "sent" / "documents"
+    heap.mkdir(parents=True)
+    for name in ("may", "june"):
+        (heap / f"{name}.csv").write_text(f"text,label\napple pear {name},a\napple fig,b\n")
+    options = ImportOptions(name="heap", min_df=1, max_df=1.0, test_share=0)
+    standing, _ = end_of(Import(db.url, Sent(heap, heap.parent), options, lambda: None))
+    assert standing.error == ""
+    assert corpora.get(db, standing.corpus).documents == 4

@@ -18,6 +18,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application
 
 from app.jobs.uploads import ADDRESS, Uploads
+from app.server.access import Doors
 from app.server.upload_handler import Receiver
 
 
@@ -37,7 +38,7 @@ def address(uploads):
 
     async def serve():
         held["loop"], held["over"] = asyncio.get_running_loop(), asyncio.Event()
-        server = HTTPServer(Application([(rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": uploads})]))
+        server = HTTPServer(Application([(rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": uploads, "doors": Doors()})]))
         sockets = bind_sockets(0, "127.0.0.1")
         held["port"] = sockets[0].getsockname()[1]
         server.add_sockets(sockets)
@@ -219,3 +220,19 @@ def test_a_disk_that_fills_up_is_told_when_the_file_has_come(uploads, address, t
     assert (status, said.partition(":")[0]) == (507, "a.txt")
     assert [record for record in caplog.records if record.name != "tornado.access"] == []  # a line, no traceback
     assert uploads.hand_over(token) is None
+
+
+def test_a_form_may_send_so_much_in_all_and_no_more(uploads, address, monkeypatch):
+    monkeypatch.setattr(uploads, "_largest", 10)
+    token = uploads.begin()
+    assert send(f"{address}/{token}?name=a.txt", b"12345678") == 204
+    status, sentence = answer_to(f"{address}/{token}?name=b.txt", b"12345")
+    assert status == 413
+    assert sentence == "This server takes 10 bytes and 1,000,000 files for a corpus; use topiary import for more"
+    assert send(f"{address}/{uploads.begin()}?name=b.txt", b"12345") == 204  # another form
+
+
+def test_a_form_may_send_so_many_files(uploads, address, monkeypatch):
+    monkeypatch.setattr("app.jobs.uploads.MOST_FILES", 2)
+    token = uploads.begin()
+    assert [send(f"{address}/{token}?name={n}.txt", b"x") for n in range(3)] == [204, 204, 413]

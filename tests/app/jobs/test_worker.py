@@ -505,3 +505,30 @@ def test_a_worker_that_cannot_write_starts_no_others(file, monkeypatch, error, s
     monkeypatch.setattr(launcher, "fill", filled.append)
     status = worker.main(["--store", file.url, "--run", str(run)])
     assert (status, len(filled)) == (worker.LOST if error else 0, starts)
+
+
+def test_documents_that_come_later_change_no_bit_of_a_run_and_a_fork_reads_them(file, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    whole, broken = order(file, inference="gibbs").number, order(file, inference="gibbs").number
+    worker.train(file, whole)
+    assert kill_after(file, broken, 30)
+    more = small_corpus(file, documents=40, name="more")
+    with corpora.appender(file, corpora.find(file, "small").number) as appender:
+        appender.add(more_documents(file, more.number, first=120))
+    worker.train(file, runs.requeue(file, bury(file, broken)).number)
+    assert written(file, broken) == written(file, whole)
+    begin = forks.origin(file, broken)
+    fork = new_run.fork(file, begin, texts={}, minibatches=5)
+    worker.train(file, fork.number)
+    assert load_corpus(file, corpora.of_run(file, fork)).counts.n_documents == 160
+    assert runs.get(file, fork.number).state == "finished"
+    assert {point.documents for point in points.table(file, fork.number) if point.minibatch == 1} == {120}
+
+
+def more_documents(db, number, first):
+    """All documents of a corpus as a block that begins with a number."""
+    arrays = corpora.load(db, number)
+    n = len(arrays.part)
+    return corpora.DocumentBlock(
+        first, arrays.counts, arrays.part, arrays.labels, [""] * n, [""] * n, [{} for _ in range(n)]
+    )

@@ -94,6 +94,21 @@ def test_a_file_becomes_a_corpus_and_can_be_deleted(store, tmp_path):
     assert "mail" not in store.corpora
 
 
+def test_a_corpus_keeps_a_record_and_takes_more_documents(store, tmp_path):
+    for name, begin in (("first", 0), ("second", 40), ("third", 80)):
+        rows = [f"{text},{label}" for text, label in zip(made_texts(), LABELS, strict=True)][begin : begin + 40]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *rows]), "utf-8")
+    made = store.import_corpus([tmp_path / "first.csv", tmp_path / "second.csv"], label_column="label")
+    assert (made.name, made.documents) == ("first", 80)
+    assert [column["role"] for column in made.record["columns"]] == ["text", "label"]
+    added = made.append(tmp_path / "third.csv")
+    assert (added.documents, added.outside) == (40, 0)
+    assert (made.documents, store.corpora["first"].documents) == (120, 120)
+    with pytest.raises(topiary.OptionError, match="append has no option 'min_df'; the options are format, text_column"):
+        made.append(tmp_path / "third.csv", min_df=3)
+    made.delete()
+
+
 @pytest.mark.parametrize(
     ("source", "given", "kind", "sentence"),
     [

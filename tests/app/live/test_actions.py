@@ -1,20 +1,86 @@
-"""What a visitor may do to queued and failed runs, and that no store is made in place of one that was deleted."""
+"""What a visitor may do to the store: a viewer nothing at all; and what is written down of it."""
 
+import inspect
+from dataclasses import replace
+
+import garden
 import pytest
 from process_samples import order, small_corpus
 
-from app.jobs import launcher, process
+from app.ingest.options import ImportOptions
+from app.jobs import deletions, launcher, process
 from app.live.actions import Actions
 from app.live.feed import Feed
-from store import queue, runs
+from app.live.visitor import NotAllowed, Visitor
+from store import events, queue, runs
+from store.database import open_database
 from store.errors import NotFound
+from store.matches import Decision
+
+VIEWER = Visitor("viewer", "192.0.2.7")
+ASKED = {
+    "create": (None,),
+    "add_corpus": ("token", ImportOptions()),
+    "demo": (),
+    "delete_corpus": (1,),
+    "stop": (1,),
+    "pause": (1,),
+    "resume": (1,),
+    "move": (1,),
+    "retry": (1,),
+    "log": (1,),
+    "delete": (1,),
+    "rename_run": (1, "x"),
+    "rename_topic": (1, 1, 1, "x"),
+    "match_topics": (1, 2, Decision(1, 1, 1)),
+    "unmatch_topics": (1, 2, Decision(1, 1, 1)),
+}
+OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "keep_house", "fill", "close"}
 
 
 @pytest.fixture
-def actions(db, feed, monkeypatch, tmp_path):
-    """Actions on a store with a corpus, where no worker starts and logs go to the test's own folder."""
-    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "data"))
+def actions(tmp_path, monkeypatch):
+    monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
+    db = open_database(tmp_path / "store.db")
+    garden.plant(db)
+    feed = Feed(db)
+    made = Actions(db.url, feed)
+    yield made
+    made.close()
+    feed.stop()
+    db.close()
+
+
+def seen(actions):
+    """All that the store says of its runs, but the age of their heartbeats."""
+    return [replace(row, heartbeat_age=None) for row in runs.every(actions.feed.db)]
+
+
+def test_every_action_of_a_visitor_is_tried_here():
+    verbs = {name for name, _ in inspect.getmembers(Actions, inspect.isfunction) if not name.startswith("_")}
+    assert verbs - OF_THE_SERVER == set(ASKED)
+
+
+@pytest.mark.parametrize("verb", ASKED)
+def test_a_viewer_is_refused(actions, verb):
+    before = seen(actions)
+    asked = [type("Request", (), {"__getattr__": lambda *_: None})()] if verb == "create" else ASKED[verb]
+    with pytest.raises(NotAllowed, match="look and change nothing"):
+        getattr(actions.on_behalf_of(VIEWER), verb)(*asked)
+    assert seen(actions) == before
+
+
+def test_what_an_analyst_deletes_is_one_line_of_the_log(actions, tmp_path):
+    actions.on_behalf_of(Visitor("analyst", "192.0.2.8")).delete(1)
+    (line,) = (tmp_path / "logs" / deletions.NAME).read_text(encoding="utf-8").splitlines()
+    assert "deleted run 1" in line
+    assert line.endswith("by analyst in the browser at 192.0.2.8")
+
+
+@pytest.fixture
+def acting(db, feed, monkeypatch, tmp_path):
+    """Actions on a store with a small corpus, where no worker starts and logs go to the test's own folder."""
+    monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
     monkeypatch.setattr(launcher, "start", lambda url, run: None)
     small_corpus(db)
     made = Actions(db.url, feed)
@@ -22,28 +88,28 @@ def actions(db, feed, monkeypatch, tmp_path):
     made.close()
 
 
-def test_queued_runs_are_moved(db, actions):
+def test_queued_runs_are_moved(db, acting):
     first, second, third = (order(db).number for _ in range(3))
-    actions.move(third)
-    actions.move(first, last=True)
+    acting.move(third)
+    acting.move(first, last=True)
     assert [row.number for row in queue.waiting(db)] == [third, second, first]
-    actions.move(first, before=second)
+    acting.move(first, before=second)
     assert [row.number for row in queue.waiting(db)] == [third, first, second]
 
 
-def test_a_failed_run_is_ordered_again_with_half_of_its_mini_batches(db, actions):
+def test_a_failed_run_is_ordered_again_with_half_of_its_mini_batches(db, acting):
     row = runs.claim(db, order(db).number, process.identity())
     runs.finish(db, row.number, row.attempt, "failed", "out of memory: use fewer topics")
-    new = actions.retry(row.number)
+    new = acting.retry(row.number)
     assert (new.state, new.settings["batch_size"]) == ("queued", row.settings["batch_size"] // 2)
 
 
-def test_the_log_of_a_run_is_shown_with_its_path(db, actions):
+def test_the_log_of_a_run_is_shown_with_its_path(db, acting):
     path = launcher.log_path(db.url, 1)
-    assert actions.log(1) == (str(path), [])
+    assert acting.log(1) == (str(path), [])
     path.parent.mkdir(parents=True)
     path.write_text("one\ntwo\nthree\n")
-    assert actions.log(1, 2) == (str(path), ["two", "three"])
+    assert acting.log(1, 2) == (str(path), ["two", "three"])
 
 
 def test_no_store_is_made_in_place_of_one_that_was_deleted(db, tmp_path):
@@ -55,3 +121,11 @@ def test_no_store_is_made_in_place_of_one_that_was_deleted(db, tmp_path):
         actions.stop(1)
     assert not (tmp_path / "store.db").exists()
     feed.stop()
+
+
+def test_damage_is_written_down_by_the_server_whoever_found_it(db, acting):
+    run = order(db).number
+    acting.on_behalf_of(VIEWER)
+    acting.feed.on_damage(run, 0, "a snapshot is damaged")
+    told = [each.text for each in events.since(db, run)[0]]
+    assert told == ["a snapshot is damaged"]

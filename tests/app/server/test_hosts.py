@@ -61,10 +61,18 @@ def test_the_bound_address_is_a_host():
         ("http://10.0.0.8:5006", True),
         ("https://papers.example", False),
         ("null", True),
+        ("http://10.0.0.7:8080", True),
+        ("http://10.0.0.7", True),
+        ("https://papers.example:8443", True),
+        ("https://books.example:8443", False),
+        ("https://books.example", True),
+        ("ftp://10.0.0.7:5006", True),
+        ("http://x@10.0.0.7:5006", True),
+        ("http://10.0.0.7:5006/", True),
     ],
 )
-def test_a_websocket_is_opened_by_pages_of_the_same_host_only(origin, refused):
-    hosts = Hosts("0.0.0.0", ["papers.example"])
+def test_a_websocket_is_opened_by_pages_of_the_same_host_and_port_only(origin, refused):
+    hosts = Hosts("0.0.0.0", ["papers.example", "Books.example:8443"])
     assert foreign(hosts, Host="10.0.0.7:5006", Origin=origin, Upgrade="websocket") is refused
 
 

@@ -76,7 +76,7 @@ def test_a_card_leads_with_the_title_and_goes_on_with_the_first_words(
 def test_the_cards_of_the_watch_page_have_the_colour_of_their_layer(hierarchy: Hierarchy) -> None:
     assert len({hue(layer) for layer in (1, 2, 3)}) == 3
     for layer in (1, 2, 3):
-        assert f'<div class="tp-topics" style="{hue(layer)}">' in preview(hierarchy, layer)
+        assert f'<div class="tp-topics" data-rove style="{hue(layer)}">' in preview(hierarchy, layer)
 
 
 def test_the_cards_of_the_watch_page_lead_with_the_title(hierarchy: Hierarchy, titles: dict[str, str]) -> None:

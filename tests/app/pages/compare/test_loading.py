@@ -79,35 +79,59 @@ def test_the_baseline_is_another_seed_at_the_nearest_mini_batch(db, feed):
     here = context(db, feed)
     request = loading.Request(base.number, 0, run.number, 0)
     lonely = loading.baseline(here, loading.fetch(here, request).comparison)
-    assert lonely.comparison is None
-    assert f"train run {run.number} once more with another seed" in lonely.sentence
+    assert lonely.comparisons == ()
+    assert f"no second seed of either run, so nothing below can be told from chance: train run {run.number}" in (
+        lonely.sentence
+    )
     twin = trained(db, 7, 900, minibatches=(5, 45, 300))
     here = context(db, feed)
     found = loading.baseline(here, loading.fetch(here, request).comparison)
-    assert (found.comparison.a.run, found.comparison.b.run) == (base.number, twin.number)
-    assert (found.comparison.a.minibatch, found.comparison.b.minibatch) == (40, 45)
-    assert f"run {base.number} against run {twin.number}" in found.sentence
+    (one,) = found.comparisons
+    assert (one.a.run, one.b.run) == (base.number, twin.number)
+    assert (one.a.minibatch, one.b.minibatch) == (40, 45)
+    assert f"in nothing but the seed, {base.number} and {twin.number}." in found.sentence
+
+
+def test_all_pairs_of_seeds_of_either_run_are_the_baseline_up_to_six(db, feed):
+    first = [trained(db, seed, 100 * seed) for seed in (1, 2, 3)]
+    other = [trained(db, seed, 100 * seed) for seed in (11, 12)]
+    with db.write() as connection:  # other settings
+        from sqlalchemy import update
+
+        from store import tables
+
+        wide = tables.runs.c.number.in_([row.number for row in other])
+        connection.execute(update(tables.runs).where(wide).values(settings={"eta": 1}))
+    here = context(db, feed)
+    request = loading.Request(first[0].number, 0, other[0].number, 0)
+    found = loading.baseline(here, loading.fetch(here, request).comparison)
+    pairs = {frozenset((each.a.run, each.b.run)) for each in found.comparisons}
+    assert pairs == {frozenset(pair) for pair in ((4, 5), (1, 3), (1, 2), (3, 2))}
+    for seed in range(4, 9):
+        trained(db, seed, 100 * seed)
+    here = context(db, feed)
+    assert len(loading.baseline(here, loading.fetch(here, request).comparison).comparisons) == 6
 
 
 def test_two_seeds_are_their_own_baseline(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
     here = context(db, feed)
     found = loading.baseline(here, loading.fetch(here, loading.Request(one.number, 0, two.number, 0)).comparison)
-    assert found.comparison is None
-    assert "the baseline itself" in found.sentence
+    assert found.comparisons == ()
+    assert "differ in their seed only, so what differs here is what chance does" in found.sentence
 
 
 def test_a_run_that_was_trained_much_longer_is_no_baseline(db, feed):
     short, long = trained(db, 1, 0), trained(db, 2, 500, minibatches=(300, 900))
     here = context(db, feed)
     found = loading.baseline(here, loading.fetch(here, loading.Request(short.number, 0, long.number, 0)).comparison)
-    assert found.comparison is None
+    assert found.comparisons == ()
     assert "number of mini-batches" in found.sentence
     trained(db, 3, 600, minibatches=(30, 60))
     here = context(db, feed)
     found = loading.baseline(here, loading.fetch(here, loading.Request(short.number, 0, long.number, 0)).comparison)
-    assert (found.comparison.a.run, found.comparison.a.minibatch) == (short.number, 40)
-    assert found.comparison.b.minibatch == 30
+    assert (found.comparisons[0].a.run, found.comparisons[0].a.minibatch) == (short.number, 40)
+    assert found.comparisons[0].b.minibatch == 30
 
 
 def test_only_runs_that_differ_in_nothing_but_the_seed_are_a_baseline():

@@ -54,6 +54,9 @@ class Feed:
     def read_sparks(self, numbers: Any) -> None:
         """All are there."""
 
+    def judged(self, number: int) -> dict[str, float]:
+        return {}
+
     def spark(self, number: int) -> tuple[float, ...]:
         return (900.0, 800.0 + number)
 
@@ -78,7 +81,7 @@ class Session:
         self.hold = False
         self.waiting: list[Callable[[], None]] = []
         monkeypatch.setattr(loading, "fetch", self._fetch)
-        monkeypatch.setattr(loading, "baseline", lambda *_: loading.Baseline(None, "no other seed yet"))
+        monkeypatch.setattr(loading, "baseline", lambda *_: loading.Baseline((), "no other seed yet"))
         actions = SimpleNamespace(
             match_topics=lambda *request: self.acts.append(("match", request)),
             unmatch_topics=lambda *request: self.acts.append(("unmatch", request)),

@@ -8,14 +8,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pruned_samples import pruned
 from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import narrow
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.live.ticks import Tick
 from app.pages.explore.loading import Fetched, waiting_for
 from app.pages.explore.page import Explorer
 from app.pages.session import Context, View, from_query, to_query
+from app.views.tree.opening import first_roots
+from app.views.tree.picture import Choice, cut
+from engine.hierarchy.tree import Node
 
 
 class Feed:
@@ -215,7 +219,7 @@ def test_the_layer_chosen_is_still_listed_after_only_the_tree_was_shown(
 ) -> None:
     session.handle(wish[0], **wish[1])
     session.handle("wide")
-    assert session.page.page.css_classes == ["ex-page", "ex-only"]
+    assert "ex-only" in session.page.page.css_classes
     session.handle("select", id="")
     session.handle("wide")
     assert session.page.page.css_classes == ["ex-page"]
@@ -487,3 +491,61 @@ def test_topics_of_columns_stand_beneath_the_tree_and_beneath_the_map_of_models_
     assert "<summary>Column topics</summary>" in own.page._foot.html
     bare = Session(hierarchy, threshold=1.5)
     assert "Column topics" not in bare.page._foot.html
+
+
+def later(seed: int, minibatch: int) -> Hierarchy:
+    """A snapshot of the same run whose topics have other popularities and children."""
+    return replace(make_hierarchy((40, 20, 8), seed=seed), minibatch=minibatch)
+
+
+def lowest(session: Session) -> str:
+    """A topic of layer 1 that is drawn."""
+    return min(each for each in session.shown() if each.startswith("L1:"))
+
+
+@pytest.mark.parametrize("threshold", [1.5, None])
+def test_a_selected_topic_stays_in_the_tree_at_every_snapshot_that_comes(threshold: float | None) -> None:
+    session = Session(later(1, 100), threshold=threshold)
+    chosen = lowest(session)
+    session.handle("select", id=chosen)
+    fell = 0
+    for seed in range(2, 9):
+        session.feed.hierarchies[None] = now = later(seed, 100 * seed)
+        session.ticks[0](Tick(snapshots=frozenset({7})))
+        assert chosen in session.shown()
+        assert session.page._tree.selected == chosen
+        assert f'data-key="{chosen}"' in session.page._detail.html
+        plain = Choice(first_roots(now, session.page._threshold()), session.page._threshold())
+        fell += parse_identity(chosen) not in cut(now, plain)[0].nodes
+    assert fell  # without being held it would not be drawn
+
+
+def test_a_topic_that_was_not_in_the_picture_is_not_brought_into_it() -> None:
+    session = Session(later(1, 100), threshold=1.5)
+    absent = next(identity(node) for node in session.page._hierarchy.nodes(1) if identity(node) not in session.shown())
+    session.handle("select", id=absent)
+    session.feed.hierarchies[None] = later(1, 200)
+    session.ticks[0](Tick(snapshots=frozenset({7})))
+    assert absent not in session.shown()
+
+
+def test_another_cut_of_the_visitor_is_shown_as_it_was_asked_for() -> None:
+    session = Session(later(1, 100), threshold=1.5)
+    chosen = lowest(session)
+    session.handle("select", id=chosen)
+    session.feed.hierarchies[None] = later(4, 200)
+    session.ticks[0](Tick(snapshots=frozenset({7})))
+    assert chosen in session.shown()
+    session.handle("threshold", value="1000")
+    assert session.shown() == set(session.view.roots)
+
+
+def test_in_a_layer_that_was_pruned_the_topic_is_followed_by_its_number() -> None:
+    before, now, _ = pruned()
+    session = Session(before, threshold=1.5, direction="up", roots=("L2:12",))
+    session.handle("select", id="L2:12")
+    session.feed.hierarchies[None] = now
+    assert now.place(Node(2, 11)) == before.place(Node(2, 11)) - 3
+    session.ticks[0](Tick(snapshots=frozenset({7})))
+    assert "L2:12" in session.shown()
+    assert session.page._tree.selected == "L2:12"

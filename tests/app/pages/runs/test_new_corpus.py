@@ -1,20 +1,33 @@
 """The form that adds documents: what it offers, what it checks, and what it says while a corpus is made."""
 
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from app.ingest import options
+from app.ingest.column_samples import Column
+from app.ingest.cuts import Cut
 from app.ingest.options import ImportOptions, OptionError
+from app.ingest.report import Report, Share
 from app.jobs import notices
 from app.jobs.import_process import Standing
+from app.jobs.inspect_process import Look
 from app.jobs.uploads import Uploads
+from app.pages.runs import new_corpus
 from app.pages.runs.new_corpus import NewCorpusForm
 from store import corpora
 
+REPORT = Report(
+    path="notes.csv", format="csv", why="table of texts", understood={"separator": "semicolon"},
+    columns=(Column("body", "text", ("<i>apple</i>",)), Column("kind", "label", ("fruit",))), kind="counts",
+    documents=9, train=8, read=10, empty=1, duplicates=2, wordless=1, tokens=100, tokens_kept=40, words=30,
+    words_kept=20, cuts=(Cut("min_df", "2", 10, 60, ("rare",)),), scripts=(Share("Latin", 1.0),),
+    languages=(Share("English", 1.0),), classes=1, labels=(("fruit", 9),),
+    warnings=("the text has only numbers",), notes=("1 .doc left out; see --format",), options={},
+)  # fmt: skip
 LETTERS = SimpleNamespace(
     number=4, name="letters", documents=1200, train_documents=1000, words=300, label_names=("a", "b"),
     meta={"notes": ["<b>"]},
@@ -23,8 +36,13 @@ LETTERS = SimpleNamespace(
 
 @pytest.fixture(autouse=True)
 def store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store of one corpus."""
+    """A store of one corpus, and a look at files that is over at once."""
     monkeypatch.setattr(corpora, "every", lambda _: [LETTERS])
+    monkeypatch.setattr(new_corpus, "Inspection", Inspected)
+    monkeypatch.setattr(new_corpus, "PAUSE", 0.0)
+    monkeypatch.setattr(Uploads, "look", lambda *_: Path("notes.csv"))
+    monkeypatch.setattr(Inspected, "asked", [])
+    monkeypatch.setattr(Inspected, "end", Look(report=REPORT))
 
 
 class Begun:
@@ -39,11 +57,29 @@ class Begun:
         return self._standings.pop(0)
 
 
+class Inspected:
+    """A look at files that has ended with a report or an error; remembers with which options it was asked for."""
+
+    asked: ClassVar[list[ImportOptions]] = []
+    end: ClassVar[Look] = Look(error="not looked at")
+
+    def __init__(self, path: Path, request: ImportOptions) -> None:
+        self.path = path
+        self.asked.append(request)
+
+    def look(self, _: Look) -> Look:
+        return self.end
+
+    def cancel(self) -> None:
+        """Nothing goes on."""
+
+
 class Page:
     """The form of a session whose work in the background is done at once, on a store that has one corpus."""
 
     def __init__(self, *standings: Standing) -> None:
         self.made: list[tuple[str, ImportOptions]] = []
+        self.into: list[int] = []
         self.seen: list[str] = []
         self.view = SimpleNamespace(tab="add")
         self._begun = Begun(*standings)
@@ -62,8 +98,9 @@ class Page:
         self.seen.append(self.html)
         then(LETTERS if getattr(work, "func", None) is corpora.get else work())
 
-    def _add(self, token: str, request: ImportOptions) -> Begun:
+    def _add(self, token: str, request: ImportOptions, into: int) -> Begun:
         self.made.append((token, request))
+        self.into.append(into)
         return self._begun
 
     @property
@@ -91,7 +128,7 @@ class Page:
 
 def test_every_option_of_an_import_but_files_of_the_machine_is_offered_with_its_help() -> None:
     page = Page()
-    assert set(page.fields()) == set(options.HELP) - {"vocabulary"}
+    assert set(page.fields()) == {"into"} | set(options.HELP) - {"vocabulary"}
     assert all(f'id="about-{name}"' in page.html for name in page.fields())
 
 
@@ -285,3 +322,78 @@ def test_every_kind_that_is_read_gives_its_name_and_no_word_of_being_left_out(na
     page.handle("sent", of=1, name="other.csv")
     assert f'value="{PurePath(name).name.removesuffix(".gz").rsplit(".", 1)[0]}"' in page.html
     assert "none of the kinds listed here" not in page.html
+
+
+def test_what_came_in_is_said_before_anything_is_made() -> None:
+    page = Page()
+    assert "What came in" not in page.html
+    page.send(name="notes.csv")
+    assert page.html.index("What came in") < page.html.index("<legend>The corpus")
+    assert "semicolon" in page.html
+    assert "&lt;i&gt;apple&lt;/i&gt;" in page.html
+    assert "The text has only numbers." in page.html
+    assert "Note: 1 .doc left out; see “Format”." in page.html
+    assert "Rarest words 2" in page.html  # as the form calls it, not the command
+    assert page.made == []
+
+
+def test_the_columns_of_the_file_can_be_chosen_and_the_report_is_made_again() -> None:
+    page = Page(Standing(error="no"))
+    page.send(name="notes.csv")
+    assert page.html.index('name="label_column"') < page.html.index("<details")
+    assert '<option value="kind">kind</option>' in page.html
+    page.handle("typed", form=page.fields() | {"label_column": "kind", "min_df": "3"})
+    assert [(each.label_column, each.min_df) for each in Inspected.asked] == [(None, None), ("kind", 3)]
+    page.handle("typed", form=page.fields() | {"label_column": "kind", "min_df": "3", "name": "other"})
+    assert len(Inspected.asked) == 2  # a name changes nothing of it
+    page.handle("typed", form=page.fields() | {"label_column": "kind", "min_df": "none"})
+    assert len(Inspected.asked) == 2
+    page.handle("make", form=page.fields() | {"label_column": "kind", "min_df": "3"})
+    assert page.made[0][1].label_column == "kind"
+
+
+def test_what_cannot_be_read_is_said_before_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Inspected, "end", Look(error="notes.csv: has no column of text; name it with --text-column"))
+    page = Page()
+    page.send(name="notes.csv")
+    assert "has no column of text; name it with “Column of the text”" in page.html
+
+
+def test_the_last_report_stays_in_view_until_the_next_is_there() -> None:
+    page = Page()
+    page.send(name="notes.csv")
+    page.seen.clear()
+    page.handle("typed", form=page.fields() | {"min_df": "3"})
+    assert any("Looking at it" in html and "semicolon" in html for html in page.seen)
+    assert "Looking at it" not in page.html
+
+
+def test_a_corpus_shows_how_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = {"added": 5, "file": "more.csv", "documents": 1200, "outside": 3, "tokens_read": 60}
+    kept = SimpleNamespace(**vars(LETTERS) | {"meta": {"record": REPORT.to_json(), "additions": [added]}})
+    monkeypatch.setattr(corpora, "every", lambda _: [kept])
+    page = Page()
+    assert "How it was read" in page.html
+    assert "--min-df 2" in page.html
+    assert "5 documents of more.csv, after the first 1,200" in page.html
+
+
+def test_documents_can_be_added_to_a_corpus_that_is_there() -> None:
+    page = Page(Standing(corpus=4, appended="9 documents appended (8 to train on)"))
+    page.send(name="letters.csv")
+    assert not page.ready  # a corpus is called so already
+    page.handle("typed", form=page.fields() | {"into": "4", "name": "letters", "max_words": "few"})
+    assert "Append to letters" in page.html
+    assert 'name="max_words"' not in page.html
+    assert "What is left out of the vocabulary" not in page.html
+    page.handle("make", form=page.fields() | {"into": "4", "label_column": "kind"})
+    assert page.into == [4]
+    assert page.made[0][1] == ImportOptions(label_column="kind")
+    assert "9 documents appended (8 to train on)." in page.html
+
+
+def test_a_corpus_that_is_not_there_is_not_added_to() -> None:
+    page = Page(Standing(error="no"))
+    page.send()
+    page.handle("make", form=page.fields() | {"into": "77"})
+    assert page.into == [0]

@@ -197,9 +197,21 @@ def test_every_number_of_a_heat_map_is_read_on_its_colour() -> None:
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    for part in np.linspace(0, 1, 101):
-        light, dark = sorted((luminance(colour(part)), luminance(ink(part))), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) > 4.5, part
+    for side in (False, True):
+        ground = [luminance(colour(part, dark=side)) for part in np.linspace(0, 1, 101)]
+        for part, own in zip(np.linspace(0, 1, 101), ground, strict=True):
+            light, dark = sorted((own, luminance(ink(part, dark=side))), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) > 4.5, part
+        assert sorted(ground, reverse=not side) == ground  # more is darker, on the dark side brighter
+
+
+def test_a_cell_with_more_of_its_row_stands_out_more() -> None:
+    text = heat_table(("a", "b"), [[9, 1], [2, 2]], "true")
+    grounds = re.findall(r"background:light-dark\((#\w+),(#\w+)\)", text)
+    assert grounds[0] == (colour(0.9), colour(0.9, dark=True))
+    assert grounds[1] == (colour(0.1), colour(0.1, dark=True))
+    assert colour(0.9) < colour(0.1)
+    assert colour(0.9, dark=True) > colour(0.1, dark=True)
 
 
 def test_a_heat_map_has_a_cell_for_every_pair() -> None:
@@ -248,7 +260,7 @@ def test_the_largest_weight_of_all_is_the_measure_of_every_tint(hierarchy: Hiera
 def test_a_topic_says_for_which_classes_it_speaks(hierarchy: Hierarchy) -> None:
     text = topic_detail(hierarchy, Node(2, 3), 1.0, [], root=False)
     part = text[text.index("<h3>Classes") : text.index("Documents that use it most")]
-    shown = [float(number.replace("−", "-")) for number in re.findall(r"<small>([+−][\d.]+)</small>", part)]
+    shown = [float(number.replace("−", "-")) for number in re.findall(r"<small[^>]*>([+−][\d.]+)</small>", part)]
     np.testing.assert_allclose(shown, sorted(hierarchy.class_weights[1][:, 3], reverse=True), atol=0.006)
 
 

@@ -9,6 +9,7 @@ from topic_pairs import WIDTHS, changed, frame_of
 
 from app.analysis.coherence import coherence_of
 from app.analysis.comparison import compare
+from app.analysis.seeds import UNKNOWN
 from app.views.compare.coherence import coherence_table
 
 
@@ -16,6 +17,11 @@ def known(run, value, widths=WIDTHS):
     """A frame whose topics all have this NPMI."""
     npmi = {f"npmi.{layer}": np.full(width, value, np.float32) for layer, width in enumerate(widths)}
     return frame_of(arrays(widths) | npmi, run)
+
+
+def seeds(gap):
+    """What two seeds reach who differ by so much in every figure of coherence."""
+    return UNKNOWN._replace(gaps=((gap, gap, gap),) * 3)
 
 
 def rows(text):
@@ -27,7 +33,7 @@ def rows(text):
 
 def test_a_line_of_each_layer_has_the_figures_of_both_runs():
     a, b = known(7, 0.25), known(8, -0.5)
-    table = coherence_table(compare(a, b))
+    table = coherence_table(compare(a, b), seeds(0.7))
     diverse = [f"{layer.diversity:.3f}" for layer in coherence_of(a)]
     assert rows(table) == [
         [f"Layer {layer}", "0.250", "−0.500", "0.250", "−0.500", diverse[layer - 1], diverse[layer - 1]]
@@ -35,6 +41,15 @@ def test_a_line_of_each_layer_has_the_figures_of_both_runs():
     ]
     assert table.count("<b>0.250</b>") == 6  # the better of two is bold, and neither of two that are equal
     assert table.count("<b>") == 6
+    assert table.count("two seeds of one model differ by up to 0.700") == 18
+
+
+def test_a_figure_is_better_only_by_more_than_two_seeds_differ():
+    comparison = compare(known(7, 0.25), known(8, -0.5))
+    assert "<b>" not in coherence_table(comparison, seeds(0.8))
+    alone = coherence_table(comparison)
+    assert "<b>" not in alone
+    assert "without a second seed of a run nobody knows" in alone
 
 
 def test_a_side_that_does_not_know_its_coherence_has_dashes():

@@ -11,6 +11,7 @@ from topic_pairs import WIDTHS, changed, frame_of, reworded, same
 from app.analysis.changes import KINDS, Agreement, counted, edge_changes
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import identity
+from app.analysis.seeds import Range, SeedSpread
 from app.views.compare import edges, head, numbers, settings, summary
 from app.views.compare import pair as compare_pair
 from app.views.compare import table as compare_table
@@ -164,14 +165,29 @@ def test_only_the_most_popular_topics_are_drawn_and_the_rest_is_a_chip(compariso
 
 def test_the_numbers_stand_beside_those_of_another_seed() -> None:
     now = Agreement((0.9, 0.5), (1.0, 0.75), 0.5, 0.25)
-    html = numbers.agreement_strip(now, Agreement((0.7, 0.5), (1.0, 1.0), 0.8, NAN), "Baseline: run 1.")
-    report = re.findall(r"<b>([^<]+)</b><span class=\"tp-dim\">(\w*)", html)
-    assert report == [("0.50", "like"), ("0.90", "above"), ("0.50", "below"), ("0.25", "")]
-    assert "Baseline: run 1." in html
-    without = numbers.agreement_strip(Agreement((NAN,), (0.0,), NAN, NAN), None, "")
-    assert "seed to seed" not in without
+    layers = (Range(0.7, 0.8), Range(0.5, 0.52)), (Range(1, 1), Range(0.9, 1))
+    spread = SeedSpread(3, *layers, Range(0.8, 0.8), None, (), ())
+    html = numbers.agreement_strip(now, spread)
+    report = re.findall(r"<b>([0-9.]+)</b><span class=\"tp-dim\">(.*?)(?: · |</span>)", html)
+    assert report == [
+        ("0.50", "like two seeds 0.50 to 0.52"), ("0.90", "above two seeds 0.70 to 0.80"),
+        ("0.50", '<strong class="cm-below">below</strong> two seeds 0.80'), ("0.25", ""),
+    ]  # fmt: skip
+    assert "75% of the weight matched</span> (two seeds 90% to 100%)" in html
+    without = numbers.agreement_strip(Agreement((NAN,), (0.0,), NAN, NAN), None)
+    assert "two seeds" not in without
     assert "<b>–</b>" in without
-    assert "Looking for another seed" in without
+
+
+def test_a_pair_is_marked_where_it_is_less_alike_than_nearly_all_pairs_of_two_seeds(comparison: Comparison) -> None:
+    scores = [pair.score for pair in comparison.pairs if pair.layer == 1 and pair.paired]
+    floor = sorted(scores)[3] + 1e-9
+    listing = compare_table.Listing("score", 1, None, 99, (floor, NAN, NAN))
+    html = compare_table.pair_table(comparison, listing)
+    assert html.count("cm-beyond") == html.count("More than chance: ") == 4
+    assert "; 4 of the matched less alike than 95 % of those of two seeds" in html
+    assert html.count("No more than chance: ") == len(scores) - 4
+    assert "chance" not in compare_table.pair_table(comparison, compare_table.Listing("score", 1, None, 99))
 
 
 def run(number: int, **more: object) -> SimpleNamespace:
@@ -201,8 +217,12 @@ def test_the_point_perplexity_is_one_figure_and_says_what_it_is_of() -> None:
     rows = {each.name: each for each in settings.settings_of(done, earlier)}
     row = rows["point perplexity"]
     assert (row.a, row.b) == ("3,032.0", "2,485.0")
-    assert "A: 20 + 20 sweeps, 312 test documents, 80 % of each observed; B: 60 + 60 sweeps" in row.report.tip
-    assert [name for name in rows if "perplexity" in name] == ["point perplexity", "averaged perplexity"]
+    assert row.report.tip.startswith("A: Held-out words")
+    assert "20 + 20 sweeps, 312 test documents, 80 % of each observed. B: Held-out" in row.report.tip
+    assert [name for name in rows if "perplexity" in name] == ["point perplexity"]
+    judged = {each.name: each for each in settings.settings_of(done, earlier, ({"mean_perplexity": 2900.0}, {}))}
+    both = judged["perplexity of the mean topics"]
+    assert (both.a, both.b) == ("2,900.0", "–")
 
 
 def replace_seed(row: SimpleNamespace) -> SimpleNamespace:

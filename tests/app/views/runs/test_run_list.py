@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
+from numbers_traced import untraced
 
 from app.jobs.forks import default_text
 from app.views import words
@@ -93,9 +94,12 @@ def test_a_run_offers_what_its_state_allows(state, verbs):
 
 def test_list_and_strip_tell_one_point_perplexity_and_what_it_is_of():
     row = run(state="finished", point_perplexity=2485.0)
-    of = "Point perplexity: 20 + 20 sweeps, 312 test documents, 80 % of each observed"
+    of = (
+        "Held-out words, lower is better. Topics: those of the last step alone. 20 + 20 sweeps, 312 test documents, "
+        "80 % of each observed."
+    )
     html = run_list([row], lambda _: "finished", lambda _: (2800.0, 2485.0), 7)
-    assert re.findall(r"<b>([\d,.]+)</b>\s*<span[^>]*>perplexity", html) == ["2,485.0"]
+    assert re.findall(r"<b>([\d,.]+)</b>\s*<span[^>]*>point perplexity", html) == ["2,485.0"]
     assert f'title="{of}"' in html
     strip = kpis.kpis(row, kpis.health("finished", [10, 20], [2800.0, 2485.0]))
     assert "<b>2,485.0</b>" in strip
@@ -194,6 +198,16 @@ def test_every_run_can_be_continued_as_another_one():
         assert 'data-do="fork" data-run="7"' in html
 
 
+def test_every_number_of_the_list_and_the_strip_says_what_it_is_when_it_is_pointed_at():
+    row = run(averaged_perplexity=700.0, parent=3, parent_minibatch=40)
+    latest = {"mean_perplexity": 760.0}
+    html = run_list([row], lambda _: "running", lambda _: (3.0, 2.0), 7, latest=lambda _: latest)
+    strip = kpis.kpis(row, kpis.health("running", [10, 20], [900.0, 850.0], latest))
+    for text, least in ((html, 5), (strip, 8)):
+        seen, silent = untraced(text)
+        assert (seen >= least, silent) == (True, [])
+
+
 def test_deleting_needs_the_name_typed():
     html = listed(run(name="my roses"))
     assert 'data-needs="my roses"' in html
@@ -206,8 +220,9 @@ def test_a_wish_on_its_way_is_said():
 
 
 def test_the_strip_says_progress_pace_and_time_left():
-    html = kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0], 760.04))
-    assert "760.0 with the mean topics<br>" in html
+    latest = {"mean_perplexity": 760.04}
+    html = kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0], latest))
+    assert '<span class="tp-kpi-name">Perplexity of the mean topics</span><b>760.0</b>' in html
     assert "mean topics" not in kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0])).lower()
     for said in ("812.3", "50<small> / 200", "2 s each", "412 k", "5 min 00 s", "just now", "▼ 80.0"):
         assert said in html

@@ -1,0 +1,110 @@
+"""How far two seeds of one model lie apart: what a difference between models has to exceed to be one."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from app.analysis.changes import agreement, edge_changes
+from app.analysis.coherence import coherence_of
+from app.analysis.comparison import Comparison
+from engine.quality.measures import Coherence
+
+ROUNDED = 0.005  # figures are written with two decimals: what differs by less reads the same
+RARE = 0.05  # share of the pairs of two seeds that are less alike than the floor of their layer
+MEASURES: tuple[Callable[[Coherence], float], ...] = (
+    lambda each: each.mean_npmi,
+    lambda each: each.worst_tenth,
+    lambda each: each.diversity,
+)
+
+
+class Range(NamedTuple):
+    """The lowest and the highest of a figure over pairs of seeds."""
+
+    low: float
+    high: float
+
+
+class SeedSpread(NamedTuple):
+    """What two seeds of one model reach, over some pairs of them.
+
+    Attributes
+    ----------
+    pairs : int
+        How many pairs of runs are behind it.
+    scores, matched : tuples of Range or None
+        Of each layer, as in `app.analysis.changes.Agreement`.
+    edges, correlation : Range or None
+    floors : tuple of float
+        Of each layer, the score that 5 % of the pairs of topics of two seeds stay below; nan without pairs.
+    gaps : tuple of (float, float, float)
+        Of each layer, the largest differences of NPMI, its worst tenth and diversity; nan where not known.
+    """
+
+    pairs: int
+    scores: tuple[Range | None, ...]
+    matched: tuple[Range | None, ...]
+    edges: Range | None
+    correlation: Range | None
+    floors: tuple[float, ...]
+    gaps: tuple[tuple[float, float, float], ...]
+
+
+UNKNOWN = SeedSpread(0, (), (), None, None, (), ())
+
+
+def spread_of(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread | None:
+    """Sum up comparisons of runs that differ in their seed only; None where there is none.
+
+    Parameters
+    ----------
+    comparisons : sequence of Comparison
+    threshold : float
+        Edges are above ``threshold / K``.
+    """
+    if not comparisons:
+        return None
+    found = [agreement(each, edge_changes(each, threshold)) for each in comparisons]
+    depth = range(max(len(each.scores) for each in found))
+    return SeedSpread(
+        len(comparisons),
+        tuple(_range(each.scores[place] for each in found if place < len(each.scores)) for place in depth),
+        tuple(_range(each.matched[place] for each in found if place < len(each.matched)) for place in depth),
+        _range(each.edges for each in found),
+        _range(each.correlation for each in found),
+        tuple(_floor(comparisons, place + 1) for place in depth),
+        tuple(_gaps(comparisons, place) for place in depth),
+    )
+
+
+def below(value: float, usual: Range | None) -> bool:
+    """Whether a figure is lower than any that two seeds reach; what is not known is not."""
+    return usual is not None and math.isfinite(value) and value < usual.low - ROUNDED
+
+
+def at(ranges: Sequence[Range | None], place: int) -> Range | None:
+    """The range of a layer, None where there is none."""
+    return ranges[place] if place < len(ranges) else None
+
+
+def _range(values: Iterable[float]) -> Range | None:
+    known = [value for value in values if math.isfinite(value)]
+    return Range(min(known), max(known)) if known else None
+
+
+def _floor(comparisons: Sequence[Comparison], layer: int) -> float:
+    scores = [pair.score for each in comparisons for pair in each.pairs if pair.layer == layer and pair.paired]
+    return float(np.quantile(scores, RARE)) if scores else float("nan")
+
+
+def _gaps(comparisons: Sequence[Comparison], place: int) -> tuple[float, float, float]:
+    gaps = np.full((len(comparisons), len(MEASURES)), np.nan)
+    for row, each in enumerate(comparisons):
+        a, b = coherence_of(each.a), coherence_of(each.b)
+        if place < min(len(a), len(b)):
+            gaps[row] = [abs(measure(a[place]) - measure(b[place])) for measure in MEASURES]
+    known = [column[np.isfinite(column)] for column in gaps.T]
+    npmi, worst, diversity = (float(column.max()) if len(column) else float("nan") for column in known)
+    return npmi, worst, diversity

@@ -1,0 +1,163 @@
+"""What is said of documents: before an import, after it, and of a corpus that is there."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from app.cli.console import Mistake, as_typed, notify, print_json, say
+from app.ingest import report_lines
+from app.ingest.report import Report, record_of
+from app.jobs.progress import Progress
+from store import corpora
+from store.corpora import CorpusRow
+from store.database import Database, open_existing
+
+
+def inspect(arguments: argparse.Namespace) -> int:
+    """Say what an import would make of files, and store nothing."""
+    from app.ingest.errors import IngestError
+    from app.ingest.inspecting import inspect_path
+    from app.ingest.options import HELP, ImportOptions, OptionError
+    from app.ingest.standard_input import called, spooled
+
+    progress = Progress()
+    try:
+        with spooled(arguments.path, given(arguments).get("format")) as paths:
+            options, shown = ImportOptions(**given(arguments)), shown_by(progress, notes=False)
+            report = inspect_path(paths, options, shown, called=called(arguments.path))
+    except IngestError as error:
+        raise Mistake(str(error)) from error
+    except OptionError as error:
+        raise Mistake(as_typed(str(error), HELP)) from error
+    finally:
+        progress.end()
+    if arguments.json:
+        print_json(report.to_json())
+    else:
+        print_report(report)
+        notify(f"nothing is stored yet; make a corpus of it with topiary import {_typed(arguments.path)}")
+    return 0
+
+
+def append(arguments: argparse.Namespace) -> int:
+    """Append more documents to a corpus."""
+    from app.ingest.appending import append_path
+    from app.ingest.errors import IngestError
+    from app.ingest.options import HELP, ImportOptions, OptionError
+    from app.ingest.standard_input import called, spooled
+
+    progress = Progress()
+    db = open_existing(arguments.store)
+    try:
+        with spooled(arguments.path, given(arguments).get("format")) as paths:
+            options, shown = ImportOptions(**given(arguments)), shown_by(progress)
+            added = append_path(db, arguments.corpus, paths, options, shown, called=called(arguments.path))
+    except IngestError as error:
+        raise Mistake(str(error)) from error
+    except OptionError as error:
+        raise Mistake(as_typed(str(error), HELP)) from error
+    finally:
+        progress.end()
+    if arguments.json:
+        facts = {"documents": added.documents, "train_documents": added.train, "tokens_read": added.tokens}
+        print_json(facts | {"outside": added.outside, "corpus": corpus_facts(added.corpus)})
+        return 0
+    say(added)
+    say(sizes(added.corpus))
+    return 0
+
+
+def given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options of an import that were typed."""
+    from app.ingest.options import HELP
+
+    return {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
+
+
+def shown_by(progress: Progress, *, notes: bool = True) -> Any:
+    """What shows how far an import is; notes stay, each on a line of its own."""
+
+    def show(words: str, share: float | None = None) -> None:
+        if not words.startswith("Note: "):
+            progress.show(words, share)
+        elif notes:
+            progress.end(words)
+
+    return show
+
+
+def print_report(report: Report) -> None:
+    """Print a report: what was understood, columns and cuts as tables, warnings and notes."""
+    for name, said in report_lines.lines(report):
+        say(f"{name:<10} {said}")
+    _print_rows("columns", report_lines.columns(report))
+    _print_rows("left out", report_lines.cuts(report))
+    for note in report.notes:
+        say(f"note       {note}")
+    for warning in report.warnings:
+        say(f"warning    {warning}")
+
+
+def print_summary(report: Report) -> None:
+    """Print the five lines that say what came in, and the warnings."""
+    for line in report_lines.summary(report):
+        say(f"  {line}")
+    for warning in report.warnings:
+        say(f"  warning: {warning}")
+
+
+def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
+    """Print the sizes of a corpus, and the record of what was understood and chosen when it was made."""
+    row = corpora.find(db, name)
+    record = record_of(row.meta)
+    if as_json:
+        print_json(corpus_facts(row) | {"record": None if record is None else record.to_json()})
+        return 0
+    say(sizes(row))
+    if record is None:
+        notify("it keeps no record of how its files were read: an earlier version imported it")
+    else:
+        print_report(record)
+    for added in row.meta.get(corpora.ADDITIONS, ()):
+        say(f"{'appended':<10} {report_lines.appended(added)}")
+    return 0
+
+
+def sizes(row: CorpusRow) -> str:
+    """A corpus in a line."""
+    return (
+        f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
+        f"{row.words:,} words, {row.tokens:,} tokens"
+    )
+
+
+def corpus_facts(row: CorpusRow) -> dict[str, Any]:
+    """Say of a corpus what ``corpora --json`` says."""
+    return {
+        "corpus": row.number,
+        "name": row.name,
+        "documents": row.documents,
+        "train_documents": row.train_documents,
+        "words": row.words,
+        "tokens": row.tokens,
+        "kind": row.kind,
+        "labels": len(row.label_names),
+        "source": row.source,
+        "content_hash": row.content_hash,
+        "created": row.created.isoformat(),
+    }
+
+
+def _print_rows(head: str, rows: Sequence[tuple[str, ...]]) -> None:
+    """Rows of texts in columns, the first line under a name."""
+    if not rows:
+        return
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
+    for number, row in enumerate(rows):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        say(f"{head if number == 0 else '':<10} {'  '.join([*cells, row[-1]])}".rstrip())
+
+
+def _typed(paths: Sequence[str]) -> str:
+    return " ".join(repr(path) if " " in path else path for path in map(str, map(Path, paths)))

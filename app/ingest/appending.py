@@ -1,0 +1,324 @@
+"""More documents into a corpus that exists: its words and classes stay, and what they do not know is said."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from app.ingest import registry
+from app.ingest.errors import IngestError
+from app.ingest.importing import block_of, checked_tokens, index, quiet
+from app.ingest.new_documents import recount
+from app.ingest.observing import Observer
+from app.ingest.openings import Paths, listed, open_paths
+from app.ingest.options import APPENDED, ImportOptions
+from app.ingest.preparing import Prepared, draw_test, ready, wordless_note
+from app.ingest.recount import Recount, Rules, rules_of
+from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Progress, Rows, Source, TextDocument, TextSource
+from engine.contract import TRAIN, Counts
+from store import corpora
+from store.corpora import CorpusRow
+from store.database import Database
+
+_KEPT = (*APPENDED[1:-1], "levels", "binary")  # of the import, for more files of its format
+_NAMED = 8  # unknown words and labels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addition:
+    """What was appended to a corpus.
+
+    Attributes
+    ----------
+    corpus : CorpusRow
+        The corpus with the new documents.
+    documents, train : int
+        New documents, and those of them to train on.
+    tokens, outside : int
+        Words of what was read, and those of them that are not in the vocabulary.
+    strangers : tuple of str
+        The most frequent of these, by the documents they occur in.
+    notes : tuple of str
+    """
+
+    corpus: CorpusRow
+    documents: int
+    train: int
+    tokens: int
+    outside: int
+    strangers: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Say it in a sentence."""
+        more = "1 document" if self.documents == 1 else f"{self.documents:,} documents"
+        return f"{more} appended ({self.train:,} to train on), {self.vocabulary_said}"
+
+    @property
+    def vocabulary_said(self) -> str:
+        """How many words are not in the vocabulary, and which for example."""
+        if not self.outside:
+            return "all words are in its vocabulary"
+        share = 100 * self.outside / self.tokens
+        named = f": {', '.join(self.strangers)}" if self.strangers else ""
+        return f"{self.outside:,} of {self.tokens:,} words ({share:.1f} %) are outside its vocabulary{named}"
+
+
+class _Found:
+    """What the first reading of the new documents finds."""
+
+    def __init__(self, row: CorpusRow) -> None:
+        self._numbers = {name: number for number, name in enumerate(row.label_names)}
+        self.recounts: list[tuple[Array, Array]] = []
+        self.labels: list[int] = []
+        self.part: list[int | None] = []
+        self.tokens = self.known = 0
+        self.strangers: Counter[str] = Counter()
+        self.classes: Counter[str] = Counter()  # that the corpus has not
+
+    def add(self, counted: Recount, label: str | None, part: int | None) -> None:
+        """Take a document."""
+        self.recounts.append((counted.words, counted.counts))
+        self.tokens += counted.tokens
+        self.known += counted.known
+        self.strangers.update(counted.unknown)
+        number = -1 if label is None else self._numbers.get(label, -1)
+        if label is not None and number < 0:
+            self.classes[label] += 1
+        self.labels.append(number)
+        self.part.append(part)
+
+
+def _together(documents: Sequence[tuple[Array, Array]]) -> Counts:
+    """The words and counts of all documents."""
+    lengths = np.array([len(words) for words, _ in documents], np.int64)
+    words = np.concatenate([np.empty(0, np.int32), *(words for words, _ in documents)])
+    values = [values for _, values in documents]
+    return Counts.of(lengths, words, np.concatenate(values) if values else np.empty(0, np.int32))
+
+
+def append_path(
+    db: Database,
+    corpus: str | int,
+    path: Paths,
+    options: ImportOptions | None = None,
+    progress: Progress = quiet,
+    *,
+    called: str = "",
+) -> Addition:
+    """Append the documents of a file or folder, or of several files, to a corpus.
+
+    Words are found by the rules of the corpus and counted over its vocabulary; a label that it has not becomes a
+    column.  Documents are divided as the file says, else as many are drawn for the test as the corpus has.  Runs that
+    there are keep to the documents they began with.
+
+    Parameters
+    ----------
+    db : Database
+    corpus : str or int
+        Name or number.
+    path : path, or sequence of paths
+    options : ImportOptions, optional
+        How the file is read (:data:`app.ingest.options.APPENDED`); what they leave alone is as in the import, for
+        files of its format.
+    progress, called
+        As in :func:`app.ingest.importing.import_path`.
+
+    Raises
+    ------
+    IngestError
+        When the input cannot be appended; one sentence with file, line and cause.
+    store.errors.NotFound, Conflict
+        When there is no such corpus, or it is changed by somebody else meanwhile.
+
+    Notes
+    -----
+    After any exception the store is as it was.
+    """
+    row = corpora.find(db, corpus)
+    options = _options(row, path, options or ImportOptions())
+    opening = open_paths(path, options, called)
+    progress(f"Reading {opening.file}", None)
+    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
+    found = _Found(row)
+    source = _counted(opening.source, rules, row, found, progress)
+    prepared = _prepared(source, row, found)
+    addition = _stored(db, row, prepared, progress, _facts(opening.file, opening.format, options, found, source))
+    index(db, row.number, progress)
+    for note in addition.notes:
+        progress(f"Note: {note}", None)
+    return addition
+
+
+def _options(row: CorpusRow, path: Paths, given: ImportOptions) -> ImportOptions:
+    """The options of the import where the file has its format, and those given."""
+    first = listed(path)[0]
+    if row.meta.get("format") != registry.choose(first, given).NAME:
+        return given
+    kept = {name: value for name, value in (row.meta.get("options") or {}).items() if name in _KEPT}
+    return ImportOptions(**kept | given.report())
+
+
+def _counted(source: Source, rules: Rules, row: CorpusRow, found: _Found, progress: Progress) -> CountSource:
+    """The documents over the words of the corpus."""
+    if isinstance(source, TextSource):
+        return _of_texts(source, rules, row, found, progress)
+    return _of_counts(source, rules, row, found, progress)
+
+
+def _of_texts(source: TextSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress) -> CountSource:
+    if row.has_scored:
+        cause = f"has no words held out for scoring, as corpus {row.name!r} has"
+        raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
+    for document in source.documents():
+        if document.part != LEFT_OUT:
+            label = None if document.label is None else source.classes.get(document.label, document.label)
+            text = source.counted(rules.prepared_document(document))
+            found.add(rules.count_clean(text), label, document.part)
+            _report(len(found.labels), progress)
+    from app.ingest import vectorise  # scikit-learn takes a second to import; counts need it not
+
+    kept = replace(source, documents=lambda: _with_strange_labels(source, row))
+    counts, labels = _together(found.recounts), np.array(found.labels, np.int32)
+    return _source(source, row, found, lambda: vectorise.blocks(kept, counts, labels))
+
+
+def _with_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:
+    """The documents, a label that the corpus has not being kept as a column."""
+    known = set(row.label_names)
+    for document in source.documents():
+        label = None if document.label is None else source.classes.get(document.label, document.label)
+        strange = {} if label is None or label in known else {"label": label}
+        yield document._replace(columns={**document.columns, **strange})
+
+
+def _of_counts(source: CountSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress) -> CountSource:
+    _refuse_other(source, row)
+    numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], np.int32)
+    held_out: list[tuple[Array, Array]] = []
+
+    def recounted(counts: Counts, place: int) -> Recount:
+        _, theirs, values = counts.rows(place, place + 1)
+        words = numbers[theirs]
+        strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
+        return recount(words, values, strange, rules)
+
+    for rows in source.blocks():
+        for place in range(len(rows.labels)):
+            number, label = len(found.labels), int(rows.labels[place])
+            part = None if source.part is None else int(source.part[number])
+            found.add(recounted(rows.counts, place), None if label < 0 else source.label_names[label], part)
+            if row.has_scored and rows.scored is not None:
+                scored_part = recounted(rows.scored, place)
+                held_out.append((scored_part.words, scored_part.counts))
+        _report(len(found.labels), progress)
+    counts, labels = _together(found.recounts), np.array(found.labels, np.int32)
+    scored = _together(held_out) if row.has_scored else None
+
+    def blocks() -> Iterator[Rows]:
+        begin = 0
+        for rows in source.blocks():
+            end = begin + len(rows.labels)
+            some = None if scored is None else scored.rows(begin, end)
+            yield rows._replace(counts=counts.rows(begin, end), labels=labels[begin:end], scored=some)
+            begin = end
+
+    return _source(source, row, found, blocks)
+
+
+def _refuse_other(source: CountSource, row: CorpusRow) -> None:
+    if source.kind == "real" and row.kind != "real":
+        cause = f"holds real numbers, and corpus {row.name!r} counts"
+        raise IngestError(source.where, f"{cause}; make another corpus of it")
+    if row.has_scored and not source.has_scored:
+        cause = f"has no words held out for scoring, as corpus {row.name!r} has"
+        raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
+
+
+def _source(source: Source, row: CorpusRow, found: _Found, blocks: Callable[[], Iterator[Rows]]) -> CountSource:
+    return CountSource(
+        where=source.where,
+        vocabulary=(),
+        blocks=blocks,
+        n_documents=len(found.labels),
+        label_names=row.label_names,
+        kind=row.kind,
+        notes=[*source.notes, *_unlabelled(found, row)],
+    )
+
+
+def _unlabelled(found: _Found, row: CorpusRow) -> list[str]:
+    """A note about labels that the corpus has not."""
+    if not found.classes:
+        return []
+    named = ", ".join(repr(name) for name, _ in found.classes.most_common(_NAMED))
+    times = found.classes.total()
+    have = "1 document has a label" if times == 1 else f"{times:,} documents have labels"
+    none = "which has no classes" if not row.label_names else "whose classes stay"
+    return [f"{have} that the corpus does not know, {none}: {named}; they are kept as a column, label"]
+
+
+def _prepared(source: CountSource, row: CorpusRow, found: _Found) -> Prepared:
+    n = len(found.labels)
+    lengths = np.array([len(words) for words, _ in found.recounts], np.int64)
+    if any(part is not None for part in found.part):
+        part = np.array([TRAIN if each is None else each for each in found.part], np.int8)
+    else:
+        part = draw_test(n, 1 - row.train_documents / row.documents, row.split_seed + row.documents, least=0)
+    stays = _staying(source, row, part, lengths)
+    return Prepared(source, part, stays, lengths, Observer(), isinstance(source, TextSource))
+
+
+def _staying(source: CountSource, row: CorpusRow, part: Array, lengths: Array) -> Array:
+    """Which documents are stored: all but those to train on without a word of the vocabulary."""
+    if not len(lengths):
+        raise IngestError(source.where, "has no documents; give a file that has some")
+    if not lengths.any():
+        cause = f"has no word of the vocabulary of corpus {row.name!r} in it"
+        raise IngestError(source.where, f"{cause}; are its documents in another language?")
+    empty = (part == TRAIN) & (lengths == 0)
+    if empty.any():
+        source.notes.append(wordless_note(int(np.count_nonzero(empty))))
+    return ~empty
+
+
+def _facts(file: str, form: str, options: ImportOptions, found: _Found, source: CountSource) -> dict[str, Any]:
+    """What the corpus keeps of the addition."""
+    return {
+        "file": file,
+        "format": form,
+        "options": options.report(),
+        "tokens_read": found.tokens,
+        "outside": found.tokens - found.known,
+        "strangers": [word for word, _ in found.strangers.most_common(_NAMED)],
+        "notes": source.notes,
+    }
+
+
+def _stored(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress, facts: dict[str, Any]) -> Addition:
+    train, stored, tokens, total = 0, 0, 0, int(np.count_nonzero(prepared.stays))
+    with corpora.appender(db, row.number) as appender:
+        first = appender.before.documents
+        for rows, here in ready(prepared):
+            tokens += checked_tokens(prepared.source.where, rows, tokens)
+            appender.add(block_of(rows, here, first + stored, binary=row.kind == "binary"))
+            stored += len(here)
+            train += int(np.count_nonzero(here == TRAIN))
+            progress(f"Storing documents: {stored:,}", stored / total)
+        appender.meta |= facts | {"added": stored, "added_train": train}
+    return Addition(
+        corpus=appender.row,
+        documents=stored,
+        train=train,
+        tokens=facts["tokens_read"],
+        outside=facts["outside"],
+        strangers=tuple(facts["strangers"]),
+        notes=tuple(facts["notes"]),
+    )
+
+
+def _report(documents: int, progress: Progress) -> None:
+    if documents % BLOCK == 0:
+        progress(f"Counting words: {documents:,} documents", None)

@@ -1,0 +1,83 @@
+"""The columns of a table as a report shows them: what each was taken for, and some of its values."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+SAMPLES = 3  # values shown of a column
+_LOOKED_AT = 200  # records from which they are taken
+_LONGEST = 80  # characters of a value that is shown
+_DATES = ("date", "time", "datetime", "timestamp", "year", "created", "created_at", "published", "published_at", "day")
+_TIME = r"([T ]\d{1,2}:\d{2}.*)?"
+_MONTH = r"(\d{1,2}|[A-Za-z]{3,9})"
+_DATE = re.compile(rf"\d{{4}}([-/.]\d{{1,2}}([-/.]\d{{1,2}})?)?{_TIME}|\d{{1,2}}[-/. ]{_MONTH}[-/. ]\d{{2,4}}{_TIME}")
+
+
+class Column(NamedTuple):
+    """A column (or field): its name, its role and some of its values.
+
+    Attributes
+    ----------
+    name : str
+    role : str
+        "text", "title", "label", "split", "id", "date" or "other".
+    samples : tuple of str
+        The first different values, at most three.
+    """
+
+    name: str
+    role: str
+    samples: tuple[str, ...]
+
+
+class Columns:
+    """Collects the columns of a table while its records are read.
+
+    Parameters
+    ----------
+    roles : mapping of str to str
+        Role by name, of the columns that have one.
+    """
+
+    def __init__(self, roles: Mapping[str, str]) -> None:
+        self._roles = dict(roles)
+        self._samples: dict[str, list[str]] = {}
+        self._seen = 0
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Role by name, of the columns that were given one."""
+        return dict(self._roles)
+
+    def see(self, record: Mapping[str, Any]) -> None:
+        """Look at a record; of a long table only at the first ones."""
+        if self._seen >= _LOOKED_AT:
+            return
+        self._seen += 1
+        for name, value in record.items():
+            known = self._samples.setdefault(str(name), [])
+            if len(known) < SAMPLES and (said := _shown(value)) and said not in known:
+                known.append(said)
+
+    def found(self) -> tuple[Column, ...]:
+        """The columns in the order of the table."""
+        names = dict.fromkeys((*self._samples, *self._roles))
+        return tuple(self._column(name, self._samples.get(name, [])) for name in names)
+
+    def _column(self, name: str, samples: list[str]) -> Column:
+        role = self._roles.get(name) or ("date" if _is_date(name, samples) else "other")
+        return Column(name, role, tuple(samples))
+
+
+def _shown(value: Any) -> str:
+    """A value as one short line."""
+    text = "" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    line = " ".join(text[: 10 * _LONGEST].split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
+
+
+def _is_date(name: str, samples: list[str]) -> bool:
+    """Whether a column has a date's name and values, or values that can hardly be anything else."""
+    if not samples or not all(map(_DATE.fullmatch, samples)):
+        return False
+    return name.strip().lower() in _DATES or all(not value.isdecimal() for value in samples)

@@ -1,0 +1,139 @@
+"""From a source to counted documents of two parts: what an import stores, and what a report is made of."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ingest import prune
+from app.ingest.errors import IngestError
+from app.ingest.observing import Observer
+from app.ingest.options import ImportOptions
+from app.ingest.source import BLOCK, Array, CountSource, Progress, Rows, Source, TextSource, piece
+from engine.contract import TEST, TRAIN, Counts
+
+_DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
+
+
+class Prepared(NamedTuple):
+    """Documents ready to be stored.
+
+    Attributes
+    ----------
+    source : CountSource
+    part : (documents,) int8
+        TRAIN or TEST.
+    stays : (documents,) bool
+        Which documents are stored.
+    lengths : (documents,)
+        Cells of each.
+    observer : Observer
+        What was seen of the source; complete once it has been read.
+    texts : bool
+        Whether they came as texts.
+    """
+
+    source: CountSource
+    part: Array
+    stays: Array
+    lengths: Array
+    observer: Observer
+    texts: bool
+
+
+def prepare(source: Source, options: ImportOptions, progress: Progress) -> Prepared:
+    """Count the documents of a source, draw those of the test, and say which of them stay."""
+    observer = Observer()
+    counted = _counted(observer.watch(source), options, progress, observer)
+    lengths = _lengths(counted, progress)
+    part = draw_test(len(lengths), options.test_share, options.seed) if counted.part is None else counted.part
+    return Prepared(counted, part, staying(counted, part, lengths), lengths, observer, isinstance(source, TextSource))
+
+
+def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
+    """Part of each of ``n`` documents, (n,) int8: a share of them, at least ``least``, drawn by seed for the test."""
+    part = np.full(n, TRAIN, np.int8)
+    request = min(max(round(n * share), least), max(n - 1, 0)) if share > 0 else 0
+    part[np.random.default_rng((seed, _DRAW)).permutation(n)[:request]] = TEST
+    return part
+
+
+def _counted(source: Source, options: ImportOptions, progress: Progress, observer: Observer) -> CountSource:
+    if isinstance(source, TextSource):
+        from app.ingest import vectorise  # scikit-learn takes a second to import; counts need it not
+
+        return vectorise.count(source, options, progress, observer)
+    if prune.asked_for(options):
+        progress("Choosing words", None)
+        return prune.pruned(source, options, observer)
+    return source
+
+
+def _lengths(source: CountSource, progress: Progress) -> Array:
+    """Cells of each document; where only the counts tell, they are read once, which also proves them sound."""
+    if source.lengths is not None:
+        return source.lengths
+    found, seen = [np.empty(0, np.int64)], 0
+    for rows in source.blocks():
+        found.append(np.diff(rows.counts.starts))
+        seen += len(rows.labels)
+        progress(f"Reading documents: {seen:,}", min(seen / max(source.n_documents, 1), 1.0))
+    return np.concatenate(found)
+
+
+def staying(source: CountSource, part: Array, lengths: Array) -> Array:
+    """Which documents are stored, (documents,) bool.
+
+    A training document without words teaches nothing and is left out; a test document stays, so that
+    test sets keep their published size.
+    """
+    if len(lengths) == 0:
+        raise IngestError(source.where, "has no documents; give a file that has some")
+    empty = (part == TRAIN) & (lengths == 0)
+    dropped = int(np.count_nonzero(empty))
+    if dropped == np.count_nonzero(part == TRAIN):
+        raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
+    if dropped:
+        source.notes.append(wordless_note(dropped))
+    stays: Array = ~empty
+    return stays
+
+
+def wordless_note(documents: int) -> str:
+    """A note about training documents that are left out."""
+    are = "training document is" if documents == 1 else "training documents are"
+    return f"{documents:,} {are} without words and left out"
+
+
+def ready(prepared: Prepared) -> Iterator[tuple[Rows, Array]]:
+    """Runs of at most BLOCK documents that stay, and the part of each."""
+    source, part, stays, begin = prepared.source, prepared.part, prepared.stays, 0
+    for run in source.blocks():
+        n = len(run.labels)
+        for first in range(0, n, BLOCK):
+            last = min(first + BLOCK, n)
+            here = slice(begin + first, begin + last)
+            if stays[here].any():
+                yield _only(piece(run, first, last), stays[here]), part[here][stays[here]]
+        begin += n
+
+
+def _only(rows: Rows, stays: Array) -> Rows:
+    """The documents where ``stays``; those that go have no cells, or take them along."""
+    if stays.all():
+        return rows
+    numbers = np.flatnonzero(stays)
+    return Rows(
+        _take(rows.counts, stays),
+        rows.labels[stays],
+        [rows.titles[n] for n in numbers],
+        [rows.texts[n] for n in numbers],
+        [rows.columns[n] for n in numbers],
+        None if rows.scored is None else _take(rows.scored, stays),
+    )
+
+
+def _take(counts: Counts, stays: Array) -> Counts:
+    lengths = np.diff(counts.starts)
+    cells = np.repeat(stays, lengths)
+    return Counts.of(lengths[stays], counts.words[cells], counts.values[cells])

@@ -1,0 +1,180 @@
+"""How the words of a corpus are found in a text: one frozen record, kept with the corpus for texts that come later."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from app.ingest import html_page, languages, lemmas, phrases, segment
+from app.ingest.errors import IngestError
+from app.ingest.mail import without_mail
+from app.ingest.source import TextDocument
+from app.ingest.words import clean, usual_pattern
+
+
+class Word(NamedTuple):
+    """A word where it stands in a text: ``text[begin:end]``; whether it is a stop word."""
+
+    word: str
+    begin: int
+    end: int
+    stopped: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """What is done with a text before its words are counted, in this order.
+
+    Attributes
+    ----------
+    html : str
+        Of which texts tags, scripts and styles are taken away and character references read: ``"auto"`` of pages in
+        HTML, ``"yes"`` of all, ``"no"`` of none.
+    strip_mail : bool
+        Whether lines of mail headers, quoted lines and signatures are taken away.
+    segmented : tuple of str
+        Languages whose words are set apart.
+    pattern : str
+        Regular expression of a word; with a group, the word is what the group holds.
+    lemmas : tuple of str
+        Languages in which the dictionary form stands for a word.
+    stop_words : tuple of str
+        Languages whose stop words are left out.
+    stop_list : tuple of str
+        Stop words besides.
+    phrases : tuple of str
+        Two neighbours with ``_`` between them, counted as one word.
+    """
+
+    html: str = "auto"
+    strip_mail: bool = False
+    segmented: tuple[str, ...] = ()
+    pattern: str
+    lemmas: tuple[str, ...] = ()
+    stop_words: tuple[str, ...] = ()
+    stop_list: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+
+    @cached_property
+    def stops(self) -> frozenset[str]:
+        """Every stop word, in the pieces in which it is found in a text."""
+        listed = frozenset(self.stop_list).union(*map(languages.stop_words, self.stop_words))
+        return frozenset(piece for word in listed for piece in self._expression.findall(self.spaced(clean(word))))
+
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        return re.compile(self.pattern)
+
+    @cached_property
+    def _phrases(self) -> frozenset[str]:
+        return frozenset(self.phrases)
+
+    @cached_property
+    def lemma(self) -> Callable[[str], str] | None:
+        """From a word to its dictionary form; None where words stay as they are."""
+        if not self.lemmas:
+            return None
+        try:
+            return lemmas.lemmatiser(self.lemmas)
+        except ImportError:
+            cause = "cannot be cut into words as its corpus was, in dictionary forms"
+            raise IngestError("the text", f"{cause}: {lemmas.INSTALL}") from None
+
+    def is_page(self, text: str) -> bool:
+        """Whether the text is read as a page in HTML."""
+        return self.html == "yes" or (self.html == "auto" and html_page.is_page(text))
+
+    def prepared(self, text: str) -> str:
+        """A text without what is not to be read of it: mail headers and quotes, tags and scripts."""
+        if self.strip_mail:
+            text = without_mail(text)
+        return html_page.readable(text)[1] if self.is_page(text) else text
+
+    def prepared_document(self, document: TextDocument) -> TextDocument:
+        """A document with its text :meth:`prepared`."""
+        text = self.prepared(document.text)
+        return document if text is document.text else document._replace(text=text)
+
+    def spaced(self, text: str) -> str:
+        """A clean text with blanks between the words of languages that have none."""
+        try:
+            return segment.spaced(text, self.segmented)
+        except segment.NoSegmenterError:
+            cause = "cannot be cut into words as its corpus was, whose words are written without spaces"
+            raise IngestError("the text", f"{cause}: {segment.INSTALL}") from None
+
+    def tokens(self, text: str, left_out: Counter[str] | None = None) -> list[str]:
+        """What of a clean text is counted, in its order, without stop words; these are counted in ``left_out``."""
+        text = self.spaced(text)
+        if self.phrases:
+            pairs = [(found.word, found.stopped) for found in self.words(text)]
+        elif self.lemma is None:
+            stops, words = self.stops, self.found(text)
+            if left_out is not None:
+                left_out.update(word for word in words if word in stops)
+            return [word for word in words if word not in stops]
+        else:
+            pairs = list(map(self.counted_as, self.found(text)))
+        if left_out is not None:
+            left_out.update(word for word, stopped in pairs if stopped)
+        return [word for word, stopped in pairs if not stopped]
+
+    def found(self, text: str) -> list[str]:
+        """What the pattern finds in a text that is clean and :meth:`spaced`."""
+        return self._expression.findall(text)
+
+    def counted_as(self, word: str) -> tuple[str, bool]:
+        """The dictionary form of a word, where such forms are counted, and whether it is a stop word."""
+        form = self.lemma(word) if self.lemma else word
+        return form, word in self.stops or form in self.stops
+
+    def words(self, text: str) -> Iterator[Word]:
+        """Every word of a text that is clean and :meth:`spaced`, stop words among them, with its place."""
+        if not self.phrases:
+            yield from self._within(text, 0, len(text))
+            return
+        for run in self.runs(text):
+            place = 0
+            for word, size in phrases.joined([found.word for found in run], self._phrases):
+                yield Word(word, run[place].begin, run[place + size - 1].end, stopped=run[place].stopped)
+                place += size
+
+    def runs(self, text: str) -> Iterator[list[Word]]:
+        """The words of such a text before phrases are joined, in runs of neighbours; a stop word is a run."""
+        for begin, end in phrases.sentences(text):
+            run: list[Word] = []
+            for found in self._within(text, begin, end):
+                if found.stopped:
+                    yield from ([run] if run else [])
+                    yield [found]
+                    run = []
+                else:
+                    run.append(found)
+            if run:
+                yield run
+
+    def _within(self, text: str, begin: int, end: int) -> Iterator[Word]:
+        group = 1 if self._expression.groups == 1 else 0
+        for match in self._expression.finditer(text, begin, end):
+            form, stopped = self.counted_as(match[group])
+            yield Word(form, *match.span(group), stopped=stopped)
+
+    def record(self) -> dict[str, Any]:
+        """As it is kept with the corpus: what is not as usual."""
+        usual = _usual()
+        found = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+
+def _usual() -> dict[str, Any]:
+    plain = Wording(pattern=usual_pattern())
+    return {field.name: getattr(plain, field.name) for field in fields(plain)}
+
+
+def of_record(record: Mapping[str, Any]) -> Wording:
+    """The wording that a corpus keeps."""
+    given = {name: record.get(name, value) for name, value in _usual().items()}
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return Wording(**values)

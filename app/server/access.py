@@ -1,0 +1,190 @@
+"""Who may come in: passwords, the cookie that remembers a login, and the pace at which passwords may be tried.
+
+Without a password the server answers on this machine only, and everybody there is an analyst.  With one, a rule before
+all others turns away every request, websockets and uploads among them, that brings no cookie signed by this server.
+"""
+
+import hashlib
+import hmac
+import ipaddress
+import os
+import secrets
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast, get_args
+
+from tornado.httputil import HTTPServerRequest
+from tornado.web import create_signed_value, decode_signed_value
+
+from app.live.visitor import Role, Visitor
+from app.server.attempts import Attempts
+from app.server.ports import ServeError
+
+LEAST_LETTERS = 8
+MOST_LETTERS = 1000
+DAYS = 7.0  # after which a login ends
+VARIABLE = "TOPIARY_PASSWORD"
+
+
+@dataclass(frozen=True)
+class Passwords:
+    """The passwords of a server; empty where there is none.
+
+    Attributes
+    ----------
+    analyst, viewer : str
+        What analysts, and what those who only look, come in with.
+    """
+
+    analyst: str = field(default="", repr=False)
+    viewer: str = field(default="", repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.analyst)
+
+    def role_of(self, typed: str) -> Role | None:
+        """Whose password was typed, in the same time for every text; None where it is nobody's."""
+        known: dict[Role, str] = {"analyst": self.analyst, "viewer": self.viewer}
+        same = {role: _same(typed, password) and bool(password) for role, password in known.items()}
+        return next((role for role, is_same in same.items() if is_same), None)
+
+
+def read_passwords(
+    analyst: str | None,
+    viewer: str | None,
+    environment: Mapping[str, str] = os.environ,
+    warn: Callable[[str], None] = print,
+) -> Passwords:
+    """Read the passwords that a server was started with.
+
+    Parameters
+    ----------
+    analyst, viewer : str or None
+        Paths of the files whose first line is a password.
+    environment : mapping
+        Where TOPIARY_PASSWORD is looked for when there is no file.
+    warn : (sentence) -> None
+        Called when others can read a file.
+
+    Raises
+    ------
+    ServeError
+        When a password cannot be read, is too short, or is the same for both.
+    """
+    first = _read(analyst, warn) if analyst is not None else environment.get(VARIABLE, "")
+    second = _read(viewer, warn) if viewer is not None else ""
+    for password, where in ((first, analyst or f"the environment variable {VARIABLE}"), (second, viewer)):
+        if password and not LEAST_LETTERS <= len(password) <= MOST_LETTERS:
+            raise ServeError(f"the password in {where} must have {LEAST_LETTERS} to {MOST_LETTERS} characters")
+    if second and not first:
+        raise ServeError(
+            "viewers have a password but analysts have none; give theirs with --password-file FILE or in "
+            f"the environment variable {VARIABLE}"
+        )
+    if first and first == second:
+        raise ServeError("the passwords of analysts and viewers are the same; give viewers another one")
+    return Passwords(first, second)
+
+
+def check_open_address(address: str, passwords: Passwords, *, insecure: bool) -> None:
+    """Refuse to listen beyond this machine without a password.
+
+    Raises
+    ------
+    ServeError
+        Unless there is a password or ``insecure`` was asked for.
+    """
+    if not (passwords or insecure or is_loopback(address)):
+        raise ServeError(
+            f"whoever reaches {address} could change and delete everything; give a password with --password-file FILE "
+            f"or in the environment variable {VARIABLE}, or allow it to everybody with --insecure"
+        )
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+class Doors:
+    """Lets visitors in and remembers them.
+
+    Parameters
+    ----------
+    passwords : Passwords
+        Without one everybody is an analyst.
+
+    Attributes
+    ----------
+    attempts : Attempts
+        Wrong passwords so far.
+    """
+
+    def __init__(self, passwords: Passwords = Passwords()) -> None:
+        self._passwords = passwords
+        self._secret = secrets.token_hex(32)
+        self.cookie = f"topiary_login_{secrets.token_hex(4)}"  # servers on other ports of a host share its cookies
+        self.attempts = Attempts()
+
+    @property
+    def guarded(self) -> bool:
+        """Whether a password is asked for."""
+        return bool(self._passwords)
+
+    @property
+    def has_viewers(self) -> bool:
+        """Whether there is a password of viewers."""
+        return bool(self._passwords.viewer)
+
+    def open_with(self, typed: str) -> tuple[Role, str] | None:
+        """The role that a password gives, and the value of the cookie that proves it; None for a wrong one."""
+        role = self._passwords.role_of(typed)
+        if role is None:
+            return None
+        return role, create_signed_value(self._secret, self.cookie, role).decode()
+
+    def role_of(self, cookie: str | None) -> Role | None:
+        """The role of whoever brings a cookie of the name :attr:`cookie`; None where it does not prove one."""
+        if not self.guarded:
+            return "analyst"
+        found = decode_signed_value(self._secret, self.cookie, cookie or "", max_age_days=DAYS)
+        role = found.decode("utf-8", "replace") if found else ""
+        return cast("Role", role) if role in get_args(Role) else None
+
+    def role_in(self, request: HTTPServerRequest) -> Role | None:
+        """The role of a request."""
+        brought = request.cookies.get(self.cookie)
+        return self.role_of(brought.value if brought else None)
+
+    def visitor(self, cookies: Mapping[str, str], address: str) -> Visitor:
+        """Who opens a page; whoever proves nothing may at most look."""
+        return Visitor(self.role_of(cookies.get(self.cookie)) or "viewer", address)
+
+
+def _read(path: str, warn: Callable[[str], None]) -> str:
+    file = Path(path).expanduser()
+    try:
+        with file.open(encoding="utf-8") as opened:
+            password = opened.readline(MOST_LETTERS + 2).strip()
+            mode = os.fstat(opened.fileno()).st_mode
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or "it is no text"
+        raise ServeError(f"the password file {path} cannot be read: {cause}; its first line is the password") from error
+    if not password:
+        raise ServeError(f"the first line of the password file {path} is empty; write the password there")
+    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        warn(f"Note: other users of this machine may read the password file {path}; chmod 600 {path} ends that")
+    return password
+
+
+def _same(typed: str, password: str) -> bool:
+    """Whether two texts are the same; hashes have one length, so the time taken tells nothing."""
+    one, other = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in (typed, password))
+    return hmac.compare_digest(one, other)

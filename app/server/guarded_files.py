@@ -1,0 +1,80 @@
+"""Paths that make no sense are not found: neither an error of the server nor a way to a file."""
+
+import re
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+from panel.io.server import ComponentResourceHandler
+from tornado.httputil import HTTPServerRequest
+from tornado.routing import Matcher
+from tornado.web import HTTPError, RequestHandler, stream_request_body
+
+COMPONENTS = r"/components/(.*)"
+_ROOMS = ("panel", "panel_material_ui", "app")  # whose components may be asked for
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
+_ODD = (AttributeError, LookupError, OSError, TypeError, ValueError)  # what Panel's handler fails with at some classes
+_MOST_SENT = 1 << 20  # bytes that are sent without being read until the line is cut
+_LONGEST = 4000  # characters of a path
+
+
+class Malformed(Matcher):
+    """Matches requests for paths that lead upwards, or hold what no name of ours holds."""
+
+    def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
+        """Nothing for paths that may lead somewhere."""
+        path = request.path
+        plain = unquote(unquote(path))  # twice, for whatever decodes it once more
+        steps = plain.split("/")
+        bad = not path.startswith("/") or len(path) > _LONGEST or bool(_CONTROL.search(plain))
+        return {} if bad or ".." in steps or "\ufffd" in plain else None
+
+
+@stream_request_body
+class Unread(RequestHandler):
+    """Answers before a byte of the body is read, and hangs up on those who go on sending."""
+
+    _sent = 0
+
+    def data_received(self, chunk: bytes) -> None:
+        """Keep nothing of what is sent."""
+        self._sent += len(chunk)
+        if self._sent > _MOST_SENT:
+            self.request.connection.close()  # type: ignore[union-attr]
+
+
+class Nowhere(Unread):
+    """404 in one sentence."""
+
+    def prepare(self) -> None:
+        """Answer before a method counts."""
+        self.set_status(404)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish("There is nothing at this address.\n")
+
+
+class Components(ComponentResourceHandler):
+    """Files of components; Panel's own handler imports whatever module an address names, and fails at odd ones."""
+
+    def parse_url_path(self, path: str) -> str:
+        """Find the file of a component of a module that this server has imported.
+
+        Raises
+        ------
+        HTTPError
+            404 for everything else.
+        """
+        name = path.partition("/")[0]
+        if name not in sys.modules or name.partition(".")[0] not in _ROOMS:
+            raise HTTPError(404)
+        try:
+            found: str = super().parse_url_path(path)
+        except (HTTPError, *_ODD) as error:
+            raise HTTPError(404) from error
+        return found
+
+    def validate_absolute_path(self, root: str, absolute_path: str) -> str:  # noqa: ARG002 - as its parent has it
+        """Take files only."""
+        if not Path(absolute_path).is_file():
+            raise HTTPError(404)
+        return absolute_path

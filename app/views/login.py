@@ -1,0 +1,46 @@
+"""The page that asks for a password, whole in one piece: nothing else is served before it is given."""
+
+from html import escape
+
+_STYLE = """
+:root{color-scheme:light dark;--ground:#F5F4EE;--card:#fff;--ink:#18241E;--muted:#5A6861;--edge:#8A958F;
+--strong:#1B5E47;--on:#fff;--bad:#A3261B}
+@media (prefers-color-scheme:dark){:root{--ground:#0F1512;--card:#161E1A;--ink:#E6ECE8;--muted:#9AA9A1;--edge:#6B7A72;
+--strong:#62C79C;--on:#0F1512;--bad:#FF9A8F}}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;background:var(--ground);color:var(--ink);
+font:16px/1.5 Inter,system-ui,sans-serif;padding:16px}
+main{width:min(380px,100%);background:var(--card);border-radius:14px;padding:28px}
+h1{font-size:22px;margin:0 0 6px}
+p{margin:0 0 16px;color:var(--muted)}
+.bad{color:var(--bad)}
+label{display:block;margin-bottom:6px;font-weight:600}
+input,button{width:100%;font:inherit;padding:10px 12px;border-radius:8px;border:1px solid var(--edge)}
+input{background:transparent;color:inherit;margin-bottom:14px}
+button{background:var(--strong);color:var(--on);border-color:transparent;font-weight:600;cursor:pointer}
+:focus-visible{outline:3px solid var(--strong);outline-offset:2px}
+"""
+
+
+def login_page(action: str, sentence: str = "", *, viewers: bool = False) -> str:
+    """The page as HTML.
+
+    Parameters
+    ----------
+    action : str
+        The address the form is sent to.
+    sentence : str
+        Why the last attempt was of no use, or empty.
+    viewers : bool
+        Whether there is a password of viewers besides that of analysts.
+    """
+    two = " With the viewers' password you can look at everything and change nothing." if viewers else ""
+    said = f'<p class="bad" role="alert">{escape(sentence)}</p>' if sentence else ""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Log in · Topiary</title>'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head>'
+        f"<body><main><h1>Topiary</h1><p>This server asks for a password.{two}</p>{said}"
+        f'<form method="post" action="{escape(action)}"><label for="password">Password</label>'
+        '<input id="password" name="password" type="password" autocomplete="current-password" required autofocus>'
+        '<button type="submit">Log in</button></form></main></body></html>'
+    )

@@ -1,0 +1,192 @@
+"""The full-text index of a corpus: SQLite's FTS5 or PostgreSQL's tsvector, with a table of its own for each corpus.
+
+What only one of the databases understands of it is in this file.  The index knows which words a document has, not
+where; `corpora.search` asks it, and looks through the documents that it does not know yet.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, func, insert, inspect, select, text, update
+
+from store.blocks import unpack_texts
+from store.database import Database
+from store.tables import corpora, corpus_texts, search_indexes
+from store.words_of import asked_words, different_words
+
+_AT_ONCE = 2000  # documents written in one transaction, so that no other writer waits long
+Report = Callable[[int, int], bool]
+
+
+class Found(NamedTuple):
+    """How many documents of an index have the words, the numbers of some, and how many documents it knows."""
+
+    total: int
+    numbers: Sequence[int]
+    known: int
+
+
+def go_on(done: int, total: int) -> bool:  # noqa: ARG001 - as every report
+    """The report of whoever waits for the whole index."""
+    return True
+
+
+def unfinished(db: Database) -> list[int]:
+    """The corpora with documents that no index knows yet, oldest first."""
+    known = func.coalesce(search_indexes.c.documents, 0)
+    query = (
+        select(corpora.c.number)
+        .outerjoin(search_indexes, search_indexes.c.corpus == corpora.c.number)
+        .where(corpora.c.state == "ready", known < corpora.c.documents)
+        .order_by(corpora.c.number)
+    )
+    with db.read() as connection:
+        return list(connection.execute(query).scalars()) if _can(connection) else []
+
+
+def build(db: Database, corpus: int, report: Report = go_on) -> bool:
+    """Index the documents of a corpus that are not indexed yet.
+
+    Can be interrupted at any moment and called again, also by two programs at once.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    corpus : int
+        Number of the corpus.
+    report : (done, total) -> bool
+        Called after every few thousand documents; the work ends where it gives False.
+
+    Returns
+    -------
+    whole : bool
+        Whether the index knows all documents now; never where the database has no full-text index.
+    """
+    with db.read() as connection:
+        if not _can(connection):
+            return False
+    while True:
+        with db.read() as connection:
+            total = _documents(connection, corpus)
+            known = _known(connection, corpus)
+            rows = _rows(connection, corpus, known) if total is not None and known < total else []
+        if total is None:
+            return False
+        if not rows:
+            _finish(db, corpus)
+            return True
+        db.transact(partial(_add, corpus=corpus, known=known, rows=rows))
+        if not report(min(known + len(rows), total), total):
+            return False
+
+
+def find(connection: Connection, corpus: int, asked: str, offset: int, limit: int) -> Found | None:
+    """Look for the documents that have words beginning with all words of ``asked``; None where no index can tell."""
+    words = asked_words(asked)
+    known = _known(connection, corpus)
+    if not words or not known:
+        return None
+    table = _table(corpus)
+    if connection.dialect.name == "sqlite":
+        where, key = f"{table} MATCH :words", "rowid"
+        query = " AND ".join(f'"{word}"*' for word in words)
+    else:
+        where, key = "words @@ CAST(:words AS tsquery)", "document"
+        query = " & ".join(f"'{word}':*" for word in words)
+    asked_for = {"words": query, "most": limit, "skipped": offset}
+    every = f"FROM {table} WHERE {where}"  # the words are a parameter, and the table's name has a number only
+    total = connection.execute(text(f"SELECT count(*) {every}"), {"words": query}).scalar_one()
+    some = text(f"SELECT {key} {every} ORDER BY {key} LIMIT :most OFFSET :skipped")
+    numbers = list(connection.execute(some, asked_for).scalars()) if total > offset else []
+    return Found(total, numbers, known)
+
+
+def drop(connection: Connection, corpus: int) -> None:
+    """Take the index of a corpus away."""
+    connection.execute(text(f"DROP TABLE IF EXISTS {_table(corpus)}"))
+    connection.execute(delete(search_indexes).where(search_indexes.c.corpus == corpus))
+
+
+def _table(corpus: int) -> str:
+    return f"search_words_{int(corpus)}"
+
+
+def _can(connection: Connection) -> bool:
+    """Whether the database has a full-text index: some builds of SQLite have none."""
+    if connection.dialect.name != "sqlite":
+        return True
+    return connection.execute(text("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'")).first() is not None
+
+
+def _documents(connection: Connection, corpus: int) -> int | None:
+    query = select(corpora.c.documents).where(corpora.c.number == corpus, corpora.c.state == "ready")
+    return connection.execute(query).scalar()
+
+
+def _known(connection: Connection, corpus: int) -> int:
+    query = select(search_indexes.c.documents).where(search_indexes.c.corpus == corpus)
+    return connection.execute(query).scalar() or 0
+
+
+def _rows(connection: Connection, corpus: int, known: int) -> list[dict[str, object]]:
+    """The next documents of a corpus with their words, some blocks at once."""
+    rows: list[dict[str, object]] = []
+    query = select(corpus_texts).where(corpus_texts.c.corpus == corpus)
+    while len(rows) < _AT_ONCE:
+        here = known + len(rows)
+        block = connection.execute(
+            query.where(corpus_texts.c.first <= here).order_by(corpus_texts.c.first.desc()).limit(1)
+        ).first()
+        if block is None or here >= block.first + block.documents:
+            break
+        content = unpack_texts(block.texts)
+        every = list(zip(content["titles"], content["texts"], strict=True))[here - block.first :]
+        words = (different_words(title or "", body or "") for title, body in every)
+        rows += [{"document": here + place, "words": found} for place, found in enumerate(words)]
+    return rows
+
+
+def _add(connection: Connection, corpus: int, known: int, rows: list[dict[str, object]]) -> None:
+    """Write some documents into the index, unless the corpus is gone or somebody was faster."""
+    held = select(corpora.c.number).where(corpora.c.number == corpus, corpora.c.state == "ready").with_for_update()
+    if connection.execute(held).first() is None or _known(connection, corpus) != known:
+        return
+    table, lite = _table(corpus), connection.dialect.name == "sqlite"
+    if not known:
+        connection.execute(text(_make(table, lite=lite)))
+        connection.execute(insert(search_indexes).values(corpus=corpus, documents=0))
+    column, value = ("rowid", ":words") if lite else ("document", "CAST(:words AS tsvector)")
+    joined = [row | {"words": _joined(row["words"], lite=lite)} for row in rows]
+    order = f"INTO {table} ({column}, words) VALUES (:document, {value})"
+    connection.execute(text(f"INSERT {order}"), joined)
+    connection.execute(
+        update(search_indexes).where(search_indexes.c.corpus == corpus).values(documents=known + len(rows))
+    )
+
+
+def _make(table: str, *, lite: bool) -> str:
+    """The statement that makes the table; the words are told apart before, so ``ascii`` has only blanks to see."""
+    if lite:
+        options = "content='', columnsize=0, detail=none, prefix='1 2 3 4', tokenize='ascii'"
+        return f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5(words, {options})"
+    return f"CREATE TABLE IF NOT EXISTS {table} (document bigint PRIMARY KEY, words tsvector NOT NULL)"
+
+
+def _joined(words: object, *, lite: bool) -> str:
+    every: list[str] = words if isinstance(words, list) else []
+    plain = (word.encode("utf-8", "replace").decode() for word in every)
+    return " ".join(plain if lite else (f"'{word}'" for word in plain))
+
+
+def _finish(db: Database, corpus: int) -> None:
+    """Bring the index into the form that is quick to read."""
+    table = _table(corpus)
+
+    def work(connection: Connection) -> None:
+        if connection.dialect.name != "sqlite" and inspect(connection).has_table(table):
+            connection.execute(text(f"CREATE INDEX IF NOT EXISTS {table}_gin ON {table} USING gin (words)"))
+            connection.execute(text(f"ANALYZE {table}"))
+
+    db.transact(work)

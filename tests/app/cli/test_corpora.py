@@ -1,0 +1,139 @@
+"""The commands about corpora: what came in, what a corpus keeps of it, and more documents."""
+
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from app.cli import main
+from store import corpora
+from store.database import open_database
+
+SUBJECTS = ("apple pear fig plum", "wheel engine brake clutch")
+
+
+def rows(n, begin=0, more=""):
+    lines = ["title;text;kind"]
+    for number in range(begin, begin + n):
+        words = SUBJECTS[number % 2].split()
+        lines.append(
+            f"Of {words[number % 4]};the {words[number % 4]} {words[(number + 1) % 4]}{more};{'ab'[number % 2]}"
+        )
+    return "\n".join(lines)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """Path of an empty store, and the table of forty rows beside it."""
+    monkeypatch.delenv("TOPIARY_STORE", raising=False)
+    (tmp_path / "notes.csv").write_text(rows(40))
+    return str(tmp_path / "store.db")
+
+
+def call(capsys, *words):
+    status = main.main([*map(str, words)])
+    return (status, *capsys.readouterr())
+
+
+def test_inspect_says_what_an_import_would_make_and_stores_nothing(capsys, store, tmp_path):
+    status, out, err = call(capsys, "inspect", tmp_path / "notes.csv", "--max-words", "6", "--store", store)
+    assert status == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert ["separator", "semicolon"] in lines
+    assert ["columns", "title", "title", "Of", "apple", "|", "Of", "engine", "|", "Of", "fig"] in lines
+    assert ["kind", "label", "a", "|", "b"] in lines
+    assert any(line[:3] == ["documents", "40", "documents,"] for line in lines)
+    assert "--max-words 6" in out
+    assert "nothing is stored yet; make a corpus of it with topiary import" in err
+    assert not (tmp_path / "store.db").exists()
+    read = json.loads(call(capsys, "inspect", tmp_path / "notes.csv", "--json")[1])
+    assert (read["read"], read["words_kept"], read["labels"]) == (40, 8, {"a": 20, "b": 20})
+
+
+def test_an_import_says_the_same_in_five_lines_and_the_corpus_keeps_it(capsys, store, tmp_path):
+    status, out, _ = call(capsys, "import", tmp_path / "notes.csv", "--min-df", "3", "--store", store)
+    first, *lines = out.splitlines()
+    assert status == 0
+    assert first == "corpus 1, notes: 40 documents (36 to train on), 8 words, 120 tokens"
+    assert len([line for line in lines if not line.startswith("  warning")]) == 5
+    assert lines[0].startswith("  read as csv (table of texts; ")
+    said = json.loads(call(capsys, "inspect", tmp_path / "notes.csv", "--min-df", "3", "--json")[1])
+    kept = json.loads(call(capsys, "corpora", "notes", "--json", "--store", store)[1])
+    assert kept["record"] == said
+    shown = call(capsys, "corpora", "show", "1", "--store", store)[1]
+    assert shown.startswith(first)
+    assert "chosen     --min-df 3" in shown
+
+
+def test_documents_are_appended_and_the_corpus_says_so(capsys, store, tmp_path):
+    call(capsys, "import", tmp_path / "notes.csv", "--store", store)
+    (tmp_path / "more.csv").write_text(rows(10, 40, " boat"))
+    status, out, _ = call(capsys, "append", "notes", tmp_path / "more.csv", "--store", store)
+    assert status == 0
+    assert out.splitlines() == [
+        "10 documents appended (9 to train on), 10 of 40 words (25.0 %) are outside its vocabulary: boat",
+        "corpus 1, notes: 50 documents (45 to train on), 8 words, 150 tokens",
+    ]
+    shown = call(capsys, "corpora", "notes", "--store", store)[1].splitlines()
+    assert shown[-1] == "appended   10 documents of more.csv, after the first 40; 10 of 40 words outside the vocabulary"
+    read = json.loads(call(capsys, "append", "1", tmp_path / "more.csv", "--json", "--store", store)[1])
+    assert (read["documents"], read["outside"], read["corpus"]["documents"]) == (10, 10, 60)
+
+
+def test_standard_input_and_several_files_are_imported(capsys, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(rows(8).encode())))
+    assert call(capsys, "import", "-", "--name", "piped", "--store", store)[0] == 0
+    (tmp_path / "more.csv").write_text(rows(10, 40))
+    assert call(capsys, "import", tmp_path / "notes.csv", tmp_path / "more.csv", "--store", store)[0] == 0
+    db = open_database(store)
+    assert [(row.name, row.documents, row.meta["file"]) for row in corpora.every(db)] == [
+        ("piped", 8, "standard input"),
+        ("notes", 50, "notes.csv and 1 more"),
+    ]
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("inspect nowhere.csv", "topiary inspect: nowhere.csv: there is no such file or folder"),
+        ("inspect {}/notes.csv --text-column body", "has no column 'body'; its columns are title, text, kind"),
+        ("inspect {}/notes.csv --max-df 3", "topiary inspect: --max-df must be a share of the documents"),
+        ("append nothing {}/notes.csv", "topiary append: there is no corpus 'nothing'"),
+        ("append notes {}/notes.csv --encoding none", "topiary append: there is no text encoding 'none'"),
+        ("append notes nowhere.csv", "topiary append: nowhere.csv: there is no such file or folder"),
+        ("append notes {}/notes.csv --min-df 3", "unrecognized arguments: --min-df 3"),
+        ("corpora show", "say which corpus to show, by name or number"),
+        ("corpora nothing", "there is no corpus 'nothing'; the store has notes (1)"),
+        ("corpora kill notes", "corpora does list, show or delete, and not 'kill'; say which"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_changes_nothing(capsys, store, tmp_path, monkeypatch, words, said):
+    call(capsys, "import", tmp_path / "notes.csv", "--store", store)
+    monkeypatch.chdir(tmp_path)
+    status, out, err = refused(capsys, *words.format(tmp_path).split(), "--store", store)
+    assert (status, out) == (2, "")
+    assert said in err
+    db = open_database(store)
+    assert [row.documents for row in corpora.every(db)] == [40]
+    db.close()
+
+
+def refused(capsys, *words):
+    """Also by the parser."""
+    try:
+        return call(capsys, *words)
+    except SystemExit as left:
+        return (left.code, *capsys.readouterr())
+
+
+def test_a_corpus_without_a_record_says_why(capsys, store, tmp_path):
+    db = open_database(store)
+    with corpora.writer(db, "old", ("apple",)):
+        pass
+    db.close()
+    status, out, err = call(capsys, "corpora", "old", "--store", store)
+    assert (status, out) == (0, "corpus 1, old: 0 documents (0 to train on), 1 words, 0 tokens\n")
+    assert "it keeps no record of how its files were read" in err

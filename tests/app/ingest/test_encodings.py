@@ -1,0 +1,108 @@
+"""Encodings: marks and UTF-8 first, a guess only where that fails, and every guess said."""
+
+from pathlib import Path
+
+import pytest
+from ingest_samples import everything, write
+
+from app.ingest import encodings, files
+from app.ingest.errors import IngestError
+from app.ingest.importing import import_path, read
+from app.ingest.options import ImportOptions
+from app.ingest.source import TextSource
+from store.database import Database
+
+TEXTS = {
+    "fr": "L'été dernier, nous avons mangé des crêpes à la crème près de l'hôtel où naît la forêt; c'était délicieux.",
+    "de": "Die Straße über den Fluß führt zum schönen Schloß; Ärger mit Öl und Übermut gab es dort häufig.",
+    "ru": "Съешь ещё этих мягких французских булок, да выпей чаю. Однажды весною, в час небывало жаркого заката.",
+    "pl": "Zażółć gęślą jaźń, a wtedy ćwierć łąki będzie świeża. Wieczorem poszliśmy nad rzekę, żeby zobaczyć łódź.",
+    "el": "Η γρήγορη καφέ αλεπού πήδηξε πάνω από τον τεμπέλη σκύλο και έφυγε προς το δάσος.",
+    "ja": "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。",
+    "zh": "我们昨天去了市场买了很多水果，今天天气很好，大家都很高兴。",
+    "ko": "우리는 어제 시장에 가서 과일을 많이 샀다. 오늘 날씨가 좋다.",
+    "ar": "ذهبنا إلى السوق أمس واشترينا الكثير من الفاكهة. الطقس جميل اليوم.",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "encoding"),
+    [
+        ("fr", "cp1252"), ("fr", "latin-1"), ("fr", "cp850"), ("fr", "mac_roman"), ("de", "cp1252"), ("ru", "cp1251"),
+        ("ru", "koi8-r"), ("ru", "cp866"), ("ru", "iso8859-5"), ("pl", "cp1250"), ("pl", "iso8859-2"), ("el", "cp1253"),
+        ("el", "iso8859-7"), ("ja", "shift_jis"), ("ja", "euc_jp"), ("zh", "gb18030"), ("zh", "gbk"), ("ko", "euc_kr"),
+        ("ar", "cp1256"), ("fr", "utf-8"), ("ru", "utf-8-sig"), ("zh", "utf-16"), ("fr", "utf-16-le"),
+        ("de", "utf-16-be"), ("fr", "utf-32"),
+    ],
+)  # fmt: skip
+def test_usual_encodings_are_found_and_said(language: str, encoding: str, tmp_path: Path) -> None:
+    text = TEXTS[language]
+    path = write(tmp_path / "a.txt", (f"{text}\n" * 3).encode(encoding))
+    source = read(path)
+    assert isinstance(source, TextSource)
+    assert [document.text for document in source.documents()] == [text] * 3
+    guessed = "utf-8" not in encoding and encoding not in ("utf-16", "utf-32")
+    assert bool(source.notes) == guessed
+    assert ("guess" in source.understood["encoding"] or "zero" in source.understood["encoding"]) == guessed
+    if guessed:
+        assert "is not UTF-8 and read as" in source.notes[0]
+        assert source.notes[0].endswith("--encoding names another")
+
+
+def test_a_given_encoding_is_taken_at_its_word(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", "Ä und Ö".encode("cp1252"))
+    source = read(path, ImportOptions(encoding="cp1251"))
+    assert isinstance(source, TextSource)
+    assert [document.text for document in source.documents()] == ["Д und Ц"]
+    assert source.understood["encoding"] == "CP1251 (as given)"
+
+
+def test_few_letters_are_no_evidence_and_read_as_is_usual(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", b"plain words\n" * 90 + b"caf\xe9\n")
+    source = read(path)
+    assert isinstance(source, TextSource)
+    assert [document.text for document in source.documents()][-1:] == ["café"]
+    assert source.understood["encoding"] == "CP1252 (a guess from few letters, for it is not UTF-8)"
+
+
+@pytest.mark.parametrize("bad", [b"\xff", b"\xe9 "])
+def test_damaged_utf8_is_refused_and_not_guessed_at(bad: bytes, tmp_path: Path, db: Database) -> None:
+    before = everything(db)
+    raw = (TEXTS["fr"] + "\n").encode() + b"x" + bad + b"\n"
+    path = write(tmp_path / "a.txt", raw)
+    with pytest.raises(IngestError, match=r"line 2: byte \d+ of the file .0x.*. is not UTF-8"):
+        import_path(db, path)
+    assert everything(db) == before
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", bytes(range(256)) * 20)
+    with pytest.raises(IngestError, match="is not UTF-8"):
+        list(files.lines(path))
+
+
+def test_the_first_doubtful_letter_may_come_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", 1_000)
+    path = write(tmp_path / "a.txt", b"plain words here\n" * 1_000 + (TEXTS["ru"] + "\n").encode("koi8-r"))
+    assert files.encoding_in(path, "utf-8") == encodings.Encoding(
+        "koi8_r", "a guess from its letters, for it is not UTF-8", guessed=True
+    )
+
+
+def test_a_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", (TEXTS["ru"] + "\n").encode("koi8-r"))
+    assert files.encoding_in(path, "utf-8").name == "koi8_r"
+    write(path, "tea\n")
+    assert files.encoding_in(path, "utf-8").name == "utf-8"
+
+
+def test_texts_of_a_folder_are_each_read_as_their_letters_suggest(tmp_path: Path) -> None:
+    for name, language, encoding in (("a", "ru", "koi8-r"), ("b", "fr", "cp1252"), ("c", "fr", "utf-16-le")):
+        write(tmp_path / f"{name}.txt", TEXTS[language].encode(encoding))
+    write(tmp_path / "d.txt", b"caf\xe9")
+    source = read(tmp_path)
+    assert isinstance(source, TextSource)
+    assert {document.text for document in source.documents()} == {TEXTS["ru"], TEXTS["fr"], "café"}
+    assert sorted(note.rpartition(": ")[2] for note in source.notes) == [
+        "read as CP1252", "read as KOI8-R", "read as Latin-1",
+    ]  # fmt: skip

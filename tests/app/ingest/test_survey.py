@@ -1,0 +1,202 @@
+"""What an import recognises and chooses, what it says of it, and what it refuses."""
+
+import random
+from pathlib import Path
+
+import pytest
+from language_samples import TEXTS
+
+from app.ingest import segment
+from app.ingest.errors import IngestError
+from app.ingest.importing import import_path, quiet
+from app.ingest.options import ImportOptions, OptionError
+from app.ingest.recount import rules_of
+from app.ingest.texts import import_texts
+from store import corpora
+from store.database import Database
+
+KEPT = {"min_df": 1, "max_df": 1.0, "test_share": 0.0}
+
+
+def imported(db: Database, *texts: str, **options: object) -> corpora.CorpusRow:
+    return import_texts(db, texts, options=ImportOptions(**(KEPT | options)))  # type: ignore[arg-type]
+
+
+def notes(row: corpora.CorpusRow) -> str:
+    return "; ".join(row.meta["notes"])
+
+
+def vocabulary(db: Database, row: corpora.CorpusRow) -> set[str]:
+    return set(corpora.vocabulary(db, row.number))
+
+
+@pytest.mark.parametrize(
+    ("code", "stop", "kept"),
+    [("en", "the", "library"), ("de", "der", "bibliothek"), ("ru", "они", "библиотека"), ("fr", "la", "bibliothèque"),
+     ("el", "στη", "βιβλιοθήκη"), ("zh", "他们", "图书馆"), ("ja", "それ", "図書館"), ("th", "และ", "ทะเล"),
+     ("hi", "था", "समुद्र"), ("ar", "هذه", "المكتبة")],
+)  # fmt: skip
+def test_stop_words_are_those_of_the_language_recognised_which_is_said(db, code, stop, kept):
+    row = imported(db, TEXTS[code])
+    assert stop not in vocabulary(db, row)
+    assert kept in vocabulary(db, row)
+    assert "its stop words are left out (change it with --stop-words)" in notes(row)
+    assert row.meta["wording"]["stop_words"] == [code]
+
+
+def test_stop_words_of_all_main_languages_are_left_out(db):
+    row = imported(db, TEXTS["en"], TEXTS["de"])
+    assert not vocabulary(db, row) & {"the", "der"}
+    assert "the texts are in several languages, German (5" in notes(row)
+    assert "their stop words are left out" in notes(row)
+
+
+def test_a_language_can_be_named_and_stop_words_can_be_kept(db):
+    assert "der" in vocabulary(db, imported(db, TEXTS["de"], name="kept", stop_words="none"))
+    named = imported(db, TEXTS["de"], name="named", stop_words="English")
+    assert "der" in vocabulary(db, named)
+    assert notes(named) == "the texts are in German"
+    assert imported(db, TEXTS["de"], name="auto", stop_words="auto").meta["options"].keys() == {
+        "min_df", "max_df", "test_share", "name",
+    }  # fmt: skip
+    with pytest.raises(OptionError, match="must be auto, none, a language such as german or a file"):
+        ImportOptions(stop_words="klingon")
+
+
+def test_where_no_language_is_recognised_english_stop_words_are_left_out(db):
+    draw = random.Random(1)
+    row = imported(db, *(" ".join(draw.choices(["plum", "pear", "rose", "hedge", "lawn"], k=40)) for _ in range(20)))
+    assert vocabulary(db, row) == {"plum", "pear", "rose", "hedge", "lawn"}
+    assert "was not recognised, so English stop words are left out" in notes(row)
+    assert notes(imported(db, "plum pear", name="short")) == ""
+
+
+def test_a_language_without_a_list_keeps_all_its_words(db):
+    row = imported(db, TEXTS["km"])
+    assert "សមុទ្រ" in vocabulary(db, row)
+    assert "the texts are in Khmer, and there is no list of stop words for Khmer" in notes(row)
+    assert "Khmer has no spaces between words, so they were set apart" in notes(row)
+
+
+def test_words_that_somebody_set_apart_stay_as_they_are(db):
+    apart = "我们的 去 大图书馆 学习 他们 喜欢 大海"
+    row = imported(db, *[apart] * 3, stop_words="none")
+    assert vocabulary(db, row) == {"我们的", "大图书馆", "学习", "他们", "喜欢", "大海"}
+    together = imported(db, TEXTS["zh"], name="pattern", token_pattern=r"\w+", stop_words="none")
+    assert "街道尽头的旧图书馆是由从未见过大海的人们建造的" in vocabulary(db, together)
+
+
+def test_words_without_spaces_are_set_apart_in_texts_that_are_mostly_in_another_language(db):
+    row = imported(db, f"{TEXTS['en']} {TEXTS['th']}", f"{TEXTS['en']} {TEXTS['zh']}")
+    assert {"ทะเล", "图书馆", "library"} <= vocabulary(db, row)
+    assert "the texts are in English; its stop words are left out" in notes(row)
+
+
+@pytest.mark.parametrize("code", ["zh", "ja", "th", "lo", "km"])
+def test_without_the_library_a_text_without_spaces_is_refused_and_nothing_is_stored(db, code, monkeypatch):
+    monkeypatch.setattr(segment, "find_spec", lambda name: None)
+    with pytest.raises(IngestError, match=r"written without spaces between them: pip install rjieba icu4py"):
+        imported(db, TEXTS[code])
+    assert corpora.every(db) == []
+    mixed = imported(db, *[TEXTS["en"]] * 9, TEXTS[code][:60])
+    assert "of the text is in" in notes(mixed)
+    assert "pip install rjieba icu4py" in notes(mixed)
+
+
+def test_dictionary_forms_are_those_of_the_language(db, monkeypatch):
+    row = imported(db, TEXTS["de"], lemmas=True)
+    assert vocabulary(db, row) >= {"brief", "schiff", "bauen", "schreiben"}
+    assert "words are counted in their dictionary form in German" in notes(row)
+    with pytest.raises(IngestError, match="is in Thai, whose dictionary forms are not known; leave --lemmas out"):
+        imported(db, TEXTS["th"], name="thai", lemmas=True)
+    monkeypatch.setattr("app.ingest.lemmas.find_spec", lambda name: None)
+    with pytest.raises(IngestError, match="pip install simplemma"):
+        imported(db, TEXTS["de"], name="missing", lemmas=True)
+
+
+def test_phrases_are_found_named_and_counted_as_one_word(db):
+    draw = random.Random(1)
+    others = ["plum", "pear", "rose", "hedge", "lawn", "soil", "seed", "flower"]
+    texts = [" ".join([*draw.choices(others, k=6), "new york", *draw.choices(others, k=6)]) for _ in range(30)]
+    row = imported(db, *texts, phrases=True)
+    assert {"new", "york"}.isdisjoint(vocabulary(db, row))
+    assert "new_york" in vocabulary(db, row)
+    assert "1 phrase is counted as one word: new_york" in notes(row)
+    rare = imported(db, *texts, name="rare", phrases=True, phrase_count=31)
+    assert "new_york" not in vocabulary(db, rare)
+    assert "no two words belong together closely enough" in notes(rare)
+    assert imported(db, *texts, name="loose", phrases=True, phrase_npmi=0.01, phrase_count=2).words > row.words
+    for wrong in ({"phrase_npmi": 0.5}, {"phrases": True, "phrase_npmi": 2.0}, {"phrases": True, "phrase_count": 1}):
+        with pytest.raises(OptionError, match="phrase"):
+            ImportOptions(**wrong)
+
+
+def test_pages_and_mail_are_read_for_what_people_wrote(db):
+    page = "<html><style>plum{}</style><p>Caf&eacute; rose</p></html>"
+    mail = "From: ann@b.c\nSubject: hedge\nDate: Monday\n\n> quoted words\nPruning.\n--\nSigned"
+    row = imported(db, page, mail, stop_words="none", strip_mail=True)
+    assert vocabulary(db, row) == {"café", "rose", "hedge", "pruning"}
+    assert "1 document is a page in HTML, read without tags, scripts and styles" in notes(row)
+    assert "mail headers, quoted lines and signatures were left out of 1 document" in row.meta["notes"]
+    whole = imported(db, page, mail, name="whole", stop_words="none", html="no")
+    assert vocabulary(db, whole) >= {"plum", "monday", "quoted", "signed"}
+    assert [document.text for document in corpora.documents(db, row.number, [0, 1])] == [page, mail]
+
+
+def test_words_that_are_everywhere_are_proposed_and_left_out_where_that_is_asked_for(db):
+    draw = random.Random(1)
+    words = [f"{a}{b}" for a in "bcdfg" for b in ("ana", "onu", "ilo", "ero")]
+    texts = [" ".join(["organization", *draw.choices(words, k=3)]) for _ in range(250)]
+    row = imported(db, *texts)
+    assert "1 word is everywhere in this corpus and may say little (organization); --leave-out-common" in notes(row)
+    less = imported(db, *texts, name="less", leave_out_common=True)
+    assert "may say little" not in notes(less)
+    assert "organization" not in vocabulary(db, less)
+    assert "may say little" not in notes(imported(db, *texts[:199], name="few"))
+
+
+@pytest.mark.parametrize("option", [{"phrases": True}, {"lemmas": True}, {"strip_mail": True}, {"html": "yes"}])
+def test_counts_have_no_words_to_find_in_texts(option, tmp_path: Path, db):
+    path = tmp_path / "a.svmlight"
+    path.write_text("1 1:2 2:1\n0 1:1\n")
+    (tmp_path / "vocabulary.txt").write_text("rose\nhedge\n")
+    name = next(iter(option)).replace("_", "-")
+    with pytest.raises(IngestError, match=f"holds counts, .*leave --{name} out"):
+        import_path(db, path, ImportOptions(**option))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"phrases": True, "phrase_count": 2, "phrase_npmi": 0.1}, {"lemmas": True}, {"strip_mail": True},
+     {"phrases": True, "phrase_count": 2, "lemmas": True, "strip_mail": True}, {"html": "yes"}],
+)  # fmt: skip
+def test_texts_that_come_later_are_counted_as_the_corpus_counted_its_own(db, options):
+    page = "<html><p>The rose gardens of <i>New</i> York</p><p>New York &amp; roses</p></html>"
+    mail = "From: ann@b.c\nSubject: The New York garden\n\n> quoted\nIn New York the roses grow.\n--\nSigned"
+    accents = "Cafe\u0301 in New York, com\u00adputer İstanbul"
+    texts = [TEXTS[code] for code in ("en", "de", "zh", "ja", "th", "ar", "hi")] + [page, mail, accents] * 3
+    if options.get("lemmas"):
+        texts = texts[:2] + texts[7:]
+    row = imported(db, *texts, **options)
+    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
+    stored = corpora.load(db, row.number).counts
+    for document in corpora.documents(db, row.number, range(row.documents)):
+        cells = slice(*stored.starts[document.number : document.number + 2])
+        text = rules.prepared(document.text)
+        again = rules.count(text)
+        assert again.words.tolist() == stored.words[cells].tolist()
+        assert again.counts.tolist() == stored.values[cells].tolist()
+        assert again.known == again.tokens
+        assert sum(again.counts) == len(again.spans)
+        for begin, end, word in again.spans:
+            assert text[begin].lower()[0] == rules.vocabulary[word][0] or options.get("lemmas")
+            assert 0 <= begin < end <= len(text)
+
+
+def test_a_survey_of_many_documents_says_how_far_it_is(db):
+    said = []
+    import_texts(db, ["rose hedge"] * 2_000, options=ImportOptions(**KEPT, phrases=True),
+                 progress=lambda words, share: said.append(words))  # fmt: skip
+    assert "Recognising the language: 2,000 documents" in said
+    assert "Looking for phrases: 2,000 documents" in said
+    quiet("", None)

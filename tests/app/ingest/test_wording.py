@@ -1,0 +1,152 @@
+"""How words are found: kept with a corpus, and the same for its texts and for those that come later."""
+
+import json
+import sys
+import unicodedata
+
+import pytest
+from language_samples import TEXTS
+
+from app.ingest import lemmas, segment
+from app.ingest.errors import IngestError
+from app.ingest.wording import Wording, of_record
+from app.ingest.words import clean, usual_pattern
+
+USUAL = Wording(pattern=usual_pattern())
+
+
+def tokens(text, **options):
+    return Wording(pattern=usual_pattern(), **options).tokens(clean(text))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "naïve café Ærø straße ﬁn",
+        "ёлка Київ",
+        "Ελλάδα ϊδιος",
+        "संसार हिन्दी क्षत्रिय मैं",
+        "বাংলা ভাষা",
+        "தமிழ் மொழி",
+        "한국어 서울",
+        "عربي مدرسة",
+        "שלום ספרייה",
+        "ქართული",
+        "أُمّ".replace("\u064f", "").replace("\u0651", ""),
+        "می\u200cخواهم نمی\u200cدانم",
+        "ខ្មែរ",
+        "မြန်မာ",
+    ],
+)
+def test_words_of_every_alphabet_stay_whole_however_they_are_written(words):
+    expected = [unicodedata.normalize("NFC", word.lower()) for word in words.split()]
+    for form in ("NFC", "NFD"):
+        assert USUAL.tokens(clean(unicodedata.normalize(form, words))) == expected
+
+
+def test_a_word_is_one_word_with_and_without_optional_points():
+    assert set(tokens("كتاب كِتَاب كتـــاب كِتــاب")) == {"كتاب"}
+    assert set(tokens("שלום שָׁלוֹם")) == {"שלום"}
+    assert set(tokens("computer com\u00adputer")) == {"computer"}
+    assert set(tokens("istanbul İstanbul")) == {"istanbul"}
+
+
+def test_single_letters_numbers_and_emoji_are_no_words_and_part_none():
+    assert tokens("a é 12 x2y ❤️ rose👩‍🚀hedge snake_case 日") == ["rose", "hedge", "snake", "case"]
+
+
+def test_stop_words_are_left_out_in_the_pieces_in_which_they_are_found():
+    assert tokens("Das alte Haus", stop_words=("de",)) == ["alte", "haus"]
+    assert tokens("Das alte Haus", stop_words=("de", "en"), stop_list=("alte",)) == ["haus"]
+    assert tokens("don't you go", stop_words=("en",)) == []
+    assert "なければ" not in tokens("行かなければならない", segmented=("ja",), stop_words=("ja",))
+
+
+def test_english_is_cut_as_scikit_learn_cuts_it():
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    text = clean(TEXTS["en"] + " naïve A1 don't e-mail")
+    vectoriser = CountVectorizer(token_pattern=r"[^\W\d_]{2,}", stop_words=sorted(Wording(
+        pattern=usual_pattern(), stop_words=("en",)).stops))  # fmt: skip
+    assert tokens(text, stop_words=("en",)) == vectoriser.build_analyzer()(text)
+
+
+def test_dictionary_forms_stand_for_words_and_for_stop_words():
+    assert tokens("Mice went home with the roses", lemmas=("en",), stop_words=("en",)) == ["mouse", "home", "rose"]
+
+
+def test_phrases_are_neighbours_without_stop_word_or_punctuation_between_them():
+    found = tokens(
+        "New York is new. York and new of York, new roses", phrases=("new_york", "new_rose"), stop_words=("en",)
+    )
+    assert found == ["new_york", "new", "york", "new", "york", "new", "roses"]
+    both = tokens("New roses", phrases=("new_rose",), lemmas=("en",))
+    assert both == ["new_rose"]
+
+
+@pytest.mark.parametrize("options", [{}, {"phrases": ("alte_bibliothek", "große_saal")}, {"segmented": ("zh",)}])
+@pytest.mark.parametrize("code", ["de", "zh", "hi"])
+def test_words_stand_where_they_are_said_to_stand(code, options):
+    wording = Wording(pattern=usual_pattern(), stop_words=("de",), **options)
+    text = wording.spaced(clean(TEXTS[code]))
+    found = list(wording.words(text))
+    assert [word for word, _, _, stopped in found if not stopped] == wording.tokens(clean(TEXTS[code]))
+    assert all("_" in word or text[begin:end] == word for word, begin, end, _ in found)
+    assert all("_" not in word or text[begin:end].replace(" ", "_") == word for word, begin, end, _ in found)
+
+
+def test_pages_are_read_without_tags_scripts_and_styles():
+    page = "<html><script>var plum = 1</script><p>Caf&eacute;<p>rose</html>"
+    plain = "A rose.<br />A <b>hedge</b>."
+    assert USUAL.prepared(page).split() == ["Café", "rose"]
+    assert USUAL.prepared(plain) is plain
+    assert Wording(pattern="x", html="yes").prepared(plain).split() == ["A", "rose.", "A", "hedge."]
+    assert Wording(pattern="x", html="no").prepared(page) is page
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("<div>rose</div>", True),
+        ("\n <!DOCTYPE html><title>x</title></html>", True),
+        ("rose <p>a</p><p>b</p><p>c</p>", True),
+        ("<rose> is no tag </rose>", False),
+        ("<p> begins nothing that ends", False),
+        ("How to write a list: <ul><li>a</li><li>b</li></ul>, which " + "is told at great length. " * 40, False),
+    ],
+)
+def test_a_text_is_visibly_html_or_not(text, page):
+    assert USUAL.is_page(text) is page
+
+
+def test_mail_loses_its_headers_where_that_is_asked_for():
+    mail = "From: a@b.c\nTo: c@d.e\n\nrose"
+    assert USUAL.prepared(mail) is mail
+    assert Wording(pattern="x", strip_mail=True).prepared(mail).strip() == "rose"
+
+
+def test_what_is_not_as_usual_is_kept_and_comes_back():
+    assert USUAL.record() == {}
+    assert of_record({}) == USUAL
+    other = Wording(
+        html="no",
+        strip_mail=True,
+        segmented=("zh",),
+        pattern=r"\S+",
+        lemmas=("en",),
+        stop_words=("en", "zh"),
+        stop_list=("rose",),
+        phrases=("new_york",),
+    )
+    assert of_record(json.loads(json.dumps(other.record()))) == other
+
+
+def test_a_corpus_that_needs_a_library_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "simplemma", None)
+    monkeypatch.setitem(sys.modules, "rjieba", None)
+    lemmas.lemmatiser.cache_clear()
+    segment._cutter.cache_clear()
+    with pytest.raises(IngestError, match="pip install simplemma"):
+        tokens("roses", lemmas=("en",))
+    with pytest.raises(IngestError, match="pip install rjieba"):
+        tokens("图书馆", segmented=("zh",))

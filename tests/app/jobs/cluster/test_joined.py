@@ -1,0 +1,60 @@
+"""Runs on several processes: the same run as in one, also when a process is killed."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from process_samples import SMALL, small_corpus, written
+
+from app.jobs import new_run, worker
+from store import events, runs
+from store.database import Database, open_database
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
+
+SWEPT = {"layers": "6-3", "inference": "gibbs"}
+
+
+@pytest.fixture
+def file(tmp_path) -> Iterator[Database]:
+    db = open_database(str(tmp_path / "store.db"))
+    small_corpus(db)
+    yield db
+    db.close()
+
+
+def trained(db: Database, *, on: str = "", minibatches: int = 30, texts: dict[str, str] = SWEPT) -> int:
+    row = new_run.create(db, "small", model="dlda", texts=texts, minibatches=minibatches, on=on, averaged=True)
+    worker.train(db, row.number)
+    return row.number
+
+
+@pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
+def test_a_run_on_two_processes_writes_what_a_run_in_one_writes(file, texts):
+    alone, together = trained(file, texts=texts), trained(file, on="local:2", texts=texts)
+    assert written(file, together) == written(file, alone)
+
+
+@pytest.mark.slow
+def test_a_killed_process_sends_the_run_back_to_its_checkpoint_and_to_the_same_bits(file):
+    alone = trained(file, minibatches=400)
+    mine = psutil.Process()
+    killed = []
+
+    def kill() -> None:
+        while (newest := max(runs.every(file), key=lambda row: row.number)).number == alone or newest.minibatch < 100:
+            time.sleep(0.01)
+        workers = [each for each in mine.children(recursive=True) if "spawn_main" in " ".join(each.cmdline())]
+        killed.append(workers[-1].pid)
+        workers[-1].kill()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    together = trained(file, on="local:2", minibatches=400)
+    thread.join()
+    assert killed
+    assert any(event.kind == "worker lost" for event in events.since(file, together)[0])
+    assert written(file, together) == written(file, alone)

@@ -1,0 +1,145 @@
+"""Steps whose documents are spread over workers end in the bits of a run on one machine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from process_samples import small_corpus
+
+from app.jobs import training as mathematics
+from app.jobs.cluster import spread
+from app.jobs.cluster.holder import Setup
+from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.load_corpus import load_corpus
+from app.jobs.plan import Plan, RunOptions, make
+from app.jobs.training import Position, Training
+from engine import contract, models, phases, settings
+from engine.corpus import Corpus
+from store.corpora import CorpusRow
+from store.database import Database, open_database
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
+SEED = 5
+CASES = {
+    "dlda sweeps": ("dlda", {"layers": "6-4-3", "inference": "gibbs"}),
+    "dlda mini-batches, then sweeps": ("dlda", {"layers": "6-4", "inference": "auto", "batch_size": "16"}),
+    "dlda mini-batches": ("dlda", {"layers": "6-4", "inference": "tlasgr", "batch_size": "16"}),
+    "lda-gibbs": ("lda-gibbs", {"layers": "6"}),
+    "lda-cavi": ("lda-cavi", {"layers": "6"}),
+    "lda-svi": ("lda-svi", {"layers": "6", "batch_size": "16"}),
+    "dpfa sweeps": ("dpfa", {"layers": "6-4", "everything_on": "1"}),
+    "dpfa thermostats": ("dpfa", {"layers": "6-4", "inference": "sgnht", "batch_size": "16"}),
+    "deep-exp-family": ("deep-exp-family", {"layers": "6-4"}),
+    "datm": ("datm", {"layers": "6-4", "batch_size": "16"}),
+}
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3, 8])
+def client(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A cluster of so many workers, all in this process."""
+    with in_process(request.param) as made:
+        yield made
+
+
+@contextmanager
+def in_process(n: int) -> Iterator[Any]:
+    """So many workers, all in this process."""
+    about = {"processes": False, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(n_workers=n, **about) as cluster, distributed.Client(cluster) as made:
+        yield made
+
+
+def bits(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:
+    return {name: np.ascontiguousarray(array).tobytes() for name, array in arrays.items()}
+
+
+@pytest.fixture
+def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
+    """A small corpus in a store, and as the engine reads it."""
+    db = open_database(str(tmp_path / "store.db"))
+    row = small_corpus(db)
+    yield db, row, load_corpus(db, row)
+    db.close()
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of thirteen documents, so that real sums of ninety are told in seven."""
+    monkeypatch.setattr(contract, "PIECE", 13)
+    monkeypatch.setattr(phases, "sweeps_after", lambda facts: 2)
+
+
+def training_of(case: str, kept: Any, client: Any = None) -> Training:
+    """A model on the corpus, on one machine or spread over the workers of a client."""
+    db, row, corpus = kept
+    model, texts = CASES[case]
+    module = models.load(model)
+    config = settings.parse(module.Config, texts)
+    facts = mathematics.facts(corpus)
+    kernel = module.build(config, facts)
+    if client is None:
+        return Training(corpus, kernel, module.State, SEED)
+    setup = Setup(model, settings.to_json(config), facts, SEED, db.url, row.number)
+    return spread.Spread(corpus, kernel, module.State, setup, client)
+
+
+def begun(training: Training) -> tuple[Position, Plan]:
+    state = training.first_state()
+    effort = mathematics.effort(training, state, 1.0, 20.0)
+    plan = make(RunOptions(minibatches=6), effort, train_documents=len(training.train), test_documents=0)
+    return training.start(state, plan), plan
+
+
+def stepped(training: Training, position: Position, steps: int) -> tuple[Position, list[Any]]:
+    found = []
+    for _ in range(steps):
+        position, info = training.step(position)
+        found.append(info)
+    return position, found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_documents_spread_over_workers_give_the_bits_of_one_machine(case, kept, client):
+    alone = training_of(case, kept)
+    end, found = stepped(alone, begun(alone)[0], 5)
+    whole = bits(alone.pack(end))
+    together = training_of(case, kept, client)
+    other, infos = stepped(together, begun(together)[0], 5)
+    assert bits(together.pack(other)) == whole
+    assert [(each.tokens, each.token_draws) for each in infos] == [(each.tokens, each.token_draws) for each in found]
+    np.testing.assert_array_equal([each.elbo for each in infos], [each.elbo for each in found])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_checkpoint_of_one_machine_goes_on_spread_and_the_other_way_round(case, kept, client):
+    alone, together = training_of(case, kept), training_of(case, kept, client)
+    middle = alone.pack(stepped(alone, begun(alone)[0], 2)[0])
+    end = bits(alone.pack(stepped(alone, alone.unpack(2, middle), 3)[0]))
+    spread_on = together.pack(stepped(together, together.unpack(2, middle), 1)[0])
+    assert bits(together.pack(stepped(together, together.unpack(3, spread_on), 2)[0])) == end
+    assert bits(alone.pack(stepped(alone, alone.unpack(3, spread_on), 2)[0])) == end
+
+
+def test_every_document_has_one_worker_and_about_as_many_tokens_as_with_another():
+    tokens = np.concatenate([[0], np.cumsum(np.random.default_rng(1).integers(0, 50, 1000))])
+    for real in (False, True):
+        for workers in (1, 2, 3, 8, 2000):
+            found = spread.shares(tokens, workers, real=real)
+            flat = [number for share in found for piece in share for number in range(piece.start, piece.stop)]
+            assert flat == list(range(1000))
+            assert len(found) <= workers
+    held = [tokens[share[-1].stop] - tokens[share[0].start] for share in spread.shares(tokens, 8, real=False)]
+    assert max(held) - min(held) < 100
+
+
+def test_a_lost_worker_is_told_as_such(kept):
+    with in_process(2) as client:
+        training = training_of("lda-gibbs", kept, client)
+        position, _ = begun(training)
+        client.retire_workers(sorted(client.scheduler_info()["workers"])[:1], close_workers=True)
+        with pytest.raises(WorkerLostError):
+            stepped(training, position, 3)

@@ -1,0 +1,123 @@
+"""Passwords, roles and the cookie that proves them."""
+
+import pytest
+
+from app.cli import main
+from app.server import access
+from app.server.access import Doors, Passwords, check_open_address, read_passwords
+from app.server.ports import ServeError
+
+BOTH = Passwords("analysts-secret", "viewers-secret")
+
+
+def written(folder, name, text, mode=0o600):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+    return str(path)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.7", "host.example", ""])
+def test_an_address_that_others_reach_needs_a_password(address):
+    with pytest.raises(ServeError, match="give a password with --password-file FILE or in the environment"):
+        check_open_address(address, Passwords(), insecure=False)
+    check_open_address(address, BOTH, insecure=False)
+    check_open_address(address, Passwords(), insecure=True)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.1.1", "::1", "localhost"])
+def test_this_machine_needs_none(address):
+    check_open_address(address, Passwords(), insecure=False)
+
+
+def test_the_command_refuses_in_one_sentence(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("TOPIARY_PASSWORD", raising=False)
+    store = tmp_path / "store.db"
+    assert main.main(["serve", "--host", "0.0.0.0", "--store", str(store)]) == 2
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("topiary serve: whoever reaches 0.0.0.0 could change and delete everything;")
+    assert "\n" not in said
+    assert not store.exists()
+
+
+def test_passwords_are_read_from_files_and_from_the_environment(tmp_path):
+    analyst = written(tmp_path, "a", "analysts-secret\nmore\n")
+    viewer = written(tmp_path, "v", "viewers-secret")
+    assert read_passwords(analyst, viewer, {}) == BOTH
+    assert read_passwords(None, None, {"TOPIARY_PASSWORD": "from-outside"}) == Passwords("from-outside")
+    assert read_passwords(analyst, None, {"TOPIARY_PASSWORD": "from-outside"}) == Passwords("analysts-secret")
+    assert not read_passwords(None, None, {})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        ("short", None, "must have 8 to 1000 characters"),
+        ("", None, "the first line of the password file .* is empty"),
+        (None, "viewers-secret", "viewers have a password but analysts have none"),
+        ("the-same-for-both", "the-same-for-both", "the passwords of analysts and viewers are the same"),
+    ],
+)
+def test_passwords_of_no_use_are_told(tmp_path, first, second, sentence):
+    files = [None if text is None else written(tmp_path, name, text) for name, text in (("a", first), ("v", second))]
+    with pytest.raises(ServeError, match=sentence):
+        read_passwords(*files, {})
+
+
+def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path):
+    with pytest.raises(ServeError, match="cannot be read: No such file or directory; its first line is the password"):
+        read_passwords(str(tmp_path / "none"), None, {})
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(ServeError, match="cannot be read: it is no text"):
+        read_passwords(str(tmp_path / "bytes"), None, {})
+
+
+def test_a_file_that_others_can_read_is_said(tmp_path):
+    said = []
+    read_passwords(written(tmp_path, "a", "analysts-secret", 0o644), None, {}, said.append)
+    assert len(said) == 1
+    assert "chmod 600" in said[0]
+    read_passwords(written(tmp_path, "b", "analysts-secret"), None, {}, said.append)
+    assert len(said) == 1
+
+
+def test_a_password_gives_its_role_and_no_other_text_does():
+    assert BOTH.role_of("analysts-secret") == "analyst"
+    assert BOTH.role_of("viewers-secret") == "viewer"
+    for typed in ("", "analysts-secret ", "ANALYSTS-SECRET", "\ud800", "x" * 10_000):
+        assert BOTH.role_of(typed) is None
+    assert Passwords("analysts-secret").role_of("") is None  # there is no password of viewers
+
+
+def test_a_cookie_proves_the_role_to_the_server_that_signed_it_only():
+    doors, other = Doors(BOTH), Doors(BOTH)
+    role, cookie = doors.open_with("viewers-secret")
+    assert (role, doors.role_of(cookie)) == ("viewer", "viewer")
+    assert doors.open_with("wrong") is None
+    assert other.role_of(cookie) is None
+    assert doors.role_of(None) is None
+    assert doors.role_of(cookie.replace("dmlld2Vy", "YW5hbHlzdA==")) is None
+
+
+def test_a_login_ends_after_days(monkeypatch):
+    doors = Doors(BOTH)
+    _, cookie = doors.open_with("analysts-secret")
+    monkeypatch.setattr(access, "DAYS", -1.0)
+    assert doors.role_of(cookie) is None
+
+
+def test_without_passwords_everybody_is_an_analyst():
+    doors = Doors()
+    assert not doors.guarded
+    assert doors.visitor({}, "127.0.0.1").role == "analyst"
+
+
+def test_whoever_proves_nothing_may_at_most_look():
+    doors = Doors(BOTH)
+    assert doors.visitor({}, "192.0.2.7").only_looks
+    _, cookie = doors.open_with("analysts-secret")
+    assert not doors.visitor({doors.cookie: cookie}, "192.0.2.7").only_looks
+
+
+def test_a_password_is_in_no_text_about_the_server():
+    assert "secret" not in repr(BOTH)

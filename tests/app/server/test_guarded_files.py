@@ -1,0 +1,89 @@
+"""Odd paths are not found: no error of the server, no module imported, no file outside."""
+
+import sys
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tornado.httputil import HTTPServerRequest, RequestStartLine
+from tornado.testing import AsyncHTTPTestCase
+from tornado.web import Application, HTTPError
+
+from app.server.guarded_files import COMPONENTS, Components, Malformed
+
+
+def malformed(path):
+    return Malformed().match(HTTPServerRequest(start_line=RequestStartLine("GET", path, "HTTP/1.0"))) is not None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/components/../",
+        "/components/..",
+        "/topiary/../../etc/passwd",
+        "/static/%2e%2e/%2e%2e/etc/passwd",
+        "/static/%252e%252e/x",
+        "/static/..%2f..%2fetc/passwd",
+        "/topiary/..\\..\\x",
+        "/a%00b",
+        "/a%0d%0ab",
+        "/%ff%fe",
+        "/" + "a" * 5000,
+        "*",
+        "",
+    ],
+)
+def test_paths_that_lead_upwards_or_hold_odd_letters_are_malformed(path):
+    assert malformed(path)
+
+
+@pytest.mark.parametrize("path", ["/", "/runs", "/topiary/js/board.js", "/static/js/bokeh.min.js", "/a..b/c", "/ä"])
+def test_other_paths_are_not(path):
+    assert not malformed(path)
+
+
+class Server(AsyncHTTPTestCase):
+    def get_app(self):
+        return Application([(COMPONENTS, Components)])
+
+    def ask(self):
+        """Nothing by itself; the tests below ask."""
+
+
+@pytest.fixture
+def server():
+    case = Server("ask")
+    case.setUp()
+    yield case
+    case.tearDown()
+
+
+STEPS = st.lists(
+    st.sampled_from(
+        ["panel", "panel.pane.base", "panel_material_ui.base", "panel.io.state", "PaneBase",
+         "MaterialComponent", "state", "_css", "_resources", "_stylesheets", "modifiers", "css", "__css__",
+         "antigravity", "os", "..", "%2e%2e", "", "x.css", "__class__", "a b", "\u00e4"]
+    )
+    | st.text(max_size=12),
+    max_size=6,
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS)
+def test_any_path_below_components_is_answered_without_an_error_of_the_server(steps):
+    handler = Components.__new__(Components)
+    answered = 200
+    with suppress(HTTPError):  # anything else fails
+        answered = 404
+        handler.parse_url_path("/".join(steps))
+    assert answered in (200, 404)
+
+
+def test_no_module_is_imported_because_an_address_names_it(server):
+    sys.modules.pop("antigravity", None)
+    for path in ("/components/antigravity/a/_css/b", "/components/", "/components/panel", "/components/x"):
+        assert server.fetch(path).code == 404
+    assert "antigravity" not in sys.modules

@@ -1,0 +1,34 @@
+"""Where the form leads, and what it says."""
+
+import pytest
+from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
+
+from app.server.access import Doors, Passwords
+from app.server.login import Unadmitted, _after, _span
+
+
+@pytest.mark.parametrize(
+    ("asked", "there"),
+    [
+        ("", "/"),
+        ("page=runs&run=3", "/?page=runs&run=3"),
+        ("//evil.example", "/?//evil.example"),  # a query of this server
+        ("x\r\nSet-Cookie: a=b", "/"),
+    ],
+)
+def test_a_login_leads_to_a_view_of_this_server_only(asked, there):
+    assert _after(asked) == there
+
+
+def test_a_request_without_a_login_matches_and_one_with_it_does_not():
+    doors = Doors(Passwords("analysts-secret"))
+    _, cookie = doors.open_with("analysts-secret")
+    line = RequestStartLine("GET", "/", "HTTP/1.0")
+    request = HTTPServerRequest(start_line=line, headers=HTTPHeaders({"Cookie": f"{doors.cookie}={cookie}"}))
+    assert Unadmitted(doors).match(request) is None
+    assert Unadmitted(doors).match(HTTPServerRequest(start_line=line, headers=HTTPHeaders())) == {}
+
+
+def test_a_wait_is_said_in_words():
+    assert _span(3.2) == "4 seconds"
+    assert _span(400.0) == "7 minutes"

@@ -1,0 +1,162 @@
+"""A server with passwords: nothing without one, everything looked at with the viewers', changed with the analysts'."""
+
+import http.client
+import re
+import time
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import expect
+
+from store import runs
+from store.database import open_database
+
+ANALYSTS, VIEWERS = "analysts-secret", "viewers-secret"
+WEBSOCKET = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZQ==",
+    "Sec-WebSocket-Protocol": "bokeh, none",
+}
+
+
+@pytest.fixture
+def guarded(start_server, planted, tmp_path):
+    """A server with two passwords on the planted store."""
+    options = []
+    for flag, word in (("--password-file", ANALYSTS), ("--viewer-password-file", VIEWERS)):
+        file = tmp_path / flag.strip("-")
+        file.write_text(f"{word}\n", encoding="utf-8")
+        file.chmod(0o600)
+        options += [flag, str(file)]
+    return start_server(planted, 0, *options)
+
+
+def ask(server, method, path, body=None, **headers):
+    """Status, headers and text of an answer; no redirection is followed."""
+    line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    line.request(method, path, body, headers)
+    answer = line.getresponse()
+    text = "" if answer.status == 101 else answer.read().decode("utf-8", "replace")
+    line.close()
+    return answer.status, dict(answer.getheaders()), text
+
+
+def log_in(server, password):
+    """The cookie that a password gives."""
+    status, headers, _ = ask(server, "POST", "/login?next=page%3Druns", urlencode({"password": password}))
+    assert (status, headers["Location"]) == (303, "/?page=runs")
+    assert "HttpOnly" in headers["Set-Cookie"]
+    return headers["Set-Cookie"].partition(";")[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/?page=runs"),
+        ("GET", "/runs"),
+        ("GET", "/ws"),
+        ("GET", "/autoload.js"),
+        ("GET", "/metadata"),
+        ("GET", "/static/js/bokeh.min.js"),
+        ("GET", "/topiary/js/board.js"),
+        ("GET", "/components/panel.pane.base/PaneBase/_css/x"),
+        ("PUT", "/upload/token?name=a.txt"),
+        ("DELETE", "/"),
+    ],
+)
+def test_nothing_is_served_without_a_password(guarded, method, path):
+    status, headers, text = ask(guarded, method, path)
+    if path == "/?page=runs":
+        assert (status, headers["Location"]) == (302, "/login?next=page%3Druns")
+    else:
+        assert status in (401, 405)
+    assert "Runs" not in text
+
+
+def test_a_websocket_needs_the_cookie_of_a_login(guarded):
+    own = {"Origin": f"http://127.0.0.1:{guarded.port}", **WEBSOCKET}
+    assert ask(guarded, "GET", "/ws", **own)[0] == 401
+    forged = log_in(guarded, VIEWERS).replace("dmlld2Vy", "YW5hbHlzdA==")
+    assert ask(guarded, "GET", "/ws", **own, Cookie=forged)[0] == 401
+    assert ask(guarded, "GET", "/ws", **own, Cookie=log_in(guarded, VIEWERS))[0] == 101
+
+
+def test_wrong_passwords_are_refused_and_soon_have_to_wait(guarded):
+    answers = [ask(guarded, "POST", "/login", urlencode({"password": f"guess {n}"}))[0] for n in range(7)]
+    assert answers[:5] == [403] * 5
+    assert answers[-1] == 429
+    status, headers, text = ask(guarded, "POST", "/login", urlencode({"password": ANALYSTS}))
+    assert status == 429  # not even the right one, until the time is over
+    assert int(headers["Retry-After"]) >= 1
+    assert "Too many wrong passwords" in text
+
+
+def test_a_form_of_another_site_logs_nobody_in(guarded):
+    body = urlencode({"password": ANALYSTS})
+    assert ask(guarded, "POST", "/login", body, Origin="http://evil.example")[0] == 403
+    assert ask(guarded, "POST", "/login", "x" * 20_000)[0] in (400, 413)
+
+
+def test_viewers_send_no_files(guarded):
+    viewer, analyst = log_in(guarded, VIEWERS), log_in(guarded, ANALYSTS)
+    assert ask(guarded, "PUT", "/upload/token?name=a.txt", b"x", Cookie=viewer)[0] == 403
+    assert ask(guarded, "PUT", "/upload/token?name=a.txt", b"x", Cookie=analyst)[0] == 404  # no such form
+
+
+def come_in(page, server, password):
+    page.goto(f"{server.url}?page=runs")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+
+
+def test_a_viewer_looks_and_changes_nothing(guarded, planted, page):
+    come_in(page, guarded, VIEWERS)
+    for name in ("New run", "Add documents"):
+        expect(page.get_by_role("button", name=name)).to_be_disabled()
+    expect(page.get_by_role("button", name="delete run 1")).to_be_disabled()
+    expect(page.get_by_role("button", name="delete run 1")).to_have_attribute("title", re.compile("You only look here"))
+    page.goto(f"{guarded.url}?page=runs&tab=new")
+    expect(page.get_by_role("button", name=re.compile("Start|Train"))).to_be_disabled()
+    page.goto(f"{guarded.url}?page=explore&run=1")
+    expect(page.get_by_role("link", name="Log out (viewer)")).to_be_visible()
+    page.get_by_role("link", name="Log out (viewer)").click()
+    expect(page.get_by_label("Password")).to_be_visible()
+
+
+def test_what_a_viewers_browser_sends_all_the_same_is_not_heard(guarded, planted, page):
+    come_in(page, guarded, VIEWERS)
+    page.goto(f"{guarded.url}?page=runs&tab=new")
+    start = page.get_by_role("button", name=re.compile("Start|Train"))
+    expect(start).to_be_disabled()
+    start.evaluate("button => { button.disabled = false; button.click() }")
+    page.goto(f"{guarded.url}?page=runs")
+    delete = page.get_by_role("button", name="delete run 1")
+    expect(delete).to_be_disabled()
+    delete.evaluate("button => { button.disabled = false; button.click() }")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name of the run").fill(dialog.locator("b").inner_text())
+    dialog.get_by_role("button", name="Delete").evaluate("button => { button.disabled = false; button.click() }")
+    page.goto(f"{guarded.url}?page=watch&run=1")
+    expect(page.get_by_role("link", name="Log out (viewer)")).to_be_visible()
+    db = open_database(planted, readonly=True)
+    assert [row.number for row in runs.every(db)] == [1]
+    db.close()
+
+
+def test_an_analyst_deletes_and_the_log_says_who_and_when(guarded, planted, page, tmp_path):
+    come_in(page, guarded, ANALYSTS)
+    page.get_by_role("button", name="delete run 1").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name of the run").fill(dialog.locator("b").inner_text())
+    dialog.get_by_role("button", name="Delete").click()
+    log = tmp_path / "data" / "topiary" / "logs" / "deletions.log"
+    until = time.monotonic() + 30
+    while not log.exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    line = log.read_text(encoding="utf-8")
+    assert re.match(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC deleted run 1\b.* by analyst in the browser at 127\.0\.0\.1", line
+    )

@@ -1,0 +1,97 @@
+"""The main job on a phone of 400 pixels: nothing that one asks for comes off the screen."""
+
+import pytest
+
+WIDTH, HEIGHT = 400, 800
+INSIDE = """it => {
+  const box = it.getBoundingClientRect()
+  return box.width > 0 && box.left >= 0 && box.right <= innerWidth + 1 && box.top >= 0 && box.top < innerHeight - 60
+}"""
+SCROLLED = """() => [...document.querySelectorAll("*")]
+  .map(each => each.shadowRoot?.querySelector(".main-content")).find(Boolean).scrollTop"""
+
+
+@pytest.fixture
+def phone(server, new_page):
+    """A page of a phone on the planted store."""
+    page = new_page(width=WIDTH, height=HEIGHT)
+    page.base = server.url
+    return page
+
+
+def inside(place):
+    """Whether a place begins in the window."""
+    place.wait_for()
+    return place.evaluate(INSIDE)
+
+
+def test_from_a_search_to_a_topic_its_details_and_a_document_nothing_lies_off_the_screen(phone):
+    phone.goto(f"{phone.base}?page=explore&run=1")
+    phone.locator(".tp-node").first.wait_for()
+    field = phone.get_by_role("searchbox")
+    assert inside(field)
+    assert inside(phone.locator(".tp-node").first)
+    field.fill("rose")
+    found = phone.locator(".ex-topic").first
+    found.locator(".ex-note").wait_for()
+    assert inside(found)
+    found.click()
+    detail = phone.locator(".ex-side .ex-name")
+    assert inside(detail)
+    phone.wait_for_function(
+        "() => [...document.querySelectorAll('*')].every(each => !each.shadowRoot?.querySelector('.tp-unrolled'))"
+    )
+    document = phone.locator(".ex-side .ex-place").first
+    document.scroll_into_view_if_needed()
+    document.click()
+    answer = phone.locator(".dc-answer")
+    answer.wait_for()
+    phone.wait_for_function("it => it.getBoundingClientRect().top < 0.6 * innerHeight", arg=answer.element_handle())
+
+
+def test_details_are_closed_by_their_button(phone):
+    phone.goto(f"{phone.base}?page=explore&run=1&layer=1&topic=1")
+    close = phone.get_by_role("button", name="Close the details")
+    assert inside(close)
+    close.click()
+    phone.wait_for_function("() => !location.search.includes('topic=')")
+
+
+def test_the_list_is_unrolled_and_rolled_up_by_its_button(phone):
+    phone.goto(f"{phone.base}?page=explore&run=1")
+    button = phone.get_by_role("button", name="List of topics")
+    button.wait_for()
+    assert not inside_list(phone)
+    button.click()
+    assert button.get_attribute("aria-expanded") == "true"
+    assert inside_list(phone)
+    button.click()
+    assert not inside_list(phone)
+
+
+def inside_list(page):
+    """Whether the first card of the list is seen."""
+    board, card = page.locator(".ex-list").bounding_box(), page.locator(".ex-list .ex-topic").first.bounding_box()
+    return card["y"] + card["height"] <= board["y"] + board["height"]
+
+
+def test_another_page_begins_at_its_top_and_other_results_at_the_first(server, new_page):
+    page = new_page(width=1300, height=500)
+    page.goto(f"{server.url}?page=guide")
+    page.get_by_text("What Topiary does").first.wait_for()
+    page.mouse.move(650, 300)
+    page.mouse.wheel(0, 900)
+    page.wait_for_function(f"() => ({SCROLLED})() > 100")
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Runs").click()
+    page.get_by_text("1 in this store").wait_for()
+    page.wait_for_function(f"() => ({SCROLLED})() === 0")
+    page.goto(f"{server.url}?page=explore&run=1")
+    board = page.locator(".ex-list")
+    page.locator(".ex-topic").first.wait_for()
+    for name, height in (("min-height", "0"), ("height", "200px")):
+        board.evaluate(f"it => it.style.setProperty('{name}', '{height}', 'important')")
+    board.evaluate("it => { it.scrollTop = 9999 }")
+    assert board.evaluate("it => it.scrollTop") > 0
+    page.get_by_role("searchbox").fill("rose")
+    page.locator(".ex-note").first.wait_for()
+    page.wait_for_function("it => it.scrollTop === 0", arg=board.element_handle())

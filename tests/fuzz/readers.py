@@ -1,0 +1,193 @@
+"""Thousands of damaged files for each reader: each must be read or refused in one sentence, in bounded memory.
+
+``python -m tests.fuzz.readers --inputs 20000 --reader mat`` (no ``--reader``: all of them).  Every fiftieth input is
+imported as a whole, and the store compared with what it was when the file is refused.
+"""
+
+import argparse
+import os
+import resource
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "samples"))
+from ingest_samples import SAMPLES, everything
+
+from app.ingest import apart, registry
+from app.ingest.errors import IngestError
+from app.ingest.importing import import_path, read
+from app.ingest.options import ImportOptions
+from app.ingest.source import TextSource
+from store.database import Database, open_database
+from store.errors import StoreError
+
+from .mutations import damaged, files_of
+
+WHOLE = 50  # one input in so many is imported into a store
+SECONDS = 60  # after which one is said to hang
+ROOM = 4 << 30  # bytes of memory of this process; a healthy one needs a tenth
+_MOST_SHOWN = 3
+
+
+class Outcome(NamedTuple):
+    """What became of the inputs of one reader."""
+
+    counts: Counter[str]
+    failures: list[str]
+
+
+class Hung(Exception):  # noqa: N818 - said of an input
+    """An input takes longer than it may."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a line for each reader; the exit status is 1 where one failed."""
+    names = [reader.NAME for reader in registry.readers()]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--inputs", type=int, default=20_000)
+    parser.add_argument("--reader", choices=names, action="append")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args(arguments)
+    resource.setrlimit(resource.RLIMIT_AS, (ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    failed = False
+    for name in chosen.reader or names:
+        begun = time.monotonic()
+        outcome = run(name, chosen.inputs, chosen.seed)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        said = ", ".join(f"{count:,} {what}" for what, count in sorted(outcome.counts.items()))
+        say(f"{name}: {said}; {time.monotonic() - begun:.0f} s, peak {peak:.0f} MB")
+        for failure in outcome.failures[:_MOST_SHOWN]:
+            say(failure)
+        failed |= bool(outcome.failures)
+    return int(failed)
+
+
+def say(text: str) -> None:
+    """Print lines at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def run(name: str, inputs: int, seed: int) -> Outcome:
+    """Give one reader so many damaged files; the same ones for the same seed."""
+    counts: Counter[str] = Counter()
+    failures: list[str] = []
+    with tempfile.TemporaryDirectory(dir=_fast()) as folder, _forking(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        root = Path(folder)
+        whole = SAMPLES[name].make(root / "whole")
+        files, single = files_of(whole), None if whole.is_dir() else whole.name
+        beside = files_of(whole.parent) if single else files
+        db = open_database(f"sqlite:///{root / 'store.db'}")
+        try:
+            for number in range(inputs):
+                rng = np.random.default_rng((seed, number))
+                target = root / "input"
+                _write(target, beside | damaged(files if rng.random() < 0.7 else beside, rng))
+                path = target / single if single else target
+                said = _told(db, path, name, whole=number % WHOLE == 0)
+                counts[said.partition(":")[0]] += 1
+                if ":" in said:
+                    failures.append(f"  input {number}, {said}")
+        finally:
+            db.close()
+    return Outcome(counts, failures)
+
+
+def _told(db: Database, path: Path, name: str, *, whole: bool) -> str:
+    """``read`` or ``refused``, or else what went wrong, after a colon."""
+    signal.signal(signal.SIGALRM, _ring)
+    signal.alarm(SECONDS)
+    before = everything(db) if whole else None
+    try:
+        if whole:
+            import_path(db, path, ImportOptions(format=name, name=f"corpus {time.monotonic_ns()}", min_df=1))
+        else:
+            source = read(path, ImportOptions(format=name))
+            for _ in source.documents() if isinstance(source, TextSource) else source.blocks():
+                pass
+    except (IngestError, StoreError) as error:
+        if before is not None and everything(db) != before:
+            return f"half a corpus: {error}"
+        if "\n" in str(error):
+            return f"refused in several lines: {error!r}"
+        return "refused (its process crashed)" if "ends the program" in str(error) else "refused"
+    except Hung:
+        return "hung: see the seed"
+    except BaseException:  # noqa: BLE001 - whatever it is, it is to be counted
+        return f"traceback: {traceback.format_exc()}"
+    finally:
+        signal.alarm(0)
+    return "read"
+
+
+def _ring(*_: object) -> None:
+    raise Hung
+
+
+def _fast() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, raw in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+
+
+@contextmanager
+def _forking() -> Iterator[None]:
+    """Read apart in a fork of this process, within the same bounds: starting Python anew takes half a second."""
+    usual: Callable[..., tuple[int, str]] = apart.launch
+    apart.launch = _forked
+    try:
+        yield
+    finally:
+        apart.launch = usual
+
+
+def _forked(module: str, path: Path, folder: str, patience: float) -> tuple[int, str]:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(0)
+            apart.bound(path)
+            status, said = apart.child(module, path, folder)
+            os.write(writing, said.encode()[:60_000])
+        finally:
+            os._exit(status)
+    os.close(writing)
+    said = b""
+    until = time.monotonic() + patience
+    while select.select([reading], [], [], max(until - time.monotonic(), 0))[0]:
+        more = os.read(reading, 1 << 16)
+        if not more:
+            break
+        said += more
+    else:
+        os.kill(child, signal.SIGKILL)
+    os.close(reading)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return status, said.decode()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

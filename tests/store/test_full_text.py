@@ -1,0 +1,134 @@
+"""The full-text index: what it finds, that it can be interrupted, and that it goes with its corpus."""
+
+import numpy as np
+import pytest
+from sqlalchemy import inspect, text
+
+from store import corpora, full_text
+from store.corpora import Counts, DocumentBlock
+
+TITLES = ["On Apples", "", "Plums", "Über Pflaumen", "果物"]
+TEXTS = ["Green apples and PLUMS", "nothing of the kind", "applesauce, plum-cake", "Äpfel und Pflaumen", "機械学習の本"]
+
+
+def add_corpus(db, n=5, name="fruit", block=2):
+    """A corpus of ``n`` documents with those texts, again and again, in blocks of a few."""
+    with corpora.writer(db, name, ["word"]) as writer:
+        for first in range(0, n, block):
+            here = range(first, min(first + block, n))
+            writer.add(
+                DocumentBlock(
+                    first,
+                    Counts(np.arange(len(here) + 1), np.zeros(len(here), np.int32), np.ones(len(here), np.int32)),
+                    np.zeros(len(here), np.int8),
+                    np.full(len(here), -1, np.int32),
+                    [TITLES[i % 5] for i in here],
+                    [TEXTS[i % 5] for i in here],
+                    [{} for _ in here],
+                )
+            )
+    return writer.row.number
+
+
+def found(db, corpus, words, offset=0, limit=20):
+    total, page = corpora.search(db, corpus, words, offset, limit)
+    return total, [document.number for document in page]
+
+
+SEARCHES = [
+    ("apples", [0, 2]),
+    ("APPLES plum", [0, 2]),
+    ("on apples", [0]),
+    ("plums", [0, 2]),
+    ("über", [3]),
+    ("ÄPFEL", [3]),
+    ("学習", [4]),
+    ("果", [4]),
+    ("pears", []),
+    ("the", [1]),
+    ("", [0, 1, 2, 3, 4]),
+]
+
+
+@pytest.mark.parametrize(("words", "numbers"), SEARCHES)
+def test_the_index_finds_what_looking_through_the_documents_finds(db, words, numbers):
+    corpus = add_corpus(db)
+    before = found(db, corpus, words)
+    assert full_text.build(db, corpus)
+    assert found(db, corpus, words) == before == (len(numbers), numbers)
+
+
+def test_with_the_index_no_text_is_read_to_find_the_documents(db, monkeypatch):
+    corpus = add_corpus(db)
+    full_text.build(db, corpus)
+    monkeypatch.setattr(corpora, "_hits", None)
+    assert found(db, corpus, "apples") == (2, [0, 2])
+
+
+def test_a_search_of_signs_only_looks_through_the_documents(db):
+    corpus = add_corpus(db)
+    full_text.build(db, corpus)
+    assert found(db, corpus, "-") == (1, [2])
+    assert found(db, corpus, "'") == (0, [])
+
+
+@pytest.mark.parametrize(
+    "words", ['" OR "', "apples OR", "NEAR(", "* ^", "a:b", "'; DROP TABLE corpora; --", "\x00", "\\"]
+)
+def test_signs_that_mean_something_to_a_database_are_none_to_the_search(db, words):
+    corpus = add_corpus(db)
+    full_text.build(db, corpus)
+    assert found(db, corpus, words)[0] in range(6)
+
+
+def test_pages_follow_each_other(db):
+    corpus = add_corpus(db, 50)
+    full_text.build(db, corpus)
+    assert found(db, corpus, "apples", 0, 3) == (20, [0, 2, 5])
+    assert found(db, corpus, "apples", 18, 5) == (20, [45, 47])
+    assert found(db, corpus, "apples", 30, 5) == (20, [])
+
+
+def test_an_interrupted_index_is_finished_later_and_nothing_is_missed_meanwhile(db, monkeypatch):
+    monkeypatch.setattr(full_text, "_AT_ONCE", 10)
+    corpus = add_corpus(db, 50)
+    assert full_text.unfinished(db) == [corpus]
+    assert not full_text.build(db, corpus, lambda done, total: False)
+    assert found(db, corpus, "apples", 0, 3) == (20, [0, 2, 5])
+    assert found(db, corpus, "apples", 3, 3) == (20, [7, 10, 12])
+    done = []
+    assert full_text.build(db, corpus, lambda *report: done.append(report) or True)
+    assert done == [(20, 50), (30, 50), (40, 50), (50, 50)]
+    assert full_text.unfinished(db) == []
+    assert found(db, corpus, "apples", 18, 5) == (20, [45, 47])
+
+
+def test_two_that_index_at_once_do_not_write_twice(db):
+    corpus = add_corpus(db)
+    with db.read() as connection:
+        rows = full_text._rows(connection, corpus, 0)
+    full_text.build(db, corpus)
+    db.transact(lambda connection: full_text._add(connection, corpus, 0, rows))
+    assert found(db, corpus, "apples") == (2, [0, 2])
+
+
+def test_the_index_goes_with_its_corpus(db):
+    corpus, other = add_corpus(db), add_corpus(db, name="other")
+    for each in (corpus, other):
+        full_text.build(db, each)
+    corpora.delete(db, corpus)
+    with db.read() as connection:
+        tables = set(inspect(connection).get_table_names())
+        assert connection.execute(text("SELECT corpus FROM search_indexes")).scalars().all() == [other]
+    assert f"search_words_{other}" in tables
+    assert not {name for name in tables if name.startswith(f"search_words_{corpus}")}
+    assert not full_text.build(db, corpus)
+    assert found(db, other, "apples") == (2, [0, 2])
+
+
+def test_a_database_without_a_full_text_index_is_searched_as_ever(db, monkeypatch):
+    monkeypatch.setattr(full_text, "_can", lambda connection: False)
+    corpus = add_corpus(db)
+    assert not full_text.build(db, corpus)
+    assert full_text.unfinished(db) == []
+    assert found(db, corpus, "apples") == (2, [0, 2])
