@@ -73,7 +73,7 @@ class Actions:
         return replace(self, visitor=visitor)
 
     def __post_init__(self) -> None:
-        if self.feed.on_damage is None:  # the server's own, not those on behalf of a visitor
+        if self.feed.on_damage is None:  # the first are those of the server itself, which may write
             self.feed.on_damage = self.note_damage
 
     def note_damage(self, run: int, minibatch: int, sentence: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from store_samples import claimed_run, new_run, write_corpus
 
-from store import checkpoints, corpora, events, labels, points, runs, snapshots
+from store import checkpoints, corpora, events, full_text, labels, points, runs, snapshots
 from store.backup import backup
 from store.check import check
 from store.database import open_database
@@ -109,3 +109,14 @@ def test_a_backup_that_fails_leaves_nothing(db, tmp_path, monkeypatch):
         backup(db, tmp_path / "copy.db")
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("copy")) == []
     assert len(corpora.every(db)) == 1
+
+
+def test_documents_are_found_in_a_backup_as_in_the_store(db, run, tmp_path):
+    full_text.build(db, run.corpus)
+    backup(db, tmp_path / "copy.db")
+    copy = open_database(tmp_path / "copy.db")
+    assert corpora.search(copy, run.corpus, "document", 0, 9)[0] == 6
+    for corpus in full_text.unfinished(copy):
+        full_text.build(copy, corpus)
+    assert corpora.search(copy, run.corpus, "document", 0, 9) == corpora.search(db, run.corpus, "document", 0, 9)
+    copy.close()

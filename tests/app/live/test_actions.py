@@ -1,4 +1,4 @@
-"""What visitors may do: a viewer nothing, an analyst everything, and what an analyst deletes is written down."""
+"""What a visitor may do to the store: a viewer nothing at all; and what is written down of it."""
 
 import inspect
 from dataclasses import replace
@@ -12,7 +12,7 @@ from app.jobs import deletions, launcher, process
 from app.live.actions import Actions
 from app.live.feed import Feed
 from app.live.visitor import NotAllowed, Visitor
-from store import queue, runs
+from store import events, queue, runs
 from store.database import open_database
 from store.errors import NotFound
 from store.matches import Decision
@@ -26,16 +26,16 @@ ASKED = {
     "stop": (1,),
     "pause": (1,),
     "resume": (1,),
-    "delete": (1,),
     "move": (1,),
     "retry": (1,),
     "log": (1,),
+    "delete": (1,),
     "rename_run": (1, "x"),
     "rename_topic": (1, 1, 1, "x"),
     "match_topics": (1, 2, Decision(1, 1, 1)),
     "unmatch_topics": (1, 2, Decision(1, 1, 1)),
 }
-OF_THE_SERVER = {"note_damage", "on_behalf_of", "keep_predictions", "keep_house", "fill", "close"}
+OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "keep_house", "fill", "close"}
 
 
 @pytest.fixture
@@ -78,10 +78,9 @@ def test_what_an_analyst_deletes_is_one_line_of_the_log(actions, tmp_path):
 
 
 @pytest.fixture
-def orders(db, feed, monkeypatch, tmp_path):
-    """Actions on a store with a corpus, where no worker starts and logs go to the test's own folder."""
-    for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "data"))
+def acting(db, feed, monkeypatch, tmp_path):
+    """Actions on a store with a small corpus, where no worker starts and logs go to the test's own folder."""
+    monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
     monkeypatch.setattr(launcher, "start", lambda url, run: None)
     small_corpus(db)
     made = Actions(db.url, feed)
@@ -89,36 +88,44 @@ def orders(db, feed, monkeypatch, tmp_path):
     made.close()
 
 
-def test_queued_runs_are_moved(db, orders):
+def test_queued_runs_are_moved(db, acting):
     first, second, third = (order(db).number for _ in range(3))
-    orders.move(third)
-    orders.move(first, last=True)
+    acting.move(third)
+    acting.move(first, last=True)
     assert [row.number for row in queue.waiting(db)] == [third, second, first]
-    orders.move(first, before=second)
+    acting.move(first, before=second)
     assert [row.number for row in queue.waiting(db)] == [third, first, second]
 
 
-def test_a_failed_run_is_ordered_again_with_half_of_its_mini_batches(db, orders):
+def test_a_failed_run_is_ordered_again_with_half_of_its_mini_batches(db, acting):
     row = runs.claim(db, order(db).number, process.identity())
     runs.finish(db, row.number, row.attempt, "failed", "out of memory: use fewer topics")
-    new = orders.retry(row.number)
+    new = acting.retry(row.number)
     assert (new.state, new.settings["batch_size"]) == ("queued", row.settings["batch_size"] // 2)
 
 
-def test_the_log_of_a_run_is_shown_with_its_path(db, orders):
+def test_the_log_of_a_run_is_shown_with_its_path(db, acting):
     path = launcher.log_path(db.url, 1)
-    assert orders.log(1) == (str(path), [])
+    assert acting.log(1) == (str(path), [])
     path.parent.mkdir(parents=True)
     path.write_text("one\ntwo\nthree\n")
-    assert orders.log(1, 2) == (str(path), ["two", "three"])
+    assert acting.log(1, 2) == (str(path), ["two", "three"])
 
 
 def test_no_store_is_made_in_place_of_one_that_was_deleted(db, tmp_path):
     feed = Feed(db)
-    orders = Actions(db.url, feed)
+    actions = Actions(db.url, feed)
     db.close()
     (tmp_path / "store.db").unlink()
     with pytest.raises(NotFound, match="there is no store at"):
-        orders.stop(1)
+        actions.stop(1)
     assert not (tmp_path / "store.db").exists()
     feed.stop()
+
+
+def test_damage_is_written_down_by_the_server_whoever_found_it(db, acting):
+    run = order(db).number
+    acting.on_behalf_of(VIEWER)
+    acting.feed.on_damage(run, 0, "a snapshot is damaged")
+    told = [each.text for each in events.since(db, run)[0]]
+    assert told == ["a snapshot is damaged"]
