@@ -27,7 +27,7 @@ class Malformed(Matcher):
         plain = unquote(unquote(path))  # twice, for whatever decodes it once more
         steps = plain.split("/")
         bad = not path.startswith("/") or len(path) > _LONGEST or bool(_CONTROL.search(plain))
-        return {} if bad or ".." in steps or "\ufffd" in plain else None
+        return {} if bad or ".." in steps or "\ufffd" in plain or "\ufffd" in unquote(request.query) else None
 
 
 @stream_request_body

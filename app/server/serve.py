@@ -146,6 +146,7 @@ def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
         Rule(Malformed(), Nowhere),
         *_at_the_door(site.doors),
         Rule(PathMatches(COMPONENTS), Components),
+        Rule(PathMatches(r"/autoload\.js"), Nowhere),  # Bokeh's way into pages of other sites, which nobody is offered
     ]
     return server
 

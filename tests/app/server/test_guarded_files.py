@@ -30,6 +30,7 @@ def malformed(path):
         "/a%00b",
         "/a%0d%0ab",
         "/%ff%fe",
+        "/?page=%c3%28",
         "/" + "a" * 5000,
         "*",
         "",
