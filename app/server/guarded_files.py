@@ -27,7 +27,15 @@ class Malformed(Matcher):
         plain = unquote(unquote(path))  # twice, for whatever decodes it once more
         steps = plain.split("/")
         bad = not path.startswith("/") or len(path) > _LONGEST or bool(_CONTROL.search(plain))
-        return {} if bad or ".." in steps or "\ufffd" in plain or "\ufffd" in unquote(request.query) else None
+        return {} if bad or ".." in steps or "\ufffd" in plain else None
+
+
+class UnreadableQuery(Matcher):
+    """Matches requests whose query is no text, which Panel fails at."""
+
+    def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
+        """Nothing for queries that can be read, whatever they say."""
+        return {} if "\ufffd" in unquote(request.query) else None
 
 
 @stream_request_body
@@ -51,6 +59,14 @@ class Nowhere(Unread):
         self.set_status(404)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish("There is nothing at this address.\n")
+
+
+class WithoutQuery(Unread):
+    """Leads to the same address without its query: a damaged link opens the nearest view."""
+
+    def prepare(self) -> None:
+        """Answer before a method counts."""
+        self.redirect(self.request.path)
 
 
 class Components(ComponentResourceHandler):
