@@ -30,6 +30,14 @@ class Malformed(Matcher):
         return {} if bad or ".." in steps or "\ufffd" in plain else None
 
 
+class UnreadableQuery(Matcher):
+    """Matches requests whose query is no text, which Panel fails at."""
+
+    def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
+        """Nothing for queries that can be read, whatever they say."""
+        return {} if "\ufffd" in unquote(request.query) else None
+
+
 @stream_request_body
 class Unread(RequestHandler):
     """Answers before a byte of the body is read, and hangs up on those who go on sending."""
@@ -51,6 +59,14 @@ class Nowhere(Unread):
         self.set_status(404)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish("There is nothing at this address.\n")
+
+
+class WithoutQuery(Unread):
+    """Leads to the same address without its query: a damaged link opens the nearest view."""
+
+    def prepare(self) -> None:
+        """Answer before a method counts."""
+        self.redirect(self.request.path)
 
 
 class Components(ComponentResourceHandler):

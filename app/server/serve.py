@@ -25,7 +25,7 @@ from app.live.feed import Feed
 from app.pages.session import View, to_query
 from app.paths import asset
 from app.server.access import Doors, Passwords, check_open_address
-from app.server.guarded_files import COMPONENTS, Components, Malformed, Nowhere
+from app.server.guarded_files import COMPONENTS, Components, Malformed, Nowhere, UnreadableQuery, WithoutQuery
 from app.server.hosts import LOOPBACK, ForeignRequest, Hosts, Refusal
 from app.server.login import LOGIN, LOGOUT, Login, Logout, ToLogin, Unadmitted
 from app.server.message_order import leave_nothing
@@ -144,8 +144,10 @@ def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
     rules[:0] = [
         Rule(ForeignRequest(hosts), Refusal),
         Rule(Malformed(), Nowhere),
+        Rule(UnreadableQuery(), WithoutQuery),
         *_at_the_door(site.doors),
         Rule(PathMatches(COMPONENTS), Components),
+        Rule(PathMatches(r"/autoload\.js"), Nowhere),  # Bokeh's way into pages of other sites, which nobody is offered
     ]
     return server
 

@@ -10,7 +10,7 @@ from tornado.httputil import HTTPServerRequest, RequestStartLine
 from tornado.testing import AsyncHTTPTestCase
 from tornado.web import Application, HTTPError
 
-from app.server.guarded_files import COMPONENTS, Components, Malformed
+from app.server.guarded_files import COMPONENTS, Components, Malformed, UnreadableQuery
 
 
 def malformed(path):
@@ -42,6 +42,12 @@ def test_paths_that_lead_upwards_or_hold_odd_letters_are_malformed(path):
 @pytest.mark.parametrize("path", ["/", "/runs", "/topiary/js/board.js", "/static/js/bokeh.min.js", "/a..b/c", "/ä"])
 def test_other_paths_are_not(path):
     assert not malformed(path)
+
+
+@pytest.mark.parametrize(("query", "unreadable"), [("page=%c3%28", True), ("page=%C3%A4&run=1", False), ("", False)])
+def test_a_query_that_is_no_text_is_left_out(query, unreadable):
+    request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
+    assert (UnreadableQuery().match(request) is not None) is unreadable
 
 
 class Server(AsyncHTTPTestCase):
