@@ -48,6 +48,7 @@ def _side(name: str) -> dict[str, Any]:
         "typography": {"fontFamily": FONT, "fontSize": 13},
         "shape": {"borderRadius": 10},
         "components": {
+            "MuiTypography": {"styleOverrides": {"h5": {"display": "none"}}},  # a title of the page that is empty
             "MuiAppBar": {"styleOverrides": {"root": {"background": bar, "color": "#F2F7F4", "boxShadow": "none"}}},
             "MuiToolbar": {
                 "styleOverrides": {

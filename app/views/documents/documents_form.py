@@ -94,7 +94,7 @@ def ends(chosen: Sequence[End], search: Search, steps: int, mixed: Mixed | None)
 
 def _text(text: str) -> str:
     return (
-        '<form class="dc-card" data-do="place"><h3><label for="dc-text">A text of your own</label></h3>'
+        '<form class="dc-card" data-do="place"><h3 aria-level="2"><label for="dc-text">A text of your own</label></h3>'
         '<textarea id="dc-text" name="text" rows="7" data-input="typed" placeholder="Paste a text here" '
         f'aria-describedby="dc-help">{escape(text)}</textarea>'
         f'<div class="dc-row"><button type="submit" class="tp-button tp-strong">{icon("page")}Place</button>'

@@ -77,7 +77,7 @@ def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding,
     begin = escape(f"{layer} {finding.text.strip()}")  # another layer, or another search, begins at its first topic
     return (
         f'<div class="ex-head">{box}{_UNROLL}{_tabs(hierarchy, layer)}{words}</div>'
-        f'<div data-from-top="{begin}">{body}{gone}</div>'
+        f'<div data-from-top="{begin}" role="tabpanel" aria-label="Layer {layer}">{body}{gone}</div>'
     )
 
 
@@ -103,7 +103,7 @@ def _layer(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
     if has_pictures(hierarchy):
         return _pictures(hierarchy, layer, marks) + switch
     cards = "".join(card(hierarchy, node, marks) for node in _listed(hierarchy, layer, marks))
-    label = f'role="tabpanel" aria-label="Topics of layer {layer}, most popular first"'
+    label = f'aria-label="Topics of layer {layer}, most popular first"'
     return f'<ol class="ex-cards" data-rove {label}>{cards}</ol>{switch}{common_words(hierarchy)}'
 
 
@@ -180,7 +180,7 @@ def _pictures(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
     shape = hierarchy.image_shape or (1, 1)
     size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
     look = f'style="--sheet:url({mosaic_uri(hierarchy, layer, _MOSAIC)});{size}"'
-    return f'<div class="ex-atoms" data-rove role="tabpanel" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
+    return f'<div class="ex-atoms" data-rove role="group" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
 
 
 def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, marks: Marks) -> str:

@@ -82,7 +82,8 @@ def control_row(hierarchy: Hierarchy, choice: Choice, state: Controls) -> str:
         _wide(wide=state.wide),
     ]
     roots = "" if state.map else _roots(hierarchy, choice, chosen=state.chosen)
-    return f'<div class="ex-controls">{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
+    title = '<h1 class="tp-unseen">Explore</h1>'
+    return f'<div class="ex-controls">{title}{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
 
 
 _PICTURES = (

@@ -206,12 +206,12 @@ def _document(document: Reading) -> str:
     title = escape(shorten(document.title, 110) or "untitled")
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
     strength = f'<small title="Strength of the topic in the document (theta)">{number(document.weight)}</small>'
-    head = f"<strong>{title}</strong>{label}{strength}{place_button(document.number)}"
+    head, place = f"<strong>{title}</strong>{label}{strength}", place_button(document.number)
     if not document.text.strip():
-        return f"<li><div>{head}</div></li>"
+        return f"<li><div>{head}{place}</div></li>"
     return (
         f"<li><details><summary><div>{head}</div><span>{escape(excerpt(document.text))}</span></summary>"
-        f"<pre>{escape(shorten(broken(document.text), _LONGEST))}</pre></details></li>"
+        f"<pre>{escape(shorten(broken(document.text), _LONGEST))}</pre></details>{place}</li>"
     )
 
 

@@ -137,7 +137,7 @@ def _seen(seen: Seen, labels: dict[str, str], *, vocabulary: bool) -> str:
 def formats() -> str:
     """What can be read, as a list."""
     listed = "".join(f"<li><b>{escape(name)}</b> {escape(note)}</li>" for name, note in FORMATS)
-    return f"<h3>What can be read</h3><ul>{listed}</ul>"
+    return f'<h2 class="tp-h">What can be read</h2><ul>{listed}</ul>'
 
 
 def page(*parts: str) -> str:

@@ -76,7 +76,7 @@ def kpis(run: RunFacts, about: Health) -> str:
         _structure(run),
         _beat(run, about.state),
     ]
-    return f'<div class="tp-kpis">{"".join(map(_cell, cells))}</div>'
+    return f'<h1 class="tp-unseen">Watch</h1><div class="tp-kpis">{"".join(map(_cell, cells))}</div>'
 
 
 def card_head(title: str, rest: str, tip: str = "") -> str:
