@@ -1,6 +1,7 @@
 """Where the work on documents is done: ``local:2``, or the address of a Dask scheduler."""
 
 import re
+from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -110,9 +111,6 @@ def _same_versions(client: "Client", text: str) -> None:
 
 def versions() -> dict[str, str]:
     """What must be the same everywhere for the same bits: the engine's sources, numpy and numba."""
-    import numba
-    import numpy as np
-
     from engine.jit import cache_folder
 
-    return {"engine": cache_folder().name, "numpy": np.__version__, "numba": numba.__version__}
+    return {"engine": cache_folder().name} | {name: version(name) for name in ("numpy", "numba")}
