@@ -339,7 +339,7 @@ class Shell:
                 self.notify("The link to this view is in the clipboard.", "success")
             case {"do": "not-copied"}:
                 self.notify("The browser did not allow copying; copy the address instead.", "warning")
-            case {"do": "pause" | "resume" | "stop" as verb}:
+            case {"do": "pause" | "resume" | "stop" | "move" as verb}:
                 act = getattr(self._actions, verb)
                 self.context.later(partial(act, self.view.run), lambda _: None)
 

@@ -7,7 +7,7 @@ import panel as pn
 
 WHY = "You only look here: the analysts' password allows changes"
 CHANGES = (
-    "pause", "resume", "stop", "delete", "rename", "demo", "new", "add", "fork", "supervise", "start", "make",
+    "pause", "resume", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise", "start", "make",
     "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip
 

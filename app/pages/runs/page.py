@@ -159,7 +159,7 @@ class Runs:
                 view.param.update(page=page, run=int(text), tab="", **choice)
             case {"do": "compare", "run": str(text)} if text.isdecimal():
                 self._compare(int(text))
-            case {"do": ("pause" | "resume" | "stop") as verb, "run": str(text)} if text.isdecimal():
+            case {"do": ("pause" | "resume" | "stop" | "move") as verb, "run": str(text)} if text.isdecimal():
                 self._context.later(partial(getattr(self._context.actions, verb), int(text)), lambda _: None)
             case {"do": "rename", "run": str(text), "value": str(name)} if text.isdecimal():
                 self._context.later(partial(self._context.actions.rename_run, int(text), name[:200]), lambda _: None)

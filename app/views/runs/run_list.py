@@ -18,13 +18,14 @@ ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
 AT_ONCE = 50  # runs that are shown, and so many more whenever somebody asks
 ACTIONS = {
     "running": ("pause", "stop"),
-    "queued": ("stop",),
+    "queued": ("move", "stop"),
     "paused": ("resume", "stop"),
     "stopped": ("resume",),
     "failed": ("resume",),
     "silent": ("resume", "stop"),
 }
-MARKS = {"pause": "pause", "stop": "stop", "resume": "play"}
+MARKS = {"pause": "pause", "stop": "stop", "resume": "play", "move": "first"}
+SAID = {"move": "Start first"}  # what a button says, where that is not its verb
 FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
 _UNJUDGED = "No test document has been judged yet"
@@ -255,7 +256,7 @@ def _fork(run: RunFacts, *, labelled: bool, bare: bool) -> str:
 
 
 def verb_buttons(run: RunFacts, state: str, look: str) -> str:
-    """Pause, stop or resume: what a run in this state can be asked for, as buttons of one class."""
+    """Pause, stop, resume or start first: what a run in this state can be asked for, as buttons of one class."""
     return "".join(
         element(
             "button",
@@ -263,8 +264,8 @@ def verb_buttons(run: RunFacts, state: str, look: str) -> str:
             class_=look,
             data_do=verb,
             data_run=run.number,
-            title=verb.capitalize(),
-            aria_label=f"{verb} run {run.number}",
+            title=SAID.get(verb, verb.capitalize()),
+            aria_label=f"{SAID.get(verb, verb).lower()} run {run.number}",
         )
         for verb in ACTIONS.get(state, ())
     )

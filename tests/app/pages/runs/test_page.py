@@ -36,7 +36,9 @@ class Session(PageSession):
     def __init__(self, db: Database) -> None:
         super().__init__(db, "runs")
         self.demos = 0
-        actions = SimpleNamespace(demo=self._demo, uploads=SimpleNamespace(begin=lambda: "token"))
+        self.first: list[int] = []
+        uploads = SimpleNamespace(begin=lambda: "token")
+        actions = SimpleNamespace(demo=self._demo, uploads=uploads, move=self.first.append)
         self.page = Runs(replace(self.context, actions=actions))  # type: ignore[arg-type]
         self.work()
 
@@ -222,3 +224,10 @@ def test_what_stands_in_place_of_the_pages_of_a_run_leads_to_where_runs_are_star
 def test_a_run_that_is_not_known_yet_is_looked_for_and_without_one_somebody_is_asked_to_choose() -> None:
     assert run_not_here(7) == "Looking for run 7 …"
     assert run_not_here(0) == "Choose a run in the bar above, or start one on the Runs page."
+
+
+def test_a_queued_run_can_be_told_to_start_first(db: Database) -> None:
+    session = Session(db)
+    session.handle("move", run="7")
+    session.handle("move", run="seven")
+    assert session.first == [7]

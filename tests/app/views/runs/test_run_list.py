@@ -79,7 +79,7 @@ def test_attributes_are_escaped_and_absent_ones_left_out():
     ("state", "verbs"),
     [
         ("running", {"pause", "stop"}),
-        ("queued", {"stop"}),
+        ("queued", {"move", "stop"}),
         ("paused", {"resume", "stop"}),
         ("stopped", {"resume"}),
         ("failed", {"resume"}),
@@ -89,7 +89,7 @@ def test_attributes_are_escaped_and_absent_ones_left_out():
 )
 def test_a_run_offers_what_its_state_allows(state, verbs):
     html = listed(run(), state)
-    assert {verb for verb in ("pause", "stop", "resume") if f'data-do="{verb}"' in html} == verbs
+    assert {verb for verb in ("pause", "stop", "resume", "move") if f'data-do="{verb}"' in html} == verbs
 
 
 def test_list_and_strip_tell_one_point_perplexity_and_what_it_is_of():
