@@ -62,6 +62,8 @@ def _each(
 def check_links(folder: Path) -> None:
     """Refuse a folder with links that lead out of it: whoever made it would choose which files of yours are read.
 
+    What is hidden is not read, nor looked at here.
+
     Raises
     ------
     IngestError
@@ -69,6 +71,7 @@ def check_links(folder: Path) -> None:
     """
     root = os.path.realpath(folder)
     for here, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
         for name in (*folders, *names):
             path = os.path.join(here, name)  # noqa: PTH118 - a folder may have a million files, and Path is slow
             if os.path.islink(path) and not _is_inside(os.path.realpath(path), root):  # noqa: PTH114

@@ -302,12 +302,15 @@ def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None
         raise Conflict(f"run {run} is {found.state}; topiary resume {run} queues it again")
     interrupt = interrupt or Interrupt()
     row = runs.claim(db, run, process.identity())
-    while not _trained(db, row, interrupt):
+    while lost := _trained(db, row, interrupt):
         row = runs.claim(db, run, process.identity(), force=True)
+        events.append(
+            db, run, row.attempt, row.minibatch, "worker lost", f"{lost}; back to mini-batch {row.minibatch:,}"
+        )
 
 
-def _trained(db: Database, row: RunRow, interrupt: Interrupt) -> bool:
-    """One attempt at a run; False where a worker of a cluster was lost: it goes back to the last checkpoint."""
+def _trained(db: Database, row: RunRow, interrupt: Interrupt) -> str:
+    """One attempt at a run; what happened where a worker of a cluster was lost, and it goes back to its checkpoint."""
     from app.jobs.cluster.lost import WorkerLostError
 
     with Claim(db, row, interrupt) as claim:
@@ -315,9 +318,8 @@ def _trained(db: Database, row: RunRow, interrupt: Interrupt) -> bool:
         try:
             Session(claim).run()
         except WorkerLostError as lost:
-            events.append(db, row.number, row.attempt, claim.minibatch, "worker lost", str(lost))
-            return False
-    return True
+            return str(lost)
+    return ""
 
 
 def main(argv: list[str] | None = None) -> int:

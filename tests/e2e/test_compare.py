@@ -147,6 +147,8 @@ def test_one_finger_scrolls_the_page_and_two_move_and_zoom_the_tree(server, chro
         fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": found})
 
     stage = page.locator(".cm-tree-a .tp-stage")
+    stage.evaluate("tree => tree.scrollIntoView({block: 'center'})")  # on a phone it is below what is said of it
+    page.wait_for_timeout(300)
     scale, top = stage.get_attribute("data-scale"), height_of(page, ".cm-tree-a")
     y = min(top + 200, 760)
     touch("touchStart", (200, y))

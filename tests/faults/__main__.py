@@ -31,7 +31,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sample", action="store_true", help="a few of each, as in the suite")
     parser.add_argument("--seed", type=int, default=1, help="of the moments (default 1)")
     arguments = parser.parse_args(argv)
-    logging.getLogger("topiary").setLevel(logging.ERROR)
+    logger = logging.getLogger("topiary")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        return _table(arguments)
+    finally:
+        logger.setLevel(level)
+
+
+def _table(arguments: argparse.Namespace) -> int:
+    """Print a row for every fault that is wanted."""
     outcomes = []
     _say("| fault | on | injected | lost | seconds |\n| --- | --- | --- | --- | --- |")
     for scene in SCENES:

@@ -195,5 +195,5 @@ def test_the_quality_benchmark_prints_seconds_and_the_documents_looked_at(capsys
 def test_the_table_of_deep_exponential_families_has_every_depth_lda_and_both_gradients(capsys):
     run(def_table, "--documents 80 --layers 4-2 --train 60 --test 10 --steps 2 --seconds 0.1 --threads 1")
     report = capsys.readouterr().out
-    for name in ("LDA, priors 1/K", "sparse gamma 4 ", "sparse gamma 4-2 ", "implicit", "score"):
+    for name in ("LDA, priors", "sparse gamma DEF", "  4  ", "  4-2 ", "implicit", "score"):
         assert name in report

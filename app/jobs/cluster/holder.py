@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.load_corpus import load_batch
 from engine import models, settings
 from engine.contract import Array, Batch, Facts
@@ -42,7 +43,7 @@ class Holder:
             self._docs = [load_batch(db, setup.corpus, numbers) for numbers in pieces]
         finally:
             db.close()
-        self._local: list[Any] = [None] * len(pieces)
+        self._local: list[Any] | None = None
         self._waiting = False  # for the topics that have moved since documents were swept
 
     def put(self, local: list[Any]) -> None:
@@ -51,10 +52,9 @@ class Holder:
 
     def gather(self, state: Any) -> list[Any]:
         """Sweep all documents under the topics of a state: the statistics of every piece."""
-        self._settle(state)
         found = [
             self._kernel.gather(self._seed, state, docs, local)
-            for docs, local in zip(self._docs, self._local, strict=True)
+            for docs, local in zip(self._docs, self.local(state), strict=True)
         ]
         self._local = [local for _, local in found]
         self._waiting = self._kernel.settle is not None
@@ -65,8 +65,21 @@ class Holder:
         return [self._kernel.gather(self._seed, state, docs, self._kernel.local(state))[0] for docs in pieces]
 
     def local(self, state: Any) -> list[Any]:
-        """The local variables of every piece, under the topics of a state."""
-        self._settle(state)
+        """The local variables of every piece, under the topics of a state.
+
+        Raises
+        ------
+        WorkerLostError
+            When none were put here: Dask has made this anew in place of one that is gone.
+        """
+        if self._local is None:
+            raise WorkerLostError("a worker was lost, and its documents began anew")
+        if self._waiting:  # what is left to do once the topics have moved, done when these come
+            self._local = [
+                self._kernel.settle(self._seed, state, docs, local)
+                for docs, local in zip(self._docs, self._local, strict=True)
+            ]
+            self._waiting = False
         return self._local
 
     def memory(self) -> int:
@@ -74,12 +87,3 @@ class Holder:
         import psutil
 
         return int(psutil.Process().memory_info().rss)
-
-    def _settle(self, state: Any) -> None:
-        """What is left to do with local variables once the topics have moved; done when these come."""
-        if self._waiting:
-            self._local = [
-                self._kernel.settle(self._seed, state, docs, local)
-                for docs, local in zip(self._docs, self._local, strict=True)
-            ]
-            self._waiting = False

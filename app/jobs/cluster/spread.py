@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from engine.contract import Kernel
 
+PATIENCE = 5.0  # seconds of waiting for an answer, after which the worker is looked for
+
 
 class Spread(Training):
     """As :class:`app.jobs.training.Training`, with the documents spread over the workers of a cluster.
@@ -37,6 +39,7 @@ class Spread(Training):
         self._client = client
         self._none = kernel.local(kernel.init(setup.seed))  # local variables of no document
         self._holders: list[Any] = []
+        self._workers: list[str] = []
         self._shares: list[list[slice]] = []
 
     def start(self, state: Any, plan: Plan) -> Position:
@@ -67,8 +70,7 @@ class Spread(Training):
 
     def memory(self) -> dict[str, int]:
         """Bytes of the process of every worker that holds documents, by its address."""
-        addresses = [holder._address for holder in self._holders]  # noqa: SLF001 - an actor does not tell otherwise
-        return dict(zip(addresses, self._ask("memory"), strict=True))
+        return dict(zip(self._workers, self._ask("memory"), strict=True))
 
     def _adopt(self, state: Any) -> Any:
         """Give every worker its documents and their local variables; the state is left without them."""
@@ -76,8 +78,7 @@ class Spread(Training):
         if not self._holders:
             self._spread()
         parts = [split(local, self.train, self._tokens, share) for share in self._shares]
-        for done in [holder.put(part) for holder, part in zip(self._holders, parts, strict=True)]:
-            self._result(done)
+        self._results([holder.put(part) for holder, part in zip(self._holders, parts, strict=True)])
         return state if local is None else self.kernel.with_local(state, self._none)
 
     def _spread(self) -> None:
@@ -95,7 +96,8 @@ class Spread(Training):
             )
             for worker, share in zip(workers, self._shares, strict=False)
         ]  # fmt: skip
-        self._holders = [self._result(each) for each in made]
+        self._workers = workers[: len(made)]
+        self._holders = self._results(made)
 
     def _gather_all(self, state: Any) -> Any:
         found = self._ask("gather", state)
@@ -109,26 +111,36 @@ class Spread(Training):
         docs = [rows(batch, piece.start, piece.stop) for piece in cut]
         turns = evenly(len(docs), min(len(self._holders), len(docs)))
         asked = [holder.visit(state, docs[turn]) for holder, turn in zip(self._holders, turns, strict=False)]
-        found = [each for answer in asked for each in self._result(answer)]
-        return functools.reduce(added, found), n
+        return functools.reduce(added, (each for answer in self._results(asked) for each in answer)), n
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of every worker at once; their answers in the order of the documents."""
-        asked = [getattr(holder, method)(*arguments) for holder in self._holders]
-        return [self._result(each) for each in asked]
+        return self._results([getattr(holder, method)(*arguments) for holder in self._holders])
 
-    def _result(self, future: Any) -> Any:
+    def _results(self, asked: Sequence[Any]) -> list[Any]:
+        """What the first of the workers answer, each asked for one thing."""
+        return [self._result(future, worker) for future, worker in zip(asked, self._workers, strict=False)]
+
+    def _result(self, future: Any, worker: str) -> Any:
+        """The answer of a worker; while it is waited for, the scheduler is asked whether the worker is still there.
+
+        An actor whose worker has gone may never answer, nor fail.
+        """
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
 
-        try:
-            return future.result()
-        except (CancelledError, KilledWorker, OSError) as error:
-            raise WorkerLostError(f"a worker was lost ({error})") from error
-        except ValueError as error:
-            if "Worker holding Actor was lost" in str(error):
-                raise WorkerLostError("a worker was lost") from error
-            raise
+        while True:
+            try:
+                return future.result(timeout=PATIENCE)
+            except TimeoutError:
+                if worker not in self._client.scheduler_info(n_workers=-1)["workers"]:
+                    raise WorkerLostError(f"the worker {worker} was lost") from None
+            except (CancelledError, KilledWorker, OSError) as error:
+                raise WorkerLostError(f"the worker {worker} was lost ({error})") from error
+            except ValueError as error:
+                if "Worker holding Actor was lost" in str(error):
+                    raise WorkerLostError(f"the worker {worker} was lost") from error
+                raise
 
 
 def shares(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
