@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from process_samples import small_corpus
 
 from app.jobs import training as mathematics
 from app.jobs.cluster import spread
-from app.jobs.cluster.holder import Setup
+from app.jobs.cluster.holder import Holder, Setup
 from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.load_corpus import load_corpus
 from app.jobs.plan import Plan, RunOptions, make
@@ -136,10 +137,24 @@ def test_every_document_has_one_worker_and_about_as_many_tokens_as_with_another(
     assert max(held) - min(held) < 100
 
 
-def test_a_lost_worker_is_told_as_such(kept):
-    with in_process(2) as client:
-        training = training_of("lda-gibbs", kept, client)
-        position, _ = begun(training)
-        client.retire_workers(sorted(client.scheduler_info()["workers"])[:1], close_workers=True)
-        with pytest.raises(WorkerLostError):
-            stepped(training, position, 3)
+class NeverAnswers:
+    """What Dask may give for an actor whose worker has gone."""
+
+    def result(self, timeout: float) -> None:
+        raise TimeoutError
+
+
+def test_a_worker_that_is_gone_is_not_waited_for(kept):
+    gone = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": {"tcp://127.0.0.1:2": {}}})
+    training = training_of("lda-gibbs", kept, gone)
+    with pytest.raises(WorkerLostError, match="the worker tcp://127.0.0.1:1 was lost"):
+        training._result(NeverAnswers(), "tcp://127.0.0.1:1")
+
+
+def test_documents_that_began_anew_on_another_worker_are_not_swept(kept):
+    db, row, corpus = kept
+    training = training_of("lda-gibbs", kept)
+    config = settings.to_json(models.load("lda-gibbs").Config(layers=(6,)))
+    setup = Setup("lda-gibbs", config, mathematics.facts(corpus), SEED, db.url, row.number)
+    with pytest.raises(WorkerLostError, match="began anew"):
+        Holder(setup, [training.train], 1).gather(training.first_state())
