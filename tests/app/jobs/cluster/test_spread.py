@@ -147,7 +147,7 @@ class NeverAnswers:
 def test_a_worker_that_is_gone_is_not_waited_for(kept):
     gone = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": {"tcp://127.0.0.1:2": {}}})
     training = training_of("lda-gibbs", kept, gone)
-    with pytest.raises(WorkerLostError, match="the worker tcp://127.0.0.1:1 was lost"):
+    with pytest.raises(WorkerLostError, match=r"the worker tcp://127\.0\.0\.1:1 was lost"):
         training._result(NeverAnswers(), "tcp://127.0.0.1:1")
 
 
