@@ -20,9 +20,13 @@ def phone(server, new_page):
 
 
 def inside(place):
-    """Whether a place begins in the window."""
+    """Whether a place begins in the window, once the page has come to rest (it is scrolled to, softly)."""
     place.wait_for()
-    return place.evaluate(INSIDE)
+    for _ in range(100):
+        if place.evaluate(INSIDE):
+            return True
+        place.page.wait_for_timeout(50)
+    return False
 
 
 def test_from_a_search_to_a_topic_its_details_and_a_document_nothing_lies_off_the_screen(phone):

@@ -66,7 +66,7 @@ def db(db, plain_model):
 
 @pytest.fixture
 def warned(monkeypatch):
-    """What the log was told; not by caplog, which hears nothing once import-linter has set up logging its own way."""
+    """What the log was told."""
     said: list[str] = []
     monkeypatch.setattr(predictions.log, "warning", lambda text, *values: said.append(text % values))
     return said
