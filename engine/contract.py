@@ -366,16 +366,16 @@ class Kernel(NamedTuple):
         local, cut = self.local(state), pieces(len(docs.documents))
         if not self.real or len(cut) == 1:
             return self.gather(seed, state, docs, local)
-        total, kept = None, []
-        for piece in cut:
+        sums, kept = Sums(), []
+        for number, piece in enumerate(cut):
             part = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
             own = local if local is None else type(local)(*(rows[piece] for rows in local))
             statistics, own = self.gather(seed, state, part, own)
-            total = statistics if total is None else added(total, statistics)
+            sums.add(Sum(number, 1, statistics))
             kept.append(own)
         if kept[0] is None:
-            return total, None
-        return total, type(kept[0])(*(np.concatenate(rows) for rows in zip(*kept, strict=True)))
+            return sums.total(), None
+        return sums.total(), type(kept[0])(*(np.concatenate(rows) for rows in zip(*kept, strict=True)))
 
     def shown(self, state: Any) -> Any:
         """The state whose topics people are shown: the averaged one, where there is one."""
@@ -387,15 +387,52 @@ class Kernel(NamedTuple):
 
 
 def pieces(n_documents: int) -> list[slice]:
-    """Documents in pieces of at most ``PIECE`` neighbours, whose real sums are always added in this order."""
+    """Documents in pieces of at most ``PIECE`` neighbours, whose real sums are always added by the same tree."""
     return [slice(first, min(first + PIECE, n_documents)) for first in range(0, max(n_documents, 1), PIECE)]
+
+
+class Sum(NamedTuple):
+    """Statistics of ``size`` neighbouring pieces from number ``first`` on, added up."""
+
+    first: int
+    size: int
+    statistics: Any
+
+
+class Sums:
+    """Statistics of pieces, added by a fixed binary tree over their numbers: 0 + 1, 2 + 3, then (0, 1) + (2, 3) ...
+
+    So the last bit does not depend on where pieces were gathered, and whoever has some neighbours can add what of
+    the tree lies within them.  Pieces come in their order, or sums of others made in the same way.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[Sum] = []
+
+    def add(self, part: Sum) -> None:
+        """Put the next one behind those that are there, and add what belongs together."""
+        self.parts.append(part)
+        while len(self.parts) > 1 and self._brothers(*self.parts[-2:]):
+            other = self.parts.pop()
+            first, size, statistics = self.parts.pop()
+            self.parts.append(Sum(first, 2 * size, added(statistics, other.statistics)))
+
+    def total(self) -> Any:
+        """The statistics of all pieces."""
+        total = self.parts[-1].statistics
+        for part in self.parts[-2::-1]:
+            total = added(part.statistics, total)
+        return total
+
+    @staticmethod
+    def _brothers(one: Sum, other: Sum) -> bool:
+        return one.size == other.size and one.first % (2 * one.size) == 0
 
 
 def added(one: Any, other: Any) -> Any:
     """The statistics of two blocks of documents together: every array, or number, is a sum over documents.
 
-    Blocks are added from the left in the order of their documents, so that the result does not depend on where they
-    were gathered.
+    `Sums` says in which order.
     """
     if hasattr(one, "plus"):  # sparse
         return one.plus(other)

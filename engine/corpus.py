@@ -54,14 +54,25 @@ class Corpus:
         """Numbers of the documents of one part (TRAIN or TEST), ascending, (n,) int64."""
         return np.flatnonzero(self.part == part)
 
+    def lengths(self) -> Array:
+        """Tokens of every document, (documents,) int64; of real values their sums, float64."""
+        starts, kind = self.counts.starts, np.float64 if self.counts.values.dtype.kind == "f" else np.int64
+        found, filled = np.zeros(len(starts) - 1, kind), starts[1:] > starts[:-1]
+        if filled.any():
+            found[filled] = np.add.reduceat(self.counts.values, starts[:-1][filled], dtype=kind)
+        return found
+
     def tokens(self, part: int) -> int:
         """Tokens of the documents of one part (of real values, their sum)."""
-        lengths = np.diff(self.counts.starts)
-        return int(self.counts.values[np.repeat(self.part == part, lengths)].sum(dtype=np.float64))
+        return int(self.lengths()[self.part == part].sum())
 
     def batch(self, documents: Array) -> Batch:
         """The named documents with all their tokens, copied out as a Batch."""
         return take(self.counts, documents, self.labels)
+
+    def own_scored(self, documents: Array) -> Batch | None:
+        """The scored tokens that the corpus brings of the named documents; None where it brings none."""
+        return None if self.scored is None else take(self.scored, documents, self.labels)
 
     def held_out(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
         """The (observed, scored) tokens of the named documents (models.md 1.4).
@@ -70,9 +81,8 @@ class Corpus:
         with its own scored tokens gives those; otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2``
         tokens of each document are scored, drawn by ``(split_seed, document)``.
         """
-        whole = self.batch(documents)
-        if self.scored is not None:
-            scored = take(self.scored, documents, self.labels)
+        whole, scored = self.batch(documents), self.own_scored(documents)
+        if scored is not None:
             return _minus(whole, scored), scored
         real = whole.counts.dtype.kind == "f"
         tokens = np.ones(len(whole.words), dtype=np.int32) if real else whole.counts

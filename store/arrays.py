@@ -15,8 +15,8 @@ import json
 import math
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,20 @@ _RAW, _ZLIB = 0, 1
 _HEADER = struct.Struct("<8sI")
 _FRAME = struct.Struct("<BI")
 _CHECKSUM = struct.Struct("<I")
+
+
+class Layout(NamedTuple):
+    """What an array is, without its values."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+class Streamed(NamedTuple):
+    """An array that nobody holds whole: its rows, in their order, in runs."""
+
+    layout: Layout
+    runs: Iterable[Array]
 
 
 def pack(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> bytes:
@@ -52,7 +66,7 @@ def pack(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -
     StoreError
         When an array holds anything else (objects, text).
     """
-    return b"".join(hierarchies(arrays, single=single, level=level))
+    return b"".join(frames(arrays, single=single, level=level))
 
 
 def unpack(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array]:
@@ -73,8 +87,8 @@ def unpack(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array
     return collect([blob], only=only)
 
 
-def shapes(head: bytes) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays in a message of `pack`, from its first ``HEAD`` bytes.
+def layouts(head: bytes) -> dict[str, Layout]:
+    """What the arrays are in a message of `pack`, from its beginning: ``HEAD`` bytes, where the names have room there.
 
     Raises
     ------
@@ -82,7 +96,7 @@ def shapes(head: bytes) -> dict[str, tuple[int, ...]]:
         When the bytes do not begin such a message.
     """
     try:
-        return {name: tuple(shape) for name, _, shape in _Reader([head]).header()}
+        return {name: Layout(dtype, tuple(shape)) for name, dtype, shape in _Reader([head]).header()}
     except (struct.error, ValueError, TypeError) as error:
         raise _damaged(error) from error
 
@@ -108,35 +122,60 @@ def has_checksums(head: bytes) -> bool:
     return not bytes(head).startswith(EARLIER)
 
 
-def hierarchies(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> Iterator[bytes]:
-    """The message of `pack` piece by piece, so that large arrays are never copied whole."""
-    ready = {name: _plain(name, array, single=single) for name, array in arrays.items()}
-    header = json.dumps([[name, array.dtype.str, array.shape] for name, array in ready.items()]).encode()
+def frames(arrays: Mapping[str, Array | Streamed], *, single: bool = False, level: int = 1) -> Iterator[bytes]:
+    """The message of `pack` piece by piece, so that large arrays are never copied whole; some may be streamed."""
+    ready = {name: _ready(name, array, single=single) for name, array in arrays.items()}
+    header = json.dumps([[name, *array.layout] for name, array in ready.items()]).encode()
     begin = _HEADER.pack(MAGIC, len(header))
     yield begin + _checksum(0, begin, header) + header
     place = 0
     for array in ready.values():
-        raw = _bytes(array)
-        for start in range(0, len(raw), CHUNK):
+        for chunk in _chunks(array.runs):
             place += 1
-            yield _hierarchy(raw[start : start + CHUNK], level, place)
+            yield _frame(chunk, level, place)
 
 
 def collect(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
-    """Put a message together from parts of whole hierarchies, holding one part at a time."""
+    """Put a message together from parts of whole frames, holding one part at a time."""
     request = None if only is None else set(only)
+    return rows(parts, lambda name, _: slice(None) if request is None or name in request else None)
+
+
+def rows(parts: Iterable[bytes], wanted: Callable[[str, Layout], slice | None]) -> dict[str, Array]:
+    """As `collect`, of arrays that are wanted, the rows that are: neighbours (``slice(begin, end)``), or all of them.
+
+    Parameters
+    ----------
+    parts : iterable of bytes
+        Of whole frames.
+    wanted : (name, Layout) -> slice or None
+        None where nothing of an array is wanted.
+    """
     reader = _Reader(parts)
     result = {}
     try:
         for name, dtype, shape in reader.header():
-            array = np.empty(shape, dtype=np.dtype(dtype))
-            keep = request is None or name in request
-            reader.fill(_bytes(array), keep=keep)
-            if keep:
+            layout = Layout(dtype, tuple(shape))
+            part = wanted(name, layout)
+            array, first = _room(layout, part)
+            reader.fill(_bytes(array), first, math.prod(shape) * array.itemsize, keep=part is not None)
+            if part is not None:
                 result[name] = array
     except (struct.error, zlib.error, ValueError, TypeError) as error:
         raise _damaged(error) from error
     return result
+
+
+def _room(layout: Layout, part: slice | None) -> tuple[Array, int]:
+    """An array for the rows that are wanted, and at which byte of the whole array it begins."""
+    dtype = np.dtype(layout.dtype)
+    if part is None:
+        return np.empty(0, dtype=dtype), 0
+    if not layout.shape:
+        return np.empty((), dtype=dtype), 0
+    begin, end, _ = part.indices(layout.shape[0])
+    array = np.empty((end - begin, *layout.shape[1:]), dtype=dtype)
+    return array, begin * math.prod(layout.shape[1:]) * dtype.itemsize
 
 
 def _damaged(error: Exception) -> DamagedArrays:
@@ -151,14 +190,36 @@ def _checksum(place: int, *parts: bytes | memoryview) -> bytes:
     return _CHECKSUM.pack(checksum)
 
 
-def _plain(name: str, array: Array, *, single: bool) -> Array:
-    """Row-major, little-endian, and 32-bit floats when asked for."""
+def _ready(name: str, array: Array | Streamed, *, single: bool) -> Streamed:
+    """An array as it is written: row-major, little-endian, and 32-bit floats when asked for."""
+    if isinstance(array, Streamed):
+        return array
     array = np.asarray(array, order="C")
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise StoreError(f"array {name!r} has type {array.dtype}; the store keeps whole numbers, floats and booleans")
     if single and array.dtype == np.float64:
-        return array.astype(np.float32)
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+        array = array.astype(np.float32)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return Streamed(Layout(array.dtype.str, array.shape), [array])
+
+
+def _chunks(runs: Iterable[Array]) -> Iterator[memoryview]:
+    """The bytes of runs of rows in pieces of ``CHUNK``, of which the last may be shorter."""
+    rest = bytearray()
+    for run in runs:
+        raw = _bytes(np.ascontiguousarray(run))
+        begin = 0
+        if rest:
+            begin = min(CHUNK - len(rest), len(raw))
+            rest += raw[:begin]
+            if len(rest) < CHUNK:
+                continue
+            yield memoryview(rest)
+        for start in range(begin, len(raw) - CHUNK + 1, CHUNK):
+            yield raw[start : start + CHUNK]
+        rest = bytearray(raw[begin + (len(raw) - begin) // CHUNK * CHUNK :])
+    if rest:
+        yield memoryview(rest)
 
 
 def _bytes(array: Array) -> memoryview:
@@ -166,7 +227,7 @@ def _bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _hierarchy(raw: memoryview, level: int, place: int) -> bytes:
+def _frame(raw: memoryview, level: int, place: int) -> bytes:
     """One chunk, compressed when a sample of it shows that it pays (noise of a sampler often does not)."""
     coding, payload = _RAW, raw
     if len(zlib.compress(raw[:_SAMPLE], 1)) <= 0.97 * min(len(raw), _SAMPLE):
@@ -194,11 +255,19 @@ class _Reader:
         header: list[list[Any]] = json.loads(bytes(self._rest(begin, length, keep=True)))
         return header
 
-    def fill(self, target: memoryview, *, keep: bool) -> None:
-        for start in range(0, len(target), CHUNK):
-            coding, payload = self._next_frame(keep=keep)
-            if keep:
-                target[start : start + CHUNK] = zlib.decompress(payload) if coding == _ZLIB else payload
+    def fill(self, target: memoryview, first: int, size: int, *, keep: bool) -> None:
+        """Go over the frames of an array of ``size`` bytes, and copy those from byte ``first`` on into the target."""
+        last = first + len(target)
+        for start in range(0, size, CHUNK):
+            touched = keep and start < last and start + CHUNK > first
+            coding, payload = self._next_frame(keep=touched)
+            if not touched:
+                continue
+            raw = memoryview(zlib.decompress(payload)) if coding == _ZLIB else payload
+            if len(raw) != min(CHUNK, size - start):
+                raise ValueError("a piece of an array has another length than it was written with")
+            begin, end = max(first, start), min(last, start + len(raw))
+            target[begin - first : end - first] = raw[begin - start : end - start]
 
     def verify(self, size: int) -> None:
         """Go over the frames of an array of so many bytes; those without a checksum are decompressed for it."""

@@ -40,6 +40,42 @@ class Counts(NamedTuple):
         cells = slice(int(self.starts[begin]), int(self.starts[end]))
         return Counts(self.starts[begin : end + 1] - self.starts[begin], self.words[cells], self.values[cells])
 
+    def chosen(self, places: Array) -> "Counts":
+        """Copies of some documents, in the order asked for."""
+        starts = np.asarray(self.starts, dtype=np.int64)
+        lengths = starts[places + 1] - starts[places]
+        begins = np.concatenate([[0], np.cumsum(lengths)])
+        cells = np.arange(begins[-1]) + np.repeat(starts[places] - begins[:-1], lengths)
+        return Counts(begins, self.words[cells], self.values[cells])
+
+
+class Gathered:
+    """Documents that come in runs, in one piece of memory that grows, so that they are never held twice."""
+
+    def __init__(self, value_type: type[np.generic]) -> None:
+        self._lengths: list[Array] = []
+        self._words, self._values = np.empty(0, np.int32), np.empty(0, value_type)
+        self._cells = 0
+
+    def add(self, run: Counts) -> None:
+        """Put documents behind those that are there."""
+        self._lengths.append(np.diff(run.starts))
+        end = self._cells + len(run.words)
+        for mine, theirs in ((self._words, run.words), (self._values, run.values)):
+            if end > len(mine):
+                mine.resize(end + end // 4, refcheck=False)  # memory that is not written to yet costs nothing
+            mine[self._cells : end] = theirs
+        self._cells = end
+
+    def counts(self) -> Counts:
+        """All of them; nothing can be added afterwards."""
+        for mine in (self._words, self._values):
+            mine.resize(self._cells, refcheck=False)
+        starts = np.zeros(1 + sum(map(len, self._lengths)), np.int64)
+        if self._lengths:
+            np.cumsum(np.concatenate(self._lengths), out=starts[1:])
+        return Counts(starts, self._words, self._values)
+
 
 @dataclass(frozen=True)
 class DocumentBlock:

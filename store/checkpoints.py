@@ -1,7 +1,7 @@
 """Checkpoints, for going on: the last one of a run, exact, and the one before it should the last be damaged."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, select
 
 from store import events, removal, run_rows
-from store.arrays import Array, collect, hierarchies
+from store.arrays import Array, Layout, Streamed, frames, layouts, rows
 from store.database import Database, now
+from store.errors import NotFound
 from store.ownership import own
 from store.points import last_values
 from store.tables import checkpoint_parts, checkpoints, earlier_checkpoints
@@ -35,7 +36,7 @@ def save_checkpoint(
     attempt: int,
     minibatch: int,
     seconds: float,
-    arrays: Mapping[str, Array],
+    arrays: Mapping[str, Array | Streamed],
     meta: dict[str, Any],
 ) -> None:
     """Write the run's next checkpoint, bit for bit and all at once; of those before it one is kept.
@@ -49,7 +50,7 @@ def save_checkpoint(
         When another attempt has taken over; the checkpoint is then not replaced.
     """
     generation = db.transact(partial(_begin_generation, run=run, attempt=attempt))
-    for part, blob in enumerate(_parts(hierarchies(arrays))):
+    for part, blob in enumerate(_parts(frames(arrays))):
         key = {"run": run, "generation": generation, "part": part}
         db.transact(partial(_add_part, attempt=attempt, key=key, blob=blob))
     values = {"run": run, "generation": generation, "minibatch": minibatch, "seconds": seconds, "meta": meta}
@@ -62,8 +63,17 @@ def checkpoint_minibatch(db: Database, run: int) -> int | None:
         return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
 
 
-def load_checkpoint(db: Database, run: int) -> Checkpoint | None:
+def load_checkpoint(
+    db: Database, run: int, leave_out: Callable[[Mapping[str, Layout]], Collection[str]] = lambda _layouts: ()
+) -> Checkpoint | None:
     """The run's checkpoint; ``None`` when it has none yet.
+
+    Parameters
+    ----------
+    db : Database
+    run : int
+    leave_out : (mapping of name to Layout) -> names, optional
+        Which of the arrays are not to be read (`load_rows` reads parts of them).
 
     Raises
     ------
@@ -74,8 +84,27 @@ def load_checkpoint(db: Database, run: int) -> Checkpoint | None:
         row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
         if row is None:
             return None
-        arrays = collect(stored_parts(connection, run, row.generation))
+        left = leave_out(layouts(next(stored_parts(connection, run, row.generation), b"")))
+        parts = stored_parts(connection, run, row.generation)
+        arrays = rows(parts, lambda name, _: None if name in left else slice(None))
     return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
+
+
+def load_rows(db: Database, run: int, minibatch: int, wanted: Mapping[str, slice]) -> dict[str, Array]:
+    """Some rows of some arrays of a run's checkpoint; what is not wanted is passed over, a part at a time.
+
+    Raises
+    ------
+    DamagedArrays
+        When these bytes are not those that were written.
+    NotFound
+        When the run's checkpoint is not the one at this mini-batch.
+    """
+    with db.read() as connection:
+        row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
+        if row is None or row.minibatch != minibatch:
+            raise NotFound(f"run {run} has no checkpoint at mini-batch {minibatch:,}")
+        return rows(stored_parts(connection, run, row.generation), lambda name, _: wanted.get(name))
 
 
 def fall_back(db: Database, run: int, attempt: int) -> str:

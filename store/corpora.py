@@ -1,5 +1,6 @@
 """Corpora: finding, loading and deleting them, and reading their documents."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from store.additions import ADDITIONS as ADDITIONS
 from store.additions import appender as appender
 from store.additions import known_to as known_to
 from store.arrays import Array, unpack
-from store.blocks import SCORED, TRAIN, unpack_texts
+from store.blocks import SCORED, TRAIN, Gathered, unpack_texts
 from store.blocks import Counts as Counts
 from store.blocks import DocumentBlock as DocumentBlock
 from store.corpus_rows import CorpusRow as CorpusRow
@@ -51,6 +52,17 @@ class CorpusArrays(NamedTuple):
     part: Array
     labels: Array
     scored: Counts | None
+
+
+class Marks(NamedTuple):
+    """What stands at every document of a corpus: its ``part`` int8, its label int32, and its ``tokens``.
+
+    Tokens are int64; of real data the sum of its values, float64.
+    """
+
+    part: Array
+    labels: Array
+    tokens: Array
 
 
 def every(db: Database) -> list[CorpusRow]:
@@ -164,31 +176,52 @@ def taught(db: Database, number: int) -> Array:
     return found
 
 
-def counts(db: Database, number: int, numbers: Sequence[int]) -> Counts:
+def marks(db: Database, row: CorpusRow) -> Marks:
+    """What a corpus says of its documents; its cells go by one block at a time."""
+    n, kind = row.documents, np.float64 if row.kind == "real" else np.int64
+    found = Marks(np.empty(n, np.int8), np.empty(n, np.int32), np.zeros(n, kind))
+    with db.read() as connection:
+        for first, blob in _counts(connection, row):
+            block = unpack(blob, only=("part", "labels", "starts", "values"))
+            here, starts = slice(first, first + len(block["part"])), block["starts"]
+            found.part[here], found.labels[here] = block["part"], block["labels"]
+            filled = starts[1:] > starts[:-1]
+            if filled.any():
+                found.tokens[here][filled] = np.add.reduceat(block["values"], starts[:-1][filled], dtype=kind)
+    return found
+
+
+def counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = False) -> Counts:
     """The counts of the named documents, in the order asked for; only their blocks are read, one held at a time.
+
+    Parameters
+    ----------
+    db : Database
+    number : int
+        Of the corpus.
+    numbers : sequence of int
+    scored : bool, optional
+        Their held-out cells, of a corpus that brings its own.
 
     Raises
     ------
     NotFound
         When the corpus or one of the documents does not exist.
     """
+    names = {(SCORED if scored else "") + name: name for name in Counts._fields}
     with db.read() as connection:
         row = corpus_rows.get(connection, number)
-        value_type = _value_type(row)
         request, block_of = _blocks_of(connection, row, numbers)
-        found: dict[int, tuple[Array, Array]] = {}
-        for first in np.unique(block_of).tolist():
+        order = np.argsort(block_of, kind="stable")
+        found = Gathered(_value_type(row))
+        for first, chosen in _runs(block_of[order]):
             blob = _blob(connection, corpus_blocks, "arrays", number, first)
-            block = Counts(**unpack(blob, only=Counts._fields))
-            for n in np.unique(request[block_of == first]).tolist():
-                _, words, values = block.rows(n - first, n - first + 1)
-                found[n] = (words.astype(np.int32), values.astype(value_type))
-    rows = [found[n] for n in request.tolist()]
-    return Counts(
-        np.cumsum([0, *(len(words) for words, _ in rows)], dtype=np.int64),
-        np.concatenate([np.empty(0, np.int32), *(words for words, _ in rows)]),
-        np.concatenate([np.empty(0, value_type), *(values for _, values in rows)]),
-    )
+            block = Counts(**{names[name]: array for name, array in unpack(blob, only=names).items()})
+            found.add(block.chosen(request[order[chosen]] - first))
+    together = found.counts()
+    if np.array_equal(order, np.arange(len(order))):
+        return together
+    return together.chosen(np.argsort(order, kind="stable"))
 
 
 def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Document]:
@@ -312,6 +345,13 @@ def _blocks_of(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -
     request = np.asarray(numbers, dtype=np.int64)
     firsts = np.array(_firsts(connection, row.number), dtype=np.int64)
     return request, firsts[np.searchsorted(firsts, request, side="right") - 1]
+
+
+def _runs(firsts: Array) -> Iterator[tuple[int, slice]]:
+    """Each of ascending numbers once, and where it stands."""
+    edges = [*np.flatnonzero(np.diff(firsts, prepend=-1)).tolist(), len(firsts)]
+    for begin, end in itertools.pairwise(edges):
+        yield int(firsts[begin]), slice(begin, end)
 
 
 def _firsts(connection: Connection, number: int) -> list[int]:

@@ -9,8 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, true
 
 from store import thinning
-from store.arrays import HEAD, Array, pack, unpack, verify
-from store.arrays import shapes as shapes_of
+from store.arrays import HEAD, Array, layouts, pack, unpack, verify
 from store.database import Database, now
 from store.errors import DamagedArrays, DamagedSnapshot, NotFound
 from store.ownership import own
@@ -182,7 +181,7 @@ def shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
         found = connection.execute(select(head).where(snapshots.c.number == number)).scalar()
     if found is None:
         raise _gone(number)
-    return shapes_of(found)
+    return {name: layout.shape for name, layout in layouts(found).items()}
 
 
 def _of(run: int, db: Database | None = None) -> Select[Any]:

@@ -44,7 +44,7 @@ class Interrupt:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), self._ask)
 
-    def _ask(self, _number: int, _hierarchy: FrameType | None) -> None:
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
         self.asked = True
         if self.db is not None:
             self.db.patience = min(self.db.patience, ENDING_SECONDS)

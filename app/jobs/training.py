@@ -146,7 +146,15 @@ class Training:
             state = self.kernel.begin(self.seed, self.corpus.batch(first_topics.sampled(self.train)))
         else:
             state = self.kernel.init(self.seed)
-        return self.kernel.prepare(self.seed, state, self.batch(1, state)) if self.kernel.sweeps(state) else state
+        return self.prepared(state) if self.kernel.sweeps(state) else state
+
+    def prepared(self, state: Any) -> Any:
+        """A state whose first step reads all training documents, with their local variables."""
+        return self.kernel.prepare(self.seed, state, self.batch(1, state))
+
+    def kept(self, state: Any) -> int:
+        """How many numbers a checkpoint of a state has."""
+        return sum(array.size for array in flatten(state).values())
 
     def start(self, state: Any, plan: Plan) -> Position:
         """The position before the first mini-batch, around the model's first state."""
@@ -284,9 +292,13 @@ class Training:
         """What is known of the topics of a snapshot with these arrays."""
         return topic_facts(self.corpus, self.everywhere, arrays, position.places)
 
-    def pack(self, position: Position) -> dict[str, Array]:
+    def elsewhere(self, _layouts: Mapping[str, Any]) -> set[str]:
+        """Which arrays of a checkpoint, known by their layouts, this process does not read."""
+        return set()
+
+    def pack(self, position: Position) -> dict[str, Any]:
         """A position as named arrays, for a checkpoint."""
-        arrays = {f"state.{name}": array for name, array in flatten(position.state).items()}
+        arrays: dict[str, Any] = {f"state.{name}": array for name, array in flatten(position.state).items()}
         arrays["documents"] = np.array(position.documents)
         if position.chain is not None:
             arrays |= {f"chain.{name}": array for name, array in flatten(position.chain).items()}
@@ -331,7 +343,7 @@ def effort(training: Training, state: Any, sweeps: float, tokens_per_document: f
     shown += sum(array.size for array in training.kernel.keep(state).values())
     if training.kernel.averaged is not None:
         shown += sum(phi.size for phi in topics.phi)
-    kept = sum(array.size for array in flatten(state).values())
+    kept = training.kept(state)
     kernel, swept = training.kernel, len(training.train)
     first = None if kernel.sweeps_after is None else max(0, kernel.sweeps_after - int(state.t))
     if first:  # what sweeps keep of every document comes later

@@ -85,6 +85,7 @@ class Session:
         """The corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
         from app.jobs import compile_kernels
         from app.jobs.load_corpus import load_corpus
+        from app.jobs.stored_corpus import stored_corpus
 
         claim, row = self.claim, self.claim.row
         arguments = compile_kernels.Request.of(row.model, row.settings, self.about, averaged=self.order.averaged)
@@ -92,7 +93,7 @@ class Session:
         compilers = compile_kernels.compile_elsewhere(arguments, claim.db.url)
         try:
             claim.say(f"loading {self.about.documents:,} documents")
-            corpus = load_corpus(claim.db, self.about)
+            corpus = (stored_corpus if self.order.on else load_corpus)(claim.db, self.about)
             if compilers:
                 claim.say(WAITING if busy else "compiling kernels, about 20 s, once")
             while not claim.ending and any(compiler.poll() is None for compiler in compilers):
@@ -116,35 +117,35 @@ class Session:
         kernel = module.build(config, mathematics.facts(corpus), n_threads=self.order.threads)
         training = self._training(corpus, kernel, module.State)
         sweeps = training.warm_up(averaged=self.order.averaged)
-        checkpoint = self._checkpoint()
-        state = None
-        if checkpoint is None:
+        resumed = self._resumed(training)
+        if resumed is None:
             state = training.first_state(_first_snapshot(claim.db, row))
             effort = mathematics.effort(training, state, sweeps, max(1.0, about.tokens / max(1, about.documents)))
         else:
-            effort = Effort(**checkpoint.meta["effort"])
+            effort = Effort(**resumed[0].meta["effort"])
         judged = len(training.test) if training.judged else 0
         plan = make(self.order, effort, train_documents=len(training.train), test_documents=judged)
         meta = {"effort": effort._asdict()}
-        if checkpoint is None:
+        if resumed is None:
             position = training.start(state, plan)
             self._restructure(training, position)
             return training, plan, position, meta
+        checkpoint, position = resumed
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
         claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
         claim.curve = points.curve(claim.db, row.number, "point_perplexity")
         claim.loglik = points.curve(claim.db, row.number, SCORES["point", "log-likelihood"])
         self._saved = checkpoint.minibatch
-        position = training.unpack(checkpoint.minibatch, checkpoint.arrays)
         self._restructure(training, position)
         return training, plan, position, meta
 
-    def _checkpoint(self) -> Checkpoint | None:
-        """The last checkpoint that is whole; those that are not are given up, and that is said."""
+    def _resumed(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
+        """The last checkpoint that is whole, and its position; those that are not are given up, and that is said."""
         claim = self.claim
         while True:
             try:
-                return checkpoints.load_checkpoint(claim.db, claim.row.number)
+                found = checkpoints.load_checkpoint(claim.db, claim.row.number, training.elsewhere)
+                return None if found is None else (found, training.unpack(found.minibatch, found.arrays))
             except DamagedArrays:
                 said = checkpoints.fall_back(claim.db, claim.row.number, claim.row.attempt)
                 _log(said)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine import models, settings
-from engine.contract import Batch, Facts, Kernel, Sweeps, added, flatten, unflatten
+from engine.contract import Batch, Facts, Kernel, Sum, Sums, Sweeps, added, flatten, unflatten
 from engine.hierarchy import effects, evaluate
 
 V, N = 30, 36
@@ -512,3 +512,23 @@ def test_the_point_score_is_the_same_for_any_number_of_threads(case):
     observed, scored = halves(documents(case.data))
     scores = {evaluate.point(case.kernel(n), SEED, state, observed, scored, SHORT) for n in (1, 2)}
     assert len(scores) == 1
+
+
+def test_sums_of_pieces_do_not_depend_on_who_adds_which_neighbours():
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 3, 5, 8, 13, 31):
+        parts = [Sum(i, 1, (rng.random(4) ** 9,)) for i in range(n)]
+        alone = Sums()
+        for part in parts:
+            alone.add(part)
+        for _ in range(20):
+            cuts = sorted(rng.integers(0, n + 1, 3).tolist())
+            together = Sums()
+            for begin, end in itertools.pairwise([0, *cuts, n]):
+                own = Sums()
+                for part in parts[begin:end]:
+                    own.add(part)
+                for part in own.parts:
+                    together.add(part)
+            np.testing.assert_array_equal(together.total()[0], alone.total()[0])
+        np.testing.assert_allclose(alone.total()[0], np.sum([part.statistics[0] for part in parts], axis=0))

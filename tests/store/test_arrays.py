@@ -76,7 +76,7 @@ def test_only_the_named_arrays_are_read():
 
 def test_parts_of_whole_frames_are_put_together():
     given = {"a": np.arange(2_000_000), "b": np.zeros(0), "c": np.ones(3)}
-    back = arrays.collect(arrays.hierarchies(given))
+    back = arrays.collect(arrays.frames(given))
     assert list(back) == ["a", "b", "c"]
     assert all(same_bits(given[name], back[name]) for name in given)
 
@@ -106,14 +106,14 @@ def test_every_flipped_bit_is_noticed(given):
 
 
 def test_frames_that_changed_places_are_noticed():
-    whole = [*arrays.hierarchies({"a": noise(100), "b": noise(100)[::-1].copy()})]
+    whole = [*arrays.frames({"a": noise(100), "b": noise(100)[::-1].copy()})]
     arrays.verify(whole)
     with pytest.raises(DamagedArrays, match="a checksum does not fit"):
         arrays.collect([whole[0], whole[2], whole[1]])
 
 
 def test_what_is_not_read_is_not_checked_and_what_is_read_is():
-    whole = [*arrays.hierarchies({"a": noise(100), "b": noise(50)})]
+    whole = [*arrays.frames({"a": noise(100), "b": noise(50)})]
     altered = bytearray(whole[1])
     altered[-1] ^= 1
     parts = [whole[0], bytes(altered), whole[2]]
@@ -130,7 +130,7 @@ def test_arrays_of_earlier_versions_without_checksums_are_still_read():
     blob += struct.pack("<BI", 1, len(small)) + small + struct.pack("<BI", 0, given["b"].nbytes) + given["b"].tobytes()
     back = arrays.unpack(blob)
     assert all(same_bits(given[name], back[name]) for name in given)
-    assert arrays.shapes(blob[: arrays.HEAD]) == {"a": (30, 4), "b": (40,)}
+    assert arrays.layouts(blob[: arrays.HEAD]) == {"a": ("<f8", (30, 4)), "b": ("<i8", (40,))}
     arrays.verify([blob])
     assert not arrays.has_checksums(blob)
     assert arrays.has_checksums(arrays.pack(given))

@@ -1,11 +1,17 @@
 """What lives with a part of the documents: their counts and local variables, resident between steps."""
 
+import itertools
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from app.jobs.cluster.lost import WorkerLostError
-from app.jobs.load_corpus import load_batch
 from engine import models, settings
-from engine.contract import Array, Batch, Facts
+from engine.contract import Array, Batch, Counts, Facts, Sum, Sums, flatten, unflatten
+from engine.corpus import take
+from store import checkpoints, corpora
 from store.database import open_database
 
 
@@ -18,53 +24,170 @@ class Setup(NamedTuple):
     seed: int
     store: str
     corpus: int
+    run: int
+
+
+class Part(NamedTuple):
+    """Which documents somebody holds.
+
+    Attributes
+    ----------
+    pieces : list of (n,) int64
+        Their numbers, in pieces whose statistics are told apart: where they are real sums, these are added by the same
+        tree however they are spread (see ``Kernel.real``).
+    first : int
+        Number of the first piece among those of all documents.
+    """
+
+    pieces: list[Array]
+    first: int
+
+
+class Share(NamedTuple):
+    """The local variables of the documents of one worker, without their values.
+
+    Attributes
+    ----------
+    blank : NamedTuple of arrays
+        As the model keeps them, of no document.
+    rows : tuple of int
+        Rows of every one of them.
+    """
+
+    blank: Any
+    rows: tuple[int, ...]
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers they are."""
+        each = (n * int(np.prod(array.shape[1:])) for n, array in zip(self.rows, self.blank, strict=True))
+        return sum(each)
 
 
 class Holder:
-    """Some of the training documents, as an actor of a Dask worker.
+    """Some of the training documents, as an actor of a Dask worker, which reads them from the store itself.
 
     Parameters
     ----------
     setup : Setup
-    pieces : list of (n,) int64
-        Numbers of its documents, in pieces whose statistics are told apart: where they are real sums, the order in
-        which pieces are added is the same however they are spread (see ``Kernel.real``).
+    part : Part
     threads : int
         Of its kernel; results do not depend on them.
     """
 
-    def __init__(self, setup: Setup, pieces: list[Array], threads: int) -> None:
+    def __init__(self, setup: Setup, part: Part, threads: int) -> None:
         module = models.load(setup.model)
         config = settings.from_json(module.Config, setup.settings)
         self._kernel = module.build(config, setup.facts, n_threads=threads)
-        self._seed = setup.seed
-        db = open_database(setup.store, readonly=True)
-        try:
-            self._docs = [load_batch(db, setup.corpus, numbers) for numbers in pieces]
-        finally:
-            db.close()
+        self._state_type = module.State
+        self._setup = setup
+        self._part = part
         self._local: list[Any] | None = None
         self._waiting = False  # for the topics that have moved since documents were swept
 
-    def put(self, local: list[Any]) -> None:
-        """Take over the local variables of every piece."""
-        self._local, self._waiting = local, False
+    @cached_property
+    def _counts(self) -> Counts:
+        """The counts of all its documents."""
+        numbers = np.concatenate(self._part.pieces)
+        db = open_database(self._setup.store, readonly=True)
+        try:
+            return Counts(*corpora.counts(db, self._setup.corpus, numbers.tolist()))
+        finally:
+            db.close()
 
-    def gather(self, state: Any) -> list[Any]:
-        """Sweep all documents under the topics of a state: the statistics of every piece."""
-        found = [
-            self._kernel.gather(self._seed, state, docs, local)
-            for docs, local in zip(self._docs, self.local(state), strict=True)
-        ]
-        self._local = [local for _, local in found]
+    @cached_property
+    def _docs(self) -> list[Batch]:
+        """Its documents, a piece each: views."""
+        ends = np.cumsum([0, *map(len, self._part.pieces)]).tolist()
+        pieces = zip(itertools.pairwise(ends), self._part.pieces, strict=True)
+        return [self._counts.rows(begin, end).batch(numbers) for (begin, end), numbers in pieces]
+
+    def begin(self) -> None:
+        """Hold the documents, of which nothing is known yet: mini-batches come first."""
+        self._local = [None] * len(self._docs)
+
+    def prepare(self, state: Any) -> Share | None:
+        """Begin with the local variables that the model gives documents before they are first swept."""
+        kernel = self._kernel
+        self._local = [kernel.local(kernel.prepare(self._setup.seed, state, docs)) for docs in self._docs]
+        return self.share(state)
+
+    def load(self, state: Any, minibatch: int, wanted: Mapping[str, slice], by_token: set[str]) -> None:
+        """Begin with the local variables of a checkpoint.
+
+        Parameters
+        ----------
+        state : State
+            Of the checkpoint, without local variables.
+        minibatch : int
+            Of the checkpoint.
+        wanted : mapping of str to slice
+            Arrays of the checkpoint, and which of their rows are those of the documents here.
+        by_token : set of str
+            Of them those whose rows are tokens, not documents.
+        """
+        db = open_database(self._setup.store, readonly=True)
+        try:
+            rows = checkpoints.load_rows(db, self._setup.run, minibatch, wanted)
+        finally:
+            db.close()
+        documents = np.cumsum([0, *(len(docs.documents) for docs in self._docs)])
+        tokens = np.cumsum([0, *(int(docs.counts.sum()) for docs in self._docs)]) if by_token else documents
+        self._local = []
+        for piece in range(len(self._docs)):
+            arrays = flatten(state)
+            for name, array in rows.items():
+                edges = tokens if name in by_token else documents
+                arrays[name.removeprefix("state.")] = array[edges[piece] : edges[piece + 1]]
+            self._local.append(self._kernel.local(unflatten(self._state_type, arrays)))
+
+    def share(self, state: Any) -> Share | None:
+        """What its local variables are under the topics of a state; None where there are none yet."""
+        local = self._settled(state)
+        if local[0] is None:
+            return None
+        blank = type(local[0])(*(array[:0] for array in local[0]))
+        return Share(blank, tuple(sum(map(len, arrays)) for arrays in zip(*local, strict=True)))
+
+    def rows(self, field: int, begin: int, end: int) -> Array:
+        """Rows of one of its local variables; those of all pieces are counted in one."""
+        if self._local is None or self._waiting:
+            raise WorkerLostError("a worker was lost, and its documents began anew")
+        found, first = [], 0
+        for local in self._local:
+            found.append(local[field][max(begin - first, 0) : max(end - first, 0)])
+            first += len(local[field])
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def take(self, places: Array) -> Counts:
+        """The counts of some of its documents, for a mini-batch."""
+        return take(self._counts, places, np.full(self._counts.n_documents, -1, dtype=np.int32)).cells
+
+    def gather(self, state: Any) -> list[Sum]:
+        """Sweep all documents under the topics of a state: their statistics, added as far as they are neighbours."""
+        sums, kept = Sums(), []
+        for number, (docs, local) in enumerate(zip(self._docs, self._settled(state), strict=True), self._part.first):
+            statistics, swept = self._kernel.gather(self._setup.seed, state, docs, local)
+            sums.add(Sum(number, 1, statistics))
+            kept.append(swept)
+        self._local = kept
         self._waiting = self._kernel.settle is not None
-        return [statistics for statistics, _ in found]
+        return sums.parts
 
-    def visit(self, state: Any, pieces: list[Batch]) -> list[Any]:
-        """Sweep documents of a mini-batch, of which nothing stays: the statistics of every piece."""
-        return [self._kernel.gather(self._seed, state, docs, self._kernel.local(state))[0] for docs in pieces]
+    def visit(self, state: Any, pieces: list[Batch], first: int) -> list[Sum]:
+        """Sweep documents of a mini-batch, of which nothing stays: the statistics of its pieces from ``first`` on."""
+        sums = Sums()
+        for number, docs in enumerate(pieces, first):
+            sums.add(Sum(number, 1, self._kernel.gather(self._setup.seed, state, docs, self._kernel.local(state))[0]))
+        return sums.parts
 
-    def local(self, state: Any) -> list[Any]:
+    def memory(self) -> int:
+        """Bytes that the process of this worker takes."""
+        import psutil
+
+        return int(psutil.Process().memory_info().rss)
+
+    def _settled(self, state: Any) -> list[Any]:
         """The local variables of every piece, under the topics of a state.
 
         Raises
@@ -75,15 +198,9 @@ class Holder:
         if self._local is None:
             raise WorkerLostError("a worker was lost, and its documents began anew")
         if self._waiting:  # what is left to do once the topics have moved, done when these come
+            settle, seed = self._kernel.settle, self._setup.seed
             self._local = [
-                self._kernel.settle(self._seed, state, docs, local)
-                for docs, local in zip(self._docs, self._local, strict=True)
+                settle(seed, state, docs, local) for docs, local in zip(self._docs, self._local, strict=True)
             ]
             self._waiting = False
         return self._local
-
-    def memory(self) -> int:
-        """Bytes that the process of this worker takes."""
-        import psutil
-
-        return int(psutil.Process().memory_info().rss)

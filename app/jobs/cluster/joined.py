@@ -38,7 +38,7 @@ class Cluster:
     def training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> Spread:
         """Training of the run, spread over the workers."""
         row, db = self._claim.row, self._claim.db
-        setup = Setup(row.model, row.settings, mathematics.facts(corpus), row.seed, db.url, row.corpus)
+        setup = Setup(row.model, row.settings, mathematics.facts(corpus), row.seed, db.url, row.corpus, row.number)
         return Spread(corpus, kernel, state_type, setup, self._client)
 
     def close(self) -> None:

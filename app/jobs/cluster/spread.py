@@ -2,29 +2,31 @@
 
 A step sends the topics out once, every worker sweeps the documents that live with it, their statistics come back and
 are added in the order of the documents, and the topics move once, here.  Whole numbers are the same in any order;
-where statistics are real sums the documents are cut into the same pieces as in a run on one machine.
+where statistics are real sums the documents are cut into the same pieces as in a run on one machine, and added by the
+same tree.  Documents are read by the workers, their local variables stay there, and go through here in runs of rows
+when a checkpoint is written: no process holds all of them.
 """
 
-import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.jobs.cluster.holder import Holder, Setup
-from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.answers import Answers
+from app.jobs.cluster.holder import Holder, Part, Setup, Share
 from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
-from engine.contract import Array, Info, added, pieces
-from engine.corpus import Corpus, rows
+from engine.contract import Array, Batch, Counts, Info, Sums, flatten, pieces, unflatten
+from engine.corpus import Corpus, minibatch, rows, take
+from store.arrays import Layout, Streamed
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from engine.contract import Kernel
 
-PATIENCE = 5.0  # seconds of waiting for an answer, after which the worker is looked for
+RUN_BYTES = 8 << 20  # of rows that come at a time while a checkpoint is written
 
 
 class Spread(Training):
@@ -37,110 +39,163 @@ class Spread(Training):
         super().__init__(corpus, kernel, state_type, setup.seed)
         self._setup = setup
         self._client = client
-        self._none = kernel.local(kernel.init(setup.seed))  # local variables of no document
+        self._tokens = np.concatenate([[0], np.cumsum(corpus.lengths()[self.train])])
         self._holders: list[Any] = []
-        self._workers: list[str] = []
+        self._answers = Answers(client, [])
         self._shares: list[list[slice]] = []
+        self._local: list[Share | None] = []
+        self._left: Mapping[str, Layout] = {}
+
+    def prepared(self, state: Any) -> Any:
+        """A state whose first step reads all training documents; their workers make their local variables."""
+        self._spread()
+        self._local = self._ask("prepare", state)
+        return state
+
+    def kept(self, state: Any) -> int:
+        """How many numbers a checkpoint of a state has, with those that the workers hold."""
+        return super().kept(state) + sum(each.numbers for each in self._local if each is not None)
 
     def start(self, state: Any, plan: Plan) -> Position:
         """The position before the first step; the documents are with the workers then."""
-        position = super().start(state, plan)
-        return position._replace(state=self._adopt(state))
+        if not self._holders:
+            self._spread()
+            self._ask("begin")
+        return super().start(state, plan)
 
     def step(self, position: Position) -> tuple[Position, Info]:
         """One step: swept by all workers, moved here."""
         t, state = position.minibatch + 1, position.state
+        sums = Sums()
         if self.kernel.sweeps(state):
-            statistics, n_documents = self._gather_all(state), len(self.train)
+            n_documents, asked = len(self.train), self._call("gather", state)
         else:
-            statistics, n_documents = self._visit(t, state)
-        state, info = self.kernel.move(self.seed, state, statistics)
+            batch = self._minibatch(t)
+            n_documents, asked = len(batch.documents), self._visits(state, batch)
+        for found in self._answers.of(asked):
+            for part in found:
+                sums.add(part)
+        state, info = self.kernel.move(self.seed, state, sums.total())
         return self.moved(position, state, info, n_documents), info
 
-    def pack(self, position: Position) -> dict[str, Array]:
-        """A position as named arrays, with the local variables of all documents."""
-        local = [each for held in self._ask("local", position.state) for each in held]
-        whole = self.kernel.with_local(position.state, joined(local))
-        return super().pack(position._replace(state=whole))
+    def pack(self, position: Position) -> dict[str, Any]:
+        """A position as named arrays; the local variables of the documents come from the workers, run by run."""
+        arrays = super().pack(position)
+        found = [share for share in self._ask("share", position.state) if share is not None]
+        if not found:
+            return arrays
+        blank = found[0].blank
+        named = flatten(self.kernel.with_local(position.state, blank))
+        for name, array in named.items():
+            for field, own in enumerate(blank):
+                if array is own:
+                    n = [share.rows[field] for share in found]
+                    layout = Layout(own.dtype.str, (sum(n), *own.shape[1:]))
+                    arrays[f"state.{name}"] = Streamed(layout, self._runs(field, n, own))
+        return arrays
+
+    def elsewhere(self, layouts: Mapping[str, Layout]) -> set[str]:
+        """The local variables among the arrays of a checkpoint: the workers read these."""
+        marks = {
+            name.removeprefix("state."): np.broadcast_to(np.zeros((), dtype=layout.dtype), layout.shape)
+            for name, layout in layouts.items()
+            if name.startswith("state.")
+        }
+        local = self.kernel.local(unflatten(self._state_type, marks))
+        mine = [] if local is None else [f"state.{n}" for n, mark in marks.items() if any(mark is own for own in local)]
+        self._left = {name: layouts[name] for name in mine if layouts[name].shape[0]}
+        return set(self._left)
 
     def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
-        """The position of a checkpoint; local variables go where their documents are."""
-        position = super().unpack(minibatches, arrays)
-        return position._replace(state=self._adopt(position.state))
+        """The position of a checkpoint; the workers read the local variables of their documents themselves."""
+        left = self._left
+        blank = {name: np.empty((0, *layout.shape[1:]), dtype=layout.dtype) for name, layout in left.items()}
+        position = super().unpack(minibatches, arrays | blank)
+        self._spread()
+        if not left:
+            self._ask("begin")
+            return position
+        by_token = {name for name, layout in left.items() if layout.shape[0] != len(self.train)}
+        asked = []
+        for holder, share in zip(self._holders, self._shares, strict=True):
+            begin, end = share[0].start, share[-1].stop
+            of_tokens = slice(int(self._tokens[begin]), int(self._tokens[end]))
+            wanted = {name: of_tokens if name in by_token else slice(begin, end) for name in left}
+            asked.append(holder.load(position.state, minibatches, wanted, by_token))
+        list(self._answers.of(asked))
+        return position
 
     def memory(self) -> dict[str, int]:
         """Bytes of the process of every worker that holds documents, by its address."""
-        return dict(zip(self._workers, self._ask("memory"), strict=True))
-
-    def _adopt(self, state: Any) -> Any:
-        """Give every worker its documents and their local variables; the state is left without them."""
-        local = self.kernel.local(state)
-        if not self._holders:
-            self._spread()
-        parts = [split(local, self.train, self._tokens, share) for share in self._shares]
-        self._results([holder.put(part) for holder, part in zip(self._holders, parts, strict=True)])
-        return state if local is None else self.kernel.with_local(state, self._none)
+        return dict(zip(self._answers.workers, self._ask("memory"), strict=True))
 
     def _spread(self) -> None:
         """Documents to workers: neighbours to one worker, about as many tokens to each."""
-        counts = self.corpus.counts
-        lengths = _tokens_of(counts, self.train)
-        self._tokens = np.concatenate([[0], np.cumsum(lengths)])
         known = self._client.scheduler_info(n_workers=-1)["workers"]
         workers = sorted(known)
         self._shares = shares(self._tokens, len(workers), real=self.kernel.real)
+        firsts = itertools.accumulate((len(share) for share in self._shares), initial=0)
         made = [
             self._client.submit(
-                Holder, self._setup, [self.train[piece] for piece in share], known[worker]["nthreads"], actor=True,
-                workers=[worker], allow_other_workers=False, pure=False,
+                Holder, self._setup, Part([self.train[piece] for piece in share], first), known[worker]["nthreads"],
+                actor=True, workers=[worker], allow_other_workers=False, pure=False,
             )
-            for worker, share in zip(workers, self._shares, strict=False)
+            for worker, share, first in zip(workers, self._shares, firsts, strict=False)
         ]  # fmt: skip
-        self._workers = workers[: len(made)]
-        self._holders = self._results(made)
+        self._answers = Answers(self._client, workers[: len(made)])
+        self._holders = list(self._answers.of(made))
 
-    def _gather_all(self, state: Any) -> Any:
-        found = self._ask("gather", state)
-        return functools.reduce(added, (each for held in found for each in held))
+    def _minibatch(self, t: int) -> Batch:
+        """The documents of mini-batch ``t``, from the workers that hold them."""
+        numbers = minibatch(self.seed, t, self.train, self.kernel.batch_size, filed=self._filed)
+        places = np.searchsorted(self.train, numbers)
+        begins = np.array([share[0].start for share in self._shares])
+        owner = np.searchsorted(begins, places, side="right") - 1
+        asked: list[Any] = [None] * len(self._holders)
+        for number in np.unique(owner).tolist():
+            asked[number] = self._holders[number].take(places[owner == number] - begins[number])
+        found: list[Counts] = list(self._answers.of(asked))
+        lengths = np.concatenate([np.diff(counts.starts) for counts in found])
+        words = np.concatenate([counts.words for counts in found])
+        together = Counts.of(lengths, words, np.concatenate([counts.values for counts in found]))
+        order = np.argsort(np.argsort(owner, kind="stable"), kind="stable")
+        return take(together, order, np.zeros(len(order), np.int32)).cells.batch(numbers, self.corpus.labels[numbers])
 
-    def _visit(self, t: int, state: Any) -> tuple[Any, int]:
-        """The statistics of a mini-batch, whose documents are sent along."""
-        batch = self.batch(t, state)
-        n = len(batch.documents)
-        cut = pieces(n) if self.kernel.real else evenly(n, len(self._holders))
+    def _visits(self, state: Any, batch: Batch) -> list[Any]:
+        """Ask the workers to sweep the pieces of a mini-batch, which are sent along."""
+        n, most = len(batch.documents), len(self._holders)
+        cut = pieces(n) if self.kernel.real else evenly(n, min(n, most))
         docs = [rows(batch, piece.start, piece.stop) for piece in cut]
-        turns = evenly(len(docs), min(len(self._holders), len(docs)))
-        asked = [holder.visit(state, docs[turn]) for holder, turn in zip(self._holders, turns, strict=False)]
-        return functools.reduce(added, (each for answer in self._results(asked) for each in answer)), n
+        turns = evenly(len(docs), min(most, len(docs)))
+        return [holder.visit(state, docs[turn], turn.start) for holder, turn in zip(self._holders, turns, strict=False)]
+
+    def _runs(self, field: int, n_rows: Sequence[int], blank: Array) -> Iterator[Array]:
+        """The rows of a local variable of all documents in their order; the next run comes while one is written."""
+        size = max(1, RUN_BYTES // max(1, blank.itemsize * int(np.prod(blank.shape[1:]))))
+        turns = [
+            (worker, begin, min(begin + size, n))
+            for worker, n in enumerate(n_rows)
+            for begin in range(0, n, size)
+        ]  # fmt: skip
+
+        def asked(turn: tuple[int, int, int]) -> tuple[Any, int]:
+            worker, begin, end = turn
+            return self._holders[worker].rows(field, begin, end), worker
+
+        waiting = asked(turns[0]) if turns else None
+        for after in [*turns[1:], None]:
+            if waiting is None:
+                return
+            following = asked(after) if after is not None else None
+            yield self._answers.one(*waiting)
+            waiting = following
+
+    def _call(self, method: str, *arguments: Any) -> list[Any]:
+        return [getattr(holder, method)(*arguments) for holder in self._holders]
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of every worker at once; their answers in the order of the documents."""
-        return self._results([getattr(holder, method)(*arguments) for holder in self._holders])
-
-    def _results(self, asked: Sequence[Any]) -> list[Any]:
-        """What the first of the workers answer, each asked for one thing."""
-        return [self._result(future, worker) for future, worker in zip(asked, self._workers, strict=False)]
-
-    def _result(self, future: Any, worker: str) -> Any:
-        """The answer of a worker; while it is waited for, the scheduler is asked whether the worker is still there.
-
-        An actor whose worker has gone may never answer, nor fail.
-        """
-        from distributed import CancelledError
-        from distributed.scheduler import KilledWorker
-
-        while True:
-            try:
-                return future.result(timeout=PATIENCE)
-            except TimeoutError:
-                if worker not in self._client.scheduler_info(n_workers=-1)["workers"]:
-                    raise WorkerLostError(f"the worker {worker} was lost") from None
-            except (CancelledError, KilledWorker, OSError) as error:
-                raise WorkerLostError(f"the worker {worker} was lost ({error})") from error
-            except ValueError as error:
-                if "Worker holding Actor was lost" in str(error):
-                    raise WorkerLostError(f"the worker {worker} was lost") from error
-                raise
+        return list(self._answers.of(self._call(method, *arguments)))
 
 
 def shares(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
@@ -163,32 +218,3 @@ def evenly(n: int, parts: int) -> list[slice]:
     """``n`` things in so many runs of neighbours, of nearly the same length."""
     edges = np.linspace(0, n, parts + 1).astype(int).tolist()
     return [slice(begin, end) for begin, end in itertools.pairwise(edges)]
-
-
-def split(local: Any, documents: Array, tokens: Array, share: Sequence[slice]) -> list[Any]:
-    """The local variables of the pieces of one worker; rows are documents, or tokens in their order."""
-    if local is None:
-        return [None] * len(share)
-    n_documents, n_tokens = len(documents), int(tokens[-1])
-
-    def part(values: Array, piece: slice) -> Array:
-        if len(values) == n_documents:
-            return values[piece]
-        if len(values) == n_tokens:
-            return values[int(tokens[piece.start]) : int(tokens[piece.stop])]
-        return values  # of no document: nothing has been swept yet
-
-    return [type(local)(*(part(values, piece) for values in local)) for piece in share]
-
-
-def joined(parts: Sequence[Any]) -> Any:
-    """The local variables of all documents, of those of their pieces."""
-    if parts[0] is None:
-        return None
-    return type(parts[0])(*(np.concatenate(values) for values in zip(*parts, strict=True)))
-
-
-def _tokens_of(counts: Any, documents: Array) -> Array:
-    """Tokens of every document."""
-    sums = np.concatenate([[0], np.cumsum(counts.values, dtype=np.int64)])
-    return sums[counts.starts[documents + 1]] - sums[counts.starts[documents]]

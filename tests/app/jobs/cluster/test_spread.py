@@ -8,16 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 from process_samples import small_corpus
+from store_samples import new_run
 
 from app.jobs import training as mathematics
 from app.jobs.cluster import spread
-from app.jobs.cluster.holder import Holder, Setup
+from app.jobs.cluster.answers import Answers
+from app.jobs.cluster.holder import Holder, Part, Setup
 from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.load_corpus import load_corpus
 from app.jobs.plan import Plan, RunOptions, make
+from app.jobs.stored_corpus import stored_corpus
 from app.jobs.training import Position, Training
 from engine import contract, models, phases, settings
 from engine.corpus import Corpus
+from store import arrays as stored
+from store import checkpoints, runs
 from store.corpora import CorpusRow
 from store.database import Database, open_database
 
@@ -54,15 +59,18 @@ def in_process(n: int) -> Iterator[Any]:
         yield made
 
 
-def bits(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:
-    return {name: np.ascontiguousarray(array).tobytes() for name, array in arrays.items()}
+def bits(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Every array of a checkpoint as it is stored, streamed ones too."""
+    whole = stored.collect(stored.frames(arrays))
+    return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in whole.items()}
 
 
 @pytest.fixture
 def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
-    """A small corpus in a store, and as the engine reads it."""
+    """A small corpus in a store with a claimed run, and as the engine reads it."""
     db = open_database(str(tmp_path / "store.db"))
     row = small_corpus(db)
+    runs.claim(db, new_run(db, row.number).number, {"pid": 1, "host": "here"})
     yield db, row, load_corpus(db, row)
     db.close()
 
@@ -84,8 +92,10 @@ def training_of(case: str, kept: Any, client: Any = None) -> Training:
     kernel = module.build(config, facts)
     if client is None:
         return Training(corpus, kernel, module.State, SEED)
-    setup = Setup(model, settings.to_json(config), facts, SEED, db.url, row.number)
-    return spread.Spread(corpus, kernel, module.State, setup, client)
+    distant = stored_corpus(db, row)
+    assert mathematics.facts(distant) == facts
+    setup = Setup(model, settings.to_json(config), facts, SEED, db.url, row.number, 1)
+    return spread.Spread(distant, kernel, module.State, setup, client)
 
 
 def begun(training: Training) -> tuple[Position, Plan]:
@@ -93,6 +103,18 @@ def begun(training: Training) -> tuple[Position, Plan]:
     effort = mathematics.effort(training, state, 1.0, 20.0)
     plan = make(RunOptions(minibatches=6), effort, train_documents=len(training.train), test_documents=0)
     return training.start(state, plan), plan
+
+
+def saved(db: Database, training: Training, position: Position) -> None:
+    """Keep a position as the checkpoint of the run."""
+    checkpoints.save_checkpoint(db, 1, 1, position.minibatch, 1.0, training.pack(position), {})
+
+
+def resumed(db: Database, training: Training) -> Position:
+    """The position of the checkpoint of the run."""
+    found = checkpoints.load_checkpoint(db, 1, training.elsewhere)
+    assert found is not None
+    return training.unpack(found.minibatch, found.arrays)
 
 
 def stepped(training: Training, position: Position, steps: int) -> tuple[Position, list[Any]]:
@@ -117,12 +139,32 @@ def test_documents_spread_over_workers_give_the_bits_of_one_machine(case, kept, 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_checkpoint_of_one_machine_goes_on_spread_and_the_other_way_round(case, kept, client):
+    db, alone, together = kept[0], training_of(case, kept), training_of(case, kept, client)
+    saved(db, alone, stepped(alone, begun(alone)[0], 2)[0])
+    end = bits(alone.pack(stepped(alone, resumed(db, alone), 3)[0]))
+    saved(db, together, stepped(together, resumed(db, together), 1)[0])
+    assert bits(together.pack(stepped(together, resumed(db, together), 2)[0])) == end
+    assert bits(alone.pack(stepped(alone, resumed(db, alone), 2)[0])) == end
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_that_is_spread_plans_as_one_on_one_machine_and_holds_no_local_variables(case, kept, client):
     alone, together = training_of(case, kept), training_of(case, kept, client)
-    middle = alone.pack(stepped(alone, begun(alone)[0], 2)[0])
-    end = bits(alone.pack(stepped(alone, alone.unpack(2, middle), 3)[0]))
-    spread_on = together.pack(stepped(together, together.unpack(2, middle), 1)[0])
-    assert bits(together.pack(stepped(together, together.unpack(3, spread_on), 2)[0])) == end
-    assert bits(alone.pack(stepped(alone, alone.unpack(3, spread_on), 2)[0])) == end
+    states = alone.first_state(), together.first_state()
+    efforts = [
+        mathematics.effort(each, state, 1.0, 20.0) for each, state in zip((alone, together), states, strict=True)
+    ]
+    assert efforts[0] == efforts[1]
+    position, _ = stepped(together, begun(together)[0], 4)
+    held = together.kernel.local(position.state)
+    assert held is None or all(len(array) == 0 for array in held)
+
+
+def test_rows_of_a_checkpoint_come_in_runs_and_are_the_same(kept, client, monkeypatch):
+    monkeypatch.setattr(spread, "RUN_BYTES", 64)
+    alone, together = training_of("lda-cavi", kept), training_of("lda-cavi", kept, client)
+    end = bits(alone.pack(stepped(alone, begun(alone)[0], 2)[0]))
+    assert bits(together.pack(stepped(together, begun(together)[0], 2)[0])) == end
 
 
 def test_every_document_has_one_worker_and_about_as_many_tokens_as_with_another():
@@ -144,17 +186,16 @@ class NeverAnswers:
         raise TimeoutError
 
 
-def test_a_worker_that_is_gone_is_not_waited_for(kept):
+def test_a_worker_that_is_gone_is_not_waited_for():
     gone = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": {"tcp://127.0.0.1:2": {}}})
-    training = training_of("lda-gibbs", kept, gone)
     with pytest.raises(WorkerLostError, match=r"the worker tcp://127\.0\.0\.1:1 was lost"):
-        training._result(NeverAnswers(), "tcp://127.0.0.1:1")
+        Answers(gone, ["tcp://127.0.0.1:1"]).one(NeverAnswers(), 0)
 
 
 def test_documents_that_began_anew_on_another_worker_are_not_swept(kept):
     db, row, corpus = kept
     training = training_of("lda-gibbs", kept)
     config = settings.to_json(models.load("lda-gibbs").Config(layers=(6,)))
-    setup = Setup("lda-gibbs", config, mathematics.facts(corpus), SEED, db.url, row.number)
+    setup = Setup("lda-gibbs", config, mathematics.facts(corpus), SEED, db.url, row.number, 1)
     with pytest.raises(WorkerLostError, match="began anew"):
-        Holder(setup, [training.train], 1).gather(training.first_state())
+        Holder(setup, Part([training.train], 0), 1).gather(training.first_state())

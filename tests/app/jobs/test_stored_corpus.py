@@ -1,0 +1,52 @@
+"""A corpus that stays in the store gives what one in memory gives."""
+
+import numpy as np
+import pytest
+from store_samples import write_corpus
+
+from app.jobs import stored_corpus
+from app.jobs.load_corpus import load_corpus
+from engine.contract import TEST, TRAIN, Counts
+from engine.corpus import Corpus
+
+
+@pytest.mark.parametrize("about", [{}, {"has_scored": True}, {"kind": "real"}], ids=["counts", "scored", "real"])
+def test_documents_that_are_read_on_demand_are_those_of_the_whole_corpus(db, about):
+    row = write_corpus(db, blocks=40, **about)
+    whole, distant = load_corpus(db, row), stored_corpus.stored_corpus(db, row)
+    np.testing.assert_array_equal(distant.lengths(), whole.lengths())
+    assert distant.lengths().dtype == whole.lengths().dtype
+    for part in (TRAIN, TEST):
+        assert distant.tokens(part) == whole.tokens(part)
+        np.testing.assert_array_equal(distant.documents(part), whole.documents(part))
+    numbers = np.array([7, 119, 0, 64, 8, 9])
+    for mine, theirs in (
+        (whole.batch(numbers), distant.batch(numbers)),
+        *zip(whole.held_out(numbers), distant.held_out(numbers), strict=True),
+    ):
+        for one, other in zip(mine, theirs, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+
+
+def test_what_was_asked_for_last_is_kept_and_the_oldest_goes(db, monkeypatch):
+    row = write_corpus(db, blocks=4)
+    distant = stored_corpus.stored_corpus(db, row)
+    read = []
+    counts = stored_corpus.corpora.counts
+    monkeypatch.setattr(
+        stored_corpus.corpora, "counts", lambda *given, **more: read.append(given[2]) or counts(*given, **more)
+    )
+    monkeypatch.setattr(stored_corpus, "ROOM", 1)
+    first, second = np.array([1, 2]), np.array([3])
+    assert distant.batch(first) is distant.batch(first)
+    distant.batch(second)
+    distant.batch(first)
+    assert read == [[1, 2], [3], [1, 2]]
+
+
+def test_lengths_of_empty_documents_are_nothing():
+    counts = Counts(np.array([0, 0, 2, 2, 3, 3]), np.array([0, 1, 1], np.int32), np.array([2, 3, 4], np.int32))
+    corpus = Corpus(counts=counts, vocabulary=("a", "b"), part=np.zeros(5, np.int8), labels=np.full(5, -1, np.int32))
+    assert corpus.lengths().tolist() == [0, 5, 0, 4, 0]
+    assert corpus.tokens(TRAIN) == 9
