@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli import benchmark_topics, output
+from app.cli import benchmark_scaling, benchmark_topics, output
 from app.cli.parser import MISTAKE, Parser, threads
 from app.jobs.progress import Left, Progress
 
@@ -35,7 +35,12 @@ def main(argv: Sequence[str]) -> int:
 
     try:
         check_place(arguments.json)
-        run = {"fidelity": fidelity, "classification": classification, "topics": benchmark_topics.topics}
+        run = {
+            "fidelity": fidelity,
+            "classification": classification,
+            "topics": benchmark_topics.topics,
+            "scaling": benchmark_scaling.scaling,
+        }
         return run[arguments.benchmark](arguments)
     except (IngestError, LookupError, Mistake, StoreError, ValueError) as error:
         sys.stderr.write(f"topiary benchmark: {' '.join(str(error).split())}\n")
@@ -187,6 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and go on from what is there")
     _add_classification(benchmarks)
     benchmark_topics.add(benchmarks)
+    benchmark_scaling.add(benchmarks)
     return parser
 
 

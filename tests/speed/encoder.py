@@ -13,12 +13,12 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from app.benchmarks.synthetic import small_corpus
 from engine import models
 from engine.contract import TRAIN, Batch, Facts, Kernel, Sweeps
 from engine.corpus import Corpus, minibatch
 
 from .report import Seconds, interleaved, load, median, parser, ratio, say
-from .synthetic import small_corpus
 
 SIZE = 200
 PAPER = Sweeps(200, 400, 2)  # of the point perplexity

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.benchmarks.synthetic import store_corpus
 from app.jobs import new_run
 from engine.jit import cache_folder
 from store import corpora
@@ -19,7 +20,6 @@ from store.corpora import CorpusRow
 from store.database import Database, open_database
 
 from .report import load, parser, say
-from .synthetic import store_corpus
 from .workers import watch
 
 DOCUMENTS, TOKENS, WORDS = 800_000, 75_000_000, 10_000

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from app.benchmarks.synthetic import small_corpus
 from engine.contract import Array, Counts, Topics
 from engine.hierarchy.effects import shown
 from engine.quality.measures import measure
 
 from .report import interleaved, load, median, parser, say
-from .synthetic import small_corpus
 
 TEST_EVERY = 10
 

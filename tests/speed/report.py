@@ -39,9 +39,8 @@ def parser(about: str, *, corpus: bool = True) -> argparse.ArgumentParser:
 def corpus_of(arguments: argparse.Namespace) -> Corpus:
     """The corpus that the options name."""
     from app.benchmarks.reading import read_corpus
+    from app.benchmarks.synthetic import small_corpus
     from app.ingest.errors import IngestError
-
-    from .synthetic import small_corpus
 
     if arguments.documents:
         return small_corpus(arguments.documents)

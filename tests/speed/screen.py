@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from app.benchmarks.synthetic import store_corpus
 from app.jobs import launcher, process
 from store import corpora, runs, snapshots
 from store.database import Database, open_database
@@ -25,7 +26,6 @@ from store.points import Point
 from store.runs import RunRow
 
 from .report import load, median, parser, say
-from .synthetic import store_corpus
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 LAYERS, WORDS = (128, 64, 32), 2000

@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from app.benchmarks import synthetic
 from engine import models
 from engine.contract import TRAIN, Facts
 from engine.corpus import minibatch
 from store import corpora
 from store.database import open_database
 
-from . import def_table, encoder, gibbs_sweep, memory, overhead, quality, scaling, screen, synthetic, topic_moves
+from . import def_table, encoder, gibbs_sweep, memory, overhead, quality, scaling, screen, topic_moves
 from . import minibatch as minibatch_speed
 from .rivals import Plain, PlainState
 

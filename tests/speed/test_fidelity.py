@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import io, sparse
 
-from app.benchmarks import distances, published
+from app.benchmarks import distances, published, synthetic
 from app.benchmarks import fidelity as measuring
 from app.benchmarks.keeping import Table
 from app.benchmarks.pooling import pooled
@@ -15,8 +15,6 @@ from app.cli import benchmark
 from engine import models
 from engine.contract import TEST, TRAIN
 from store.arrays import pack
-
-from . import synthetic
 
 
 @pytest.fixture

@@ -35,6 +35,8 @@ class Spread(Training):
     The state of a position holds no local variables: these live with the documents.
     """
 
+    holder: type[Holder] = Holder
+
     def __init__(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any], setup: Setup, client: "Client") -> None:
         super().__init__(corpus, kernel, state_type, setup.seed)
         self._setup = setup
@@ -135,12 +137,16 @@ class Spread(Training):
         workers = sorted(known)
         self._shares = shares(self._tokens, len(workers), real=self.kernel.real)
         firsts = itertools.accumulate((len(share) for share in self._shares), initial=0)
+        parts = [
+            Part([self.train[piece] for piece in share], first)
+            for share, first in zip(self._shares, firsts, strict=False)
+        ]
         made = [
             self._client.submit(
-                Holder, self._setup, Part([self.train[piece] for piece in share], first), known[worker]["nthreads"],
+                self.holder, self._setup, part, known[worker]["nthreads"],
                 actor=True, workers=[worker], allow_other_workers=False, pure=False,
             )
-            for worker, share, first in zip(workers, self._shares, firsts, strict=False)
+            for worker, part in zip(workers, parts, strict=False)
         ]  # fmt: skip
         self._answers = Answers(self._client, workers[: len(made)])
         self._holders = list(self._answers.of(made))
@@ -159,7 +165,8 @@ class Spread(Training):
         words = np.concatenate([counts.words for counts in found])
         together = Counts.of(lengths, words, np.concatenate([counts.values for counts in found]))
         order = np.argsort(np.argsort(owner, kind="stable"), kind="stable")
-        return take(together, order, np.zeros(len(order), np.int32)).cells.batch(numbers, self.corpus.labels[numbers])
+        ordered = take(together, order, np.zeros(len(order), np.int32)).cells
+        return ordered.batch(numbers, self.corpus.labels[numbers])
 
     def _visits(self, state: Any, batch: Batch) -> list[Any]:
         """Ask the workers to sweep the pieces of a mini-batch, which are sent along."""
