@@ -77,7 +77,9 @@ def _measure(db: "Database", about: "CorpusRow", arguments: argparse.Namespace) 
     model = measuring.fitted(rows, about.train_documents)
     output.write("\n" + "\n".join(table.sentences(model, rows)) + "\n")
     if arguments.picture is not None:
-        table.picture(model, rows, processors, arguments.picture)
+        from app.plots.scaling import picture
+
+        picture(model, rows, processors, arguments.picture)
     if arguments.json is not None:
         found = {"rows": [row._asdict() for row in rows], "model": model._asdict()}
         arguments.json.write_text(json.dumps(found, indent=1) + "\n")
