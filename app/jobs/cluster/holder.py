@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.pace import About, Pace
 from app.jobs.load_corpus import load_batch
 from engine import models, settings
 from engine.contract import Array, Batch, Facts
@@ -38,6 +39,7 @@ class Holder:
         config = settings.from_json(module.Config, setup.settings)
         self._kernel = module.build(config, setup.facts, n_threads=threads)
         self._seed = setup.seed
+        self._pace = Pace()
         db = open_database(setup.store, readonly=True)
         try:
             self._docs = [load_batch(db, setup.corpus, numbers) for numbers in pieces]
@@ -52,17 +54,19 @@ class Holder:
 
     def gather(self, state: Any) -> list[Any]:
         """Sweep all documents under the topics of a state: the statistics of every piece."""
-        found = [
-            self._kernel.gather(self._seed, state, docs, local)
-            for docs, local in zip(self._docs, self.local(state), strict=True)
-        ]
+        with self._pace.sweep(self._docs):
+            found = [
+                self._kernel.gather(self._seed, state, docs, local)
+                for docs, local in zip(self._docs, self.local(state), strict=True)
+            ]
         self._local = [local for _, local in found]
         self._waiting = self._kernel.settle is not None
         return [statistics for statistics, _ in found]
 
     def visit(self, state: Any, pieces: list[Batch]) -> list[Any]:
         """Sweep documents of a mini-batch, of which nothing stays: the statistics of every piece."""
-        return [self._kernel.gather(self._seed, state, docs, self._kernel.local(state))[0] for docs in pieces]
+        with self._pace.sweep(pieces):
+            return [self._kernel.gather(self._seed, state, docs, self._kernel.local(state))[0] for docs in pieces]
 
     def local(self, state: Any) -> list[Any]:
         """The local variables of every piece, under the topics of a state.
@@ -81,6 +85,10 @@ class Holder:
             ]
             self._waiting = False
         return self._local
+
+    def about(self) -> About:
+        """How many documents it holds, how fast it swept since it was last asked, and what memory it takes."""
+        return self._pace.about(sum(len(docs.documents) for docs in self._docs), self.memory())
 
     def memory(self) -> int:
         """Bytes that the process of this worker takes."""

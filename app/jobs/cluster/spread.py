@@ -14,6 +14,7 @@ import numpy as np
 
 from app.jobs.cluster.holder import Holder, Setup
 from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.pace import About
 from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
 from engine.contract import Array, Info, added, pieces
@@ -71,6 +72,10 @@ class Spread(Training):
     def memory(self) -> dict[str, int]:
         """Bytes of the process of every worker that holds documents, by its address."""
         return dict(zip(self._workers, self._ask("memory"), strict=True))
+
+    def about(self) -> dict[str, About]:
+        """What every worker that holds documents says of itself, by its address."""
+        return dict(zip(self._workers, self._ask("about"), strict=True))
 
     def _adopt(self, state: Any) -> Any:
         """Give every worker its documents and their local variables; the state is left without them."""
