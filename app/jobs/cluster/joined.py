@@ -37,7 +37,8 @@ class Cluster:
         self._facts = workers.of_process(claim.row.process)
         self._spread: Spread | None = None
         self._reported = -REPORT_SECONDS
-        self.about = f"documents are swept by {len(self._known())} workers of {on}; Dask shows them at {self._client.dashboard_link}"
+        swept = f"documents are swept by {len(self._known())} workers of {on}"
+        self.about = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 
     def training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> Spread:
         """Training of the run, spread over the workers."""

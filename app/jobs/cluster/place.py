@@ -88,7 +88,7 @@ def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
             client = Client(place.address, timeout=patience)
         client.wait_for_workers(max(place.processes, 1), timeout=patience)
     except (OSError, TimeoutError) as error:
-        raise PlaceError(f"no scheduler with workers answers at {text} ({error}); start them, then resume") from error
+        raise PlaceError(f"no scheduler with workers answers at {text} ({error}); start them") from error
     _same_versions(client, text)
     return client
 

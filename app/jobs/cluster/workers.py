@@ -43,7 +43,15 @@ class WorkerFacts(NamedTuple):
 
 
 class ClusterFacts(NamedTuple):
-    """Where Dask shows its cluster ("" where nobody knows), and the workers: those that live, then those that are lost."""
+    """Where Dask shows its cluster, and the workers.
+
+    Attributes
+    ----------
+    dashboard : str
+        Address of Dask\'s own page; "" where nobody knows.
+    workers : tuple of WorkerFacts
+        Those that live, then those that are lost.
+    """
 
     dashboard: str = ""
     workers: tuple[WorkerFacts, ...] = ()
