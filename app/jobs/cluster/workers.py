@@ -48,7 +48,7 @@ class ClusterFacts(NamedTuple):
     Attributes
     ----------
     dashboard : str
-        Address of Dask\'s own page; "" where nobody knows.
+        Address of the page that Dask makes; "" where nobody knows.
     workers : tuple of WorkerFacts
         Those that live, then those that are lost.
     """
