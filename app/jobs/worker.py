@@ -80,6 +80,8 @@ class Session:
             position = self._record(training, plan, position, info)
             if position.minibatch in plan.checkpoints:
                 self._save(training, position, meta)
+            if self._cluster is not None:
+                self._cluster.report()
             self.claim.beat_if_due()
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
@@ -235,8 +237,6 @@ class Session:
         n_layers = len(claim.row.settings.get("layers", ()))
         claim.add(step_points(info, topics, minibatch=t, documents=documents, seconds=claim.seconds, n_layers=n_layers))
         claim.add([Point(t, documents, claim.seconds, "tokens_per_second", 0, claim.tokens_per_second or 0.0)])
-        if self._cluster is not None:
-            self._cluster.report()
         averaged = training.averaged_score(position, plan)
         if averaged is not None:
             claim.score("averaged", training.kernel.measure, t, documents, averaged)

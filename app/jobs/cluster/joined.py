@@ -10,7 +10,7 @@ from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.cluster.spread import Spread
 from engine.corpus import Corpus
 
-REPORT_SECONDS = 1.0  # between two questions to the workers how they are; pages look no more often
+REPORT_SECONDS = 2.0  # between two questions to the workers how they are; a plan's reports may be minutes apart
 
 if TYPE_CHECKING:
     from app.jobs.claim import Claim
@@ -37,7 +37,8 @@ class Cluster:
         self._facts = workers.of_process(claim.row.process)
         self._spread: Spread | None = None
         self._reported = -REPORT_SECONDS
-        swept = f"documents are swept by {len(self._known())} workers of {on}"
+        n = len(self._known())
+        swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {on}"
         self.about = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 
     def training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> Spread:
@@ -48,7 +49,7 @@ class Cluster:
         return self._spread
 
     def report(self) -> None:
-        """Ask the workers how they are, at most once a second; the next beat writes it."""
+        """Ask the workers how they are, where the last answer is two seconds old; the next beat writes it."""
         if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
             return
         known = self._known()
