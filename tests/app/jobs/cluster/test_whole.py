@@ -59,6 +59,7 @@ def test_every_run_of_a_group_is_trained_whole_by_a_worker_to_the_bits_of_this_m
         pids = set(client.run(lambda: psutil.Process().pid).values())
     assert {runs.get(file, number).process["pid"] for number in numbers} == pids
     assert launcher._children == []
+    assert all("workers" not in {event.kind for event in events.since(file, number)[0]} for number in numbers)
 
 
 @pytest.mark.slow
