@@ -29,7 +29,7 @@ class RunRow:
     message : str
         What it is doing now, or why it failed, for eyes.
     process : dict
-        The worker: pid, when the process was created, host.
+        The worker: pid, when the process was created, host; what its helpers on a cluster last said (``cluster``).
     heartbeat_age : float or None
         Seconds since the worker last wrote, by the database's clock at the moment of reading.
     parent, parent_snapshot, parent_minibatch : int or None

@@ -193,10 +193,11 @@ def beat(
     averaged_perplexity: float | None = None,
     message: str = "",
     points: Iterable[Point] = (),
+    process: dict[str, Any] | None = None,
 ) -> str:
     """Show life by work, in one short transaction: points, progress, heartbeat.
 
-    A measure left out keeps its last value.
+    A measure left out keeps its last value, and so does ``process``: who the worker is, and what it adds to that.
 
     Returns
     -------
@@ -211,6 +212,8 @@ def beat(
     rows = list(points)
     given = zip(MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
     measures: dict[str, Any] = {name: value for name, value in given if value is not None}
+    if process is not None:
+        measures["process"] = process
 
     def work(connection: Connection) -> str:
         own(connection, n, attempt, minibatch=minibatch, seconds=seconds, message=message, **measures)

@@ -168,7 +168,7 @@ def spread(db: "Database", about: "CorpusRow", processes: int, setting: Setting)
         training = TimedSpread(corpus, kernel, state_type, setup, client)
         spent: list[list[tuple[float, float, int, float, int]]] = []
         steps = _steps(training, setting.steps, lambda: spent.append(training.spent()))
-        memory = max(training.memory().values())
+        memory = max(each.memory for each in training.about().values())
         state = kernel.init(SEED)
     finally:
         place.close(client)

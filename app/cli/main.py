@@ -5,7 +5,7 @@ import importlib
 import sys
 
 from app.cli import output
-from app.cli.parser import MISTAKE, Parser, named, part, seeds, size, threads, weight, whole
+from app.cli.parser import MISTAKE, Parser, named, part, seeds, size, threads, values, weight, whole
 from app.ingest import options
 from app.jobs.uploads import LARGEST_UPLOAD
 from app.plots import registry
@@ -151,6 +151,8 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--seed", type=int, help="seed of everything random (default 1)")
     each = "a run for each of these seeds, such as 1-5 or 1,3,7, all together a group"
     parser.add_argument("--seeds", type=seeds, metavar="SEEDS", help=each)
+    turns = "a run for each value of a setting, such as eta=0.01,0.05; repeated, for each combination, times the seeds"
+    parser.add_argument("--grid", type=values, action="append", default=[], metavar="NAME=VALUES", help=turns)
     _training(parser, "the run")
 
 
@@ -186,7 +188,10 @@ def _training(parser: Parser, made: str) -> None:
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
-    where = "sweep documents in other processes: local:2, or the address of a Dask scheduler; no effect on results"
+    where = (
+        "sweep documents in other processes: local:2, or the address of a Dask scheduler; several runs share them, "
+        "each trained whole by one; no effect on results"
+    )
     parser.add_argument("--on", default="", metavar="PLACE", help=where)
     parser.add_argument("--name", type=named, default="", help=f"a name for {made}")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")

@@ -14,10 +14,13 @@ from app.cli.corpora import corpus_facts, given, print_summary, show_corpus, sho
 from app.ingest.options import counted
 from app.ingest.report import record_of
 from app.jobs import deletions, launcher
+from app.jobs.cluster.whole import on_cluster
 from app.jobs.forks import origin
-from app.jobs.new_run import create, create_group, proposes
+from app.jobs.new_run import create, proposes
 from app.jobs.new_run import fork as order_fork
 from app.jobs.progress import Progress
+from app.jobs.run_groups import create_group
+from app.jobs.run_log import happened
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from app.jobs.widths_for import proposal
 from store import checkpoints, runs
@@ -142,20 +145,31 @@ def corpora(arguments: argparse.Namespace) -> int:
 
 
 def train(arguments: argparse.Namespace) -> int:
-    """Order a run, or one for each seed, and start what there is room for in the background."""
+    """Order a run, or one for each seed and combination of settings, and start what there is room for."""
     texts = settings_of(arguments.settings, layers=arguments.layers, inference=arguments.inference)
     asked = _asked(arguments)
     if arguments.seeds is not None and arguments.seed is not None:
         raise Mistake("--seed and --seeds say the same twice; give one of them")
     db = open_existing(arguments.store)
-    if arguments.seeds is None:
-        seed = 1 if arguments.seed is None else arguments.seed
-        rows = [create(db, arguments.corpus, model=arguments.model, texts=texts, **asked | {"seed": seed})]
+    asked["seed"] = 1 if arguments.seed is None else arguments.seed
+    if arguments.seeds is None and not arguments.grid:
+        rows = [create(db, arguments.corpus, model=arguments.model, texts=texts, **asked)]
     else:
-        del asked["seed"]
-        rows = create_group(db, arguments.corpus, arguments.seeds, model=arguments.model, texts=texts, **asked)
+        grid = _grid(arguments.grid)
+        seeds = arguments.seeds or ()
+        rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **asked)
     about = corpora_of.get(db, rows[0].corpus)
-    return _start(db, rows, arguments, proposal(rows[0].layers, about.train_documents) if proposes(texts) else "")
+    proposed = proposes(texts | dict(arguments.grid))
+    return _start(db, rows, arguments, proposal(rows[0].layers, about.train_documents) if proposed else "")
+
+
+def _grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Settings and their values, each setting once."""
+    names = [name for name, _ in given]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise Mistake(f"--grid names {twice} twice; give all its values at once, as in {twice}=VALUE,VALUE")
+    return dict(given)
 
 
 def fork(arguments: argparse.Namespace) -> int:
@@ -205,7 +219,9 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
     except output.OutputClosed as error:
         raise output.OutputClosed(f"{named} ordered, but {error}") from error
     later = [row.number for row in rows if row.number not in started]
-    if len(rows) == 1 and later:
+    if later and on_cluster(rows[0]):
+        notify(f"{named} waiting: {happened(db, later[0])[-1].text}")
+    elif len(rows) == 1 and later:
         notify(f"run {later[0]} waits until another one ends")
     elif later:
         notify(f"{len(later)} of these {len(rows)} runs wait until others end; topiary queue shows their order")

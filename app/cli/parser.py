@@ -99,6 +99,15 @@ def size(text: str) -> int:
     return int(float(found[1]) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[found[2]])
 
 
+def values(text: str) -> tuple[str, tuple[str, ...]]:
+    """Read a setting and the values it takes in turn, as in ``eta=0.01,0.05``; refuse every other text."""
+    name, sign, listed = text.partition("=")
+    found = tuple(value.strip() for value in listed.split(","))
+    if not sign or not name.strip() or not all(found):
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE,VALUE, as in eta=0.01,0.05; got {text!r}")
+    return name.strip(), found
+
+
 def seeds(text: str) -> tuple[int, ...]:
     """Read seeds, as in ``1-5`` or ``1,3,7-9``; refuse every other text, and more than 100 of them."""
     found: list[int] = []

@@ -66,6 +66,7 @@ class Claim:
         self.averaged_perplexity: float | None = None
         self.curve: list[tuple[int, float]] = []  # of the point perplexity
         self.loglik: list[tuple[int, float]] = []  # of the held-out log-likelihood, where there is no perplexity
+        self.process: dict[str, Any] | None = None  # what the next beat is to write of the worker
         self._interrupt = interrupt
         self._request = "run"
         self._points: list[Point] = []
@@ -145,8 +146,9 @@ class Claim:
             averaged_perplexity=self.averaged_perplexity,
             message=self.message,
             points=tuple(self._points),
+            process=self.process,
         )
-        self._points = []
+        self._points, self.process = [], None
         self._last_beat = time.monotonic()
 
     def beat_if_due(self) -> None:

@@ -2,10 +2,11 @@
 
 A worker is a process of its own, in a session of its own: closing the browser, restarting or killing
 the server never touches it.  Rows of the store say what should happen; this module only brings
-processes into being for queued runs, up to :func:`most_at_once`.
+processes into being for queued runs, up to :func:`most_at_once`, and sends those of a cluster to its scheduler.
 """
 
 import hashlib
+import itertools
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import IO, Any
 from sqlalchemy.engine import make_url
 
 from app.jobs import process
+from app.jobs.cluster import whole
 from app.machine import processors
 from app.paths import ROOT
 from store import runs
@@ -115,15 +117,26 @@ def environment(store: str) -> dict[str, str]:
 
 
 def fill(db: Database) -> list[int]:
-    """Start queued runs, in their order, while fewer than :func:`most_at_once` train; give their numbers."""
+    """Start queued runs, in their order, while there is room for the next one; give their numbers.
+
+    Those that a cluster trains whole wait at its scheduler instead, which gives them to its workers.
+    """
     reap()
-    rows = runs.every(db)
-    free = most_at_once() - sum(state_of(row) == "running" for row in rows)
-    waiting = [row.number for row in sorted(rows, key=lambda row: row.order) if row.state == "queued"]
-    started = waiting[: max(0, free)]
+    rows = sorted(runs.every(db), key=lambda row: row.order)
+    here = [row for row in rows if not whole.on_cluster(row)]
+    training = sum(state_of(row) == "running" for row in here)
+    waiting = [row for row in here if row.state == "queued"]
+    fitting = itertools.takewhile(lambda place: training + place[0] < _room(place[1]), enumerate(waiting))
+    started = [row.number for _, row in fitting]
     for run in started:
         start(db.url, run)
-    return started
+    return started + whole.submit(db, rows)
+
+
+def _room(row: RunRow) -> int:
+    """How many runs may train at once where this one is to be among them: N of several that share ``local:N``."""
+    place = whole.place_of(row)
+    return most_at_once() if place is None else place.processes
 
 
 def state_of(row: RunRow) -> str:

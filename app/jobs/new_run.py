@@ -62,6 +62,8 @@ class NewRun:
     name : str
     fork : Origin or None
         The snapshot of another run to begin with.
+    on : str
+        Where documents are swept (:mod:`app.jobs.cluster.place`).
     """
 
     corpus: int
@@ -73,9 +75,10 @@ class NewRun:
     seed: int = 1
     name: str = ""
     fork: Origin | None = None
+    on: str = ""
 
 
-def create(
+def prepared(
     db: Database,
     corpus: str | int,
     *,
@@ -94,9 +97,9 @@ def create(
     fork: Origin | None = None,
     until: str = "",
     keep: int | None = None,
-    group: int | None = None,
-) -> RunRow:
-    """Write a queued run; :func:`app.jobs.launcher.fill` then starts it.
+    whole: bool = False,
+) -> dict[str, Any]:
+    """Check a run that somebody asks for; what :func:`store.runs.create` takes is given.
 
     Parameters
     ----------
@@ -111,7 +114,7 @@ def create(
         Steps to make; see :func:`usual_length` for the default.
     preset : str
         Of the model; what ``texts`` and ``minibatches`` say wins over it.
-    seed, threads, averaged, burn_in, samples, paper_point, on
+    seed, threads, averaged, burn_in, samples, paper_point, on, whole
         As in :class:`app.jobs.plan.RunOptions`.
     name : str
         For people.
@@ -122,8 +125,6 @@ def create(
         End when the curve no longer falls; ``minibatches`` is then the most.
     keep : int, optional
         At most so many snapshots stay as the run grows.
-    group : int, optional
-        As in :func:`store.runs.create`.
 
     Raises
     ------
@@ -162,57 +163,37 @@ def create(
             keep=keep,
             protocol=_protocol(about),
             on=on,
+            whole=whole,
         )
         if on:
-            place.check(on, db.url)
+            place.check(on, db.url, whole=whole)
     except NewRunError:
         raise
     except (LookupError, ValueError) as error:
         raise NewRunError(str(error.args[0])) from error
-    return runs.create(
-        db,
-        corpus=about.number,
-        model=model,
-        inference=str(getattr(config, "inference", "")),
-        layers=tuple(config.layers),
-        settings=settings.to_json(config),
-        plan=order.to_json(),
-        seed=seed,
-        name=name,
-        fork=None if fork is None else fork.snapshot.number,
-        group=group,
-    )
+    return {
+        "corpus": about.number,
+        "model": model,
+        "inference": str(getattr(config, "inference", "")),
+        "layers": tuple(config.layers),
+        "settings": settings.to_json(config),
+        "plan": order.to_json(),
+        "seed": seed,
+        "name": name,
+        "fork": None if fork is None else fork.snapshot.number,
+    }
 
 
-def create_group(
-    db: Database, corpus: str | int, seeds: Sequence[int], *, model: str, name: str = "", **more: Any
-) -> list[RunRow]:
-    """Write a queued run for each seed, alike in all else and named alike: a group.
+def create(db: Database, corpus: str | int, *, model: str, texts: Mapping[str, str], **more: Any) -> RunRow:
+    """Write a queued run; :func:`app.jobs.launcher.fill` then starts it.
 
     Parameters
     ----------
     db : Database
-    corpus : str or int
-        Name or number of a corpus.
-    seeds : sequence of int
-        At least one, each once.
-    model : str
-    name : str
-        What comes before the seed in the names of the runs; the corpus and the model when it is not given.
-    **more
-        As in :func:`create`.
-
-    Raises
-    ------
-    NewRunError
-        When such a run cannot be; then there is none.
+    corpus, model, texts, **more
+        As in :func:`prepared`, which refuses a run that cannot be.
     """
-    called = name or f"{corpora.find(db, corpus).name} {model}"
-    made: list[RunRow] = []
-    for seed in seeds:
-        group = made[0].number if made else 0
-        made.append(create(db, corpus, model=model, seed=seed, name=f"{called}, seed {seed}", group=group, **more))
-    return made
+    return runs.create(db, **prepared(db, corpus, model=model, texts=texts, **more))
 
 
 def fork(

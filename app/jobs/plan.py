@@ -56,6 +56,8 @@ class RunOptions:
     on : str
         Where documents are swept: "" in the worker itself, "local:2" in so many processes of this machine, or the
         address of a Dask scheduler (:mod:`app.jobs.cluster.place`); results do not depend on it.
+    whole : bool
+        The run is one of several that share the place: each is trained whole by one process of it.
     """
 
     minibatches: int
@@ -69,6 +71,7 @@ class RunOptions:
     keep: int | None = None
     protocol: Protocol | None = None
     on: str = ""
+    whole: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1), ("keep", LEAST_KEPT)):

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.jobs import launcher, process
 from app.jobs.claim import SCORES, Claim, Interrupt
+from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.workers import gone_before
 from app.jobs.plateau import plateau, settled, trend
 from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
@@ -51,6 +53,10 @@ class Session:
         """Train until the plan is done or somebody asks it to pause or stop."""
         try:
             self._run()
+        except WorkerLostError as lost:
+            if self._cluster is not None:
+                self._cluster.miss(lost)
+            raise
         finally:
             if self._cluster is not None:
                 self._cluster.close()
@@ -74,6 +80,8 @@ class Session:
             position = self._record(training, plan, position, info)
             if position.minibatch in plan.checkpoints:
                 self._save(training, position, meta)
+            if self._cluster is not None:
+                self._cluster.report()
             self.claim.beat_if_due()
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
@@ -157,7 +165,7 @@ class Session:
         """Training in this process, or spread over those that the run was ordered on."""
         from app.jobs import training as mathematics
 
-        if not self.order.on:
+        if not self.order.on or self.order.whole:
             return mathematics.Training(corpus, kernel, state_type, self.claim.row.seed)
         from app.jobs.cluster.joined import Cluster
 
@@ -302,9 +310,10 @@ def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None
     if found.state not in ("queued", "running"):
         raise Conflict(f"run {run} is {found.state}; topiary resume {run} queues it again")
     interrupt = interrupt or Interrupt()
-    row = runs.claim(db, run, process.identity())
+    row = runs.claim(db, run, process.identity() | gone_before(found.process))
     while lost := _trained(db, row, interrupt):
-        row = runs.claim(db, run, process.identity(), force=True)
+        again = process.identity() | gone_before(runs.get(db, run).process)
+        row = runs.claim(db, run, again, force=True)
         events.append(
             db, run, row.attempt, row.minibatch, "worker lost", f"{lost}; back to mini-batch {row.minibatch:,}"
         )
@@ -312,8 +321,6 @@ def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None
 
 def _trained(db: Database, row: RunRow, interrupt: Interrupt) -> str:
     """One attempt at a run; what happened where a worker of a cluster was lost, and it goes back to its checkpoint."""
-    from app.jobs.cluster.lost import WorkerLostError
-
     with Claim(db, row, interrupt) as claim:
         claim.say("starting")
         try:

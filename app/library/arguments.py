@@ -12,6 +12,12 @@ from engine.hierarchy.tree import Node
 Roots: TypeAlias = int | str | Iterable[int | str]
 
 
+BESIDE = {  # what a run is ordered with beside the model and its settings, by the names of `Store.train`
+    "minibatches": None, "preset": "", "seed": 1, "threads": None, "averaged": False, "averaged_burn_in": None,
+    "averaged_samples": None, "paper_point": False, "on": "", "name": "",
+}  # fmt: skip
+
+
 def settings_as_text(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings as somebody would type them; those that are None are left out."""
     return {name: default_text(_plain(value)) for name, value in settings.items() if value is not None}
@@ -31,6 +37,19 @@ def asked(**given: Any) -> dict[str, Any]:
         raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
     plain = {name: _plain(value) for name, value in given.items()}
     return plain | {"threads": launcher.threads() if plain["threads"] is None else plain["threads"]}
+
+
+def apart(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Arguments as :meth:`Store.train` takes them: the settings of the model as texts, and what :func:`asked` makes.
+
+    Raises
+    ------
+    NewRunError
+        As :func:`asked`.
+    """
+    texts = settings_as_text({name: value for name, value in given.items() if name not in BESIDE})
+    beside = {name.removeprefix("averaged_"): given.get(name, usual) for name, usual in BESIDE.items()}
+    return texts, asked(**beside)
 
 
 def _plain(value: Any) -> Any:

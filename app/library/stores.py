@@ -1,7 +1,7 @@
 """An open store: its corpora and runs, and what makes more of them."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from html import escape
@@ -17,11 +17,12 @@ from app.ingest.texts import import_texts
 from app.jobs import launcher
 from app.jobs.new_run import create
 from app.jobs.progress import Progress
+from app.jobs.run_groups import create_group
 from store import corpora, runs
 from store.database import Database, open_database
 from store.errors import NotFound
 
-from .arguments import asked, settings_as_text
+from .arguments import apart, asked, settings_as_text
 from .corpus import Corpus, ImportWatcher
 from .listing import Listing
 from .opened import Opened
@@ -230,6 +231,60 @@ class Store:
         launcher.fill(self._opened.db)
         run = Run(self._opened, row.number)
         return run.wait(progress=progress) if wait else run
+
+    def train_group(
+        self,
+        corpus: Corpus | str | int,
+        model: str = "dlda",
+        *,
+        seeds: Iterable[int] = (),
+        grid: Mapping[str, Iterable[Any]] | None = None,
+        wait: bool = False,
+        progress: bool | Watcher = False,
+        **more: Any,
+    ) -> list[Run]:
+        """Train a model for every seed and every combination of settings, in the background: a group of runs.
+
+        Parameters
+        ----------
+        corpus, model, wait, progress
+            As in :meth:`train`.
+        seeds : iterable of int
+            Each once; none where ``seed`` is that of all.
+        grid : mapping of str to iterable, optional
+            Settings by name with the values that they take in turn, as in ``{"eta": [0.01, 0.05]}``.
+        **more
+            As in :meth:`train`.  With ``on`` every run is trained whole, by one process of the place.
+
+        Returns
+        -------
+        list of Run
+            In the order of the settings, and for each of these of the seeds.
+
+        Raises
+        ------
+        NewRunError
+            When such a run cannot be; then there is none.
+        NotFound
+            When there is no such corpus.
+        RunFailed
+            When one was waited for and failed.
+        """
+        texts, ordered = apart(more)
+        rows = create_group(
+            self._opened.db,
+            corpus.number if isinstance(corpus, Corpus) else corpus,
+            tuple(seeds),
+            model=model,
+            texts=texts,
+            grid={
+                name: [settings_as_text({name: value})[name] for value in each] for name, each in (grid or {}).items()
+            },
+            **ordered,
+        )
+        launcher.fill(self._opened.db)
+        found = [Run(self._opened, row.number) for row in rows]
+        return [run.wait(progress=progress) for run in found] if wait else found
 
     @property
     def url(self) -> str:

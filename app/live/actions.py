@@ -103,6 +103,7 @@ class Actions:
             threads=launcher.threads(),
             name=request.name,
             fork=request.fork,
+            on=request.on,
         )
         self.fill(now=True)
         self.feed.look()

@@ -56,6 +56,14 @@ def rate(value: float | None) -> str:
     return f"{value:,.0f}"
 
 
+def size(n_bytes: int) -> str:
+    """Bytes, short: ``412 MB``, ``1.5 GB``."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if n_bytes >= unit:
+            return f"{float(f'{n_bytes / unit:.3g}'):,g} {name}"
+    return f"{n_bytes / 1e3:,.0f} kB"
+
+
 def span(seconds: float | None) -> str:
     """A stretch of time: ``8 s``, ``3 min``, ``2 h 05 min``, ``4 d 3 h``."""
     if seconds is None or not math.isfinite(seconds):

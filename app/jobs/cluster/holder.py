@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.pace import About, Pace
 from engine import models, settings
 from engine.contract import Array, Batch, Counts, Facts, Sum, Sums, flatten, unflatten
 from engine.corpus import take
@@ -82,6 +83,7 @@ class Holder:
         self._state_type = module.State
         self._setup = setup
         self._part = part
+        self._pace = Pace()
         self._local: list[Any] | None = None
         self._waiting = False  # for the topics that have moved since documents were swept
 
@@ -166,26 +168,30 @@ class Holder:
     def gather(self, state: Any) -> list[Sum]:
         """Sweep all documents under the topics of a state: their statistics, added as far as they are neighbours."""
         sums, kept = Sums(), []
-        for number, (docs, local) in enumerate(zip(self._docs, self._settled(state), strict=True), self._part.first):
-            statistics, swept = self._kernel.gather(self._setup.seed, state, docs, local)
-            sums.add(Sum(number, 1, statistics))
-            kept.append(swept)
+        with self._pace.sweep(self._docs):
+            held = zip(self._docs, self._settled(state), strict=True)
+            for number, (docs, local) in enumerate(held, self._part.first):
+                statistics, swept = self._kernel.gather(self._setup.seed, state, docs, local)
+                sums.add(Sum(number, 1, statistics))
+                kept.append(swept)
         self._local = kept
         self._waiting = self._kernel.settle is not None
         return sums.parts
 
     def visit(self, state: Any, pieces: list[Batch], first: int) -> list[Sum]:
         """Sweep documents of a mini-batch, of which nothing stays: the statistics of its pieces from ``first`` on."""
-        sums = Sums()
-        for number, docs in enumerate(pieces, first):
-            sums.add(Sum(number, 1, self._kernel.gather(self._setup.seed, state, docs, self._kernel.local(state))[0]))
+        sums, kernel = Sums(), self._kernel
+        with self._pace.sweep(pieces):
+            for number, docs in enumerate(pieces, first):
+                sums.add(Sum(number, 1, kernel.gather(self._setup.seed, state, docs, kernel.local(state))[0]))
         return sums.parts
 
-    def memory(self) -> int:
-        """Bytes that the process of this worker takes."""
+    def about(self) -> About:
+        """How many documents it holds, how fast it swept since it was last asked, and what memory it takes."""
         import psutil
 
-        return int(psutil.Process().memory_info().rss)
+        memory = int(psutil.Process().memory_info().rss)
+        return self._pace.about(sum(map(len, self._part.pieces)), memory)
 
     def _settled(self, state: Any) -> list[Any]:
         """The local variables of every piece, under the topics of a state.

@@ -1,12 +1,16 @@
 """The cluster that a run was ordered on, for as long as its worker lives."""
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import training as mathematics
-from app.jobs.cluster import place
+from app.jobs.cluster import place, workers
 from app.jobs.cluster.holder import Setup
+from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.cluster.spread import Spread
 from engine.corpus import Corpus
+
+REPORT_SECONDS = 2.0  # between two questions to the workers how they are; a plan's reports may be minutes apart
 
 if TYPE_CHECKING:
     from app.jobs.claim import Claim
@@ -30,16 +34,42 @@ class Cluster:
     def __init__(self, on: str, claim: "Claim") -> None:
         self._claim = claim
         self._client = place.connect(on)
-        workers = len(self._client.scheduler_info(n_workers=-1)["workers"])
-        self.about = (
-            f"documents are swept by {workers} workers of {on}; Dask shows them at {self._client.dashboard_link}"
-        )
+        self._facts = workers.of_process(claim.row.process)
+        self._spread: Spread | None = None
+        self._reported = -REPORT_SECONDS
+        n = len(self._known())
+        swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {on}"
+        self.about = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 
     def training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> Spread:
         """Training of the run, spread over the workers."""
         row, db = self._claim.row, self._claim.db
         setup = Setup(row.model, row.settings, mathematics.facts(corpus), row.seed, db.url, row.corpus, row.number)
-        return Spread(corpus, kernel, state_type, setup, self._client)
+        self._spread = Spread(corpus, kernel, state_type, setup, self._client)
+        return self._spread
+
+    def report(self) -> None:
+        """Ask the workers how they are, where the last answer is two seconds old; the next beat writes it."""
+        if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
+            return
+        known = self._known()
+        fresh = [workers.WorkerFacts.of(at, said, known.get(at, {})) for at, said in self._spread.about().items()]
+        self._tell(self._facts.reported(self._client.dashboard_link, fresh))
+        self._reported = time.monotonic()
+
+    def miss(self, lost: WorkerLostError) -> None:
+        """Write down which workers are gone, with what they last said."""
+        self._tell(self._facts.without(self._known(), str(lost), time.time()))
+        self._claim.beat()
+
+    def _known(self) -> dict[str, Any]:
+        """What the scheduler knows of its workers, by address."""
+        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        return found
+
+    def _tell(self, facts: workers.ClusterFacts) -> None:
+        self._facts = facts
+        self._claim.process = self._claim.row.process | facts.to_json()
 
     def close(self) -> None:
         """Leave the workers; those of this machine end."""

@@ -2,6 +2,7 @@
 
 import re
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -39,8 +40,15 @@ def parse(text: str) -> Place:
     raise PlaceError(f"--on takes local:N, such as local:2, or the address of a Dask scheduler; got {text!r}")
 
 
-def check(text: str, store: str) -> None:
+def installed() -> bool:
+    """Whether Dask is there; it is not imported."""
+    return find_spec("distributed") is not None
+
+
+def check(text: str, store: str, *, whole: bool = False) -> None:
     """Refuse, before anything is begun, a place that cannot serve a run of this store.
+
+    Of runs that processes of this machine train ``whole`` nothing is spread, so they need no Dask.
 
     Raises
     ------
@@ -48,23 +56,21 @@ def check(text: str, store: str) -> None:
         When the place cannot be read, Dask is missing, or workers of another machine could not read the store.
     """
     place = parse(text)
-    try:
-        import distributed  # noqa: F401  # only asked whether it is there
-    except ModuleNotFoundError:
-        raise PlaceError(MISSING) from None
+    if not installed() and not (whole and place.processes):
+        raise PlaceError(MISSING)
     if place.address and store.startswith("sqlite") and not _here(place.address):
         raise PlaceError(
             f"workers of {text} cannot read a store in a file of this machine; keep the store in PostgreSQL"
         )
 
 
-def connect(text: str, *, threads: int = 1) -> "Client":
+def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
     """A client of the place, once its workers are there.
 
     Raises
     ------
     PlaceError
-        When no scheduler or no worker answers within a minute, or their versions differ from ours.
+        When no scheduler or no worker answers within ``patience`` seconds, or their versions differ from ours.
     """
     place = parse(text)
     try:
@@ -79,10 +85,10 @@ def connect(text: str, *, threads: int = 1) -> "Client":
             )  # fmt: skip
             client = Client(cluster)
         else:
-            client = Client(place.address, timeout=60)
-        client.wait_for_workers(max(place.processes, 1), timeout=60)
+            client = Client(place.address, timeout=patience)
+        client.wait_for_workers(max(place.processes, 1), timeout=patience)
     except (OSError, TimeoutError) as error:
-        raise PlaceError(f"no scheduler with workers answers at {text} ({error}); start them, then resume") from error
+        raise PlaceError(f"no scheduler with workers answers at {text} ({error}); start them") from error
     _same_versions(client, text)
     return client
 

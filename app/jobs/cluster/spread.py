@@ -15,6 +15,7 @@ import numpy as np
 
 from app.jobs.cluster.answers import Answers
 from app.jobs.cluster.holder import Holder, Part, Setup, Share
+from app.jobs.cluster.pace import About
 from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
 from engine.contract import Array, Batch, Counts, Info, Sums, flatten, pieces, unflatten
@@ -127,9 +128,9 @@ class Spread(Training):
         list(self._answers.of(asked))
         return position
 
-    def memory(self) -> dict[str, int]:
-        """Bytes of the process of every worker that holds documents, by its address."""
-        return dict(zip(self._answers.workers, self._ask("memory"), strict=True))
+    def about(self) -> dict[str, About]:
+        """What every worker that holds documents says of itself, by its address."""
+        return dict(zip(self._answers.workers, self._ask("about"), strict=True))
 
     def _spread(self) -> None:
         """Documents to workers: neighbours to one worker, about as many tokens to each."""

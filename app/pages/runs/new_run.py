@@ -9,6 +9,7 @@ from app.jobs.presets import CALLED, RECOMMENDED, names, preset
 from app.jobs.widths_for import proposal
 from app.live.feed import TROUBLE
 from app.pages.components.board import Board, Message
+from app.pages.runs import run_on
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.runs.new_run_form import BACK, Field, bounds, by_label, form, sheet, trouble
 from engine import models, settings
@@ -176,6 +177,7 @@ class NewRunForm:
             seed=int(self._own("seed")),
             name=self._own("name")[:200],
             fork=known.begin,
+            on=run_on.chosen(self._own(run_on.NAME)),
         )
 
     def _emptied(self, model: str) -> dict[str, str]:
@@ -193,6 +195,8 @@ class NewRunForm:
                 errors[name] = f"{name} must be a whole number of at least {least}; got {text!r}"
             elif int(text) > most:
                 errors[name] = f"{name} is too large: {text}"
+        if said := run_on.wrong(self._own(run_on.NAME)[:300], self._context.db.url):
+            errors[run_on.NAME] = said
         return errors
 
     def _labels(self) -> dict[str, str]:
@@ -206,7 +210,13 @@ class NewRunForm:
 
     def _fresh(self) -> dict[str, str]:
         """What the fields that every model has begin with."""
-        shared = {"seed": self._seed(), "averaged": "false", "name": "", "preset": RECOMMENDED}
+        shared = {
+            "seed": self._seed(),
+            "averaged": "false",
+            "name": "",
+            "preset": RECOMMENDED,
+            run_on.NAME: run_on.HERE,
+        }
         return shared | {"minibatches": self._length()}
 
     def _usual(self, model: str) -> dict[str, str]:
@@ -310,6 +320,7 @@ class NewRunForm:
             fields = [(more, _brought(field) if field.name == "layers" else field) for more, field in fields]
         simple = [field for advanced, field in fields if not advanced]
         advanced = [field for advanced, field in fields if advanced]
+        advanced.append(run_on.run_on(self._own(run_on.NAME), errors.get(run_on.NAME, "")))
         self.board.html = form(
             self._first(known, model, errors),
             simple,

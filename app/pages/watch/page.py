@@ -16,6 +16,7 @@ from app.pages.watch.curves import TALL, WatchCurves
 from app.pages.watch.failed import FailedRun
 from app.views.runs import kpis
 from app.views.runs.no_run import run_not_here
+from app.views.runs.workers import workers
 from app.views.theme import PAGE
 from store import corpora, events
 from store.runs import RunRow
@@ -32,6 +33,7 @@ class Watch:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._strip = Board()
+        self._workers = Board()
         self._about = Board()
         self._failed = FailedRun(context)
         self._preview = TopicPreview(context)
@@ -42,6 +44,7 @@ class Watch:
             self._strip,
             self._preview.board,
             self._place,
+            self._workers,
             self._about,
             css_classes=["tp-page"],
             stylesheets=[PAGE],
@@ -87,7 +90,8 @@ class Watch:
         self._place.visible = run is not None
         if run is None:
             sentence = run_not_here(self._context.view.run)
-            self._strip.html, self._about.html = f'<p class="tp-dim" role="status">{sentence}</p>', ""
+            self._strip.html = f'<p class="tp-dim" role="status">{sentence}</p>'
+            self._workers.html = self._about.html = ""
             return
         history = feed.known_history(run.number)
         series = history.after("point_perplexity") if history else None
@@ -95,6 +99,7 @@ class Watch:
         latest = {name: history.last(name) for name in CURVES} if history else feed.judged(run.number)
         about = kpis.health(feed.state(run.number), steps, values, latest)
         self._strip.html = kpis.kpis(run, about)
+        self._workers.html = workers(run.process, feed.state(run.number))
 
     def _fetch_about(self) -> None:
         run = self._context.feed.run(self._context.view.run)

@@ -99,7 +99,7 @@ def form(
     title : (str, str)
         Heading, and a line under it.
     """
-    more = fold("All settings of the model", "the defaults are good ones", advanced)
+    more = fold("All settings", "the defaults are good ones", advanced)
     parts = (("What to read", fields(first)), ("The model", fields(simple) + more))
     word = "Starting …" if sent else "Start training"
     return sheet(title, asking("start", parts, error, word, ready=ready and not sent))

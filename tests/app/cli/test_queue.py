@@ -7,6 +7,7 @@ from store_samples import claimed_run, new_run, write_corpus
 
 from app.cli import main
 from app.jobs import launcher
+from app.jobs.cluster import place
 from store import runs
 from store.database import open_database
 
@@ -57,6 +58,10 @@ def test_the_queue_is_listed_and_put_in_another_order(capsys, path):
         (("queue", "9", "--last"), "there is no run number 9"),
         (("queue", "1", "--before", "1"), "cannot start before itself"),
         (("train", "food", "--seed", "1", "--seeds", "1-2"), "--seed and --seeds say the same twice"),
+        (("train", "food", "--grid", "eta=1", "--grid", "eta=2"), "--grid names eta twice"),
+        (("train", "food", "--grid", "eta=0.1,0.2", "--set", "eta=1"), "eta is given by itself and in the grid"),
+        (("train", "food", "--grid", "layers=4,6", "--layers", "4"), "layers is given by itself and in the grid"),
+        (("train", "food", "--seeds", "1-2", "--on", "cloud"), "--on takes local:N"),
         (("train", "food", "--until", "plateau", "--averaged"), "the averaged protocol has a length of its own"),
     ],
 )
@@ -82,6 +87,49 @@ def test_seeds_start_a_group_of_runs_named_alike(capsys, path):
     assert [line.split()[:3] for line in listed.splitlines()[-2:]] == [["7", "7", "7"], ["8", "7", "9"]]
     _, listed, _ = call(capsys, path, "runs", "--json")
     assert [row["group"] for row in json.loads(listed)] == [None, None, None, 4, 4, 4, 7, 7]
+
+
+def test_a_grid_of_settings_times_the_seeds_is_a_group_whose_names_say_the_settings(capsys, path):
+    words = ("--grid", "eta=0.01,0.05", "--grid", "layers=4-2,3", "--seeds", "1-2", "--minibatches", "3")
+    status, out, err = call(capsys, path, "train", "food", *words)
+    assert (status, out.split()) == (0, [str(number) for number in range(4, 12)])
+    assert "proposed" not in err
+    db = open_database(path)
+    rows = [runs.get(db, number) for number in range(4, 12)]
+    db.close()
+    assert [row.name for row in rows[:3]] == [
+        "food dlda, eta 0.01, layers 4-2, seed 1",
+        "food dlda, eta 0.01, layers 4-2, seed 2",
+        "food dlda, eta 0.01, layers 3, seed 1",
+    ]
+    assert {row.run_group for row in rows} == {4}
+    status, out, _ = call(capsys, path, "train", "food", "--grid", "eta=0.2", "--seed", "9", "--minibatches", "3")
+    db = open_database(path)
+    row = runs.get(db, int(out))
+    db.close()
+    assert (row.name, row.seed, row.plan["whole"]) == ("food dlda, eta 0.2", 9, False)
+
+
+@pytest.mark.parametrize("grid", ["eta", "=1", "eta=", "eta=1,,2"])
+def test_a_grid_that_is_none_is_refused(capsys, path, grid):
+    with pytest.raises(SystemExit) as left:
+        main.main(["train", "food", "--grid", grid, "--store", path])
+    assert left.value.code == 2
+    assert "must be NAME=VALUE,VALUE, as in eta=0.01,0.05" in capsys.readouterr().err
+
+
+def test_runs_for_a_cluster_that_does_not_answer_are_ordered_and_the_command_says_why_they_wait(
+    capsys, path, monkeypatch
+):
+    def connect(on, *, patience):
+        raise place.PlaceError(f"no scheduler with workers answers at {on}; start them")
+
+    monkeypatch.setattr(place, "connect", connect)
+    monkeypatch.setattr(place, "installed", lambda: True)
+    words = ("--seeds", "1-2", "--minibatches", "3", "--on", "tcp://127.0.0.1:9")
+    status, out, err = call(capsys, path, "train", "food", *words)
+    assert (status, out.split()) == (0, ["4", "5"])
+    assert "runs 4 to 5 are waiting: no scheduler with workers answers at tcp://127.0.0.1:9; start them" in err
 
 
 @pytest.mark.parametrize("seeds", ["5-1", "a", "1,1", "1-200", "", "1;2"])

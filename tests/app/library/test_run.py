@@ -343,6 +343,24 @@ def test_a_run_that_cannot_be_is_refused_in_one_sentence(store, corpus, given, s
         store.train(corpus, **{"minibatches": 60} | given)
 
 
+def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corpus, monkeypatch):
+    monkeypatch.setattr("app.jobs.launcher.start", lambda url, run: None)
+    grid = {"eta": np.array([0.01, 0.05]), "layers": [(4, 2), (3,)]}
+    made = store.train_group(corpus, seeds=range(1, 3), grid=grid, minibatches=3, averaged=True, averaged_burn_in=1)
+    assert [run.name for run in made[:3]] == [
+        "two subjects dlda, eta 0.01, layers 4-2, seed 1",
+        "two subjects dlda, eta 0.01, layers 4-2, seed 2",
+        "two subjects dlda, eta 0.01, layers 3, seed 1",
+    ]
+    assert [run.settings["layers"] for run in made] == 2 * [[4, 2], [4, 2], [3], [3]]
+    one = store.train_group(corpus, seed=7, grid={"eta": [0.01]}, minibatches=3)
+    assert [run.info["seed"] for run in one] == [7]
+    with pytest.raises(topiary.NewRunError, match="averaged_burn_in without averaged"):
+        store.train_group(corpus, seeds=[1], averaged_burn_in=1)
+    for run in made + one:
+        run.delete()
+
+
 def test_settings_of_numpy_are_taken(store, corpus, monkeypatch):
     from app.jobs import launcher
 

@@ -9,6 +9,7 @@ import pytest
 from process_samples import SMALL, small_corpus, written
 
 from app.jobs import new_run, worker
+from app.jobs.cluster import workers
 from store import events, runs
 from store.database import Database, open_database
 
@@ -57,4 +58,21 @@ def test_a_killed_process_sends_the_run_back_to_its_checkpoint_and_to_the_same_b
     thread.join()
     assert killed
     assert any(event.kind == "worker lost" for event in events.since(file, together)[0])
+    facts = workers.of_process(runs.get(file, together).process)
+    assert [each.lost is not None for each in facts.workers] == [False, False, True]
+    assert 0 <= time.time() - facts.lost[0].lost < 120
+    assert 0 < facts.lost[0].documents < 90
     assert written(file, together) == written(file, alone)
+
+
+@pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
+def test_workers_say_what_they_hold_how_fast_they_are_and_what_memory_they_take(file, texts):
+    run = trained(file, on="local:2", texts=texts)
+    facts = workers.of_process(runs.get(file, run).process)
+    assert sum(each.documents for each in facts.workers) == 90
+    assert facts.dashboard.startswith("http://127.0.0.1:")
+    for each in facts.workers:
+        assert each.address.startswith("tcp://127.0.0.1:")
+        assert each.lost is None
+        assert each.tokens_per_second > 0
+        assert 10_000_000 < each.memory < each.limit

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from class_samples import plant
 
+from app.jobs.cluster import place
 from app.jobs.new_run import NewRun, NewRunError, objections
 from app.pages.runs.new_run import NewRunForm
 from app.views import words
@@ -281,7 +282,7 @@ def test_settings_stand_under_headings_each_once(page: Page) -> None:
     html = page.form.board.html
     found = re.findall(r"<h3>([^<]*)</h3>", html)
     expected = ["Mini-batches and sweeps", "Encoder", "Priors", "Steps of the topics", "Learning from labels"]
-    assert found == [*expected, "Predictions"]
+    assert found == [*expected, "Predictions", "Where it runs"]
     labels = html.index("<h3>Learning from labels"), html.index("<h3>Predictions")
     assert labels[0] < html.index('data-key="label_weight"') < html.index('data-key="decay"') < labels[1]
     assert html.count('data-key="batch_size"') == 1
@@ -365,3 +366,37 @@ def test_an_answer_that_comes_after_another_form_was_opened_is_left_aside(page: 
     page.waiting.reverse()
     page.work()
     assert "Start training" in page.button()
+
+
+def test_a_run_is_on_this_computer_until_somebody_names_another_place(page: Page) -> None:
+    assert page.fields()["on"] == "this computer"
+    assert page.start().on == ""
+    page.form.refresh()
+    page.choose(on=" tcp://10.0.0.1:8786 ")
+    assert "cannot read a store in a file of this machine" in page.form.board.html
+    assert "disabled" in page.button()
+    page.choose(on="local:2")
+    assert page.start().on == "local:2"
+    page.form.refresh()
+    page.choose(on="")
+    assert page.start().on == ""
+
+
+def test_a_place_that_is_none_is_refused_at_its_field_in_the_words_of_the_form(page: Page) -> None:
+    page.choose(on="cloud:3")
+    html = page.form.board.html
+    wrong = re.search(r'data-key="on".*?role="alert">(.*?)</span>', html)
+    assert wrong is not None
+    assert wrong[1].startswith("“Run on” takes local:N, such as local:2, or the address of a Dask scheduler; got")
+
+
+def test_without_dask_the_place_cannot_be_changed_and_the_form_says_why(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "installed", lambda: False)
+    page.choose(name="a")
+    row = re.search(r'data-key="on".*?</div>', page.form.board.html)
+    assert row is not None
+    assert " readonly" in row[0]
+    assert "need Dask, which is not installed; pip install" in row[0]
+    assert page.start().on == ""

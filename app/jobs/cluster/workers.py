@@ -1,0 +1,98 @@
+"""What the workers of a cluster last said of themselves, kept with the process of the run that they work for."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+from app.jobs.cluster.pace import About
+
+KEY = "cluster"  # in what the store knows of the process of a run
+MOST_LOST = 20  # of the workers that are gone, the latest
+
+
+class WorkerFacts(NamedTuple):
+    """One worker, as it was when it last answered.
+
+    Attributes
+    ----------
+    address, name : str
+        As the scheduler knows it.
+    documents : int
+        That live with it.
+    tokens_per_second : float or None
+        While it swept, since the report before; None where it swept nothing.
+    memory, limit : int
+        Bytes of its process, and the most it may take; 0 where there is no limit.
+    lost : float or None
+        When it was found to be gone, in seconds since 1970.
+    """
+
+    address: str
+    name: str
+    documents: int
+    tokens_per_second: float | None
+    memory: int
+    limit: int
+    lost: float | None = None
+
+    @classmethod
+    def of(cls, address: str, about: About, known: Mapping[str, Any]) -> Self:
+        """What a worker says of itself, with what the scheduler knows of it."""
+        pace = about.tokens / about.seconds if about.seconds > 0 else None
+        name, limit = str(known.get("name", "")), int(known.get("memory_limit") or 0)
+        return cls(address, name, about.documents, pace, about.memory, limit)
+
+
+class ClusterFacts(NamedTuple):
+    """Where Dask shows its cluster, and the workers.
+
+    Attributes
+    ----------
+    dashboard : str
+        Address of the page that Dask makes; "" where nobody knows.
+    workers : tuple of WorkerFacts
+        Those that live, then those that are lost.
+    """
+
+    dashboard: str = ""
+    workers: tuple[WorkerFacts, ...] = ()
+
+    @property
+    def lost(self) -> tuple[WorkerFacts, ...]:
+        """Those that are gone."""
+        return tuple(each for each in self.workers if each.lost is not None)
+
+    def reported(self, dashboard: str, fresh: Iterable[WorkerFacts]) -> Self:
+        """What is known after a report of the workers that live."""
+        return self._replace(dashboard=dashboard, workers=(*fresh, *self.lost))
+
+    def without(self, present: Container[str], sentence: str, now: float) -> Self:
+        """What is known once some are gone: those that the scheduler has not any more, or that an error names."""
+
+        def seen(each: WorkerFacts) -> WorkerFacts:
+            here = each.address in present and f"{each.address} " not in f"{sentence} "
+            return each if each.lost is not None or here else each._replace(lost=now)
+
+        found = [seen(each) for each in self.workers]
+        gone = sorted((each for each in found if each.lost is not None), key=lambda each: each.lost or 0.0)
+        return self._replace(workers=(*(each for each in found if each.lost is None), *gone[-MOST_LOST:]))
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands beside who the process is."""
+        return {KEY: {"dashboard": self.dashboard, "workers": [each._asdict() for each in self.workers]}}
+
+
+def of_process(process: Mapping[str, Any]) -> ClusterFacts:
+    """What is known of the workers of a run, from the row's ``process``; nothing of a run without any."""
+    found = process.get(KEY) or {}
+    return ClusterFacts(found.get("dashboard", ""), tuple(WorkerFacts(**each) for each in _listed(found)))
+
+
+def gone_before(process: Mapping[str, Any]) -> dict[str, Any]:
+    """What the next attempt at a run takes over: the workers that were lost."""
+    lost = of_process(process).lost
+    return ClusterFacts("", lost).to_json() if lost else {}
+
+
+def _listed(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Rows of workers without what a later version may have added."""
+    return [{name: each[name] for name in WorkerFacts._fields if name in each} for each in found.get("workers", ())]

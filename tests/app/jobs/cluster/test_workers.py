@@ -1,0 +1,50 @@
+"""What workers say of themselves stays with the process of the run, and those that are lost stay with the time."""
+
+from app.jobs.cluster import workers
+from app.jobs.cluster.pace import About
+from app.jobs.cluster.workers import ClusterFacts, WorkerFacts
+
+ONE, TWO = (
+    WorkerFacts.of(f"tcp://10.0.0.{n}:4", About(10 * n, 300, 2.0, 7), {"name": f"w{n}", "memory_limit": 9})
+    for n in (1, 2)
+)
+
+
+def test_a_worker_has_its_speed_while_sweeping_and_the_limit_that_the_scheduler_knows():
+    assert WorkerFacts("tcp://10.0.0.1:4", "w1", 10, 150.0, 7, 9) == ONE
+    idle = WorkerFacts.of("tcp://10.0.0.3:4", About(5, 0, 0.0, 7), {})
+    assert (idle.tokens_per_second, idle.limit, idle.name) == (None, 0, "")
+
+
+def test_what_is_kept_beside_the_process_comes_back_and_rows_of_later_versions_can_be_read():
+    facts = ClusterFacts("http://10.0.0.9:8787/status", (ONE, TWO._replace(lost=5.0)))
+    kept = {"pid": 1} | facts.to_json()
+    assert workers.of_process(kept) == facts
+    kept[workers.KEY]["workers"][0]["colour"] = "green"
+    assert workers.of_process(kept) == facts
+    assert workers.of_process({"pid": 1}) == ClusterFacts()
+
+
+def test_a_lost_worker_keeps_what_it_last_said_through_the_next_attempt_and_its_reports():
+    both = ClusterFacts("d", (ONE, TWO))
+    after = both.without({ONE.address}, "", now=77.0)
+    assert after.workers == (ONE, TWO._replace(lost=77.0))
+    resumed = workers.of_process(workers.gone_before(after.to_json()))
+    assert resumed.workers == (TWO._replace(lost=77.0),)
+    again = resumed.reported("d", [ONE._replace(documents=30)])
+    assert again.workers == (ONE._replace(documents=30), TWO._replace(lost=77.0))
+    assert again.without({ONE.address}, "", now=99.0) == again
+    assert workers.gone_before(both.to_json()) == {}
+
+
+def test_a_worker_that_the_error_names_is_lost_though_the_scheduler_has_not_noticed():
+    present = {ONE.address, TWO.address}
+    after = ClusterFacts("d", (ONE, TWO)).without(present, f"the worker {TWO.address} was lost", now=1.0)
+    assert [each.lost for each in after.workers] == [None, 1.0]
+    longer = f"the worker {TWO.address}5 was lost"  # another port
+    assert ClusterFacts("d", (ONE, TWO)).without(present, longer, now=1.0).lost == ()
+
+
+def test_no_more_lost_workers_are_kept_than_the_latest_few():
+    many = ClusterFacts("d", tuple(ONE._replace(address=f"tcp://h:{n}", lost=float(n)) for n in range(50)))
+    assert [each.lost for each in many.without((), "", 1.0).workers] == [float(n) for n in range(30, 50)]

@@ -1,0 +1,65 @@
+"""Runs ordered together: a run for each seed and combination of settings, all or none."""
+
+import pytest
+from process_samples import SMALL, small_corpus
+
+from app.jobs.new_run import NewRunError
+from app.jobs.run_groups import create_group
+from store import runs
+from store.database import open_database
+
+
+@pytest.fixture
+def file(tmp_path):
+    db = open_database(str(tmp_path / "store.db"))
+    small_corpus(db)
+    yield db
+    db.close()
+
+
+def ordered(db, seeds=(), **more):
+    return create_group(db, "small", seeds, model="dlda", **{"texts": SMALL, "minibatches": 5} | more)
+
+
+def test_a_grid_is_every_combination_times_the_seeds_with_names_that_say_so(file):
+    texts = {name: text for name, text in SMALL.items() if name != "layers"}
+    rows = ordered(file, (1, 2), texts=texts, grid={"eta": ["0.01", "0.05"], "layers": ["6-3", "4"]}, name="trial")
+    assert [row.name for row in rows[:3]] == [
+        "trial, eta 0.01, layers 6-3, seed 1",
+        "trial, eta 0.01, layers 6-3, seed 2",
+        "trial, eta 0.01, layers 4, seed 1",
+    ]
+    assert [(row.settings["eta"][0], row.layers, row.seed) for row in rows] == [
+        (eta, layers, seed) for eta in (0.01, 0.05) for layers in ((6, 3), (4,)) for seed in (1, 2)
+    ]
+    assert {row.run_group for row in rows} == {rows[0].number}
+
+
+def test_a_grid_without_seeds_has_the_one_seed_which_is_not_in_the_names(file):
+    rows = ordered(file, seed=7, grid={"eta": ["0.01", "0.05"]})
+    assert [(row.name, row.seed) for row in rows] == [("small dlda, eta 0.01", 7), ("small dlda, eta 0.05", 7)]
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"grid": {"eta": ["0.05", "-1"]}}, "eta must be"),
+        ({"grid": {"colour": ["red"]}}, "colour"),
+        ({"grid": {"layers": ["6", "3"]}}, "the setting layers is given by itself and in the grid"),
+        ({"grid": {"eta": ["0.05", "0.05"]}}, "must be different ones; got '0.05,0.05'"),
+        ({"grid": {"eta": []}}, "the values of eta"),
+        ({"seeds": range(51), "grid": {"eta": ["0.1", "0.2"]}}, "2 combinations of settings times 51 seeds are more"),
+        ({"seeds": (1, 2), "on": "nowhere"}, "--on takes local:N"),
+    ],
+)
+def test_what_cannot_be_orders_nothing(file, more, sentence):
+    with pytest.raises(NewRunError, match=sentence.replace("(", r"\(")):
+        ordered(file, **more)
+    assert runs.every(file) == []
+
+
+def test_runs_of_a_group_share_a_place_whole_and_a_single_run_is_spread(file):
+    pytest.importorskip("distributed")
+    several = ordered(file, (1, 2), on="local:2") + ordered(file, grid={"eta": ["0.1", "0.2"]}, on="local:2")
+    assert {row.plan["whole"] for row in several} == {True}
+    assert [row.plan["whole"] for row in ordered(file, (1,), on="local:2") + ordered(file, (1, 2))] == [False] * 3
