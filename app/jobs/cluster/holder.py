@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.reading import open_patiently
 from app.jobs.load_corpus import load_batch
 from engine import models, settings
 from engine.contract import Array, Batch, Facts
-from store.database import open_database
 
 
 class Setup(NamedTuple):
@@ -38,7 +38,7 @@ class Holder:
         config = settings.from_json(module.Config, setup.settings)
         self._kernel = module.build(config, setup.facts, n_threads=threads)
         self._seed = setup.seed
-        db = open_database(setup.store, readonly=True)
+        db = open_patiently(setup.store)
         try:
             self._docs = [load_batch(db, setup.corpus, numbers) for numbers in pieces]
         finally:

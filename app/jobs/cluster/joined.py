@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import training as mathematics
-from app.jobs.cluster import place
+from app.jobs.cluster import place, presence
 from app.jobs.cluster.holder import Setup
 from app.jobs.cluster.spread import Spread
 from engine.corpus import Corpus
@@ -30,7 +30,7 @@ class Cluster:
     def __init__(self, on: str, claim: "Claim") -> None:
         self._claim = claim
         self._client = place.connect(on)
-        workers = len(self._client.scheduler_info(n_workers=-1)["workers"])
+        workers = len(presence.workers(self._client))
         self.about = (
             f"documents are swept by {workers} workers of {on}; Dask shows them at {self._client.dashboard_link}"
         )

@@ -1,8 +1,12 @@
 """Where the work on documents is done: ``local:2``, or the address of a Dask scheduler."""
 
 import re
+import time
+from contextlib import suppress
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from app.jobs.cluster import presence
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -58,19 +62,20 @@ def check(text: str, store: str) -> None:
         )
 
 
-def connect(text: str, *, threads: int = 1) -> "Client":
+def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
     """A client of the place, once its workers are there.
 
     Raises
     ------
     PlaceError
-        When no scheduler or no worker answers within a minute, or their versions differ from ours.
+        When no scheduler or no worker answers within ``patience`` seconds, or their versions differ from ours.
     """
     place = parse(text)
     try:
         from distributed import Client, LocalCluster
     except ModuleNotFoundError:
         raise PlaceError(MISSING) from None
+    nobody = f"no scheduler with workers answers at {text}"
     try:
         if place.processes:
             cluster = LocalCluster(
@@ -79,11 +84,18 @@ def connect(text: str, *, threads: int = 1) -> "Client":
             )  # fmt: skip
             client = Client(cluster)
         else:
-            client = Client(place.address, timeout=60)
-        client.wait_for_workers(max(place.processes, 1), timeout=60)
+            client = Client(place.address, timeout=patience)
+    except (OSError, TimeoutError, ValueError, TypeError) as error:  # the latter two where TLS is not set up
+        raise PlaceError(f"{nobody} ({error}); {_advice(text)}") from error
+    try:
+        client.wait_for_workers(max(place.processes, 1), timeout=patience)
+        _same_versions(client, text, patience)
     except (OSError, TimeoutError) as error:
-        raise PlaceError(f"no scheduler with workers answers at {text} ({error}); start them, then resume") from error
-    _same_versions(client, text)
+        close(client)
+        raise PlaceError(f"{nobody} ({error}); {_advice(text)}") from error
+    except BaseException:
+        close(client)
+        raise
     return client
 
 
@@ -100,13 +112,43 @@ def _here(address: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def _same_versions(client: "Client", text: str) -> None:
+def _advice(text: str) -> str:
+    if text.startswith("tls:"):
+        return "start them, and give them and Topiary the same certificates"
+    return "start them"
+
+
+def _same_versions(client: "Client", text: str, patience: int) -> None:
     """Every worker computes with the sources and the numpy that we have, or its sums could differ from ours."""
     own = versions()
-    for worker, theirs in client.run(versions).items():
+    for worker, theirs in _versions_of_workers(client, patience).items():
+        if isinstance(theirs, Exception):
+            raise PlaceError(
+                f"the worker {worker} of {text} cannot load Topiary ({theirs}); install the same there"
+            ) from theirs
         different = [f"{name} {theirs[name]} instead of {own[name]}" for name in own if theirs[name] != own[name]]
         if different:
             raise PlaceError(f"the worker {worker} of {text} has {', '.join(different)}; install the same everywhere")
+
+
+def _versions_of_workers(client: "Client", patience: int) -> dict[str, Any]:
+    """What every worker has, or the error it met; those that went, or hang, are left out.
+
+    Raises
+    ------
+    TimeoutError
+        When no worker answers.
+    """
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        with suppress(OSError):  # somebody went meanwhile, or hangs and is known to hang the next time
+            asked = list(presence.workers(client))
+            found = client.run(versions, workers=asked, on_error="return", callback_timeout=patience / 3)
+            answers = {worker: each for worker, each in found.items() if not isinstance(each, OSError)}
+            if answers:
+                return answers
+        time.sleep(0.5)
+    raise TimeoutError("workers are known there, but do not answer")
 
 
 def versions() -> dict[str, str]:

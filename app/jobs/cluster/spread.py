@@ -14,17 +14,20 @@ import numpy as np
 
 from app.jobs.cluster.holder import Holder, Setup
 from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.place import PlaceError
+from app.jobs.cluster.presence import Presence, Remote
 from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
 from engine.contract import Array, Info, added, pieces
 from engine.corpus import Corpus, rows
+from store.errors import StoreError
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from engine.contract import Kernel
 
-PATIENCE = 5.0  # seconds of waiting for an answer, after which the worker is looked for
+PATIENCE = 2.0  # seconds of waiting for an answer, after which the worker is looked for
 
 
 class Spread(Training):
@@ -37,6 +40,7 @@ class Spread(Training):
         super().__init__(corpus, kernel, state_type, setup.seed)
         self._setup = setup
         self._client = client
+        self._presence = Presence(client)
         self._none = kernel.local(kernel.init(setup.seed))  # local variables of no document
         self._holders: list[Any] = []
         self._workers: list[str] = []
@@ -86,7 +90,7 @@ class Spread(Training):
         counts = self.corpus.counts
         lengths = _tokens_of(counts, self.train)
         self._tokens = np.concatenate([[0], np.cumsum(lengths)])
-        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        known = self._presence.begin()
         workers = sorted(known)
         self._shares = shares(self._tokens, len(workers), real=self.kernel.real)
         made = [
@@ -97,7 +101,7 @@ class Spread(Training):
             for worker, share in zip(workers, self._shares, strict=False)
         ]  # fmt: skip
         self._workers = workers[: len(made)]
-        self._holders = self._results(made)
+        self._holders = [Remote(each) for each in self._results(made)]
 
     def _gather_all(self, state: Any) -> Any:
         found = self._ask("gather", state)
@@ -133,14 +137,11 @@ class Spread(Training):
             try:
                 return future.result(timeout=PATIENCE)
             except TimeoutError:
-                if worker not in self._client.scheduler_info(n_workers=-1)["workers"]:
-                    raise WorkerLostError(f"the worker {worker} was lost") from None
+                self._presence.check(worker)
             except (CancelledError, KilledWorker, OSError) as error:
                 raise WorkerLostError(f"the worker {worker} was lost ({error})") from error
-            except ValueError as error:
-                if "Worker holding Actor was lost" in str(error):
-                    raise WorkerLostError(f"the worker {worker} was lost") from error
-                raise
+            except StoreError as error:
+                raise PlaceError(f"the worker {worker} cannot read the documents: {error}") from error
 
 
 def shares(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
