@@ -35,7 +35,7 @@ def _killed(bench: ClusterBench, number: int, at_once: int) -> Outcome:
         child = bench.start(run)
         kills = 0
         while kills < KILLS_OF_A_RUN and child.exitcode is None:
-            child.join(bench.rng.uniform(0.0, bench.seconds / 3))  # while steps are made, or while it begins again
+            child.join(bench.rng.uniform(0.0, bench.seconds / 8))  # while steps are made, or while it begins again
             kills += child.exitcode is None and _kill(bench, at_once)
         injected += kills
         lost += not _as_expected(bench, child, run)

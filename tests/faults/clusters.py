@@ -1,4 +1,4 @@
-"""A Dask cluster of processes of this machine, which begin again when they end, and the bench for faults put into it."""
+"""A Dask cluster of processes of this machine, begun again when they end, and the bench for its faults."""
 
 import os
 import shlex
