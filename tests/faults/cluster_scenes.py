@@ -5,13 +5,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.process import BaseProcess
 
 import psutil
 
 from tests.faults.children import Outcome, wait_until
-from tests.faults.clusters import ClusterBench, Wire
+from tests.faults.clusters import Cluster, ClusterBench, Wire
+from tests.faults.scenes import Scene
 
 KILLS_OF_A_RUN = 10
 LINK = "topiary-fault"  # of the network that is cut; links have names of 15 letters at most
@@ -123,31 +124,49 @@ def _as_expected(bench: ClusterBench, child: BaseProcess, run: int) -> bool:
 
 @contextmanager
 def wire() -> Iterator[Wire]:
-    """A network of its own for workers, which can be cut.
-
-    Raises
-    ------
-    PermissionError
-        Where this user may make none.
-    """
-    try:
-        _ip("netns", "add", LINK)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise PermissionError("a network of its own needs Linux, ip and root") from error
+    """A network of its own for workers, which can be cut."""
+    _ip("netns", "add", LINK)
     try:
         _ip("link", "add", f"{LINK}0", "type", "veth", "peer", "name", f"{LINK}1", "netns", LINK)
         _ip("address", "add", f"{HERE}/24", "dev", f"{LINK}0")
         _ip("link", "set", f"{LINK}0", "up")
-        for command in (
-            ("address", "add", f"{THERE}/24", "dev", f"{LINK}1"),
-            ("link", "set", f"{LINK}1", "up"),
-            ("link", "set", "lo", "up"),
-        ):
-            _ip("-n", LINK, *command)
+        _ip("-n", LINK, "address", "add", f"{THERE}/24", "dev", f"{LINK}1")
+        _ip("-n", LINK, "link", "set", f"{LINK}1", "up")
+        _ip("-n", LINK, "link", "set", "lo", "up")
         yield Wire(HERE, ("ip", "netns", "exec", LINK))
     finally:
         _ip("netns", "delete", LINK)  # and with it the link
 
 
+def can_cut() -> bool:
+    """Whether this user may make networks here."""
+    try:
+        _ip("netns", "add", f"{LINK}-asked")
+        _ip("netns", "delete", f"{LINK}-asked")
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
 def _ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+@contextmanager
+def bench_of(scene: Scene, url: str, seed: int = 1, *, minibatches: int = 500) -> Iterator[ClusterBench]:
+    """A cluster of two workers for a scene, on the store at an address, which is empty."""
+    with ExitStack() as stack:
+        line = stack.enter_context(wire()) if scene.function is cluster_network_cut else Wire()
+        cluster = stack.enter_context(Cluster(wire=line))
+        yield ClusterBench(url, cluster, minibatches, seed)
+
+
+CLUSTER_SCENES = (
+    Scene("a worker of a cluster killed (`kill -9`), ten times in a run", "sqlite", cluster_killed, 20, 1),
+    Scene("two workers killed at once, ten times in a run", "sqlite", cluster_two_killed, 5, 1),
+    Scene("a worker stopped for a minute", "sqlite", cluster_worker_stopped, 5, 1),
+    Scene("scheduler stopped for a minute", "sqlite", cluster_scheduler_stopped, 5, 1),
+    Scene("network of the workers cut for a minute", "sqlite", cluster_network_cut, 5, 1),
+    Scene("scheduler killed, and begun again with its workers", "sqlite", cluster_scheduler_restarted, 10, 1),
+    Scene("server restarted under a run on a cluster", "postgresql", cluster_server_restarted, 10, 1),
+)

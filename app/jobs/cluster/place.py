@@ -1,10 +1,14 @@
 """Where the work on documents is done: ``local:2``, or the address of a Dask scheduler."""
 
+import functools
 import re
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from app.jobs.cluster import presence
 
@@ -12,6 +16,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MISSING = "runs on several processes need Dask, which is not installed; pip install 'topiary[cluster]'"
+Result = TypeVar("Result")
+LEAVING = 30.0  # seconds that processes have to end
 MOST_LOCAL = 512  # processes of one machine
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+\]:\d{1,5}")
 
@@ -84,7 +90,7 @@ def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
             )  # fmt: skip
             client = Client(cluster)
         else:
-            client = Client(place.address, timeout=patience)
+            client = bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
     except (OSError, TimeoutError, ValueError, TypeError) as error:  # the latter two where TLS is not set up
         raise PlaceError(f"{nobody} ({error}); {_advice(text)}") from error
     try:
@@ -102,9 +108,33 @@ def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
 def close(client: "Client") -> None:
     """Leave the place; processes of this machine end."""
     cluster = client.cluster
-    client.close()
-    if cluster is not None:
-        cluster.close()
+    with suppress(TimeoutError):  # a scheduler that hangs is left alone
+        bounded(client.close, LEAVING)
+        if cluster is not None:
+            bounded(cluster.close, LEAVING)
+
+
+def bounded(work: Callable[[], Result], seconds: float) -> Result:
+    """Do some work in a thread of its own: Dask waits without end for a scheduler that accepts and says nothing.
+
+    Raises
+    ------
+    TimeoutError
+        When it takes longer than so many seconds; the thread is left to itself then.
+    """
+    done: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return done.result(seconds)
+    except TimeoutError as error:
+        raise TimeoutError(str(error) or f"nothing was heard within {seconds:.0f} s") from error
 
 
 def _here(address: str) -> bool:

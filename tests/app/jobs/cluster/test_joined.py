@@ -58,3 +58,13 @@ def test_a_killed_process_sends_the_run_back_to_its_checkpoint_and_to_the_same_b
     assert killed
     assert any(event.kind == "worker lost" for event in events.since(file, together)[0])
     assert written(file, together) == written(file, alone)
+
+
+def test_a_run_that_only_loses_workers_gives_up_with_a_sentence(file, monkeypatch):
+    number = new_run.create(file, "small", model="dlda", texts=SWEPT, minibatches=30).number
+    attempts = []
+    monkeypatch.setattr(worker, "_trained", lambda *_: attempts.append(1) or "the worker tcp://10.0.0.2:1 was lost")
+    worker.train(file, number)
+    row = runs.get(file, number)
+    assert (row.state, len(attempts)) == ("failed", worker.MOST_LOSSES)
+    assert row.message.startswith("the worker tcp://10.0.0.2:1 was lost, for the 10th time since mini-batch 0; look at")

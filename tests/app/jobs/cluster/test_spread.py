@@ -10,9 +10,10 @@ import pytest
 from process_samples import small_corpus
 
 from app.jobs import training as mathematics
-from app.jobs.cluster import spread
+from app.jobs.cluster import presence, spread
 from app.jobs.cluster.holder import Holder, Setup
 from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.place import PlaceError
 from app.jobs.load_corpus import load_corpus
 from app.jobs.plan import Plan, RunOptions, make
 from app.jobs.training import Position, Training
@@ -20,6 +21,7 @@ from engine import contract, models, phases, settings
 from engine.corpus import Corpus
 from store.corpora import CorpusRow
 from store.database import Database, open_database
+from store.errors import StoreError
 
 distributed = pytest.importorskip("distributed")
 
@@ -144,11 +146,24 @@ class NeverAnswers:
         raise TimeoutError
 
 
-def test_a_worker_that_is_gone_is_not_waited_for(kept):
-    gone = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": {"tcp://127.0.0.1:2": {}}})
-    training = training_of("lda-gibbs", kept, gone)
+def test_a_worker_that_is_gone_is_not_waited_for(kept, monkeypatch):
+    training = training_of("lda-gibbs", kept, SimpleNamespace())
+    monkeypatch.setattr(presence, "_every", lambda client: {"tcp://127.0.0.1:2": {}})
     with pytest.raises(WorkerLostError, match=r"the worker tcp://127\.0\.0\.1:1 was lost"):
         training._result(NeverAnswers(), "tcp://127.0.0.1:1")
+
+
+class CannotRead:
+    """The answer of a worker that does not reach the store."""
+
+    def result(self, timeout: float) -> None:
+        raise StoreError("the database postgresql://10.0.0.1/topiary cannot be reached")
+
+
+def test_a_worker_that_cannot_read_the_store_is_named(kept):
+    training = training_of("lda-gibbs", kept, SimpleNamespace())
+    with pytest.raises(PlaceError, match=r"the worker tcp://10\.0\.0\.2:9000 cannot read the documents: the database"):
+        training._result(CannotRead(), "tcp://10.0.0.2:9000")
 
 
 def test_documents_that_began_anew_on_another_worker_are_not_swept(kept):
