@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no test document has two words, one of them to hold out, so there is no perplexity"
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
+MOST_LOSSES = 10  # of workers, one after the other without a new checkpoint, after which a run gives up
 LOST = 3  # exit status: the run belongs to somebody else
 
 
@@ -311,12 +312,25 @@ def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None
         raise Conflict(f"run {run} is {found.state}; topiary resume {run} queues it again")
     interrupt = interrupt or Interrupt()
     row = runs.claim(db, run, process.identity() | gone_before(found.process))
+    losses = 0
     while lost := _trained(db, row, interrupt):
+        before = row.minibatch
         again = process.identity() | gone_before(runs.get(db, run).process)
         row = runs.claim(db, run, again, force=True)
+        losses = losses + 1 if row.minibatch <= before else 1
         events.append(
             db, run, row.attempt, row.minibatch, "worker lost", f"{lost}; back to mini-batch {row.minibatch:,}"
         )
+        if losses == MOST_LOSSES:
+            runs.finish(
+                db,
+                run,
+                row.attempt,
+                "failed",
+                f"{lost}, for the {losses}th time since mini-batch "
+                f"{row.minibatch:,}; look at the logs of the workers, give them more memory, then resume",
+            )
+            return
 
 
 def _trained(db: Database, row: RunRow, interrupt: Interrupt) -> str:
@@ -325,7 +339,7 @@ def _trained(db: Database, row: RunRow, interrupt: Interrupt) -> str:
         claim.say("starting")
         try:
             Session(claim).run()
-        except WorkerLostError as lost:
+        except WorkerLostError as lost:  # inside, so that nobody sees the run as failed
             return str(lost)
     return ""
 

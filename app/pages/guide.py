@@ -16,8 +16,21 @@ from app.views.pages import PAGES
 
 FIRST = "index"
 ORDER = (
-    *(FIRST, *(page.name for page in PAGES if page.of_run), "runs", "runs-in-the-background", "cluster"),
-    *("corpora", "models", "quality", "store", "sharing", "faults", "commands", "figures", "library", "estimators"),
+    *(FIRST, *(page.name for page in PAGES if page.of_run), "runs", "runs-in-the-background"),
+    *(
+        "cluster",
+        "cluster-recipe",
+        "corpora",
+        "models",
+        "quality",
+        "store",
+        "sharing",
+        "faults",
+        "commands",
+        "figures",
+        "library",
+        "estimators",
+    ),
     "glossary",
     *("measurements", "contributing"),
 )

@@ -1,6 +1,7 @@
 """``python -m tests.faults``: put every fault in, and print a table of how many cost anything.
 
-Whoever runs it needs PostgreSQL's programs; without them the rows about it are left out.
+Whoever runs it needs PostgreSQL's programs; without them the rows about it are left out, and without
+root on Linux the row about a network.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pathlib import Path
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before numpy is there, as the launcher starts workers
 
+from tests.faults import cluster_scenes as clusters  # noqa: E402
 from tests.faults.children import Bench, Outcome  # noqa: E402
 from tests.faults.scenes import SCENES, Scene, restarted  # noqa: E402
 from tests.samples.databases import Server, programs, schema  # noqa: E402
@@ -44,12 +46,14 @@ def _table(arguments: argparse.Namespace) -> int:
     """Print a row for every fault that is wanted."""
     outcomes = []
     _say("| fault | on | injected | lost | seconds |\n| --- | --- | --- | --- | --- |")
-    for scene in SCENES:
+    for scene in (*SCENES, *clusters.CLUSTER_SCENES):
         if arguments.only not in scene.function.__name__:
             continue
         if arguments.on not in (None, scene.database):
             continue
         if scene.database == "postgresql" and programs() is None:
+            continue
+        if scene.function is clusters.cluster_network_cut and not clusters.can_cut():
             continue
         number = _number(scene, arguments)
         began = time.monotonic()
@@ -78,22 +82,27 @@ def _say(line: str) -> None:
 def play(scene: Scene, number: int, seed: int = 1, **more: float) -> Outcome:
     """Put a fault in so many times, on a bench of its own."""
     with _bench(scene, seed) as (bench, server):
-        if scene.function is restarted:
-            return restarted(bench, number, lambda: _restart(server))
+        if scene.function in (restarted, clusters.cluster_server_restarted):
+            return scene.function(bench, number, lambda: _restart(server))
         return scene.function(bench, number, **more)
 
 
 @contextmanager
 def _bench(scene: Scene, seed: int) -> Iterator[tuple[Bench, Server | None]]:
     with ExitStack() as stack:
+        server = None
         if scene.database == "sqlite":
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="topiary-faults-")))
-            yield Bench(f"sqlite:///{folder / 'store.db'}", seed), None
-            return
-        found = programs()
-        assert found is not None
-        server = stack.enter_context(Server(found))
-        yield Bench(stack.enter_context(schema(server.url)), seed), server
+            url = f"sqlite:///{folder / 'store.db'}"
+        else:
+            found = programs()
+            assert found is not None
+            server = stack.enter_context(Server(found))
+            url = stack.enter_context(schema(server.url))
+        if scene in clusters.CLUSTER_SCENES:
+            yield stack.enter_context(clusters.bench_of(scene, url, seed)), server
+        else:
+            yield Bench(url, seed), server
 
 
 def _restart(server: Server | None) -> None:

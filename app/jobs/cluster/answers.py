@@ -1,18 +1,18 @@
 """Waiting for the answers of workers, never for those of one that is gone."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.place import PlaceError
+from app.jobs.cluster.presence import Presence
+from store.errors import DamagedArrays, StoreError
 
-if TYPE_CHECKING:
-    from distributed import Client
-
-PATIENCE = 5.0  # seconds of waiting for an answer, after which the worker is looked for
+PATIENCE = 2.0  # seconds of waiting for an answer, after which the worker is looked for
 
 
 class Answers:
-    """What the workers of a client give.
+    """What workers give that are asked.
 
     Attributes
     ----------
@@ -23,10 +23,12 @@ class Answers:
     ------
     WorkerLostError
         Where the worker that is asked is gone.
+    PlaceError
+        Where it cannot read the store.
     """
 
-    def __init__(self, client: "Client", workers: list[str]) -> None:
-        self._client = client
+    def __init__(self, presence: Presence, workers: list[str]) -> None:
+        self._presence = presence
         self.workers = workers
 
     def of(self, asked: Sequence[Any]) -> Iterator[Any]:
@@ -48,11 +50,10 @@ class Answers:
             try:
                 return future.result(timeout=PATIENCE)
             except TimeoutError:
-                if address not in self._client.scheduler_info(n_workers=-1)["workers"]:
-                    raise WorkerLostError(f"the worker {address} was lost") from None
+                self._presence.check(address)
             except (CancelledError, KilledWorker, OSError) as error:
                 raise WorkerLostError(f"the worker {address} was lost ({error})") from error
-            except ValueError as error:
-                if "Worker holding Actor was lost" in str(error):
-                    raise WorkerLostError(f"the worker {address} was lost") from error
+            except DamagedArrays:  # of a checkpoint: the one before it is good
                 raise
+            except StoreError as error:
+                raise PlaceError(f"the worker {address} cannot read the documents: {error}") from error

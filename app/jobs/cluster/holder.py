@@ -9,11 +9,11 @@ import numpy as np
 
 from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.cluster.pace import About, Pace
+from app.jobs.cluster.reading import open_patiently
 from engine import models, settings
 from engine.contract import Array, Batch, Counts, Facts, Sum, Sums, flatten, unflatten
 from engine.corpus import take
 from store import checkpoints, corpora
-from store.database import open_database
 
 
 class Setup(NamedTuple):
@@ -91,7 +91,7 @@ class Holder:
     def _counts(self) -> Counts:
         """The counts of all its documents."""
         numbers = np.concatenate(self._part.pieces)
-        db = open_database(self._setup.store, readonly=True)
+        db = open_patiently(self._setup.store)
         try:
             return Counts(*corpora.counts(db, self._setup.corpus, numbers.tolist()))
         finally:
@@ -128,7 +128,7 @@ class Holder:
         by_token : set of str
             Of them those whose rows are tokens, not documents.
         """
-        db = open_database(self._setup.store, readonly=True)
+        db = open_patiently(self._setup.store)
         try:
             rows = checkpoints.load_rows(db, self._setup.run, minibatch, wanted)
         finally:

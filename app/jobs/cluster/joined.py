@@ -4,7 +4,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import training as mathematics
-from app.jobs.cluster import place, workers
+from app.jobs.cluster import place, presence, workers
 from app.jobs.cluster.holder import Setup
 from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.cluster.spread import Spread
@@ -37,7 +37,7 @@ class Cluster:
         self._facts = workers.of_process(claim.row.process)
         self._spread: Spread | None = None
         self._reported = -REPORT_SECONDS
-        n = len(self._known())
+        n = len(presence.workers(self._client))
         swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {on}"
         self.about = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 
@@ -63,9 +63,11 @@ class Cluster:
         self._claim.beat()
 
     def _known(self) -> dict[str, Any]:
-        """What the scheduler knows of its workers, by address."""
-        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        return found
+        """What the scheduler knows of its workers, by address; nothing where it does not answer."""
+        try:
+            return presence.workers(self._client)
+        except OSError:
+            return {}
 
     def _tell(self, facts: workers.ClusterFacts) -> None:
         self._facts = facts

@@ -1,14 +1,24 @@
 """Where the work on documents is done: ``local:2``, or the address of a Dask scheduler."""
 
+import functools
 import re
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from app.jobs.cluster import presence
 
 if TYPE_CHECKING:
     from distributed import Client
 
 MISSING = "runs on several processes need Dask, which is not installed; pip install 'topiary[cluster]'"
+Result = TypeVar("Result")
+LEAVING = 30.0  # seconds that processes have to end
 MOST_LOCAL = 512  # processes of one machine
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+\]:\d{1,5}")
 
@@ -77,6 +87,7 @@ def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
         from distributed import Client, LocalCluster
     except ModuleNotFoundError:
         raise PlaceError(MISSING) from None
+    nobody = f"no scheduler with workers answers at {text}"
     try:
         if place.processes:
             cluster = LocalCluster(
@@ -85,20 +96,51 @@ def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
             )  # fmt: skip
             client = Client(cluster)
         else:
-            client = Client(place.address, timeout=patience)
+            client = bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
+    except (OSError, TimeoutError, ValueError, TypeError) as error:  # the latter two where TLS is not set up
+        raise PlaceError(f"{nobody} ({error}); {_advice(text)}") from error
+    try:
         client.wait_for_workers(max(place.processes, 1), timeout=patience)
+        _same_versions(client, text, patience)
     except (OSError, TimeoutError) as error:
-        raise PlaceError(f"no scheduler with workers answers at {text} ({error}); start them") from error
-    _same_versions(client, text)
+        close(client)
+        raise PlaceError(f"{nobody} ({error}); {_advice(text)}") from error
+    except BaseException:
+        close(client)
+        raise
     return client
 
 
 def close(client: "Client") -> None:
     """Leave the place; processes of this machine end."""
     cluster = client.cluster
-    client.close()
-    if cluster is not None:
-        cluster.close()
+    with suppress(TimeoutError):  # a scheduler that hangs is left alone
+        bounded(client.close, LEAVING)
+        if cluster is not None:
+            bounded(cluster.close, LEAVING)
+
+
+def bounded(work: Callable[[], Result], seconds: float) -> Result:
+    """Do some work in a thread of its own: Dask waits without end for a scheduler that accepts and says nothing.
+
+    Raises
+    ------
+    TimeoutError
+        When it takes longer than so many seconds; the thread is left to itself then.
+    """
+    done: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return done.result(seconds)
+    except TimeoutError as error:
+        raise TimeoutError(str(error) or f"nothing was heard within {seconds:.0f} s") from error
 
 
 def _here(address: str) -> bool:
@@ -106,13 +148,43 @@ def _here(address: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def _same_versions(client: "Client", text: str) -> None:
+def _advice(text: str) -> str:
+    if text.startswith("tls:"):
+        return "start them, and give them and Topiary the same certificates"
+    return "start them"
+
+
+def _same_versions(client: "Client", text: str, patience: int) -> None:
     """Every worker computes with the sources and the numpy that we have, or its sums could differ from ours."""
     own = versions()
-    for worker, theirs in client.run(versions).items():
+    for worker, theirs in _versions_of_workers(client, patience).items():
+        if isinstance(theirs, Exception):
+            raise PlaceError(
+                f"the worker {worker} of {text} cannot load Topiary ({theirs}); install the same there"
+            ) from theirs
         different = [f"{name} {theirs[name]} instead of {own[name]}" for name in own if theirs[name] != own[name]]
         if different:
             raise PlaceError(f"the worker {worker} of {text} has {', '.join(different)}; install the same everywhere")
+
+
+def _versions_of_workers(client: "Client", patience: int) -> dict[str, Any]:
+    """What every worker has, or the error it met; those that went, or hang, are left out.
+
+    Raises
+    ------
+    TimeoutError
+        When no worker answers.
+    """
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        with suppress(OSError):  # somebody went meanwhile, or hangs and is known to hang the next time
+            asked = list(presence.workers(client))
+            found = client.run(versions, workers=asked, on_error="return", callback_timeout=patience / 3)
+            answers = {worker: each for worker, each in found.items() if not isinstance(each, OSError)}
+            if answers:
+                return answers
+        time.sleep(0.5)
+    raise TimeoutError("workers are known there, but do not answer")
 
 
 def versions() -> dict[str, str]:

@@ -16,6 +16,7 @@ import numpy as np
 from app.jobs.cluster.answers import Answers
 from app.jobs.cluster.holder import Holder, Part, Setup, Share
 from app.jobs.cluster.pace import About
+from app.jobs.cluster.presence import Presence, Remote
 from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
 from engine.contract import Array, Batch, Counts, Info, Sums, flatten, pieces, unflatten
@@ -44,7 +45,8 @@ class Spread(Training):
         self._client = client
         self._tokens = np.concatenate([[0], np.cumsum(corpus.lengths()[self.train])])
         self._holders: list[Any] = []
-        self._answers = Answers(client, [])
+        self._presence = Presence(client)
+        self._answers = Answers(self._presence, [])
         self._shares: list[list[slice]] = []
         self._local: list[Share | None] = []
         self._left: Mapping[str, Layout] = {}
@@ -134,7 +136,7 @@ class Spread(Training):
 
     def _spread(self) -> None:
         """Documents to workers: neighbours to one worker, about as many tokens to each."""
-        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        known = self._presence.begin()
         workers = sorted(known)
         self._shares = shares(self._tokens, len(workers), real=self.kernel.real)
         firsts = itertools.accumulate((len(share) for share in self._shares), initial=0)
@@ -149,8 +151,8 @@ class Spread(Training):
             )
             for worker, part in zip(workers, parts, strict=False)
         ]  # fmt: skip
-        self._answers = Answers(self._client, workers[: len(made)])
-        self._holders = list(self._answers.of(made))
+        self._answers = Answers(self._presence, workers[: len(made)])
+        self._holders = [Remote(each) for each in self._answers.of(made)]
 
     def _minibatch(self, t: int) -> Batch:
         """The documents of mini-batch ``t``, from the workers that hold them."""

@@ -76,3 +76,13 @@ def test_workers_say_what_they_hold_how_fast_they_are_and_what_memory_they_take(
         assert each.lost is None
         assert each.tokens_per_second > 0
         assert 10_000_000 < each.memory < each.limit
+
+
+def test_a_run_that_only_loses_workers_gives_up_with_a_sentence(file, monkeypatch):
+    number = new_run.create(file, "small", model="dlda", texts=SWEPT, minibatches=30).number
+    attempts = []
+    monkeypatch.setattr(worker, "_trained", lambda *_: attempts.append(1) or "the worker tcp://10.0.0.2:1 was lost")
+    worker.train(file, number)
+    row = runs.get(file, number)
+    assert (row.state, len(attempts)) == ("failed", worker.MOST_LOSSES)
+    assert row.message.startswith("the worker tcp://10.0.0.2:1 was lost, for the 10th time since mini-batch 0; look at")

@@ -11,10 +11,12 @@ from process_samples import small_corpus
 from store_samples import new_run
 
 from app.jobs import training as mathematics
-from app.jobs.cluster import spread
+from app.jobs.cluster import presence, spread
 from app.jobs.cluster.answers import Answers
 from app.jobs.cluster.holder import Holder, Part, Setup
 from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.place import PlaceError
+from app.jobs.cluster.presence import Presence
 from app.jobs.load_corpus import load_corpus
 from app.jobs.plan import Plan, RunOptions, make
 from app.jobs.stored_corpus import stored_corpus
@@ -25,6 +27,7 @@ from store import arrays as stored
 from store import checkpoints, runs
 from store.corpora import CorpusRow
 from store.database import Database, open_database
+from store.errors import StoreError
 
 distributed = pytest.importorskip("distributed")
 
@@ -186,10 +189,22 @@ class NeverAnswers:
         raise TimeoutError
 
 
-def test_a_worker_that_is_gone_is_not_waited_for():
-    gone = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": {"tcp://127.0.0.1:2": {}}})
+def test_a_worker_that_is_gone_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(presence, "_every", lambda client: {"tcp://127.0.0.1:2": {}})
     with pytest.raises(WorkerLostError, match=r"the worker tcp://127\.0\.0\.1:1 was lost"):
-        Answers(gone, ["tcp://127.0.0.1:1"]).one(NeverAnswers(), 0)
+        Answers(Presence(SimpleNamespace()), ["tcp://127.0.0.1:1"]).one(NeverAnswers(), 0)
+
+
+class CannotRead:
+    """The answer of a worker that does not reach the store."""
+
+    def result(self, timeout: float) -> None:
+        raise StoreError("the database postgresql://10.0.0.1/topiary cannot be reached")
+
+
+def test_a_worker_that_cannot_read_the_store_is_named():
+    with pytest.raises(PlaceError, match=r"the worker tcp://10\.0\.0\.2:9000 cannot read the documents: the database"):
+        Answers(Presence(SimpleNamespace()), ["tcp://10.0.0.2:9000"]).one(CannotRead(), 0)
 
 
 def test_documents_that_began_anew_on_another_worker_are_not_swept(kept):
