@@ -52,14 +52,21 @@ class Cluster:
         """Ask the workers how they are, where the last answer is two seconds old; the next beat writes it."""
         if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
             return
-        known = self._known()
+        try:
+            known = self._known()
+        except OSError:  # the next step finds out
+            return
         fresh = [workers.WorkerFacts.of(at, said, known.get(at, {})) for at, said in self._spread.about().items()]
         self._tell(self._facts.reported(self._client.dashboard_link, fresh))
         self._reported = time.monotonic()
 
     def miss(self, lost: WorkerLostError) -> None:
         """Write down which workers are gone, with what they last said."""
-        self._tell(self._facts.without(self._known(), str(lost), time.time()))
+        try:
+            present = set(self._known())
+        except OSError:  # the scheduler is gone, too: only the error tells of anybody
+            present = {each.address for each in self._facts.workers}
+        self._tell(self._facts.without(present, str(lost), time.time()))
         self._claim.beat()
 
     def _known(self) -> dict[str, Any]:

@@ -15,7 +15,8 @@ HELP = (
 def run_on(value: str, error: str) -> Field:
     """The field as it stands; it cannot be changed where Dask is missing, and says so."""
     there = place.installed()
-    about = HELP if there else f"{place.MISSING[0].upper()}{place.MISSING[1:]}."
+    missing = by_field(place.MISSING, {NAME: LABEL})
+    about = HELP if there else f"{missing[0].upper()}{missing[1:]}."
     hint = f"Usually {HERE}." if there else ""
     return Field(NAME, LABEL, about, "text", value, error=error, hint=hint, locked=not there, group=GROUP)
 

@@ -9,7 +9,7 @@ from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, of_process
 from app.views import words
 from app.views.markup import element
 
-HEADS = ("Worker", "Tokens per second", "Memory", "Documents", "")
+HEADS = ("Worker", "Tokens per second", "Memory", "Documents", '<span class="tp-unseen">Lost</span>')
 MOST_SHOWN = 100  # workers in the table; the others are counted beneath it
 
 

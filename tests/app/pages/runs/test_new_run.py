@@ -398,5 +398,5 @@ def test_without_dask_the_place_cannot_be_changed_and_the_form_says_why(
     row = re.search(r'data-key="on".*?</div>', page.form.board.html)
     assert row is not None
     assert " readonly" in row[0]
-    assert "need Dask, which is not installed; pip install" in row[0]
+    assert "Dask, which is not installed; pip install" in row[0]
     assert page.start().on == ""

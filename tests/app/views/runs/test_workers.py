@@ -27,7 +27,7 @@ def test_a_run_without_workers_has_no_table():
 def test_a_worker_is_a_row_with_its_speed_its_memory_and_its_documents():
     html = shown(ONE, ONE._replace(address="tcp://h:5", name="tcp://h:5", tokens_per_second=None, limit=0))
     assert cells(html) == [
-        ["Worker", "Tokens per second", "Memory", "Documents", ""],
+        ["Worker", "Tokens per second", "Memory", "Documents", "Lost"],
         ["w&lt;1&gt; tcp://10.0.0.1:4", "2.5 M", "412 MB of 8 GB", "1,200", ""],
         ["tcp://h:5", "–", "412 MB", "1,200", ""],
     ]
