@@ -25,10 +25,6 @@ class IngestError(Exception):
             f"{self.where}: {self.cause}" if line is None else f"{self.where}, line {line:,}: {self.cause}"
         )
 
-    def __reduce__(self) -> tuple[type["IngestError"], tuple[str, str, int | None]]:
-        """As it was made, so that it can be raised in another process."""
-        return IngestError, (self.where, self.cause, self.line)
-
 
 def _one_line(text: str) -> str:
     """A text whose control characters, which names of files may have, are written as they are in Python."""

@@ -211,7 +211,7 @@ def test_results_come_in_order_and_few_items_are_on_their_way() -> None:
     assert max(ahead) <= 3 * 2
 
 
-def test_what_goes_wrong_is_raised_in_the_order_of_the_items() -> None:
+def test_what_goes_wrong_is_raised_whole_and_in_the_order_of_the_items(workers: Any) -> None:
     def items() -> Iterator[int]:
         yield from range(4)
         raise IngestError("a.csv", "is broken", 5)
@@ -221,13 +221,15 @@ def test_what_goes_wrong_is_raised_in_the_order_of_the_items() -> None:
             raise IngestError("a.csv", "is odd", 3)
         return n
 
-    with in_process(1) as client:
-        for function, says, done in ((refuse_two, "a.csv, line 3: is odd", 2), (abs, "a.csv, line 5: is broken", 4)):
-            found = []
-            with pytest.raises(IngestError) as refused:
-                found.extend(map(found.append, reading.in_order(client, function, items())))
-            assert str(refused.value) == says
-            assert len([each for each in found if each is not None]) == done
+    def whole(n: int) -> int:
+        return n
+
+    for function, says, done in ((refuse_two, "a.csv, line 3: is odd", 2), (whole, "a.csv, line 5: is broken", 4)):
+        found: list[int] = []
+        with pytest.raises(IngestError) as refused:
+            found.extend(workers(function, items()))
+        assert (str(refused.value), refused.value.line) == (says, 3 if done == 2 else 5)
+        assert found == list(range(done))
 
 
 class NeverAnswers:
