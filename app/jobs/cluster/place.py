@@ -82,7 +82,7 @@ def connect(
     of : callable
         Gives the versions that must be the same everywhere; by default `versions`.
     silent : bool
-        Whether somebody looks at the terminal, where processes of this machine are not to print warnings.
+        Whether somebody sits at the terminal, where processes of this machine are to print nothing.
 
     Raises
     ------
@@ -99,6 +99,7 @@ def connect(
             cluster = LocalCluster(
                 n_workers=place.processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
                 dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
+                preload=["app.jobs.cluster.uninterrupted"] if silent else [],
             )  # fmt: skip
             client = Client(cluster)
         else:

@@ -182,6 +182,13 @@ def test_counts_need_no_other_processes_and_none_is_started(tmp_path: Path) -> N
         assert unused._client is None
 
 
+def test_processes_of_this_machine_leave_an_interrupt_to_whoever_started_them(workers: Any) -> None:
+    def handler(_: int) -> bool:
+        return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+    assert list(workers(handler, [1, 2])) == [True, True]
+
+
 @contextmanager
 def in_process(n: int) -> Iterator[Any]:
     """So many workers, all in this process."""
