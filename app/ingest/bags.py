@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +53,6 @@ def bags_of(documents: Sequence[TextDocument], counted: Callable[[TextDocument],
     counted : callable
         As of a :class:`app.ingest.source.TextSource`.
     """
-    wording = _kept(wording)
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
     stopped: Counter[str] = Counter()
@@ -74,13 +72,6 @@ def runs_of(
     documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], wording: Wording
 ) -> list[list[list[str]]]:
     """The words of each document in runs within which they are neighbours."""
-    wording = _kept(wording)
     known: dict[str, str] = {}  # a word is sent once, however often it occurs
     texts = (wording.spaced(counted(wording.prepared_document(document))) for document in documents)
     return [[[known.setdefault(word, word) for word in run] for run in wording.runs(text)] for text in texts]
-
-
-@lru_cache(maxsize=4)
-def _kept(wording: Wording) -> Wording:
-    """A wording that equals this one and has its stop words at hand: to find them takes as long as to cut a text."""
-    return wording

@@ -4,11 +4,13 @@ Whoever imports reads the files and sends the documents a batch at a time; worke
 A batch is kept until its result is there, so Dask repeats it where its worker was lost.
 """
 
+import pickle
 import sys
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -64,6 +66,7 @@ class Workers:
         """
         if self._client is None:
             self._client = place.connect(self._on, of=versions, silent=True)
+            self._client.direct_to_workers = bool(place.parse(self._on).processes)  # else they may be out of reach
         return in_order(self._client, function, items)
 
     def close(self) -> None:
@@ -96,11 +99,14 @@ def in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -
 
     What goes wrong with an item is raised in its turn, also where a later item cannot be made.
     """
+    from distributed.protocol.pickle import dumps
+
     waiting: deque[Future[Any]] = deque()
+    packed = dumps(function)
     failed: list[Exception] = []
     most = _most(client)
     for number, item in enumerate(_until_failure(items, failed)):
-        waiting.append(client.submit(function, item, pure=False))
+        waiting.append(client.submit(_applied, packed, dumps(item), pure=False))
         if number % _LOOK == 0:
             most = _most(client)
         while len(waiting) > most:
@@ -109,6 +115,18 @@ def in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -
         yield _result(client, waiting.popleft())
     for error in failed:
         raise error
+
+
+def _applied(function: bytes, item: bytes) -> bytes:
+    """What a worker does; all three come as bytes, which Dask passes on without looking into them."""
+    return pickle.dumps(_loaded(function)(pickle.loads(item)))  # noqa: S301 - workers run what they are sent
+
+
+@lru_cache(maxsize=4)
+def _loaded(function: bytes) -> Callable[[Any], Any]:
+    """A function that was sent, loaded once for all items: what it has found out, such as stop words, it keeps."""
+    loaded: Callable[[Any], Any] = pickle.loads(function)  # noqa: S301 - workers run what they are sent
+    return loaded
 
 
 def _most(client: "Client") -> int:
@@ -138,7 +156,7 @@ def _result(client: "Client", future: "Future[Any]") -> Any:
     waited = 0.0
     while True:
         try:
-            return future.result(timeout=PATIENCE)
+            return pickle.loads(future.result(timeout=PATIENCE))  # noqa: S301 - of our own workers
         except TimeoutError:
             there = client.scheduler_info(n_workers=-1)["workers"]
             waited = 0.0 if there else waited + PATIENCE

@@ -1,7 +1,6 @@
 """Bags of words: batches of a bounded size, and the counts that scikit-learn finds."""
 
 import pickle
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -54,13 +53,3 @@ def test_runs_are_those_of_the_wording_and_a_word_travels_once() -> None:
     found = bags.runs_of(list(documents(texts)), counted, wording)
     assert found == [[["new", "york"], ["new", "york", "times"]]] * 50
     assert pickle.dumps(found).count(b"york") == 1
-
-
-def test_stop_words_are_found_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: Counter[str] = Counter()
-    stops = Wording.stops.func  # type: ignore[attr-defined]
-    monkeypatch.setattr(Wording.stops, "func", lambda wording: asked.update(["stops"]) or stops(wording))
-    for _ in range(3):  # each of them an equal wording of its own, as it comes to a worker
-        wording = Wording(pattern=usual_pattern(), stop_words=("de",), stop_list=("these alone",))
-        bags.bags_of(list(documents(TEXTS)), counted, wording)
-    assert asked["stops"] == 1

@@ -189,6 +189,16 @@ def test_processes_of_this_machine_leave_an_interrupt_to_whoever_started_them(wo
     assert list(workers(handler, [1, 2])) == [True, True]
 
 
+def test_a_function_is_loaded_once_for_all_items_of_a_worker(workers: Any) -> None:
+    seen: list[int] = []
+
+    def counted(_: int) -> int:
+        seen.append(1)
+        return len(seen)
+
+    assert max(workers(counted, range(8))) >= 4
+
+
 @contextmanager
 def in_process(n: int) -> Iterator[Any]:
     """So many workers, all in this process."""
