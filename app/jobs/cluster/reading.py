@@ -4,7 +4,6 @@ Whoever imports reads the files and sends the documents a batch at a time; worke
 A batch is kept until its result is there, so Dask repeats it where its worker was lost.
 """
 
-import pickle
 import sys
 import unicodedata
 from collections import deque
@@ -119,13 +118,17 @@ def in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -
 
 def _applied(function: bytes, item: bytes) -> bytes:
     """What a worker does; all three come as bytes, which Dask passes on without looking into them."""
-    return pickle.dumps(_loaded(function)(pickle.loads(item)))  # noqa: S301 - workers run what they are sent
+    from distributed.protocol.pickle import dumps, loads
+
+    return dumps(_loaded(function)(loads(item)))
 
 
 @lru_cache(maxsize=4)
 def _loaded(function: bytes) -> Callable[[Any], Any]:
     """A function that was sent, loaded once for all items: what it has found out, such as stop words, it keeps."""
-    loaded: Callable[[Any], Any] = pickle.loads(function)  # noqa: S301 - workers run what they are sent
+    from distributed.protocol.pickle import loads
+
+    loaded: Callable[[Any], Any] = loads(function)
     return loaded
 
 
@@ -151,12 +154,13 @@ def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
 def _result(client: "Client", future: "Future[Any]") -> Any:
     """What a worker answers; while it is waited for, somebody looks whether any worker is there."""
     from distributed import CancelledError
+    from distributed.protocol.pickle import loads
     from distributed.scheduler import KilledWorker
 
     waited = 0.0
     while True:
         try:
-            return pickle.loads(future.result(timeout=PATIENCE))  # noqa: S301 - of our own workers
+            return loads(future.result(timeout=PATIENCE))
         except TimeoutError:
             there = client.scheduler_info(n_workers=-1)["workers"]
             waited = 0.0 if there else waited + PATIENCE
