@@ -4,9 +4,9 @@ What only one of the databases understands of it is in this file.  The index kno
 where; `corpora.search` asks it, and looks through the documents that it does not know yet.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, delete, func, insert, inspect, select, text, update
 
@@ -17,6 +17,38 @@ from store.words_of import asked_words, different_words
 
 _AT_ONCE = 2000  # documents written in one transaction, so that no other writer waits long
 Report = Callable[[int, int], bool]
+
+
+class Piece(NamedTuple):
+    """Some blocks of stored texts.
+
+    Attributes
+    ----------
+    first, begin : int
+        Number of their first document, and of the first that the index does not know.
+    blocks : tuple of bytes
+    lite : bool
+        Whether the index is one of SQLite.
+    """
+
+    first: int
+    begin: int
+    blocks: tuple[bytes, ...]
+    lite: bool
+
+
+class Rows(NamedTuple):
+    """Documents as an index takes them: the number of the first, and the words of each in one text."""
+
+    begin: int
+    words: list[str]
+
+
+class Map(Protocol):
+    """What applies `rows_of` to one piece after the other, as :func:`map` does, perhaps in other processes."""
+
+    def __call__(self, function: Callable[[Piece], Rows], pieces: Iterable[Piece], /) -> Iterator[Rows]:
+        """The rows of every piece, in their order."""
 
 
 class Found(NamedTuple):
@@ -45,7 +77,7 @@ def unfinished(db: Database) -> list[int]:
         return list(connection.execute(query).scalars()) if _can(connection) else []
 
 
-def build(db: Database, corpus: int, report: Report = go_on) -> bool:
+def build(db: Database, corpus: int, report: Report = go_on, mapped: Map = map) -> bool:
     """Index the documents of a corpus that are not indexed yet.
 
     Can be interrupted at any moment and called again, also by two programs at once.
@@ -58,6 +90,8 @@ def build(db: Database, corpus: int, report: Report = go_on) -> bool:
         Number of the corpus.
     report : (done, total) -> bool
         Called after every few thousand documents; the work ends where it gives False.
+    mapped : Map
+        Finds the words of stored texts.
 
     Returns
     -------
@@ -69,17 +103,20 @@ def build(db: Database, corpus: int, report: Report = go_on) -> bool:
             return False
     while True:
         with db.read() as connection:
-            total = _documents(connection, corpus)
-            known = _known(connection, corpus)
-            rows = _rows(connection, corpus, known) if total is not None and known < total else []
+            total, known = _documents(connection, corpus), _known(connection, corpus)
         if total is None:
             return False
-        if not rows:
+        found = False
+        for rows in mapped(rows_of, _pieces(db, corpus, known, total)):
+            found = True
+            mine = db.transact(partial(_add, corpus=corpus, rows=rows))
+            if not report(min(rows.begin + len(rows.words), total), total):
+                return False
+            if not mine:
+                break
+        if not found:
             _finish(db, corpus)
             return True
-        db.transact(partial(_add, corpus=corpus, known=known, rows=rows))
-        if not report(min(known + len(rows), total), total):
-            return False
 
 
 def find(connection: Connection, corpus: int, asked: str, offset: int, limit: int) -> Found | None:
@@ -130,40 +167,52 @@ def _known(connection: Connection, corpus: int) -> int:
     return connection.execute(query).scalar() or 0
 
 
-def _rows(connection: Connection, corpus: int, known: int) -> list[dict[str, object]]:
-    """The next documents of a corpus with their words, some blocks at once."""
-    rows: list[dict[str, object]] = []
+def _pieces(db: Database, corpus: int, known: int, total: int) -> Iterator[Piece]:
+    """The stored texts from document ``known`` on, some blocks at once."""
     query = select(corpus_texts).where(corpus_texts.c.corpus == corpus)
-    while len(rows) < _AT_ONCE:
-        here = known + len(rows)
-        block = connection.execute(
-            query.where(corpus_texts.c.first <= here).order_by(corpus_texts.c.first.desc()).limit(1)
-        ).first()
-        if block is None or here >= block.first + block.documents:
-            break
-        content = unpack_texts(block.texts)
-        every = list(zip(content["titles"], content["texts"], strict=True))[here - block.first :]
-        words = (different_words(title or "", body or "") for title, body in every)
-        rows += [{"document": here + place, "words": found} for place, found in enumerate(words)]
-    return rows
+    while known < total:
+        begin = first = known
+        blobs: list[bytes] = []
+        with db.read() as connection:
+            lite = connection.dialect.name == "sqlite"
+            while known < min(begin + _AT_ONCE, total):
+                here = query.where(corpus_texts.c.first <= known).order_by(corpus_texts.c.first.desc()).limit(1)
+                block = connection.execute(here).first()
+                if block is None or known >= block.first + block.documents:
+                    break
+                first = first if blobs else block.first
+                blobs.append(block.texts)
+                known = block.first + block.documents
+        if not blobs:
+            return
+        yield Piece(first, begin, tuple(blobs), lite)
 
 
-def _add(connection: Connection, corpus: int, known: int, rows: list[dict[str, object]]) -> None:
-    """Write some documents into the index, unless the corpus is gone or somebody was faster."""
+def rows_of(piece: Piece) -> Rows:
+    """The words of the documents of a piece, each of them once in a document."""
+    contents = map(unpack_texts, piece.blocks)
+    every = [each for content in contents for each in zip(content["titles"], content["texts"], strict=True)]
+    some = every[piece.begin - piece.first :]
+    words = [_joined(different_words(title or "", body or ""), lite=piece.lite) for title, body in some]
+    return Rows(piece.begin, words)
+
+
+def _add(connection: Connection, corpus: int, rows: Rows) -> bool:
+    """Write some documents into the index; False where the corpus is gone or somebody was faster."""
     held = select(corpora.c.number).where(corpora.c.number == corpus, corpora.c.state == "ready").with_for_update()
-    if connection.execute(held).first() is None or _known(connection, corpus) != known:
-        return
+    if connection.execute(held).first() is None or _known(connection, corpus) != rows.begin:
+        return False
     table, lite = _table(corpus), connection.dialect.name == "sqlite"
-    if not known:
+    if not rows.begin:
         connection.execute(text(_make(table, lite=lite)))
         connection.execute(insert(search_indexes).values(corpus=corpus, documents=0))
     column, value = ("rowid", ":words") if lite else ("document", "CAST(:words AS tsvector)")
-    joined = [row | {"words": _joined(row["words"], lite=lite)} for row in rows]
+    numbered = [{"document": number, "words": words} for number, words in enumerate(rows.words, rows.begin)]
     order = f"INTO {table} ({column}, words) VALUES (:document, {value})"
-    connection.execute(text(f"INSERT {order}"), joined)
-    connection.execute(
-        update(search_indexes).where(search_indexes.c.corpus == corpus).values(documents=known + len(rows))
-    )
+    connection.execute(text(f"INSERT {order}"), numbered)
+    after = rows.begin + len(rows.words)
+    connection.execute(update(search_indexes).where(search_indexes.c.corpus == corpus).values(documents=after))
+    return True
 
 
 def _make(table: str, *, lite: bool) -> str:
@@ -174,9 +223,8 @@ def _make(table: str, *, lite: bool) -> str:
     return f"CREATE TABLE IF NOT EXISTS {table} (document bigint PRIMARY KEY, words tsvector NOT NULL)"
 
 
-def _joined(words: object, *, lite: bool) -> str:
-    every: list[str] = words if isinstance(words, list) else []
-    plain = (word.encode("utf-8", "replace").decode() for word in every)
+def _joined(words: Sequence[str], *, lite: bool) -> str:
+    plain = (word.encode("utf-8", "replace").decode() for word in words)
     return " ".join(plain if lite else (f"'{word}'" for word in plain))
 
 

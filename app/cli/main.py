@@ -100,7 +100,12 @@ def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
     about = "say what an import would make of files, and store nothing"
     inspect = _command(commands, "inspect", "corpora.inspect", about, reads=True)
     about = "make a corpus of a file or folder, or of several files"
-    for parser in (inspect, _command(commands, "import", "manage.import_corpus", about, reads=True)):
+    made = _command(commands, "import", "manage.import_corpus", about, reads=True)
+    where = (
+        "cut texts into words in other processes: local:2, or the address of a Dask scheduler; the corpus is the same"
+    )
+    made.add_argument("--on", default="", metavar="PLACE", help=where)
+    for parser in (inspect, made):
         paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
         parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
         _import_options(parser, tuple(options.HELP))

@@ -91,14 +91,17 @@ def import_corpus(arguments: argparse.Namespace) -> int:
     from app.ingest.importing import import_path
     from app.ingest.options import HELP, ImportOptions, OptionError
     from app.ingest.standard_input import called, spooled
+    from app.jobs.cluster.place import PlaceError
+    from app.jobs.cluster.reading import mapped_on
 
     options = given(arguments)
     progress = Progress()
     db = open_database(arguments.store)
     try:
-        with spooled(arguments.path, options.get("format")) as paths:
-            row = import_path(db, paths, ImportOptions(**options), shown_by(progress), called=called(arguments.path))
-    except IngestError as error:
+        with spooled(arguments.path, options.get("format")) as paths, mapped_on(arguments.on) as mapped:
+            how, shown = ImportOptions(**options), shown_by(progress)
+            row = import_path(db, paths, how, shown, called=called(arguments.path), mapped=mapped)
+    except (IngestError, PlaceError) as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
         raise Mistake(as_typed(str(error), HELP)) from error

@@ -182,7 +182,7 @@ def _of_texts(source: TextSource, rules: Rules, row: CorpusRow, found: _Found, p
 
     kept = replace(source, documents=lambda: _with_strange_labels(source, row))
     counts, labels = _together(found.recounts), np.array(found.labels, np.int32)
-    return _source(source, row, found, lambda: vectorise.blocks(kept, counts, labels))
+    return _source(source, row, found, lambda: vectorise.blocks(kept, counts.rows, labels))
 
 
 def _with_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:

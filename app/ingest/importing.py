@@ -12,7 +12,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.parsing import MOST_TOKENS
 from app.ingest.preparing import prepare, ready
 from app.ingest.reporting import report
-from app.ingest.source import Array, Progress, Rows, Source
+from app.ingest.source import Array, Map, Progress, Rows, Source
 from app.ingest.words import storable
 from engine.contract import Counts
 from store import corpora, full_text
@@ -41,7 +41,13 @@ def read(path: Path | str, options: ImportOptions | None = None) -> Source:
 
 
 def import_path(
-    db: Database, path: Paths, options: ImportOptions | None = None, progress: Progress = quiet, *, called: str = ""
+    db: Database,
+    path: Paths,
+    options: ImportOptions | None = None,
+    progress: Progress = quiet,
+    *,
+    called: str = "",
+    mapped: Map = map,
 ) -> CorpusRow:
     """Make a corpus of the file or folder at ``path``, or of several files of one format.
 
@@ -51,6 +57,8 @@ def import_path(
         Called with what is being done and how much of it is (a share, or None where that is unknown).
     called : str
         As in :func:`app.ingest.openings.open_paths`.
+    mapped : Map
+        Does the work on texts, batch by batch: here, or in other processes.  The corpus is the same.
 
     Raises
     ------
@@ -69,7 +77,7 @@ def import_path(
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
     facts = {"file": opening.file, "format": opening.format, "options": options.report()}
-    return import_source(db, opening.source, name, options, progress, facts, why=opening.why)
+    return import_source(db, opening.source, name, options, progress, facts, why=opening.why, mapped=mapped)
 
 
 def import_source(
@@ -81,6 +89,7 @@ def import_source(
     facts: dict[str, Any],
     *,
     why: str = "",
+    mapped: Map = map,
 ) -> CorpusRow:
     """Store the documents of a source as the corpus ``name``.
 
@@ -90,8 +99,10 @@ def import_source(
         Kept with the corpus, beside the record of what was understood and chosen.
     why : str
         Why the format was taken.
+    mapped : Map
+        As in `import_path`.
     """
-    prepared = prepare(source, options, progress)
+    prepared = prepare(source, options, progress, mapped)
     counted = prepared.source
     how = {} if counted.wording is None else {"wording": dict(counted.wording)}
     with corpora.writer(
@@ -113,21 +124,27 @@ def import_source(
             progress(f"Storing documents: {stored:,}", stored / total)
         record = report(prepared, options, file=facts.get("file", counted.where), form=facts["format"], why=why)
         writer.meta.update(facts | how | {"notes": counted.notes, "record": record.to_json()})
-    index(db, writer.row.number, progress)
+    index(db, writer.row.number, progress, mapped)
     for note in counted.notes:
         progress(f"Note: {note}", None)
     return writer.row
 
 
-def index(db: Database, corpus: int, progress: Progress) -> None:
-    """Make the full-text index of a corpus that is stored; without it searches take longer, and that is all."""
+def index(db: Database, corpus: int, progress: Progress, mapped: Map = map) -> None:
+    """Make the full-text index of a corpus that is stored; without it searches take longer, and that is all.
+
+    Parameters
+    ----------
+    mapped : Map
+        Finds the words of stored texts.
+    """
 
     def report(done: int, total: int) -> bool:
         progress(f"Preparing the search: {done:,} documents", done / total)
         return True
 
     try:
-        full_text.build(db, corpus, report)
+        full_text.build(db, corpus, report, mapped)
     except StoreError as error:
         progress(f"Note: the search in the corpus is not prepared ({error}); the server will do it later", None)
 

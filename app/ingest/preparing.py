@@ -9,7 +9,7 @@ from app.ingest import prune
 from app.ingest.errors import IngestError
 from app.ingest.observing import Observer
 from app.ingest.options import ImportOptions
-from app.ingest.source import BLOCK, Array, CountSource, Progress, Rows, Source, TextSource, piece
+from app.ingest.source import BLOCK, Array, CountSource, Map, Progress, Rows, Source, TextSource, piece
 from engine.contract import TEST, TRAIN, Counts
 
 _DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
@@ -41,10 +41,16 @@ class Prepared(NamedTuple):
     texts: bool
 
 
-def prepare(source: Source, options: ImportOptions, progress: Progress) -> Prepared:
-    """Count the documents of a source, draw those of the test, and say which of them stay."""
+def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: Map = map) -> Prepared:
+    """Count the documents of a source, draw those of the test, and say which of them stay.
+
+    Parameters
+    ----------
+    mapped : Map
+        Cuts batches of texts into words.
+    """
     observer = Observer()
-    counted = _counted(observer.watch(source), options, progress, observer)
+    counted = _counted(observer.watch(source), options, progress, observer, mapped)
     lengths = _lengths(counted, progress)
     part = draw_test(len(lengths), options.test_share, options.seed) if counted.part is None else counted.part
     return Prepared(counted, part, staying(counted, part, lengths), lengths, observer, isinstance(source, TextSource))
@@ -58,11 +64,15 @@ def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
     return part
 
 
-def _counted(source: Source, options: ImportOptions, progress: Progress, observer: Observer) -> CountSource:
+def _counted(
+    source: Source, options: ImportOptions, progress: Progress, observer: Observer, mapped: Map
+) -> CountSource:
     if isinstance(source, TextSource):
-        from app.ingest import vectorise  # scikit-learn takes a second to import; counts need it not
+        from app.ingest import vectorise  # what recognises languages takes long to import; counts need it not
 
-        return vectorise.count(source, options, progress, observer)
+        return vectorise.count(source, options, progress, observer, mapped)
+    if mapped is not map:
+        raise IngestError(source.where, "holds counts, which need not be cut into words; import it without --on")
     if prune.asked_for(options):
         progress("Choosing words", None)
         return prune.pruned(source, options, observer)

@@ -1,8 +1,8 @@
 """What a reader hands over: documents as text, or documents as counts."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,21 @@ from engine.contract import Counts
 
 Array: TypeAlias = NDArray[Any]
 Progress: TypeAlias = Callable[[str, float | None], None]
+A = TypeVar("A")
+B = TypeVar("B")
 
 LEFT_OUT = -1  # a part of the file that is neither, such as "unused"; never stored
 BLOCK = 2_000  # documents handed to the store at a time
+
+
+class Map(Protocol):
+    """What applies a function to one thing after the other, as :func:`map` does, perhaps in other processes.
+
+    Results, and what is raised, come in the order of the things.
+    """
+
+    def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
+        """The function of every item."""
 
 
 class TextDocument(NamedTuple):

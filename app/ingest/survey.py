@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 
 from app.ingest import languages, lemmas, segment
+from app.ingest.bags import batches, runs_of
 from app.ingest.errors import IngestError
 from app.ingest.languages import Recognised, Sample, name_of
 from app.ingest.mail import without_mail
 from app.ingest.options import ImportOptions
 from app.ingest.phrases import Pairs
-from app.ingest.source import BLOCK, LEFT_OUT, Progress, TextSource
+from app.ingest.source import BLOCK, LEFT_OUT, Map, Progress, TextDocument, TextSource
 from app.ingest.wording import Wording
 from app.ingest.words import stop_list, usual_pattern
 
@@ -28,10 +31,17 @@ class _Seen:
     mail: int = 0
 
 
-def wording_of(source: TextSource, options: ImportOptions, progress: Progress) -> tuple[Wording, Recognised, list[str]]:
+def wording_of(
+    source: TextSource, options: ImportOptions, progress: Progress, mapped: Map = map
+) -> tuple[Wording, Recognised, list[str]]:
     """How the words of these texts are found, what was recognised, and notes that say it and what was chosen.
 
     Reads the documents once, and once more for phrases.
+
+    Parameters
+    ----------
+    mapped : Map
+        Cuts batches of texts into words for phrases.
 
     Raises
     ------
@@ -60,23 +70,19 @@ def wording_of(source: TextSource, options: ImportOptions, progress: Progress) -
     )
     said += [of_stops, *about, f"words are counted in their dictionary form in {_list(forms)}" if forms else ""]
     if options.phrases:
-        wording = replace(wording, phrases=_phrases(source, wording, options, progress))
+        wording = replace(wording, phrases=_phrases(source, wording, options, progress, mapped))
         said.append(_joined(wording.phrases))
     return wording, recognised, [note for note in said if note]
 
 
-def _texts(source: TextSource, wording: Wording) -> Iterator[str]:
-    """The clean text of each document of the source that is not left out."""
-    for document in source.documents():
-        if document.part != LEFT_OUT:
-            yield source.counted(wording.prepared_document(document))
+def _documents(source: TextSource) -> Iterator[TextDocument]:
+    """Each document of the source that is not left out."""
+    return (document for document in source.documents() if document.part != LEFT_OUT)
 
 
 def _look(source: TextSource, wording: Wording, progress: Progress) -> _Seen:
     seen = _Seen()
-    for document in source.documents():
-        if document.part == LEFT_OUT:
-            continue
+    for document in _documents(source):
         seen.documents += 1
         seen.pages += wording.is_page(document.text)
         if wording.strip_mail:
@@ -164,10 +170,13 @@ def _mail(n: int) -> str:
     return f"mail headers, quoted lines and signatures were left out of {of}" if n else ""
 
 
-def _phrases(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> tuple[str, ...]:
+def _phrases(
+    source: TextSource, wording: Wording, options: ImportOptions, progress: Progress, mapped: Map
+) -> tuple[str, ...]:
     pairs = Pairs()
-    for number, text in enumerate(_texts(source, wording), start=1):
-        pairs.add(wording.runs(wording.spaced(text)))
+    found = mapped(partial(runs_of, counted=source.counted, wording=wording), batches(_documents(source)))
+    for number, runs in enumerate(chain.from_iterable(found), start=1):
+        pairs.add(runs)
         if number % BLOCK == 0:
             progress(f"Looking for phrases: {number:,} documents", None)
     least = PHRASE_NPMI if options.phrase_npmi is None else options.phrase_npmi

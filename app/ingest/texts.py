@@ -9,7 +9,7 @@ from app.ingest.errors import IngestError
 from app.ingest.importing import import_source, quiet
 from app.ingest.options import ImportOptions
 from app.ingest.registry import refuse_idle
-from app.ingest.source import Progress, TextDocument, TextSource
+from app.ingest.source import Map, Progress, TextDocument, TextSource
 from app.ingest.words import storable
 from store import corpora
 from store.corpora import CorpusRow
@@ -27,6 +27,8 @@ def import_texts(
     titles: Iterable[str] | None = None,
     options: ImportOptions | None = None,
     progress: Progress = quiet,
+    *,
+    mapped: Map = map,
 ) -> CorpusRow:
     """Make a corpus of texts.
 
@@ -41,7 +43,7 @@ def import_texts(
         "document 1" and so on when not given.
     options : ImportOptions, optional
         The name of the corpus is "texts" when they have none.
-    progress : callable
+    progress, mapped
         As in :func:`app.ingest.importing.import_path`.
 
     Raises
@@ -65,7 +67,8 @@ def import_texts(
             yield TextDocument(text, str(title or f"document {number}"), _class(label), titled=bool(title))
 
     source = TextSource(where=NAME, documents=documents)
-    return import_source(db, source, name, options, progress, {"format": NAME, "options": options.report()})
+    facts = {"format": NAME, "options": options.report()}
+    return import_source(db, source, name, options, progress, facts, mapped=mapped)
 
 
 def _check(texts: Sequence[Any]) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from app.estimators.models import DATM, DEF, DLDA, DPFA, LDA, SDATM
     from app.ingest.errors import IngestError
     from app.ingest.options import OptionError
+    from app.jobs.cluster.place import PlaceError
     from app.jobs.new_run import NewRunError
     from store.errors import Conflict, NotFound, StoreError
 
@@ -47,6 +48,7 @@ _PLACES = {
     "NotFound": "store.errors",
     "OptionError": "app.ingest.options",
     "NewRunError": "app.jobs.new_run",
+    "PlaceError": "app.jobs.cluster.place",
     "Run": ".run",
     "RunFailed": ".run",
     "DEF": "app.estimators.models",
@@ -76,6 +78,7 @@ __all__ = [
     "NewRunError",
     "NotFound",
     "OptionError",
+    "PlaceError",
     "Run",
     "RunFailed",
     "ShadowedError",

@@ -15,6 +15,7 @@ from app.ingest.importing import import_path, quiet
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.texts import import_texts
 from app.jobs import launcher
+from app.jobs.cluster.reading import mapped_on
 from app.jobs.new_run import create
 from app.jobs.progress import Progress
 from app.jobs.run_groups import create_group
@@ -108,6 +109,7 @@ class Store:
         name: str | None = None,
         labels: Iterable[Any] | None = None,
         titles: Iterable[str] | None = None,
+        on: str = "",
         progress: bool | ImportWatcher = False,
         **options: Any,
     ) -> Corpus:
@@ -122,6 +124,10 @@ class Store:
             Of the corpus; that of the file, or "texts".
         labels, titles : iterable, optional
             Of texts, one for each; a label is None or NaN where there is none.
+        on : str
+            Cut texts into words in other processes: ``"local:2"``, or the address of a Dask scheduler.  The corpus is
+            the same.  A script that names ``local:`` does so under ``if __name__ == "__main__":``, for every process
+            reads it.
         progress : bool or callable, default=False
             True writes to standard error; a function gets what is being done and the share that is.
         **options
@@ -131,19 +137,22 @@ class Store:
         ------
         IngestError, OptionError
             When it cannot become a corpus, or an option cannot be.
+        PlaceError
+            When nobody answers where ``on`` says.
         Conflict
             When the name is taken.
         """
         chosen = ImportOptions(name=name, **_known(options))
         db = self._opened.db
-        with _telling(progress) as notify:
+        with _telling(progress) as notify, mapped_on(on) as mapped:
             paths = _paths(source)
             if paths:
                 if labels is not None or titles is not None:
                     raise OptionError("labels and titles belong to texts; name the columns of a file instead")
-                row = import_path(db, paths, chosen, notify)
+                row = import_path(db, paths, chosen, notify, mapped=mapped)
             else:
-                row = import_texts(db, cast("Iterable[str]", source), labels, titles, chosen, notify)
+                texts = cast("Iterable[str]", source)
+                row = import_texts(db, texts, labels, titles, chosen, notify, mapped=mapped)
         return Corpus(self._opened, row)
 
     def train(

@@ -22,6 +22,7 @@ BROAD = {
     ("app/ingest/read_npz.py", "matrix", "Exception"): "the same of a file of NumPy",
     ("app/ingest/read_parquet.py", "_records", "Exception"): "the same of a table",
     ("app/ingest/read_xlsx.py", "_opened", "Exception"): "the same of a workbook",
+    ("app/jobs/cluster/reading.py", "_until_failure", "Exception"): "raised again, after the items before it",
     ("app/server/serve.py", "_page", "Exception"): "the outermost door: an error must not become a blank page",
     ("store/additions.py", "appender", "BaseException"): "takes back what was staged, then raises again",
     ("store/corpus_writer.py", "writer", "BaseException"): "takes back what was staged, then raises again",

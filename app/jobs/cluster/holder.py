@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.jobs.cluster.lost import WorkerLostError
+from app.jobs.cluster.opening import open_patiently
 from app.jobs.cluster.pace import About, Pace
-from app.jobs.cluster.reading import open_patiently
 from engine import models, settings
 from engine.contract import Array, Batch, Counts, Facts, Sum, Sums, flatten, unflatten
 from engine.corpus import take

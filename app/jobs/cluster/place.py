@@ -1,6 +1,7 @@
 """Where the work on documents is done: ``local:2``, or the address of a Dask scheduler."""
 
 import functools
+import logging
 import re
 import threading
 import time
@@ -16,7 +17,7 @@ from app.jobs.cluster import presence
 if TYPE_CHECKING:
     from distributed import Client
 
-MISSING = "runs on several processes need Dask, which is not installed; pip install 'topiary[cluster]'"
+MISSING = "--on needs Dask, which is not installed; pip install 'topiary[cluster]'"
 Result = TypeVar("Result")
 LEAVING = 30.0  # seconds that processes have to end
 MOST_LOCAL = 512  # processes of one machine
@@ -24,7 +25,7 @@ _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+
 
 
 class PlaceError(ValueError):
-    """A run cannot be spread like this; the message is one sentence for the user."""
+    """Work cannot be spread like this; the message is one sentence for the user."""
 
 
 class Place(NamedTuple):
@@ -55,6 +56,20 @@ def installed() -> bool:
     return find_spec("distributed") is not None
 
 
+def check_name(text: str) -> Place:
+    """The place that somebody named, where there is Dask to reach it.
+
+    Raises
+    ------
+    PlaceError
+        When it cannot be read, or Dask is missing.
+    """
+    place = parse(text)
+    if not installed():
+        raise PlaceError(MISSING)
+    return place
+
+
 def check(text: str, store: str, *, whole: bool = False) -> None:
     """Refuse, before anything is begun, a place that cannot serve a run of this store.
 
@@ -74,8 +89,28 @@ def check(text: str, store: str, *, whole: bool = False) -> None:
         )
 
 
-def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
+def connect(
+    text: str,
+    *,
+    threads: int = 1,
+    patience: int = 60,
+    of: Callable[[], dict[str, str]] | None = None,
+    silent: bool = False,
+) -> "Client":
     """A client of the place, once its workers are there.
+
+    Parameters
+    ----------
+    text : str
+        As `parse` reads it.
+    threads : int
+        Of each process of this machine.
+    patience : int
+        Seconds that a scheduler and its workers have to answer.
+    of : callable
+        Gives the versions that must be the same everywhere; by default `versions`.
+    silent : bool
+        Whether somebody sits at the terminal, where processes of this machine are to print nothing.
 
     Raises
     ------
@@ -92,7 +127,8 @@ def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
         if place.processes:
             cluster = LocalCluster(
                 n_workers=place.processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
+                dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
+                preload=["app.jobs.cluster.uninterrupted"] if silent else [],
             )  # fmt: skip
             client = Client(cluster)
         else:
@@ -101,7 +137,7 @@ def connect(text: str, *, threads: int = 1, patience: int = 60) -> "Client":
         raise PlaceError(f"{nobody} ({error}); {_advice(text)}") from error
     try:
         client.wait_for_workers(max(place.processes, 1), timeout=patience)
-        _same_versions(client, text, patience)
+        _same_versions(client, text, of or versions, patience)
     except (OSError, TimeoutError) as error:
         close(client)
         raise PlaceError(f"{nobody} ({error}); {_advice(text)}") from error
@@ -154,10 +190,10 @@ def _advice(text: str) -> str:
     return "start them"
 
 
-def _same_versions(client: "Client", text: str, patience: int) -> None:
-    """Every worker computes with the sources and the numpy that we have, or its sums could differ from ours."""
-    own = versions()
-    for worker, theirs in _versions_of_workers(client, patience).items():
+def _same_versions(client: "Client", text: str, of: Callable[[], dict[str, str]], patience: int) -> None:
+    """Every worker computes with the sources and the libraries that we have, or its results could differ from ours."""
+    own = of()
+    for worker, theirs in _versions_of_workers(client, of, patience).items():
         if isinstance(theirs, Exception):
             raise PlaceError(
                 f"the worker {worker} of {text} cannot load Topiary ({theirs}); install the same there"
@@ -167,7 +203,7 @@ def _same_versions(client: "Client", text: str, patience: int) -> None:
             raise PlaceError(f"the worker {worker} of {text} has {', '.join(different)}; install the same everywhere")
 
 
-def _versions_of_workers(client: "Client", patience: int) -> dict[str, Any]:
+def _versions_of_workers(client: "Client", of: Callable[[], dict[str, str]], patience: int) -> dict[str, Any]:
     """What every worker has, or the error it met; those that went, or hang, are left out.
 
     Raises
@@ -179,7 +215,7 @@ def _versions_of_workers(client: "Client", patience: int) -> dict[str, Any]:
     while time.monotonic() < end:
         with suppress(OSError):  # somebody went meanwhile, or hangs and is known to hang the next time
             asked = list(presence.workers(client))
-            found = client.run(versions, workers=asked, on_error="return", callback_timeout=patience / 3)
+            found = client.run(of, workers=asked, on_error="return", callback_timeout=patience / 3)
             answers = {worker: each for worker, each in found.items() if not isinstance(each, OSError)}
             if answers:
                 return answers

@@ -1,26 +1,189 @@
-"""The store as workers of a cluster read it."""
+"""Texts of an import cut into words by the workers of a Dask cluster, in order, and some of them at a time.
 
-import time
+Whoever imports reads the files and sends the documents a batch at a time; workers need to see neither files nor store.
+A batch is kept until its result is there, so Dask repeats it where its worker was lost.
+"""
 
-from store.database import Database, open_database
-from store.errors import StoreError
+import sys
+import unicodedata
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-PATIENCE = 60.0  # seconds that a server is waited for which restarts
+from app import ingest
+from app.ingest.source import Map
+from app.jobs.cluster import place
+from app.jobs.cluster.place import PlaceError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+PATIENCE = 5.0  # seconds of waiting for a result, after which workers are looked for
+NOBODY = 60.0  # seconds without any worker, after which the import is given up
+_AHEAD = 3  # batches on their way for each thread of the workers,
+_LOOK = 16  # who are counted again after so many: some may have come
+_LIBRARIES = ("scikit-learn", "stopwordsiso", "simplemma", "rjieba", "icu4py")
 
 
-def open_patiently(store: str) -> Database:
-    """The store, for reading; a server that cannot be reached at this moment is waited for.
+class Workers:
+    """Applies functions in the processes of a place, as :class:`app.ingest.source.Map`; they are joined at first use.
+
+    A context manager, which leaves them.
+
+    Parameters
+    ----------
+    on : str
+        The place, as in ``--on``.
 
     Raises
     ------
-    StoreError
-        When it cannot be opened.
+    PlaceError
+        When it is no place, or Dask is missing.
     """
-    end = time.monotonic() + PATIENCE
+
+    def __init__(self, on: str) -> None:
+        place.check_name(on)
+        self._on = on
+        self._client: Client | None = None
+
+    def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
+        """The function of every item, in their order, a bounded number of them at a time.
+
+        Raises
+        ------
+        PlaceError
+            When nobody answers there, their versions differ from ours, or no worker is left.
+        """
+        if self._client is None:
+            self._client = place.connect(self._on, of=versions, silent=True)
+            self._client.direct_to_workers = bool(place.parse(self._on).processes)  # else they may be out of reach
+        return in_order(self._client, function, items)
+
+    def close(self) -> None:
+        """Leave the workers; those of this machine end."""
+        if self._client is not None:
+            place.close(self._client)
+            self._client = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def mapped_on(on: str) -> Iterator[Map]:
+    """What does work on texts at a place, left at the end; in this process, where ``on`` is empty."""
+    if not on:
+        yield map
+        return
+    with Workers(on) as workers:
+        yield workers
+
+
+def in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+    """The function of every item, computed by the workers.
+
+    What goes wrong with an item is raised in its turn, also where a later item cannot be made.
+    """
+    from distributed.protocol.pickle import dumps
+
+    waiting: deque[Future[Any]] = deque()
+    packed = dumps(function)
+    failed: list[Exception] = []
+    most = _most(client)
+    for number, item in enumerate(_until_failure(items, failed)):
+        waiting.append(client.submit(_applied, packed, dumps(item), pure=False))
+        if number % _LOOK == 0:
+            most = _most(client)
+        while len(waiting) > most:
+            yield _result(client, waiting.popleft())
+    while waiting:
+        yield _result(client, waiting.popleft())
+    for error in failed:
+        raise error
+
+
+def _applied(function: bytes, item: bytes) -> bytes:
+    """What a worker does; all three come as bytes, which Dask passes on without looking into them."""
+    from distributed.protocol.pickle import dumps, loads
+
+    return dumps(_loaded(function)(loads(item)))
+
+
+@lru_cache(maxsize=4)
+def _loaded(function: bytes) -> Callable[[Any], Any]:
+    """A function that was sent, loaded once for all items: what it has found out, such as stop words, it keeps."""
+    from distributed.protocol.pickle import loads
+
+    loaded: Callable[[Any], Any] = loads(function)
+    return loaded
+
+
+def _most(client: "Client") -> int:
+    """How many items are on their way at most: some for each thread there is."""
+    return _AHEAD * max(sum(client.nthreads().values()), 1)
+
+
+def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
+    """The items before one that cannot be made; why that cannot be is put in ``failed``."""
+    source = iter(items)
     while True:
         try:
-            return open_database(store, readonly=True)
-        except StoreError as error:
-            if type(error) is not StoreError or time.monotonic() > end:  # others do not pass with time
-                raise
-        time.sleep(0.5)
+            item = next(source)
+        except StopIteration:
+            return
+        except Exception as error:  # noqa: BLE001 - raised when the items before it are done
+            failed.append(error)
+            return
+        yield item
+
+
+def _result(client: "Client", future: "Future[Any]") -> Any:
+    """What a worker answers; while it is waited for, somebody looks whether any worker is there."""
+    from distributed import CancelledError
+    from distributed.protocol.pickle import loads
+    from distributed.scheduler import KilledWorker
+
+    waited = 0.0
+    while True:
+        try:
+            return loads(future.result(timeout=PATIENCE))
+        except TimeoutError:
+            there = client.scheduler_info(n_workers=-1)["workers"]
+            waited = 0.0 if there else waited + PATIENCE
+            if waited >= NOBODY:
+                raise PlaceError("all workers are gone; start some and import it again") from None
+        except KilledWorker as error:
+            cause = "several workers in turn died of the same documents; give workers more memory, or import less"
+            raise PlaceError(cause) from error
+        except (CancelledError, OSError) as error:
+            raise PlaceError(f"the scheduler was lost ({error}); start it and import it again") from error
+
+
+def versions() -> dict[str, str]:
+    """What must be the same everywhere for the same words: Python's letters, our sources and some libraries."""
+    sources = sha256()
+    for file in sorted(Path(*ingest.__path__).glob("*.py")):
+        sources.update(file.read_bytes())
+    python = {"Python": sys.version.split()[0], "Unicode": unicodedata.unidata_version}
+    return {"app.ingest": sources.hexdigest()[:12]} | python | {name: _version(name) for name in _LIBRARIES}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"

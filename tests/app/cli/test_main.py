@@ -463,6 +463,7 @@ def test_what_an_import_refuses_names_options_as_the_command_line_does(capsys, s
         (path, (), "min_df.jsonl: no word occurs in 2 documents or more and in at most 70% of them; lower --min-df or"),
         (path, ("--token-pattern", ""), "--token-pattern '' finds no words in it but stop words; give another pattern"),
         (path, ("--token-pattern", "x{9}"), "--token-pattern 'x{9}' finds no words in it but stop words"),
+        (path, ("--on", "nowhere"), "--on takes local:N, such as local:2, or the address of a Dask scheduler"),
         (head, (), "head.csv: has no documents below its line of column names; add rows, or say that it has no such"),
     ):
         status, _, err = call(capsys, "import", str(file), *words, "--store", store)

@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 import topiary
 
+from store import corpora
+
 GUIDE = Path(__file__).parents[3] / "assets" / "guide" / "library.md"
 WORDS = {
     "garden": ["rose", "hedge", "lawn", "soil", "seed", "flower", "tree", "grow"],
@@ -110,6 +112,18 @@ def test_a_corpus_keeps_a_record_and_takes_more_documents(store, tmp_path):
     made.delete()
 
 
+@pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
+def test_other_processes_make_the_same_corpus(store, corpus):
+    pytest.importorskip("distributed")
+    made = store.import_corpus(made_texts(), on="local:1", name="elsewhere")
+    alone = store.import_corpus(made_texts(), name="here")
+    assert made.vocabulary == alone.vocabulary
+    there, here = (corpora.get(store._opened.db, each.number) for each in (made, alone))
+    assert (there.content_hash, there.train_documents) == (here.content_hash, here.train_documents)
+    made.delete()
+    alone.delete()
+
+
 @pytest.mark.parametrize(
     ("source", "given", "kind", "sentence"),
     [
@@ -118,6 +132,7 @@ def test_a_corpus_keeps_a_record_and_takes_more_documents(store, tmp_path):
         (["a b"], {"colour": 1}, topiary.OptionError, "no option 'colour' of an import; the options are .*min_df"),
         (["a b"], {"text_column": "t"}, topiary.IngestError, "texts: is no table"),
         ("nowhere.csv", {}, topiary.IngestError, "nowhere.csv: there is no such file or folder"),
+        (["a b"], {"on": "nowhere"}, topiary.PlaceError, "--on takes local:N"),
         ("nowhere.csv", {"labels": []}, topiary.OptionError, "labels and titles belong to texts"),
         (["a b"], {"name": "two subjects"}, topiary.Conflict, "two subjects"),
         ([], {}, topiary.IngestError, "texts"),
