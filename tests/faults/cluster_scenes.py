@@ -36,7 +36,7 @@ def _killed(bench: ClusterBench, number: int, at_once: int) -> Outcome:
         child = bench.start(run)
         kills = 0
         while kills < KILLS_OF_A_RUN and child.exitcode is None:
-            child.join(bench.rng.uniform(0.0, bench.seconds / 8))  # while steps are made, or while it begins again
+            child.join(bench.rng.uniform(0.0, bench.seconds / 16))  # while steps are made, or while it begins again
             kills += child.exitcode is None and _kill(bench, at_once)
         injected += kills
         lost += not _as_expected(bench, child, run)
@@ -119,7 +119,7 @@ def _begun(bench: ClusterBench) -> tuple[int, BaseProcess]:
 
 def _as_expected(bench: ClusterBench, child: BaseProcess, run: int) -> bool:
     """Whether a run ends within minutes, finished or with a sentence, and in the bits of one that nobody touched."""
-    return bench.ended(child) and bench.finish(run)
+    return bench.ended(run, child) and bench.finish(run)
 
 
 @contextmanager

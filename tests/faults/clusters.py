@@ -26,7 +26,7 @@ from tests.faults.children import Bench, wait_until
 from tests.samples.process_samples import small_corpus, written
 
 SWEPT = {"layers": "6-3", "inference": "gibbs"}  # documents have local variables, which live with the workers
-ENDS = 240.0  # seconds after which a run that has not ended counts as lost
+HANGS = 240.0  # seconds after which a run that has got no further counts as lost
 
 
 class Wire(NamedTuple):
@@ -133,12 +133,18 @@ class ClusterBench(Bench):
     def whole(self, run: int) -> float:
         """Train a queued run without a fault; the seconds that took."""
         began = time.monotonic()
-        assert self.ended(self.start(run)), "a run without a fault did not end"
+        assert self.ended(run, self.start(run)), "a run without a fault did not end"
         return time.monotonic() - began
 
-    def ended(self, child: BaseProcess) -> bool:
-        """Wait until a run ends, whichever way; False when it hangs, and is killed."""
-        child.join(ENDS)
+    def ended(self, run: int, child: BaseProcess) -> bool:
+        """Wait until a run ends, whichever way; False when it gets no further, and is killed."""
+        progress, since = None, time.monotonic()
+        while child.exitcode is None and time.monotonic() - since < HANGS:
+            child.join(2)
+            with self.store() as db:
+                row = runs.get(db, run)
+            if progress != (row.attempt, row.minibatch):
+                progress, since = (row.attempt, row.minibatch), time.monotonic()
         hangs = child.exitcode is None
         if hangs:
             child.kill()
