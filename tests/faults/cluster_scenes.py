@@ -20,12 +20,12 @@ HERE, THERE = "10.213.77.1", "10.213.77.2"
 
 
 def cluster_killed(bench: ClusterBench, number: int) -> Outcome:
-    """``kill -9`` of a worker at random moments, ten times in each of so many runs."""
+    """``kill -9`` of a worker at random moments, up to ten times in each of so many runs."""
     return _killed(bench, number, 1)
 
 
 def cluster_two_killed(bench: ClusterBench, number: int) -> Outcome:
-    """``kill -9`` of both workers at once, ten times in each of so many runs."""
+    """``kill -9`` of both workers at once, up to ten times in each of so many runs."""
     return _killed(bench, number, 2)
 
 
@@ -162,8 +162,8 @@ def bench_of(scene: Scene, url: str, seed: int = 1, *, minibatches: int = 500) -
 
 
 CLUSTER_SCENES = (
-    Scene("a worker of a cluster killed (`kill -9`), ten times in a run", "sqlite", cluster_killed, 20, 1),
-    Scene("two workers killed at once, ten times in a run", "sqlite", cluster_two_killed, 5, 1),
+    Scene("a worker of a cluster killed (`kill -9`), up to ten times in a run", "sqlite", cluster_killed, 20, 1),
+    Scene("both workers killed at once, up to ten times in a run", "sqlite", cluster_two_killed, 5, 1),
     Scene("a worker stopped for a minute", "sqlite", cluster_worker_stopped, 5, 1),
     Scene("scheduler stopped for a minute", "sqlite", cluster_scheduler_stopped, 5, 1),
     Scene("network of the workers cut for a minute", "sqlite", cluster_network_cut, 5, 1),
