@@ -13,7 +13,6 @@ A P would be A (1 + log2 P).
 
 import gc
 import math
-import pickle
 import statistics as figures
 import time
 from collections.abc import Callable, Sequence
@@ -119,7 +118,7 @@ class TimedHolder(Holder):
         if not self._sent[0]:
             arrays = [array for part in found for array in _arrays(part.statistics)]
             filled = sum(int(np.count_nonzero(array)) for array in arrays) / max(1, sum(a.size for a in arrays))
-            self._sent = len(pickle.dumps(found, protocol=5)), filled
+            self._sent = sum(array.nbytes for array in arrays), filled
         return found
 
     def spent(self) -> tuple[float, float, int, float, int]:
@@ -180,7 +179,7 @@ def spread(db: "Database", about: "CorpusRow", processes: int, setting: Setting)
         figures.median(moves[1 - setting.steps :]),
         gather=figures.median(max(each[0] for each in step) for step in spent[1:]),
         work=figures.median(sum(each[1] for each in step) for step in spent[1:]),
-        out=len(pickle.dumps(state, protocol=5)),
+        out=sum(array.nbytes for array in _arrays(state)),
         back=max(each[2] for each in last),
         filled=float(np.mean([each[3] for each in last])),
         memory=memory,
