@@ -187,12 +187,15 @@ def spread(db: "Database", about: "CorpusRow", processes: int, setting: Setting)
     )
 
 
-def fitted(rows: Sequence[Row], documents: int) -> Model:
-    """The model of rows on a cluster: A and C by least squares of the overheads, W and M as they were measured."""
+def fitted(rows: Sequence[Row], documents: int, processors: int) -> Model:
+    """The model of rows on a cluster: A and C by least squares of the overheads, W and M as they were measured.
+
+    W is that of rows whose processes have a processor each: others push each other's documents out of the caches.
+    """
     on = [row for row in rows if row.processes]
     p, overhead = np.array([row.processes for row in on], dtype=float), np.array([row.overhead for row in on])
     slope, rest = np.polyfit(p, overhead, 1) if len(on) > 1 else (0.0, float(overhead[0]))
-    work = figures.median(row.work for row in on)
+    work = figures.median(row.work for row in on if row.processes <= max(processors, on[0].processes))
     return Model(work, max(float(slope), 0.0), figures.median(row.move for row in on), max(float(rest), 0.0), documents)
 
 

@@ -74,7 +74,7 @@ def _measure(db: "Database", about: "CorpusRow", arguments: argparse.Namespace) 
         rows.append(measuring.spread(db, about, processes, setting))
         output.write(table.line(rows[-1], rows[0]) + "\n")
     progress.end()
-    model = measuring.fitted(rows, about.train_documents)
+    model = measuring.fitted(rows, about.train_documents, processors)
     output.write("\n" + "\n".join(table.sentences(model, rows)) + "\n")
     if arguments.picture is not None:
         from app.plots.scaling import picture

@@ -1,5 +1,7 @@
 """The guide inside the app: the same pages as ``assets/guide``."""
 
+import base64
+import re
 from functools import cache
 from html import escape
 from typing import Any
@@ -47,9 +49,16 @@ def chapters() -> dict[str, str]:
 
 @cache
 def chapter(name: str) -> str:
-    """One page of the guide as HTML (our own text, no raw HTML passes)."""
+    """One page of the guide as HTML (our own text, no raw HTML passes); its pictures are in it."""
     text = asset(f"guide/{name}.md").read_text(encoding="utf-8")
-    return str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+    html = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+    return re.sub(r'<img src="([\w-]+\.svg)"', lambda found: f'<img src="{_picture(found[1])}"', html)
+
+
+def _picture(name: str) -> str:
+    """A picture of the guide as an address that holds it."""
+    data = base64.b64encode(asset(f"guide/{name}").read_bytes()).decode()
+    return f"data:image/svg+xml;base64,{data}"
 
 
 def guide_page(context: Context) -> Viewable:

@@ -22,7 +22,12 @@ def rows(*processes: int) -> list[Row]:
 
 
 def test_the_model_finds_the_constants_that_were_planted():
-    np.testing.assert_allclose(fitted(rows(1, 2, 4, 8), 800_000), PLANTED, rtol=1e-9)
+    np.testing.assert_allclose(fitted(rows(1, 2, 4, 8), 800_000, 8), PLANTED, rtol=1e-9)
+
+
+def test_the_work_is_that_of_processes_with_a_processor_each():
+    crowded = [row._replace(work=3 * row.work) if row.processes > 2 else row for row in rows(1, 2, 4, 8)]
+    assert fitted(crowded, 800_000, 2).work == PLANTED.work
 
 
 @pytest.mark.parametrize("documents", [None, 10_000_000])
