@@ -49,7 +49,7 @@ def test_a_worker_without_topiary_is_refused(monkeypatch):
     found = {"tcp://10.0.0.2:9000": ModuleNotFoundError("No module named 'app'")}
     monkeypatch.setattr(place.presence, "workers", lambda client: dict.fromkeys(found))
     with pytest.raises(PlaceError, match=r"tcp://10\.0\.0\.2:9000 of tls://10\.0\.0\.1:8786 cannot load Topiary \(No"):
-        place._same_versions(SimpleNamespace(run=lambda *_, **__: found), "tls://10.0.0.1:8786", 5)
+        place._same_versions(SimpleNamespace(run=lambda *_, **__: found), "tls://10.0.0.1:8786", place.versions, 5)
 
 
 def test_workers_that_hang_are_not_waited_for_without_end(monkeypatch):
@@ -59,7 +59,7 @@ def test_workers_that_hang_are_not_waited_for_without_end(monkeypatch):
         raise TimeoutError
 
     with pytest.raises(TimeoutError, match="do not answer"):
-        place._same_versions(SimpleNamespace(run=hangs), "tcp://10.0.0.1:8786", 1)
+        place._same_versions(SimpleNamespace(run=hangs), "tcp://10.0.0.1:8786", place.versions, 1)
 
 
 @pytest.mark.timeout(60)
