@@ -113,7 +113,7 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-class Doors:
+class Authentication:
     """Lets visitors in and remembers them.
 
     Parameters
@@ -143,7 +143,7 @@ class Doors:
         """Whether there is a password of viewers."""
         return bool(self._passwords.viewer)
 
-    def open_with(self, typed: str) -> tuple[Role, str] | None:
+    def log_in(self, typed: str) -> tuple[Role, str] | None:
         """The role that a password gives, and the value of the cookie that proves it; None for a wrong one."""
         role = self._passwords.role_of(typed)
         if role is None:

@@ -9,7 +9,7 @@ from tornado.httputil import HTTPServerRequest
 from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
-from app.server.access import Doors
+from app.server.access import Authentication
 from app.server.guarded_files import Unread
 from app.views.login import login_page
 
@@ -25,15 +25,15 @@ class Unadmitted(Matcher):
 
     Parameters
     ----------
-    doors : Doors
+    authentication : Authentication
     """
 
-    def __init__(self, doors: Doors) -> None:
-        self._doors = doors
+    def __init__(self, authentication: Authentication) -> None:
+        self._authentication = authentication
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
         """Nothing for those who are in, whom other handlers then serve."""
-        return None if self._doors.role_in(request) else {}
+        return None if self._authentication.role_in(request) else {}
 
 
 class ToLogin(Unread):
@@ -56,12 +56,12 @@ class Login(RequestHandler):
 
     Parameters
     ----------
-    doors : Doors
+    authentication : Authentication
     """
 
-    def initialize(self, doors: Doors) -> None:
+    def initialize(self, authentication: Authentication) -> None:
         """Remember whom to ask."""
-        self._doors = doors
+        self._authentication = authentication
         self._body = b""
 
     def prepare(self) -> None:
@@ -85,23 +85,23 @@ class Login(RequestHandler):
         if origin is not None and urlsplit(origin).netloc.lower() != self.request.headers.get("Host", "").lower():
             raise HTTPError(403, reason="This form comes from another site")
         address = self.request.remote_ip or ""
-        wait = self._doors.attempts.wait(address)
+        wait = self._authentication.attempts.wait(address)
         if wait > 0:
             self.set_status(429)
             self.set_header("Retry-After", str(ceil(wait)))
             self._show(f"Too many wrong passwords; wait {_span(wait)} and try again.")
             return
         typed = parse_qs(self._body.decode("utf-8", "replace"), max_num_fields=10).get("password", [""])[0]
-        opened = self._doors.open_with(typed)
+        opened = self._authentication.log_in(typed)
         if opened is None:
-            self._doors.attempts.failed(address)
+            self._authentication.attempts.failed(address)
             log.warning("a wrong password from %s", address)
             self.set_status(403)
             self._show("That is not a password of this server.")
             return
-        self._doors.attempts.passed(address)
+        self._authentication.attempts.passed(address)
         secure = self.request.protocol == "https"
-        self.set_cookie(self._doors.cookie, opened[1], httponly=True, samesite="Lax", secure=secure)
+        self.set_cookie(self._authentication.cookie, opened[1], httponly=True, samesite="Lax", secure=secure)
         self.redirect(_after(self.get_query_argument("next", "")), status=303)
 
     def _show(self, sentence: str) -> None:
@@ -110,7 +110,7 @@ class Login(RequestHandler):
         self.set_header("X-Frame-Options", "DENY")
         query = self.get_query_argument("next", "")
         action = f"{LOGIN}?next={quote(query, safe='')}" if query else LOGIN
-        self.finish(login_page(action, sentence, viewers=self._doors.has_viewers))
+        self.finish(login_page(action, sentence, viewers=self._authentication.has_viewers))
 
 
 class Logout(RequestHandler):
@@ -118,16 +118,16 @@ class Logout(RequestHandler):
 
     Parameters
     ----------
-    doors : Doors
+    authentication : Authentication
     """
 
-    def initialize(self, doors: Doors) -> None:
+    def initialize(self, authentication: Authentication) -> None:
         """Remember the name of the cookie."""
-        self._doors = doors
+        self._authentication = authentication
 
     def get(self) -> None:
         """Back to the form."""
-        self.clear_cookie(self._doors.cookie)
+        self.clear_cookie(self._authentication.cookie)
         self.redirect(LOGIN)
 
 

@@ -24,7 +24,7 @@ from app.live.actions import Actions
 from app.live.feed import Feed
 from app.pages.session import View, to_query
 from app.paths import asset
-from app.server.access import Doors, Passwords, check_open_address
+from app.server.access import Authentication, Passwords, check_open_address
 from app.server.guarded_files import COMPONENTS, Components, Malformed, Nowhere, UnreadableQuery, WithoutQuery
 from app.server.hosts import LOOPBACK, ForeignRequest, Hosts, Refusal
 from app.server.login import LOGIN, LOGOUT, Login, Logout, ToLogin, Unadmitted
@@ -88,7 +88,7 @@ def serve(
     actions = Actions(store_url or db.url, feed, Uploads(largest_upload))
     feed.after_look = actions.keep_house
     feed.classes.keep = actions.keep_predictions
-    site = Site(db, feed, actions, dict(first_view or {}), Doors(passwords))
+    site = Site(db, feed, actions, dict(first_view or {}), Authentication(passwords))
     server = _bound(site, address, port, Hosts(address, allowed_hosts))
     server.io_loop.asyncio_loop.set_exception_handler(_overlook_leaving)
     url = f"http://{_shown(address)}:{server.port}/"
@@ -132,7 +132,11 @@ def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
         websocket_origin=hosts.origins(port),
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
         extra_patterns=[
-            (rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": site.actions.uploads, "doors": site.doors}),
+            (
+                rf"/{ADDRESS}/([\w-]+)",
+                Receiver,
+                {"uploads": site.actions.uploads, "authentication": site.authentication},
+            ),
             # What is no page opens the nearest view, as in every other link; metadata is Bokeh's own.
             (r"/(?!metadata)([\w-]+)/?", RedirectHandler, {"url": "/?page={0}", "permanent": False}),
         ],
@@ -145,21 +149,21 @@ def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
         Rule(ForeignRequest(hosts), Refusal),
         Rule(Malformed(), Nowhere),
         Rule(UnreadableQuery(), WithoutQuery),
-        *_at_the_door(site.doors),
+        *_login_rules(site.authentication),
         Rule(PathMatches(COMPONENTS), Components),
         Rule(PathMatches(r"/autoload\.js"), Nowhere),  # Bokeh's way into pages of other sites, which nobody is offered
     ]
     return server
 
 
-def _at_the_door(doors: Doors) -> list[Rule]:
+def _login_rules(authentication: Authentication) -> list[Rule]:
     """The rules that ask for a password, where there is one."""
-    if not doors.guarded:
+    if not authentication.guarded:
         return []
     return [
-        Rule(PathMatches(LOGIN), Login, {"doors": doors}),
-        Rule(PathMatches(LOGOUT), Logout, {"doors": doors}),
-        Rule(Unadmitted(doors), ToLogin),
+        Rule(PathMatches(LOGIN), Login, {"authentication": authentication}),
+        Rule(PathMatches(LOGOUT), Logout, {"authentication": authentication}),
+        Rule(Unadmitted(authentication), ToLogin),
     ]
 
 
@@ -167,7 +171,7 @@ def _page(site: Site) -> Any:
     """One visit; what goes wrong while it is built is shown instead of a blank page."""
     try:
         return visit(site)
-    except Exception:  # the outermost door: an unexpected error must not become a blank page
+    except Exception:  # the outermost function: an unexpected error must not become a blank page
         log.exception("a page could not be built")
         return pn.pane.HTML(
             "<h2>This view could not be opened</h2><p>The server's log says why. "

@@ -11,7 +11,7 @@ from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from app.ingest.options import counted
 from app.jobs.uploads import _CLOSED, _NAMED, _NOT_PLAIN, _SIZELESS, Coming, TooMuch, Uploads
-from app.server.access import Doors
+from app.server.access import Authentication
 
 
 @stream_request_body
@@ -27,16 +27,16 @@ class Receiver(RequestHandler):
     _stream: BinaryIO | None = None
     _failure: OSError | TooMuch | None = None
 
-    def initialize(self, uploads: Uploads, doors: Doors) -> None:
+    def initialize(self, uploads: Uploads, authentication: Authentication) -> None:
         """Remember where files go, and who may send them."""
         self._uploads = uploads
-        self._doors = doors
+        self._authentication = authentication
 
     def prepare(self) -> Awaitable[None] | None:
         """Open the file before its first bytes come."""
         if self.request.method != "PUT":
             return None
-        if self._doors.role_in(self.request) != "analyst":
+        if self._authentication.role_in(self.request) != "analyst":
             raise HTTPError(403, reason="Viewers send no files")
         free = shutil.disk_usage(tempfile.gettempdir()).free
         size = counted(self.request.headers.get("Content-Length", "0"))

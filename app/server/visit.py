@@ -32,7 +32,7 @@ from app.pages.runs.no_run import no_run_page
 from app.pages.runs.page import fork_tab
 from app.paths import asset
 from app.server import fallback
-from app.server.access import Doors
+from app.server.access import Authentication
 from app.server.forgetting import forget
 from app.views import theme
 from app.views.markup import run_title
@@ -65,7 +65,7 @@ class Site:
     feed: Feed
     actions: Actions
     first_view: dict[str, Any]
-    doors: Doors = field(default_factory=Doors)
+    authentication: Authentication = field(default_factory=Authentication)
 
 
 class Router(Component):
@@ -355,7 +355,7 @@ class Shell:
 
     def _stay(self) -> str:
         """How a visitor came in, where that had to be shown: "viewer" or "analyst", else empty."""
-        return self._visitor.role if self._site.doors.guarded else ""
+        return self._visitor.role if self._site.authentication.guarded else ""
 
     def _predicts(self, run: int) -> bool:
         """Whether a run predicts classes; asked in the background, once the page stands."""
@@ -400,7 +400,7 @@ def visit(site: Site) -> Viewable:
     """Build the page of one visit, for the server."""
     query = urlencode(pn.state.session_args, doseq=True)
     asked = getattr(getattr(pn.state.curdoc, "session_context", None), "request", None)
-    visitor = site.doors.visitor(pn.state.cookies, str(getattr(asked, "remote_ip", "")))
+    visitor = site.authentication.visitor(pn.state.cookies, str(getattr(asked, "remote_ip", "")))
     shell = Shell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
     pn.state.on_session_destroyed(lambda _: shell.close())
     return shell.page

@@ -26,7 +26,7 @@ BROAD = {
     ("app/jobs/cluster/place.py", "connect", "BaseException"): "leaves the cluster, then raises again",
     ("app/jobs/cluster/place.py", "run", "BaseException"): "raised again in the thread that waits",
     ("app/jobs/cluster/reading.py", "_until_failure", "Exception"): "raised again, after the items before it",
-    ("app/server/serve.py", "_page", "Exception"): "the outermost door: an error must not become a blank page",
+    ("app/server/serve.py", "_page", "Exception"): "the outermost function: an error must not become a blank page",
     ("store/additions.py", "appender", "BaseException"): "takes back what was staged, then raises again",
     ("store/corpus_writer.py", "writer", "BaseException"): "takes back what was staged, then raises again",
     ("store/database.py", "_begin_once", "BaseException"): "closes the connection, then raises again",
@@ -67,12 +67,12 @@ def test_no_subprocess_goes_through_a_shell():
     assert shells == []
 
 
-def test_everything_is_caught_only_at_the_listed_doors():
+def test_everything_is_caught_only_in_the_listed_places():
     found = {(source.path, name, kind) for source in sources() for name, kind, _, _ in broad_excepts(source)}
     assert found - set(BROAD) == set()
 
 
-def test_every_listed_door_is_still_there():
+def test_every_listed_place_is_still_there():
     found = {(source.path, name, kind) for source in sources() for name, kind, _, _ in broad_excepts(source)}
     assert set(BROAD) - found == set()
 

@@ -18,7 +18,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application
 
 from app.jobs.uploads import ADDRESS, Uploads
-from app.server.access import Doors
+from app.server.access import Authentication
 from app.server.upload_handler import Receiver
 
 
@@ -38,7 +38,9 @@ def address(uploads):
 
     async def serve():
         held["loop"], held["over"] = asyncio.get_running_loop(), asyncio.Event()
-        server = HTTPServer(Application([(rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": uploads, "doors": Doors()})]))
+        server = HTTPServer(
+            Application([(rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": uploads, "authentication": Authentication()})])
+        )
         sockets = bind_sockets(0, "127.0.0.1")
         held["port"] = sockets[0].getsockname()[1]
         server.add_sockets(sockets)

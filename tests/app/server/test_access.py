@@ -4,7 +4,7 @@ import pytest
 
 from app.cli import main
 from app.server import access
-from app.server.access import Doors, Passwords, check_open_address, read_passwords
+from app.server.access import Authentication, Passwords, check_open_address, read_passwords
 from app.server.ports import ServeError
 
 BOTH = Passwords("analysts-secret", "viewers-secret")
@@ -90,33 +90,33 @@ def test_a_password_gives_its_role_and_no_other_text_does():
 
 
 def test_a_cookie_proves_the_role_to_the_server_that_signed_it_only():
-    doors, other = Doors(BOTH), Doors(BOTH)
-    role, cookie = doors.open_with("viewers-secret")
-    assert (role, doors.role_of(cookie)) == ("viewer", "viewer")
-    assert doors.open_with("wrong") is None
+    authentication, other = Authentication(BOTH), Authentication(BOTH)
+    role, cookie = authentication.log_in("viewers-secret")
+    assert (role, authentication.role_of(cookie)) == ("viewer", "viewer")
+    assert authentication.log_in("wrong") is None
     assert other.role_of(cookie) is None
-    assert doors.role_of(None) is None
-    assert doors.role_of(cookie.replace("dmlld2Vy", "YW5hbHlzdA==")) is None
+    assert authentication.role_of(None) is None
+    assert authentication.role_of(cookie.replace("dmlld2Vy", "YW5hbHlzdA==")) is None
 
 
 def test_a_login_ends_after_days(monkeypatch):
-    doors = Doors(BOTH)
-    _, cookie = doors.open_with("analysts-secret")
+    authentication = Authentication(BOTH)
+    _, cookie = authentication.log_in("analysts-secret")
     monkeypatch.setattr(access, "DAYS", -1.0)
-    assert doors.role_of(cookie) is None
+    assert authentication.role_of(cookie) is None
 
 
 def test_without_passwords_everybody_is_an_analyst():
-    doors = Doors()
-    assert not doors.guarded
-    assert doors.visitor({}, "127.0.0.1").role == "analyst"
+    authentication = Authentication()
+    assert not authentication.guarded
+    assert authentication.visitor({}, "127.0.0.1").role == "analyst"
 
 
 def test_whoever_proves_nothing_may_at_most_look():
-    doors = Doors(BOTH)
-    assert doors.visitor({}, "192.0.2.7").only_looks
-    _, cookie = doors.open_with("analysts-secret")
-    assert not doors.visitor({doors.cookie: cookie}, "192.0.2.7").only_looks
+    authentication = Authentication(BOTH)
+    assert authentication.visitor({}, "192.0.2.7").only_looks
+    _, cookie = authentication.log_in("analysts-secret")
+    assert not authentication.visitor({authentication.cookie: cookie}, "192.0.2.7").only_looks
 
 
 def test_a_password_is_in_no_text_about_the_server():

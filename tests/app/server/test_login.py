@@ -3,7 +3,7 @@
 import pytest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
-from app.server.access import Doors, Passwords
+from app.server.access import Authentication, Passwords
 from app.server.login import Unadmitted, _after, _span
 
 
@@ -21,12 +21,12 @@ def test_a_login_leads_to_a_view_of_this_server_only(asked, there):
 
 
 def test_a_request_without_a_login_matches_and_one_with_it_does_not():
-    doors = Doors(Passwords("analysts-secret"))
-    _, cookie = doors.open_with("analysts-secret")
+    authentication = Authentication(Passwords("analysts-secret"))
+    _, cookie = authentication.log_in("analysts-secret")
     line = RequestStartLine("GET", "/", "HTTP/1.0")
-    request = HTTPServerRequest(start_line=line, headers=HTTPHeaders({"Cookie": f"{doors.cookie}={cookie}"}))
-    assert Unadmitted(doors).match(request) is None
-    assert Unadmitted(doors).match(HTTPServerRequest(start_line=line, headers=HTTPHeaders())) == {}
+    request = HTTPServerRequest(start_line=line, headers=HTTPHeaders({"Cookie": f"{authentication.cookie}={cookie}"}))
+    assert Unadmitted(authentication).match(request) is None
+    assert Unadmitted(authentication).match(HTTPServerRequest(start_line=line, headers=HTTPHeaders())) == {}
 
 
 def test_a_wait_is_said_in_words():

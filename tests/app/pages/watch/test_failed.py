@@ -3,22 +3,12 @@
 import re
 from types import SimpleNamespace
 
-import pytest
 from page_sessions import PageSession
-from process_samples import order, small_corpus
+from process_samples import order
 
 from app.jobs import process
 from app.pages.watch.failed import FailedRun
 from store import runs
-from store.database import open_database
-
-
-@pytest.fixture
-def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
-    small_corpus(opened)
-    yield opened
-    opened.close()
 
 
 class Acts:

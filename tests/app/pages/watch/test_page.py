@@ -1,25 +1,15 @@
 """Watch of a run on a cluster: the table of its workers is that of the row, and goes with the run."""
 
-import pytest
 from page_sessions import PageSession
-from process_samples import order, small_corpus
+from process_samples import order
 
 from app.jobs import process
 from app.jobs.cluster.workers import ClusterFacts, WorkerFacts
 from app.live.ticks import Tick
 from app.pages.watch.page import Watch
 from store import runs
-from store.database import open_database
 
 ONE = WorkerFacts("tcp://10.0.0.1:4", "", 1200, 2.5e6, 412_000_000, 0)
-
-
-@pytest.fixture
-def db(tmp_path):
-    opened = open_database(str(tmp_path / "store.db"))
-    small_corpus(opened)
-    yield opened
-    opened.close()
 
 
 def test_the_workers_of_a_run_are_shown_as_the_store_knows_them_now(db):
