@@ -8,13 +8,12 @@ import sys
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from app import ingest
 from app.ingest.source import Map
@@ -37,7 +36,7 @@ _LIBRARIES = ("scikit-learn", "stopwordsiso", "simplemma", "rjieba", "icu4py")
 class Workers:
     """Applies functions in the processes of a place, as :class:`app.ingest.source.Map`; they are joined at first use.
 
-    A context manager, which leaves them.
+    Whoever joins them closes them.
 
     Parameters
     ----------
@@ -74,14 +73,6 @@ class Workers:
             place.close(self._client)
             self._client = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 @contextmanager
 def mapped_on(on: str) -> Iterator[Map]:
@@ -89,7 +80,7 @@ def mapped_on(on: str) -> Iterator[Map]:
     if not on:
         yield map
         return
-    with Workers(on) as workers:
+    with closing(Workers(on)) as workers:
         yield workers
 
 

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ FRUITS = ("apple", "pear", "plum", "fig", "grape", "quince", "new york")
 @pytest.fixture(scope="module")
 def workers() -> Iterator[reading.Workers]:
     """Two processes of this machine."""
-    with reading.Workers("local:2") as made:
+    with closing(reading.Workers("local:2")) as made:
         yield made
 
 
@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_refused_in_the_same_sentence_and_nothing_is_stor
 
 
 def test_counts_need_no_other_processes_and_none_is_started(tmp_path: Path) -> None:
-    with store(tmp_path, "store") as db, reading.Workers("local:2") as unused:
+    with store(tmp_path, "store") as db, closing(reading.Workers("local:2")) as unused:
         with pytest.raises(IngestError, match="holds counts, which need not be cut into words; import it without --on"):
             import_path(db, uci(tmp_path), ImportOptions(name="x"), mapped=unused)
         assert unused._client is None
@@ -269,7 +269,10 @@ def test_workers_with_other_sources_are_refused(monkeypatch: pytest.MonkeyPatch)
     assert reading.versions()["app.ingest"] == reading.versions()["app.ingest"] != ""
     own = reading.versions
     monkeypatch.setattr(reading, "versions", lambda: own() | {"scikit-learn": f"{os.getpid()}"})
-    with reading.Workers("local:1") as other, pytest.raises(PlaceError, match=r"scikit-learn .* install the same"):
+    with (
+        closing(reading.Workers("local:1")) as other,
+        pytest.raises(PlaceError, match=r"scikit-learn .* install the same"),
+    ):
         other(abs, [1])
 
 
