@@ -43,7 +43,9 @@ CASES = {
     "dpfa sweeps": ("dpfa", {"layers": "6-4", "everything_on": "1"}),
     "dpfa thermostats": ("dpfa", {"layers": "6-4", "inference": "sgnht", "batch_size": "16"}),
     "deep-exp-family": ("deep-exp-family", {"layers": "6-4"}),
+    "double-def": ("double-def", {"layers": "6-4"}),
     "datm": ("datm", {"layers": "6-4", "batch_size": "16"}),
+    "sdatm": ("sdatm", {"layers": "6-4", "batch_size": "16", "hidden": "8"}),
 }
 
 
@@ -72,7 +74,7 @@ def bits(arrays: dict[str, Any]) -> dict[str, Any]:
 def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
     """A small corpus in a store with a claimed run, and as the engine reads it."""
     db = open_database(str(tmp_path / "store.db"))
-    row = small_corpus(db)
+    row = small_corpus(db, labelled=True)
     runs.claim(db, new_run(db, row.number).number, {"pid": 1, "host": "here"})
     yield db, row, load_corpus(db, row)
     db.close()
@@ -80,7 +82,7 @@ def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of thirteen documents, so that real sums of ninety are told in seven."""
+    """Pieces of thirteen documents, so that real sums of 96 are told in eight."""
     monkeypatch.setattr(contract, "PIECE", 13)
     monkeypatch.setattr(phases, "sweeps_after", lambda facts: 2)
 
