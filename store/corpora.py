@@ -1,7 +1,7 @@
 """Corpora: finding, loading and deleting them, and reading their documents."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -236,11 +236,9 @@ def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Documen
         row = corpus_rows.get(connection, number)
         request, block_of = _blocks_of(connection, row, numbers)
         found: dict[int, Document] = {}
-        for first in np.unique(block_of):
-            inside = {int(n) for n in request[block_of == first]}
-            for document in _block_documents(connection, row, int(first)):
-                if document.number in inside:
-                    found[document.number] = document
+        for first in np.unique(block_of).tolist():
+            inside = np.unique(request[block_of == first] - first).tolist()
+            found |= {each.number: each for each in _block_documents(connection, row, first, inside)}
     return [found[int(n)] for n in request]
 
 
@@ -276,8 +274,7 @@ def search(
             hits = [hit for hit in _hits(connection, number, first, terms) if first + hit >= found.known]
             inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
             if inside:
-                block = list(_block_documents(connection, row, first))
-                page += [block[hit] for hit in inside]
+                page += _block_documents(connection, row, first, inside)
             total += len(hits)
     return total, page
 
@@ -380,12 +377,14 @@ def _hits(connection: Connection, number: int, first: int, terms: list[str]) -> 
     return [place for place, text in enumerate(both) if all(term in text for term in terms)]
 
 
-def _block_documents(connection: Connection, row: CorpusRow, first: int) -> Iterator[Document]:
+def _block_documents(connection: Connection, row: CorpusRow, first: int, places: Iterable[int]) -> list[Document]:
+    """The documents at some places of a block."""
     content = unpack_texts(_blob(connection, corpus_texts, "texts", row.number, first))
     marks = unpack(_blob(connection, corpus_blocks, "arrays", row.number, first), only=("part", "labels"))
-    for place, (title, text, columns) in enumerate(
-        zip(content["titles"], content["texts"], content["columns"], strict=True)
-    ):
+    found = []
+    for place in places:
+        title, text, columns = (content[name][place] for name in ("titles", "texts", "columns"))
         label = int(marks["labels"][place])
         name = row.label_names[label] if label >= 0 else None
-        yield Document(first + place, title, text, name, columns, int(marks["part"][place]))
+        found.append(Document(first + place, title, text, name, columns, int(marks["part"][place])))
+    return found

@@ -16,6 +16,7 @@ from store.tables import corpora, corpus_texts, search_indexes
 from store.words_of import asked_words, different_words
 
 _AT_ONCE = 2000  # documents written in one transaction, so that no other writer waits long
+COUNTED = 1000  # documents up to which the query for a page tells how many there are, without a query that counts
 Report = Callable[[int, int], bool]
 
 
@@ -132,12 +133,14 @@ def find(connection: Connection, corpus: int, asked: str, offset: int, limit: in
     else:
         where, key = "words @@ CAST(:words AS tsquery)", "document"
         query = " & ".join(f"'{word}':*" for word in words)
-    asked_for = {"words": query, "most": limit, "skipped": offset}
+    most = offset + max(limit, COUNTED)
     every = f"FROM {table} WHERE {where}"  # the words are a parameter, and the table's name has a number only
-    total = connection.execute(text(f"SELECT count(*) {every}"), {"words": query}).scalar_one()
-    some = text(f"SELECT {key} {every} ORDER BY {key} LIMIT :most OFFSET :skipped")
-    numbers = list(connection.execute(some, asked_for).scalars()) if total > offset else []
-    return Found(total, numbers, known)
+    some = text(f"SELECT {key} {every} ORDER BY {key} LIMIT :most")
+    numbers = list(connection.execute(some, {"words": query, "most": most}).scalars())
+    total = len(numbers)
+    if total == most:
+        total = connection.execute(text(f"SELECT count(*) {every}"), {"words": query}).scalar_one()
+    return Found(total, numbers[offset : offset + limit], known)
 
 
 def drop(connection: Connection, corpus: int) -> None:

@@ -89,6 +89,17 @@ def test_pages_follow_each_other(db):
     assert found(db, corpus, "apples", 30, 5) == (20, [])
 
 
+@pytest.mark.parametrize("counted", [1, 3, 4, 8, 9])
+def test_many_documents_are_counted_as_few_are(db, monkeypatch, counted):
+    monkeypatch.setattr(full_text, "COUNTED", counted)
+    corpus = add_corpus(db, 20)
+    full_text.build(db, corpus)
+    every = [0, 2, 5, 7, 10, 12, 15, 17]
+    for offset in (0, 1, 5, 7, 8, 30):
+        for limit in (1, 3, 20):
+            assert found(db, corpus, "apples", offset, limit) == (8, every[offset : offset + limit])
+
+
 def test_an_interrupted_index_is_finished_later_and_nothing_is_missed_meanwhile(db, monkeypatch):
     monkeypatch.setattr(full_text, "_AT_ONCE", 10)
     corpus = add_corpus(db, 50)
