@@ -1,5 +1,6 @@
 """Corpora made by a fixed recipe: subjects with Zipf-distributed words, a few subjects in each document."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,18 @@ def small_corpus(documents: int, words: int = 500, tokens: int = 60) -> Corpus:
 
 def store_corpus(db: Database, name: str, *, documents: int, words: int, tokens: int) -> CorpusRow:
     """A corpus of about ``tokens`` tokens, made in blocks straight into a store; no texts."""
-    subjects = _subjects(words)
     with corpora.writer(db, name, [f"word{v}" for v in range(words)], source="synthetic") as writer:
-        for number, first in enumerate(range(0, documents, BLOCK)):
-            n = min(BLOCK, documents - first)
-            rng = np.random.default_rng((11, number))
-            writer.add(_stored(first, _block(rng, subjects, n, words, tokens / documents)))
+        for block in stored_blocks(documents, words, tokens / documents):
+            writer.add(block)
     return writer.row
+
+
+def stored_blocks(documents: int, words: int, tokens: float) -> Iterator[DocumentBlock]:
+    """The blocks of a corpus of documents of about ``tokens`` tokens each, as a store takes them; no texts."""
+    subjects = _subjects(words)
+    for number, first in enumerate(range(0, documents, BLOCK)):
+        rng = np.random.default_rng((11, number))
+        yield _stored(first, _block(rng, subjects, min(BLOCK, documents - first), words, tokens))
 
 
 def _subjects(words: int) -> Any:

@@ -16,7 +16,7 @@ from engine.corpus import minibatch
 from store import corpora
 from store.database import open_database
 
-from . import def_table, encoder, gibbs_sweep, memory, overhead, quality, scaling, screen, topic_moves
+from . import def_table, encoder, gibbs_sweep, large, memory, overhead, quality, scaling, screen, topic_moves
 from . import minibatch as minibatch_speed
 from .rivals import Plain, PlainState
 
@@ -103,14 +103,26 @@ def test_the_overhead_benchmark_prints_shares_and_the_start_of_a_worker(capsys):
     assert re.search(r"second worker: sampling begins +\d+\.\d\d s", out)
 
 
-@pytest.mark.browser
-def test_the_screen_benchmark_prints_ratios_to_its_targets(capsys):
+def browsed(script, *words: str) -> None:
+    """Run a benchmark that needs Chromium, with a browser of its own beside that of the session in this thread."""
     program = os.environ.get("TOPIARY_CHROMIUM") or next(filter(None, map(shutil.which, screen.NAMES)), None)
     if program is None:
         sentence = "no Chromium: install it (Debian: apt-get install chromium) or set TOPIARY_CHROMIUM"
         (pytest.fail if os.environ.get("TOPIARY_REQUIRE_ALL") == "1" else pytest.skip)(sentence)
-    with ThreadPoolExecutor(1) as apart:  # a browser of its own, beside that of the session in this thread
-        apart.submit(screen.main, ["--visits", "1", "--chromium", program]).result()
+    with ThreadPoolExecutor(1) as apart:
+        apart.submit(script.main, [*words, "--chromium", program]).result()
+
+
+@pytest.mark.browser
+def test_the_benchmark_of_a_large_corpus_prints_ratios_to_its_targets(capsys):
+    words = "--documents 300 --points 700 --clicks 2 --sessions 2 --layers 6-4-3"
+    browsed(large, *words.split())
+    assert len(RATIO.findall(capsys.readouterr().out)) == 12
+
+
+@pytest.mark.browser
+def test_the_screen_benchmark_prints_ratios_to_its_targets(capsys):
+    browsed(screen, "--visits", "1")
     out = capsys.readouterr().out
     assert len(RATIO.findall(out)) == 6
     assert f"tree of {7 * screen.ROOTS} topics" in out
