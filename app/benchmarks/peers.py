@@ -1,4 +1,4 @@
-"""Other makers of topics, trained step by step on the same documents: LDA of tomotopy and scikit-learn, and NMF.
+"""Other makers of topics, trained step by step on the same documents: LDA of three libraries, and NMF.
 
 Each has the settings that its own documentation recommends.  A peer is an iterator of what it has made after every
 piece of its work; only that work is timed.
@@ -6,6 +6,7 @@ piece of its work; only that work is timed.
 
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -49,13 +50,7 @@ class MissingPeerError(ValueError):
 
 def tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:
     """LDA by collapsed Gibbs sampling, its prior on documents optimised every ten iterations (tomotopy's defaults)."""
-    try:
-        import tomotopy as library
-    except ImportError:
-        raise MissingPeerError(
-            "tomotopy is not installed; pip install 'topiary[peers]', or leave it out of --methods"
-        ) from None
-    model = library.LDAModel(k=width, seed=seed)
+    model = _library("tomotopy").LDAModel(k=width, seed=seed)
     names = np.array([str(word) for word in range(n_words)])
     for first, last in zip(counts.starts, counts.starts[1:], strict=False):
         model.add_doc(np.repeat(names[counts.words[first:last]], counts.values[first:last]).tolist())
@@ -70,6 +65,32 @@ def tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) 
         shares = np.array(model.get_count_by_topics(), dtype=np.float64)
         alpha = np.array(model.alpha, dtype=np.float64)
         yield Made(seconds, model.global_step, phi / phi.sum(axis=0), alpha, shares / shares.sum())
+
+
+def gensim_lda(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:  # noqa: ARG001
+    """LDA by online variational Bayes with both priors learned, as gensim's tutorial has it: passes on one thread.
+
+    Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (2010).
+    """
+    documents = [
+        list(zip(counts.words[first:last].tolist(), counts.values[first:last].tolist(), strict=True))
+        for first, last in zip(counts.starts, counts.starts[1:], strict=False)
+    ]
+    model = _library("gensim.models").LdaModel(
+        id2word={word: str(word) for word in range(n_words)}, num_topics=width, alpha="auto", eta="auto",
+        iterations=400, eval_every=None, random_state=seed,
+    )  # fmt: skip
+    seconds, passes = 0.0, 0
+    while True:
+        began = time.perf_counter()
+        model.state.numdocs = 0  # a pass reads the same documents once more, not as many others
+        model.update(documents)
+        seconds += time.perf_counter() - began
+        passes += 1
+        topics = np.ascontiguousarray(model.get_topics().T, dtype=np.float64)
+        sizes = np.asarray(model.state.sstats, dtype=np.float64).sum(axis=1)
+        alpha = np.array(model.alpha, dtype=np.float64)
+        yield Made(seconds, passes, topics / topics.sum(axis=0), alpha, sizes / sizes.sum())
 
 
 def sklearn_lda(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:
@@ -106,4 +127,15 @@ def nmf(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> It
     yield Made(seconds, model.n_iter_, topics / topics.sum(axis=0), np.zeros(0), sizes / max(sizes.sum(), 1e-300))
 
 
-PEERS: dict[str, Peer] = {"tomotopy": tomotopy, "sklearn": sklearn_lda, "nmf": nmf}
+def _library(name: str) -> Any:
+    """A library of the extra, or the sentence how to get it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise MissingPeerError(
+            f"{package} is not installed; pip install 'topiary[peers]', or leave it out of --methods"
+        ) from None
+
+
+PEERS: dict[str, Peer] = {"tomotopy": tomotopy, "gensim": gensim_lda, "sklearn": sklearn_lda, "nmf": nmf}

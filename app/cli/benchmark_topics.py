@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from store.database import Database
 
 BUDGETS = (10.0, 30.0, 120.0)
-OURS, PEERS = "topiary", ("tomotopy", "sklearn", "nmf")
+OURS, PEERS = "topiary", ("tomotopy", "gensim", "sklearn", "nmf")
 
 
 def add(benchmarks: Any) -> None:

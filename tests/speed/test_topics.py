@@ -38,7 +38,8 @@ SETUP = topics.Setup(layers=(4, 2), budgets=(0.05, 60.0), threads=1)
 
 
 def test_the_table_has_a_line_for_every_method_budget_and_layer(store, tmp_path, capsys):
-    pytest.importorskip("tomotopy", reason="tomotopy is not installed: nothing to compare with")
+    for name in ("tomotopy", "gensim"):
+        pytest.importorskip(name, reason=f"{name} is not installed: nothing to compare with")
     kept = tmp_path / "rows.json"
     words = ["benchmark", "topics", "small", "--store", store, "--layers", "4-2", "--budgets", "0.05,0.2"]
     assert main([*words, "--seeds", "1,2", "--threads", "1", "--json", str(kept)]) == 0
@@ -54,8 +55,10 @@ def test_the_table_has_a_line_for_every_method_budget_and_layer(store, tmp_path,
     assert "0.05 s: NPMI of layer 1 at least the best LDA's on" in out
 
 
-@pytest.mark.parametrize("method", [topics.OURS, "sklearn", "nmf"])
+@pytest.mark.parametrize("method", [topics.OURS, *peers.PEERS])
 def test_every_method_finds_the_planted_subjects(corpus, method):
+    if method in ("tomotopy", "gensim"):
+        pytest.importorskip(method, reason=f"{method} is not installed: nothing to compare with")
     rows = list(topics.measure("small", corpus, method, 1, SETUP))
     last = rows[-1 if method != topics.OURS else -2]
     assert (last.layer, last.topics) == (1, 4)
@@ -111,7 +114,7 @@ def test_the_verdict_compares_medians_over_seeds_with_the_best_lda():
 
 def test_a_mistake_is_one_sentence(store, capsys):
     for words, sentence in (
-        (["--methods", "magic"], "there is no 'magic'; there are topiary, tomotopy, sklearn, nmf"),
+        (["--methods", "magic"], "there is no 'magic'; there are topiary, tomotopy, gensim, sklearn, nmf"),
         (["--budgets", "0"], "must be seconds above 0, as 10,30,120; got '0'"),
         (["--seeds", "x"], "must be a whole number of at least 0; got 'x'"),
     ):
@@ -123,7 +126,8 @@ def test_a_mistake_is_one_sentence(store, capsys):
     assert "nothing" in capsys.readouterr().err
 
 
-def test_a_peer_that_is_not_installed_is_named_with_the_way_to_get_it(corpus, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tomotopy", None)
-    with pytest.raises(peers.MissingPeerError, match=r"pip install 'topiary\[peers\]'"):
-        next(topics.measure("small", corpus, "tomotopy", 1, SETUP))
+@pytest.mark.parametrize(("method", "module"), [("tomotopy", "tomotopy"), ("gensim", "gensim.models")])
+def test_a_peer_that_is_not_installed_is_named_with_the_way_to_get_it(corpus, monkeypatch, method, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(peers.MissingPeerError, match=rf"{method} is not installed; pip install 'topiary\[peers\]'"):
+        next(topics.measure("small", corpus, method, 1, SETUP))
