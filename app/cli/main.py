@@ -287,7 +287,7 @@ def _inferred(commands: "argparse._SubParsersAction[Parser]") -> None:
     infer.add_argument(
         "--nearest", type=whole(0), default=5, help="nearest documents of the corpus (default 5; 0 = none)"
     )
-    for name in ("format", "text_column", "title_column", "header", "encoding"):
+    for name in options.PLACED:
         shown = name.split("_")[-1].upper()
         infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=options.HELP[name])
     judge = _command(commands, "classify", "classify.classify", "say how well a run predicts the classes", reads=True)
