@@ -101,10 +101,7 @@ def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
     inspect = _command(commands, "inspect", "corpora.inspect", about, reads=True)
     about = "make a corpus of a file or folder, or of several files"
     made = _command(commands, "import", "manage.import_corpus", about, reads=True)
-    where = (
-        "cut texts into words in other processes: local:2, or the address of a Dask scheduler; the corpus is the same"
-    )
-    made.add_argument("--on", default="", metavar="PLACE", help=where)
+    _cut_on(made)
     for parser in (inspect, made):
         paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
         parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
@@ -116,7 +113,16 @@ def _append(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
     paths = "file, folder or zip, or several files of one format; - reads standard input"
     parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+    _cut_on(parser)
     _import_options(parser, options.APPENDED)
+
+
+def _cut_on(parser: Parser) -> None:
+    """The option of commands that cut texts into words."""
+    where = (
+        "cut texts into words in other processes: local:2, or the address of a Dask scheduler; the corpus is the same"
+    )
+    parser.add_argument("--on", default="", metavar="PLACE", help=where)
 
 
 def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
