@@ -46,9 +46,9 @@ _HELP = {  # what is said otherwise than on the command line
 }
 _NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
 _USUAL = {
-    "separator": "usually found by itself", "max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2",
-    "max_df": "usually 0.7", "token_pattern": "usually two letters or more", "phrase_npmi": "usually 0.5",
-    "phrase_count": "usually 10",
+    "separator": "usually found by itself", "max_words": "usually 10,000 for texts, all for counts",
+    "min_df": "usually 2", "max_df": "usually 0.7", "token_pattern": "usually two letters or more",
+    "phrase_npmi": "usually 0.5", "phrase_count": "usually 10",
 }  # fmt: skip
 _CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
     "stop_words": (
