@@ -46,14 +46,16 @@ def append(arguments: argparse.Namespace) -> int:
     from app.ingest.errors import IngestError
     from app.ingest.options import HELP, ImportOptions, OptionError
     from app.ingest.standard_input import called, spooled
+    from app.jobs.cluster.place import PlaceError
+    from app.jobs.cluster.reading import mapped_on
 
     progress = Progress()
     db = open_existing(arguments.store)
     try:
-        with spooled(arguments.path, given(arguments).get("format")) as paths:
-            options, shown = ImportOptions(**given(arguments)), shown_by(progress)
-            added = append_path(db, arguments.corpus, paths, options, shown, called=called(arguments.path))
-    except IngestError as error:
+        with spooled(arguments.path, given(arguments).get("format")) as paths, mapped_on(arguments.on) as mapped:
+            options, shown, name = ImportOptions(**given(arguments)), shown_by(progress), called(arguments.path)
+            added = append_path(db, arguments.corpus, paths, options, shown, called=name, mapped=mapped)
+    except (IngestError, PlaceError) as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
         raise Mistake(as_typed(str(error), HELP)) from error

@@ -14,7 +14,7 @@ from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, as_typed, find_run, flat, notify, percent, print_json, say
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import NewDocument, are_known, from_path, unreported
-from app.ingest.options import ImportOptions, OptionError, counted
+from app.ingest.options import PLACED, ImportOptions, OptionError, counted
 from app.ingest.recount import Recount
 from app.jobs.progress import Progress
 from engine.hierarchy import paths
@@ -24,7 +24,6 @@ from store.corpora import Document
 from store.database import Database, open_existing
 
 TOPICS, UNKNOWN = 5, 10  # printed for every layer; words named
-OPTIONS = ("format", "text_column", "title_column", "header", "encoding")
 
 
 def infer(arguments: argparse.Namespace) -> int:
@@ -32,12 +31,12 @@ def infer(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     inference, hierarchy = _open(db, arguments)
     try:
-        options = ImportOptions(**{name: value for name in OPTIONS if (value := getattr(arguments, name)) is not None})
+        options = ImportOptions(**{name: value for name in PLACED if (value := getattr(arguments, name)) is not None})
         documents = from_path(arguments.file, inference.rules, options)
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
-        raise Mistake(as_typed(str(error), OPTIONS)) from error
+        raise Mistake(as_typed(str(error), PLACED)) from error
     placed = inference.texts([document.counted for document in documents])
     report = any(not document.counted.blank for document in documents)
     near = _neighbourhood(db, inference) if arguments.nearest > 0 and report else None

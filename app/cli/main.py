@@ -101,10 +101,7 @@ def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
     inspect = _command(commands, "inspect", "corpora.inspect", about, reads=True)
     about = "make a corpus of a file or folder, or of several files"
     made = _command(commands, "import", "manage.import_corpus", about, reads=True)
-    where = (
-        "cut texts into words in other processes: local:2, or the address of a Dask scheduler; the corpus is the same"
-    )
-    made.add_argument("--on", default="", metavar="PLACE", help=where)
+    _cut_on(made)
     for parser in (inspect, made):
         paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
         parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
@@ -116,7 +113,16 @@ def _append(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
     paths = "file, folder or zip, or several files of one format; - reads standard input"
     parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+    _cut_on(parser)
     _import_options(parser, options.APPENDED)
+
+
+def _cut_on(parser: Parser) -> None:
+    """The option of commands that cut texts into words."""
+    where = (
+        "cut texts into words in other processes: local:2, or the address of a Dask scheduler; the corpus is the same"
+    )
+    parser.add_argument("--on", default="", metavar="PLACE", help=where)
 
 
 def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
@@ -287,7 +293,7 @@ def _inferred(commands: "argparse._SubParsersAction[Parser]") -> None:
     infer.add_argument(
         "--nearest", type=whole(0), default=5, help="nearest documents of the corpus (default 5; 0 = none)"
     )
-    for name in ("format", "text_column", "title_column", "header", "encoding"):
+    for name in options.PLACED:
         shown = name.split("_")[-1].upper()
         infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=options.HELP[name])
     judge = _command(commands, "classify", "classify.classify", "say how well a run predicts the classes", reads=True)

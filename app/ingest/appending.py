@@ -1,13 +1,15 @@
 """More documents into a corpus that exists: its words and classes stay, and what they do not know is said."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from app.ingest import registry
+from app.ingest.bags import batches
 from app.ingest.errors import IngestError
 from app.ingest.importing import block_of, checked_tokens, index, quiet
 from app.ingest.new_documents import recount
@@ -16,7 +18,7 @@ from app.ingest.openings import Paths, listed, open_paths
 from app.ingest.options import APPENDED, ImportOptions
 from app.ingest.preparing import Prepared, draw_test, ready, wordless_note
 from app.ingest.recount import Recount, Rules, rules_of
-from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Progress, Rows, Source, TextDocument, TextSource
+from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, Source, TextDocument, TextSource
 from engine.contract import TRAIN, Counts
 from store import corpora
 from store.corpora import CorpusRow
@@ -107,6 +109,7 @@ def append_path(
     progress: Progress = quiet,
     *,
     called: str = "",
+    mapped: Map = map,
 ) -> Addition:
     """Append the documents of a file or folder, or of several files, to a corpus.
 
@@ -123,7 +126,7 @@ def append_path(
     options : ImportOptions, optional
         How the file is read (:data:`app.ingest.options.APPENDED`); what they leave alone is as in the import, for
         files of its format.
-    progress, called
+    progress, called, mapped
         As in :func:`app.ingest.importing.import_path`.
 
     Raises
@@ -143,10 +146,10 @@ def append_path(
     progress(f"Reading {opening.file}", None)
     rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
     found = _Found(row)
-    source = _counted(opening.source, rules, row, found, progress)
+    source = _counted(opening.source, rules, row, found, progress, mapped)
     prepared = _prepared(source, row, found)
     addition = _stored(db, row, prepared, progress, _facts(opening.file, opening.format, options, found, source))
-    index(db, row.number, progress)
+    index(db, row.number, progress, mapped)
     for note in addition.notes:
         progress(f"Note: {note}", None)
     return addition
@@ -161,28 +164,47 @@ def _options(row: CorpusRow, path: Paths, given: ImportOptions) -> ImportOptions
     return ImportOptions(**kept | given.report())
 
 
-def _counted(source: Source, rules: Rules, row: CorpusRow, found: _Found, progress: Progress) -> CountSource:
+def _counted(
+    source: Source, rules: Rules, row: CorpusRow, found: _Found, progress: Progress, mapped: Map
+) -> CountSource:
     """The documents over the words of the corpus."""
     if isinstance(source, TextSource):
-        return _of_texts(source, rules, row, found, progress)
+        return _of_texts(source, rules, row, found, progress, mapped)
+    if mapped is not map:
+        raise IngestError(source.where, "holds counts, which need not be cut into words; append it without --on")
     return _of_counts(source, rules, row, found, progress)
 
 
-def _of_texts(source: TextSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress) -> CountSource:
+def _of_texts(
+    source: TextSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress, mapped: Map
+) -> CountSource:
     if row.has_scored:
         cause = f"has no words held out for scoring, as corpus {row.name!r} has"
         raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
-    for document in source.documents():
-        if document.part != LEFT_OUT:
-            label = None if document.label is None else source.classes.get(document.label, document.label)
-            text = source.counted(rules.prepared_document(document))
-            found.add(rules.count_clean(text), label, document.part)
+    known: deque[tuple[str | None, int | None]] = deque()  # label and part of documents whose words are on their way
+
+    def documents() -> Iterator[TextDocument]:
+        for document in source.documents():
+            if document.part != LEFT_OUT:
+                label = None if document.label is None else source.classes.get(document.label, document.label)
+                known.append((label, document.part))
+                yield document
+
+    for counted in mapped(partial(_recounts, counted=source.counted, rules=rules), batches(documents())):
+        for each in counted:
+            found.add(each, *known.popleft())
             _report(len(found.labels), progress)
     from app.ingest import vectorise  # scikit-learn takes a second to import; counts need it not
 
     kept = replace(source, documents=lambda: _with_strange_labels(source, row))
     counts, labels = _together(found.recounts), np.array(found.labels, np.int32)
     return _source(source, row, found, lambda: vectorise.blocks(kept, counts.rows, labels))
+
+
+def _recounts(documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], rules: Rules) -> list[Recount]:
+    """The words of documents by the rules of the corpus, without their places."""
+    found = (rules.count_clean(counted(rules.prepared_document(document))) for document in documents)
+    return [each._replace(spans=()) for each in found]
 
 
 def _with_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from app.ingest import files, packed
+from app.ingest import files, packed, separators
 from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.separators import USUAL
 
 Quoting: TypeAlias = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 
-SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_QUOTES = {'"': "double quotation mark", "'": "apostrophe"}
+_QUOTES = {'"': "double quotation mark", "'": "single quotation mark"}
+ADVICE = "correct it, or say with --separator and --quote how cells are written"
 _SAMPLE = 1_000  # lines from which it is told how cells are written,
 _SAMPLE_SIZE = 1 << 18  # and about so many letters
 _PROSE = 0.3  # how much oftener a comma of prose has a blank after it, or stands in a number, than one between cells
@@ -36,12 +38,25 @@ class Writing(NamedTuple):
     @property
     def separator(self) -> str:
         """The separator by name."""
-        return SEPARATORS[self.delimiter]
+        return separators.said(self.delimiter)
 
     def understood(self) -> dict[str, str]:
         """The separator and the quotation mark as a report says them."""
         quote = _QUOTES[self.quote] + (" (behind a backslash within cells)" if self.escape else "")
         return {"separator": self.separator, "quote": "none" if self.quoting == csv.QUOTE_NONE else quote}
+
+
+class Marks(NamedTuple):
+    """The separator and the quotation mark (empty: none) that somebody chose; None where they are to be found."""
+
+    delimiter: str | None = None
+    quote: str | None = None
+
+
+def marks_in(options: ImportOptions) -> Marks:
+    """What the options say about cells."""
+    delimiter = None if options.separator is None else separators.separator_of(options.separator)
+    return Marks(delimiter, None if options.quote is None else separators.QUOTES[options.quote])
 
 
 class _Fit(NamedTuple):
@@ -51,11 +66,13 @@ class _Fit(NamedTuple):
     rows: list[list[str]]
 
 
-def writing(path: Path, encoding: str, is_name: Callable[[str], bool] = lambda _: False) -> Writing:
-    """How the cells of a file are written: as makes all its first rows equally wide.
+def writing(path: Path, options: ImportOptions, is_name: Callable[[str], bool] = lambda _: False) -> Writing:
+    """How the cells of a file are written: as the options say, else as makes all its first rows equally wide.
 
     Parameters
     ----------
+    options : ImportOptions
+        Of them the encoding, the separator and the quotation mark.
     is_name : callable
         Whether a cell looks like the name of a column, which settles it where several ways fit.
 
@@ -65,7 +82,7 @@ def writing(path: Path, encoding: str, is_name: Callable[[str], bool] = lambda _
         When it has no line that is not blank.
     """
     lines, size = [], 0
-    texts = (text for _, text in files.lines(path, encoding, keep_ends=True))
+    texts = (text for _, text in files.lines(path, options.encoding, keep_ends=True))
     for text in texts:
         lines.append(text)
         size += len(text)
@@ -74,18 +91,22 @@ def writing(path: Path, encoding: str, is_name: Callable[[str], bool] = lambda _
     first = next((text for text in lines if text.strip()), None)
     if first is None:
         raise IngestError(path, "is empty")
-    return of_lines(lines, path, whole=next(texts, None) is None, is_name=is_name)
+    return of_lines(lines, path, whole=next(texts, None) is None, is_name=is_name, marks=marks_in(options))
 
 
 def of_lines(
-    lines: Sequence[str], path: Path, *, whole: bool, is_name: Callable[[str], bool] = lambda _: False
+    lines: Sequence[str],
+    path: Path,
+    *,
+    whole: bool,
+    is_name: Callable[[str], bool] = lambda _: False,
+    marks: Marks = Marks(),  # noqa: B008 - a tuple, which nobody changes
 ) -> Writing:
     """How the cells of some lines are written; ``whole`` says that no others follow."""
     first = next((text for text in lines if text.strip()), "")
-    named = ["\t"] if files.suffix(path) == ".tsv" and "\t" in first else [*SEPARATORS]
-    fits = [fit for delimiter in named if (fit := _fit(lines, delimiter, whole=whole))]
+    fits = [fit for each in _possible(first, path, marks) if (fit := _fit(lines, each, marks.quote, whole=whole))]
     if not fits:
-        return of_line(first, path)
+        return _of_line(first, path, marks)
     if len(fits) == 1:
         return fits[0].how
     names = [sum(map(is_name, fit.rows[0])) for fit in fits]
@@ -99,10 +120,19 @@ def of_lines(
     return chosen.how._replace(doubt=others)
 
 
-def _fit(lines: Sequence[str], delimiter: str, *, whole: bool) -> _Fit | None:
+def _possible(first: str, path: Path, marks: Marks) -> Sequence[str]:
+    """The separators that a file may have."""
+    if marks.delimiter is not None:
+        return (marks.delimiter,)
+    return ("\t",) if files.suffix(path) == ".tsv" and "\t" in first else USUAL
+
+
+def _fit(lines: Sequence[str], delimiter: str, quote: str | None, *, whole: bool) -> _Fit | None:
     """How cells between these separators are quoted so that rows are equally wide; None where they never are."""
     if not any(delimiter in line for line in lines):
         return None
+    if quote is not None:
+        return _quoted(lines, delimiter, quote, whole=whole)
     double, none = (_tried(lines, Writing(delimiter, quoting), whole=whole) for quoting in _KINDS)
     if delimiter in "\t|" and none and not (double and _is_quoted(none.rows, '"')):
         return none  # such files rarely quote, and a lone " would swallow lines
@@ -110,7 +140,20 @@ def _fit(lines: Sequence[str], delimiter: str, *, whole: bool) -> _Fit | None:
     single = _tried(lines, Writing(delimiter, csv.QUOTE_MINIMAL, "'"), whole=whole) if used else None
     if single and (double is None or _is_quoted(double.rows, "'")):
         return single
-    return double or _tried(lines, Writing(delimiter, csv.QUOTE_MINIMAL, escape="\\"), whole=whole)
+    return double or _escaped(lines, delimiter, '"', whole=whole)
+
+
+def _quoted(lines: Sequence[str], delimiter: str, quote: str, *, whole: bool) -> _Fit | None:
+    """The same where it is known by what cells are quoted, if by anything."""
+    how = Writing(delimiter, csv.QUOTE_MINIMAL, quote) if quote else Writing(delimiter, csv.QUOTE_NONE)
+    return _tried(lines, how, whole=whole) or (_escaped(lines, delimiter, quote, whole=whole) if quote else None)
+
+
+def _escaped(lines: Sequence[str], delimiter: str, quote: str, *, whole: bool) -> _Fit | None:
+    """The same where a backslash stands before quotation marks within cells."""
+    if delimiter == "\\":
+        return None
+    return _tried(lines, Writing(delimiter, csv.QUOTE_MINIMAL, quote, escape="\\"), whole=whole)
 
 
 _KINDS: tuple[Quoting, Quoting] = (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)
@@ -155,9 +198,13 @@ def _as_in_prose(lines: Sequence[str], delimiter: str) -> float:
     return sum(len(unlike.findall(line)) for line in lines) / max(total, 1)
 
 
-def of_line(first: str, path: Path) -> Writing:
+def _of_line(first: str, path: Path, marks: Marks) -> Writing:
     """How the cells of a first line are written."""
-    delimiter = "\t" if files.suffix(path) == ".tsv" else max(SEPARATORS, key=first.count)
+    delimiter = marks.delimiter or ("\t" if files.suffix(path) == ".tsv" else max(USUAL, key=first.count))
+    if marks.quote:
+        return Writing(delimiter, csv.QUOTE_MINIMAL, marks.quote)
+    if marks.quote is not None:
+        return Writing(delimiter, csv.QUOTE_NONE)
     if delimiter == "\t" and not first.startswith('"'):
         return Writing(delimiter, csv.QUOTE_NONE)
     return Writing(delimiter, csv.QUOTE_MINIMAL)
@@ -171,7 +218,7 @@ def rows(path: Path, how: Writing, encoding: str) -> Iterator[tuple[int, list[st
         try:
             row = next(reader, None)
         except csv.Error as error:
-            cause = f"the row that begins here cannot be read ({error}); cells are separated by {how.separator}"
+            cause = f"the row that begins here cannot be read ({error}), separated by {how.separator}; {ADVICE}"
             raise IngestError(path, cause, line) from None
         if row is None:
             return

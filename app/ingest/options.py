@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.ingest import languages
+from app.ingest import languages, separators
 from app.ingest.marks import WIDE
 
 LARGEST_SEED = 2**63 - 1  # as much as the store's column holds
@@ -33,6 +33,12 @@ class ImportOptions:
         ``text_column`` may name several, separated by commas.
     header : str
         ``"auto"``, ``"yes"`` or ``"no"``: has the table a line of column names?
+    separator : str or None
+        What separates the cells of a table: ``"comma"``, ``"semicolon"``, ``"tab"``, ``"pipe"``, ``"space"`` or any one
+        character; one that has a name is kept by it.  Default, also ``"auto"``: found by looking at the first rows.
+    quote : str or None
+        What cells of a table are quoted by: ``"double"`` or ``"single"``, which may be given as the mark itself, or
+        ``"none"``.  Default, also ``"auto"``: found by looking at the first rows.
     vocabulary : str or None
         Vocabulary file of a count format, when it does not stand beside the counts under a usual name.
     encoding : str
@@ -82,6 +88,8 @@ class ImportOptions:
     label_column: str | None = None
     split_column: str | None = None
     header: str = "auto"
+    separator: str | None = None
+    quote: str | None = None
     vocabulary: str | None = None
     encoding: str = "utf-8"
     test_share: float = 0.1
@@ -119,6 +127,8 @@ class ImportOptions:
         if self.levels is not None and self.binary:
             raise OptionError("levels and --binary exclude each other; give one of them")
         object.__setattr__(self, "encoding", _encoding(self.encoding))
+        object.__setattr__(self, "separator", _separator(self.separator))
+        object.__setattr__(self, "quote", _quote(self.quote))
         _check_words(self)
 
     def report(self) -> dict[str, Any]:
@@ -138,6 +148,8 @@ HELP = {
     "label_column": "column or field with the label",
     "split_column": "column or field that says train or test",
     "header": "auto, yes or no: has the table a line of column names",
+    "separator": "what separates the cells of a table: comma, semicolon, tab, pipe, space or any one character",
+    "quote": "what cells of a table are quoted by: double (\"), single (') or none",
     "vocabulary": "vocabulary file of a count format",
     "encoding": "encoding of text files without a byte-order mark (default utf-8)",
     "test_share": "share of the documents drawn for the test, where the file has no split "
@@ -166,7 +178,12 @@ KINDS: dict[str, type] = {
 
 
 # How files are read that are appended to a corpus; what became words there is settled.
-APPENDED = ("format", "text_column", "title_column", "label_column", "split_column", "header", "encoding", "vocabulary")
+APPENDED = (
+    "format", "text_column", "title_column", "label_column", "split_column", "header", "separator", "quote", "encoding",
+    "vocabulary",
+)  # fmt: skip
+
+PLACED = ("format", "text_column", "title_column", "header", "separator", "quote", "encoding")  # those of new documents
 
 
 def parse(texts: Mapping[str, str]) -> ImportOptions:
@@ -179,8 +196,9 @@ def parse(texts: Mapping[str, str]) -> ImportOptions:
     """
     given: dict[str, Any] = {}
     for name, text in texts.items():
-        if text.strip():
-            given[name] = _parsed(name, text.strip())
+        typed = text.strip(" ") if name == "separator" else text.strip()  # a tab is one
+        if typed:
+            given[name] = _parsed(name, typed)
     return ImportOptions(**given)
 
 
@@ -215,6 +233,27 @@ def _encoding(name: str) -> str:
         raise OptionError(f"{cause}; convert them to UTF-8 where they have none")
     if lines != b"a\n" or known == "idna":  # that one is of host names
         raise OptionError(f"files in the encoding {name} cannot be read line by line; convert them to UTF-8")
+    return name
+
+
+def _separator(given: str | None) -> str | None:
+    """A separator by name; None where it is to be found."""
+    if given in (None, "auto"):
+        return None
+    name = separators.separator_named(given)
+    if name is None:
+        known = ", ".join(separators.SEPARATORS)
+        raise OptionError(f"separator must be {known} or one character that is no quotation mark; got {given!r}")
+    return name
+
+
+def _quote(given: str | None) -> str | None:
+    """A quotation mark by name; None where it is to be found."""
+    if given in (None, "auto"):
+        return None
+    name = separators.quote_named(given)
+    if name is None:
+        raise OptionError(f"quote must be double (\"), single (') or none; got {given!r}")
     return name
 
 

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.ingest import columns, fields, files, read_triples
-from app.ingest.cells import Writing, rows, writing
+from app.ingest.cells import ADVICE, Writing, rows, writing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextSource
 
 NAME = "csv"
 DESCRIPTION = "table of texts: NAME.csv or NAME.tsv, one document a row, or a folder with train.csv and test.csv"
-ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "header", "token_pattern")
+ACCEPTS = (
+    "text_column", "title_column", "label_column", "split_column", "header", "separator", "quote", "token_pattern",
+)  # fmt: skip
 
 _SAMPLE = 200
 
@@ -51,7 +53,9 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     source.understood["header"] = "the first line" if layout.header else "none"
     if layout.writing.doubt:
         taken, others = layout.writing.separator, layout.writing.doubt
-        source.notes.append(f"cells are taken to be separated by {taken}, though {others} would fit too")
+        source.notes.append(
+            f"cells are taken to be separated by {taken}, though {others} would fit too (change it with --separator)"
+        )
     return source
 
 
@@ -63,7 +67,7 @@ def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tup
     for line, row in found:
         if len(row) != len(layout.names):
             cause = f"has {_plural(len(row), 'column')}, but line 1 has {len(layout.names)}"
-            cause += f", separated by {layout.writing.separator}"
+            cause += f", separated by {layout.writing.separator}; {ADVICE}"
             raise IngestError(path, cause, line)
         yield line, dict(zip(layout.names, row, strict=True))
 
@@ -77,7 +81,7 @@ def _check_names(path: Path, cells: list[str], layout: Layout) -> None:
 
 
 def _layout(path: Path, options: ImportOptions) -> Layout:
-    how = writing(path, options.encoding, fields.is_known)
+    how = writing(path, options, fields.is_known)
     sample = [cells for _, cells in islice(rows(path, how, options.encoding), _SAMPLE + 1)]
     names, header = columns.names_of(sample, options, path)
     return Layout(how, header, names)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.ingest import files, sparse
-from app.ingest.cells import of_lines, rows, writing
+from app.ingest.cells import ADVICE, of_lines, rows, writing
 from app.ingest.errors import IngestError
 from app.ingest.headers import is_number
 from app.ingest.marks import encoding_of
@@ -23,7 +23,7 @@ from engine.contract import Counts
 
 NAME = "triples"
 DESCRIPTION = "table of counts: NAME.csv or NAME.tsv (.gz) with the columns row, column, count (or user, item, count)"
-ACCEPTS = ("header",)
+ACCEPTS = ("header", "separator", "quote")
 
 # fmt: off
 _ROWS = (
@@ -119,8 +119,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
         n_documents=len(titles),
         part=part,
         notes=files.guesses([each.path for each in parts], options.encoding),
-        understood=files.understood(parts[0].path, options.encoding)
-        | writing(parts[0].path, options.encoding).understood(),
+        understood=files.understood(parts[0].path, options.encoding) | writing(parts[0].path, options).understood(),
     )
 
 
@@ -134,12 +133,15 @@ def _counts(cells: _Cells, where: Path) -> Counts:
 
 def _read_part(path: Path, options: ImportOptions, cells: _Cells, before: int) -> None:
     """Add the lines of a file; its rows are others than the ``before`` first ones, which are of another file."""
-    how = writing(path, options.encoding)
+    how = writing(path, options)
     first = next(cells for _, cells in rows(path, how, options.encoding))
     places, header = _places(first, options.header)
     for line, row in islice(rows(path, how, options.encoding), int(header), None):
         if len(row) != _CELLS:
-            raise IngestError(path, f"has {len(row)} cells where row, column and count should be", line)
+            cause = (
+                f"has {len(row)} cells where row, column and count should be, separated by {how.separator}; {ADVICE}"
+            )
+            raise IngestError(path, cause, line)
         owner = cells.rows.setdefault(_name(row[places.row], "row", path, line), len(cells.rows))
         if owner < before:
             name = row[places.row].strip()[:40]

@@ -23,12 +23,15 @@ from app.ingest.source import Source
 
 _PREFIX = "read_"
 _NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
+_NO_CELLS = "is no table with separated cells (--format csv reads a text file as one)"
 _IDLE = {  # options that not every reader accepts, and why not
     "text_column": _NO_COLUMNS,
     "title_column": _NO_COLUMNS,
     "label_column": _NO_COLUMNS,
     "split_column": _NO_COLUMNS,
     "header": "is no table, which alone may have a line of column names",
+    "separator": _NO_CELLS,
+    "quote": _NO_CELLS,
     "token_pattern": "holds counts, whose words are not found by a pattern",
     "vocabulary": "brings its own words",
     "levels": "holds no idx images, which alone have grey values to count",

@@ -95,6 +95,7 @@ class Corpus:
         self,
         source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
+        on: str = "",
         progress: ImportWatcher | None = None,
         **options: Any,
     ) -> "Addition":
@@ -103,6 +104,8 @@ class Corpus:
         Parameters
         ----------
         source : path, or sequence of paths
+        on : str
+            Cut texts into words in other processes, as :meth:`Store.import_corpus` does.
         progress : callable, optional
             Gets what is being done and the share that is.
         **options
@@ -117,18 +120,23 @@ class Corpus:
         ------
         IngestError, OptionError
             When it cannot be appended, or an option cannot be.
+        PlaceError
+            When nobody answers where ``on`` says.
         Conflict
             When somebody else appends at the same time.
         """
         from app.ingest.appending import append_path  # loads what reads files, which a look at a corpus needs not
         from app.ingest.importing import quiet
+        from app.jobs.cluster.reading import mapped_on
 
         strange = next((name for name in options if name not in APPENDED), None)
         if strange is not None:
             raise OptionError(f"append has no option {strange!r}; the options are {', '.join(APPENDED)}")
         several = [source] if isinstance(source, str | os.PathLike) else source
         paths = [Path(path) for path in several]
-        added = append_path(self._opened.db, self.number, paths, ImportOptions(**options), progress or quiet)
+        how, shown = ImportOptions(**options), progress or quiet
+        with mapped_on(on) as mapped:
+            added = append_path(self._opened.db, self.number, paths, how, shown, mapped=mapped)
         self._take(added.corpus)
         return added
 

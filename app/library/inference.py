@@ -15,9 +15,8 @@ from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import DocumentInference, DocumentTopics
 from app.analysis.neighbours import Neighbourhood
 from app.analysis.read_hierarchy import read_hierarchy
-from app.cli.infer import OPTIONS
 from app.ingest.new_documents import NewDocument, from_path, from_text
-from app.ingest.options import ImportOptions, OptionError
+from app.ingest.options import PLACED, ImportOptions, OptionError
 from store import corpora
 from store.database import Database
 from store.runs import RunRow
@@ -160,7 +159,7 @@ def _given(
     texts: str | os.PathLike[str] | Iterable[str], inference: DocumentInference, options: dict[str, Any]
 ) -> list[NewDocument]:
     is_file = isinstance(texts, os.PathLike)
-    strange = next((name for name in options if not is_file or name not in OPTIONS), None)
+    strange = next((name for name in options if not is_file or name not in PLACED), None)
     if strange is not None:
         raise OptionError(f"{strange} is no option of {'a file' if is_file else 'texts'}; leave it out")
     if isinstance(texts, os.PathLike):

@@ -292,7 +292,8 @@ class Run:
         texts : str, sequence of str, or path
             One text or several; a :class:`pathlib.Path` is a file, folder or zip of documents.
         **options
-            Of a file: ``format``, ``text_column``, ``title_column``, ``header``, ``encoding``.
+            Of a file: ``format``, ``text_column``, ``title_column``, ``header``, ``separator``, ``quote``,
+            ``encoding``.
 
         Returns
         -------

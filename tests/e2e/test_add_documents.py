@@ -144,3 +144,39 @@ def test_what_came_in_is_shown_and_changed_before_a_corpus_is_made_of_it(start_s
     page.get_by_text("How it was read").click()
     page.get_by_text("2 classes: sea 12, town 12").wait_for()
     assert server.complaints == []
+
+
+def test_separator_and_quotes_are_chosen_where_what_came_in_is_shown(start_server, store_url, page, tmp_path):
+    server = start_server(store_url)
+    subjects = ("ships, harbour and storm", "money, market and street")
+    rows = ["kind~body", *(f"{'ab'[n % 2]}~'{subjects[n % 2]} ~ {'xyzuvw'[n % 6] * 3}'" for n in range(24))]
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(rows))
+    page.goto(f"{server.url}?page=runs&tab=add")
+    page.get_by_label("Choose files").set_input_files(path)
+    report = page.get_by_role("group", name="What came in")
+    report.get_by_text("has 2 columns, but line 1 has 1").wait_for()
+    report.get_by_text("say with “Separator of cells” and “Quotation mark of cells”").wait_for()
+    separator = page.get_by_label("Separator of cells")
+    assert separator.evaluate("field => [...field.list.options].map(each => each.value)") == [
+        "comma", "semicolon", "tab", "pipe", "space",
+    ]  # fmt: skip
+    separator.fill("~~")
+    page.get_by_text("Separator of cells must be comma").wait_for()
+    assert page.get_by_role("button", name="Make a corpus").is_disabled()
+    separator.fill("~")
+    report.get_by_text("single quotation mark").wait_for()
+    report.get_by_text("2 classes: a 12, b 12").wait_for()
+    page.get_by_label("Quotation mark of cells").select_option("none")
+    report.get_by_text("line 1 has 2, separated by ~").wait_for()
+    page.get_by_label("Quotation mark of cells").select_option("single")
+    report.get_by_text("2 classes: a 12, b 12").wait_for()
+    page.get_by_role("button", name="Make a corpus").click()
+    page.get_by_text("odd: 24 documents").wait_for()
+    db = open_database(store_url, readonly=True)
+    assert corpora.find(db, "odd").meta["options"] == {"separator": "~", "quote": "single"} | {"name": "odd"}
+    db.close()
+    page.get_by_role("button", name="Add other documents").click()
+    page.get_by_text("How it was read").click()
+    page.get_by_text("--separator ~, --quote single").wait_for()
+    assert server.complaints == []

@@ -1,4 +1,4 @@
-"""Texts of an import cut into words by the workers of a Dask cluster, in order, and some of them at a time.
+"""Texts of an import, or of documents to append, cut into words by the workers of a Dask cluster, in their order.
 
 Whoever imports reads the files and sends the documents a batch at a time; workers need to see neither files nor store.
 A batch is kept until its result is there, so Dask repeats it where its worker was lost.
@@ -156,12 +156,12 @@ def _result(client: "Client", future: "Future[Any]") -> Any:
             there = client.scheduler_info(n_workers=-1)["workers"]
             waited = 0.0 if there else waited + PATIENCE
             if waited >= NOBODY:
-                raise PlaceError("all workers are gone; start some and import it again") from None
+                raise PlaceError("all workers are gone; start some and try again") from None
         except KilledWorker as error:
-            cause = "several workers in turn died of the same documents; give workers more memory, or import less"
+            cause = "several workers in turn died of the same documents; give workers more memory, or fewer documents"
             raise PlaceError(cause) from error
         except (CancelledError, OSError) as error:
-            raise PlaceError(f"the scheduler was lost ({error}); start it and import it again") from error
+            raise PlaceError(f"the scheduler was lost ({error}); start it and try again") from error
 
 
 def versions() -> dict[str, str]:

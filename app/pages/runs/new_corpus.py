@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from time import sleep
 from typing import Any
 
-from app.ingest import files, languages, options, registry
+from app.ingest import files, options, registry
 from app.ingest.document import KINDS
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.report import Report, record_of
@@ -17,53 +17,16 @@ from app.jobs.import_process import Import, Standing
 from app.jobs.inspect_process import Inspection, Look
 from app.jobs.uploads import ADDRESS, SEVERAL
 from app.pages.components.board import Board, Message
+from app.pages.runs.corpus_fields import LABELS, ROLES, as_here, option_field
 from app.pages.session import Context
 from app.views.runs.corpus_form import Made, Seen, Sending, corpus_form, making, page
 from app.views.runs.corpus_list import CorpusFacts, corpus_list
-from app.views.runs.new_run_form import Field, by_field, by_label
+from app.views.runs.new_run_form import Field, by_label
 from store import corpora
 
-FIRST = ("name", "stop_words", "max_words")  # options that are not folded
-ROLES = ("text_column", "title_column", "label_column", "split_column")  # nor these, where the file has columns
+FIRST = ("name", "stop_words", "max_words")  # options that are not folded, nor are ROLES, where the file has columns,
+CELLS = ("separator", "quote")  # nor these, where its cells are separated
 PAUSE = 0.4  # seconds without a change before the files are looked at again
-_LABELS = {  # of all options but the vocabulary, which is a file beside the counts here
-    "name": "Name",
-    "stop_words": "Stop words",
-    "max_words": "Size of the vocabulary",
-    "min_df": "Rarest words",
-    "max_df": "Commonest words",
-    "leave_out_common": "Leave out words that are everywhere",
-    "test_share": "Share for the test",
-    "phrases": "Two words that belong together as one",
-    "phrase_npmi": "How far they belong together",
-    "phrase_count": "How often they stand together",
-    "lemmas": "Words in their dictionary form",
-    "html": "Pages in HTML",
-    "strip_mail": "Leave out mail headers, quotes and signatures",
-    "token_pattern": "What a word is",
-    "text_column": "Column of the text",
-    "title_column": "Column of the title",
-    "label_column": "Column of the label",
-    "split_column": "Column of the split",
-    "header": "Line of column names",
-    "format": "Format",
-    "encoding": "Encoding",
-    "seed": "Seed",
-    "binary": "Only whether a word occurs",
-    "levels": "Grey values of images",
-}
-_HELP = {  # what is said otherwise than on the command line
-    "name": "How you want to call it; usually as the file or folder is called",
-    "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
-    "html": "Tags, scripts and styles of such pages are not counted",
-    "max_words": "Only the most frequent words are kept",
-}
-_NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
-_USUAL = {
-    "max_words": "usually 10,000 for texts, all for counts", "min_df": "usually 2", "max_df": "usually 0.7",
-    "token_pattern": "usually two letters or more", "phrase_npmi": "usually 0.5", "phrase_count": "usually 10",
-}  # fmt: skip
-
 _ENDINGS = frozenset(
     (
         *KINDS, ".zip", ".csv", ".tsv", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c", ".mtx",
@@ -287,7 +250,7 @@ class NewCorpusForm:
             try:
                 options.parse({name: text})
             except OptionError as error:
-                errors[name] = by_label(str(error), _LABELS)
+                errors[name] = by_label(str(error), LABELS)
         if said := self._name_error():
             errors["name"] = said
         if errors:
@@ -295,7 +258,7 @@ class NewCorpusForm:
         try:
             return options.parse(read), {}
         except OptionError as error:
-            return None, {"": as_here(by_label(str(error), _LABELS))}
+            return None, {"": as_here(by_label(str(error), LABELS))}
 
     def _name_error(self) -> str:
         """Why no corpus can have the name that stands in the form; without one, the files give it."""
@@ -325,9 +288,9 @@ class NewCorpusForm:
             return
         _, errors = self._options()
         into = self._chosen(self._into)
-        asked = [name for name in _LABELS if into is None or name in options.APPENDED]
+        asked = [name for name in LABELS if into is None or name in options.APPENDED]
         fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
-        shown = ("into", *FIRST, *ROLES) if self._columns() else ("into", *FIRST)
+        shown = ("into", *FIRST, *(ROLES if self._columns() else ()), *(CELLS if self._cells() else ()))
         request = corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
@@ -336,7 +299,7 @@ class NewCorpusForm:
             [field for field in fields if field.name not in shown],
             errors.get("", ""),
             ready=bool(self._token and self._sending.sent and not self._sending.busy and not errors),
-            labels=_LABELS,
+            labels=LABELS,
             into="" if into is None else into.name,
         )
         self.board.html = page(request, corpus_list(self._there))
@@ -358,34 +321,13 @@ class NewCorpusForm:
         """Names of the columns of what came, where it is a table."""
         return [] if self._report is None else [column.name for column in self._report.columns]
 
+    def _cells(self) -> bool:
+        """Whether what came is a table whose cells are separated by a character, or is refused for how they are."""
+        understood = {} if self._report is None else self._report.understood
+        return "separator" in understood or "--separator" in self._look.error
+
     def _field(self, name: str, error: str) -> Field:
-        usual = getattr(ImportOptions(), name)
-        choices: Any = {
-            "stop_words": (
-                ("", "as usual: those of the language that is recognised"),
-                *((name.lower(), name) for name in sorted(languages.NAMES.values())),
-                ("none", "none: keep all"),
-            ),
-            "html": (("auto", "found by itself"), ("yes", "all texts are"), ("no", "none is")),
-            "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
-            "format": (("", "found by itself"), *self._formats),
-        }.get(name, ())
-        if name in ROLES and (columns := self._columns()):
-            typed = self._typed.get(name, "")
-            names = dict.fromkeys((*columns, *([typed] if typed else ())))
-            choices = (("", "found by itself"), *((each, each) for each in names))
-        kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
-        said = _HELP.get(name, options.HELP[name])
-        start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
-        return Field(
-            name, _LABELS[name], said[:1].upper() + said[1:] + ".", kind, self._typed.get(name, start), choices, error,
-            _USUAL.get(name, ""),
-        )  # fmt: skip
-
-
-def as_here(error: str) -> str:
-    """A sentence about an import, with the fields of this form in place of the command's options."""
-    return by_field(error.removesuffix(_NO_FIELD), _LABELS)
+        return option_field(name, self._typed.get(name), error, self._columns(), self._formats)
 
 
 def _can_be_read(name: str) -> bool:

@@ -13,7 +13,8 @@ from app.jobs.forks import LEARNS_LABELS
 from app.jobs.notices import Notice
 from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
-from app.pages.runs.new_corpus import NewCorpusForm, as_here
+from app.pages.runs.corpus_fields import as_here
+from app.pages.runs.new_corpus import NewCorpusForm
 from app.pages.runs.new_run import Fork, NewRunForm
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.icons import icon

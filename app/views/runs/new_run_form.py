@@ -21,6 +21,7 @@ class Field(NamedTuple):
     value : str
         As text; "true" or "false" for a flag.
     choices : sequence of (value, words)
+        Of a text those that are proposed.
     error : str
         One sentence, or empty.
     hint : str
@@ -178,8 +179,11 @@ def _row(field: Field) -> str:
     elif field.kind == "flag":
         control = f'<input type="checkbox" class="tp-check"{common}{attributes(checked=field.value == "true")}>'
     else:
-        own = attributes(value=field.value, readonly=field.locked)
+        proposed = "".join(f"<option{attributes(value=value)}>{escape(word)}</option>" for value, word in field.choices)
+        chosen_from = f"proposed-{field.name}" if proposed else None
+        own = attributes(value=field.value, readonly=field.locked, list=chosen_from)
         control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{own}>'
+        control += f"<datalist{attributes(id=chosen_from)}>{proposed}</datalist>" if proposed else ""
     wrong = f'<span class="tp-error" role="alert">{escape(field.error)}</span>' if field.error else ""
     hint = f" <em>{escape(field.hint)}</em>" if field.hint else ""
     return (

@@ -67,6 +67,30 @@ def test_an_import_says_the_same_in_five_lines_and_the_corpus_keeps_it(capsys, s
     assert "chosen     --min-df 3" in shown
 
 
+def test_separator_and_quotes_that_are_chosen_are_kept_and_give_the_same_again(capsys, store, tmp_path):
+    (tmp_path / "odd.csv").write_text(rows(40).replace(";", "~"))
+    chosen = ("--separator", "~", "--quote", "'", "--store", store)
+    said = json.loads(call(capsys, "inspect", tmp_path / "odd.csv", *chosen, "--json")[1])
+    assert (said["understood"]["separator"], said["understood"]["quote"]) == ("~", "single quotation mark")
+    assert said["read"] == 40
+    assert call(capsys, "import", tmp_path / "odd.csv", *chosen)[0] == 0
+    shown = call(capsys, "corpora", "odd", "--store", store)[1]
+    assert "chosen     --separator ~, --quote single" in shown
+    assert "separator  ~" in shown
+    kept = json.loads(call(capsys, "corpora", "odd", "--json", "--store", store)[1])["record"]["options"]
+    again = [word for name, value in kept.items() for word in (f"--{name}", value)]
+    assert call(capsys, "import", tmp_path / "odd.csv", "--name", "again", *again, "--store", store)[0] == 0
+    (tmp_path / "more.csv").write_text(rows(10, 40).replace(";", "~"))
+    assert call(capsys, "append", "odd", tmp_path / "more.csv", "--store", store)[0] == 0  # read as the first was
+    (tmp_path / "other.csv").write_text(rows(10, 40).replace(";", "^"))
+    assert call(capsys, "append", "odd", tmp_path / "other.csv", "--separator", "^", "--store", store)[0] == 0
+    db = open_database(store)
+    odd, same = corpora.every(db)
+    assert (odd.documents, same.documents) == (60, 40)
+    assert [each["options"]["separator"] for each in odd.meta["additions"]] == ["~", "^"]
+    db.close()
+
+
 def test_documents_are_appended_and_the_corpus_says_so(capsys, store, tmp_path):
     call(capsys, "import", tmp_path / "notes.csv", "--store", store)
     (tmp_path / "more.csv").write_text(rows(10, 40, " boat"))
@@ -100,9 +124,23 @@ def test_standard_input_and_several_files_are_imported(capsys, store, tmp_path, 
     [
         ("inspect nowhere.csv", "topiary inspect: nowhere.csv: there is no such file or folder"),
         ("inspect {}/notes.csv --text-column body", "has no column 'body'; its columns are title, text, kind"),
+        (
+            "inspect {}/notes.csv --separator ::",
+            "topiary inspect: --separator must be comma, semicolon, tab, pipe, space",
+        ),
+        (
+            "append notes {}/notes.csv --quote <",
+            "topiary append: --quote must be double (\"), single (') or none; got '<'",
+        ),
+        (
+            "inspect {}/letters.txt --separator tab",
+            "with separated cells (--format csv reads a text file as one); leave",
+        ),
+        ("inspect {}/letters.txt --quote none", "leave --quote out"),
         ("inspect {}/notes.csv --max-df 3", "topiary inspect: --max-df must be a share of the documents"),
         ("append nothing {}/notes.csv", "topiary append: there is no corpus 'nothing'"),
         ("append notes {}/notes.csv --encoding none", "topiary append: there is no text encoding 'none'"),
+        ("append notes {}/notes.csv --on nowhere", "--on takes local:N, such as local:2, or the address of a Dask"),
         ("append notes nowhere.csv", "topiary append: nowhere.csv: there is no such file or folder"),
         ("append notes {}/notes.csv --min-df 3", "unrecognized arguments: --min-df 3"),
         ("corpora show", "say which corpus to show, by name or number"),
@@ -112,6 +150,7 @@ def test_standard_input_and_several_files_are_imported(capsys, store, tmp_path, 
 )
 def test_a_mistake_is_one_sentence_and_changes_nothing(capsys, store, tmp_path, monkeypatch, words, said):
     call(capsys, "import", tmp_path / "notes.csv", "--store", store)
+    (tmp_path / "letters.txt").write_text("the ship\nthe sea\n")
     monkeypatch.chdir(tmp_path)
     status, out, err = refused(capsys, *words.format(tmp_path).split(), "--store", store)
     assert (status, out) == (2, "")

@@ -126,6 +126,9 @@ def test_standard_input_may_be_of_another_encoding(store, capsys, monkeypatch):
 def test_the_rows_of_a_table_are_documents_with_their_titles(store, tmp_path, capsys):
     (tmp_path / "mail.csv").write_text("title,text\nrose,a hedge\nnews,goal goal\n", encoding="utf-8")
     first, second = report(capsys, "infer", "1", str(tmp_path / "mail.csv"), "--store", store)["documents"]
+    (tmp_path / "odd.csv").write_text("title~text\nrose~a hedge\nnews~goal goal\n", encoding="utf-8")
+    odd = report(capsys, "infer", "1", str(tmp_path / "odd.csv"), "--separator", "~", "--store", store)["documents"]
+    assert odd == [first, second]
     assert (first["title"], first["theta"][0]) == ("rose", [2.0, 0.0, 0.0, 0.0])
     assert second["theta"][0] == [0.0, 0.0, 2.0, 0.0]
 

@@ -11,7 +11,7 @@ from app.ingest import cells
 from app.ingest.errors import IngestError
 from app.ingest.importing import read
 from app.ingest.options import ImportOptions
-from app.ingest.source import TextSource
+from app.ingest.source import CountSource, TextSource
 
 steady = settings(derandomize=True, database=None)
 
@@ -29,10 +29,10 @@ FRUIT = [("pear, fig; plum", "a"), ("apple's | skin", "b"), ('a "fig"', "a")]
     ("text", "separator", "quote"),
     [
         ('text,label\n"pear, fig; plum",a\napple\'s | skin,b\n"a ""fig""",a\n', "comma", "double quotation mark"),
-        ("text;label\n'pear, fig; plum';a\n'apple''s | skin';b\n'a \"fig\"';a\n", "semicolon", "apostrophe"),
+        ("text;label\n'pear, fig; plum';a\n'apple''s | skin';b\n'a \"fig\"';a\n", "semicolon", "single quotation mark"),
         ('text;label\n"pear, fig; plum";a\n"apple\'s | skin";b\n"a ""fig""";a\n', "semicolon", "double quotation mark"),
         ("text\tlabel\npear, fig; plum\ta\napple's | skin\tb\na \"fig\"\ta\n", "tab", "none"),
-        ('"text"|"label"\n"pear, fig; plum"|"a"\n"apple\'s | skin"|"b"\n"a ""fig"""|"a"\n', "bar",
+        ('"text"|"label"\n"pear, fig; plum"|"a"\n"apple\'s | skin"|"b"\n"a ""fig"""|"a"\n', "pipe",
          "double quotation mark"),
         ('text,label\n"pear, fig; plum",a\n"apple\'s | skin",b\n"a \\"fig\\"",a\n', "comma",
          "double quotation mark (behind a backslash within cells)"),
@@ -131,3 +131,94 @@ def test_what_is_written_with_all_cells_quoted_is_read_back_or_doubted(rows: lis
     ]
     found = cells.of_lines("".join(lines).splitlines(keepends=True), Path("a.csv"), whole=True)
     assert (found.delimiter, found.quote) == (delimiter, '"') or found.doubt
+
+
+DOUBTED = "a,b;red pear\nc,d;green apple\n"
+
+
+@pytest.mark.parametrize("chosen", [";", "semicolon", "Semicolon"])
+def test_a_separator_that_is_chosen_is_taken_though_another_fits(chosen: str, tmp_path: Path) -> None:
+    source, found = documents(write(tmp_path / "a.csv", DOUBTED), separator=chosen)
+    assert source.understood["separator"] == "semicolon"
+    assert [text for text, _ in found] == ["red pear", "green apple"]
+    assert not any("would fit too" in note for note in source.notes)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "mark", "said"),
+    [
+        (",", ",", "comma"), ("tab", "\t", "tab"), (r"\t", "\t", "tab"), ("\t", "\t", "tab"), ("|", "|", "pipe"),
+        ("space", " ", "space"), ("~", "~", "~"), ("^", "^", "^"), ("\\", "\\", "\\"), ("x", "x", "x"),
+        ("\x01", "\x01", "U+0001"), ("\x1f", "\x1f", "U+001F"), ("\u00a0", "\u00a0", "U+00A0"), ("文", "文", "文"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+def test_any_one_character_separates_cells(chosen: str, mark: str, said: str, ending: str, tmp_path: Path) -> None:
+    lines = [("text", "label"), ('"pear; fig"', "a"), ("apple", "b"), ('"a ""plum"""', "a")]
+    path = write(
+        tmp_path / f"a{ending}", "\n".join(map(mark.join, lines)).replace("text", "body" if mark == "x" else "text")
+    )
+    source, found = documents(path, separator=chosen, quote="double")
+    assert source.understood["separator"] == said
+    assert found == [("pear; fig", "a"), ("apple", "b"), ('a "plum"', "a")]
+
+
+QUOTED = {
+    "'": ("text,label\n'pear, \"fig\"',a\n'it''s',b\n", [('pear, "fig"', "a"), ("it's", "b")]),
+    '"': ("text,label\n\"pear, fig\",a\n'plum',b\n", [("pear, fig", "a"), ("'plum'", "b")]),
+    "none": ("text,label\n\"pear\",a\n'plum',b\n", [('"pear"', "a"), ("'plum'", "b")]),
+}
+
+
+@pytest.mark.parametrize("quote", QUOTED)
+@pytest.mark.parametrize("separator", [None, "comma"])
+def test_a_quotation_mark_that_is_chosen_is_taken(quote: str, separator: str | None, tmp_path: Path) -> None:
+    text, expected = QUOTED[quote]
+    chosen = {"quote": quote} if separator is None else {"quote": quote, "separator": separator}
+    source, found = documents(write(tmp_path / "a.csv", text), **chosen)
+    assert found == expected
+    named = {"'": "single quotation mark", '"': "double quotation mark", "none": "none"}
+    assert source.understood["quote"] == named[quote]
+
+
+def test_a_mark_that_is_chosen_may_stand_behind_a_backslash_within_cells(tmp_path: Path) -> None:
+    source, found = documents(write(tmp_path / "a.csv", "text;label\n'it\\'s; so';a\n'fig';b\n"), quote="single")
+    assert found == [("it's; so", "a"), ("fig", "b")]
+    assert source.understood["quote"] == "single quotation mark (behind a backslash within cells)"
+
+
+def test_quotes_that_are_chosen_are_taken_where_rows_are_of_one_cell(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "text\n'pear, fig'\n'plum'\n")
+    assert [text for text, _ in documents(path, separator="tab", quote="single")[1]] == ["pear, fig", "plum"]
+    assert [text for text, _ in documents(path, separator="tab", quote="none")[1]] == ["'pear, fig'", "'plum'"]
+
+
+def test_rows_that_a_chosen_separator_cuts_unequally_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    says = "line 2: has 2 columns, but line 1 has 1, separated by tab; correct it, or say with --separator and --quote"
+    with pytest.raises(IngestError, match=says):
+        documents(write(tmp_path / "a.csv", "text;label\npear\tfig;a\n"), separator="tab")
+
+
+def test_a_table_of_counts_is_cut_where_it_is_said_too(tmp_path: Path) -> None:
+    source = read(write(tmp_path / "a.csv", "user~item~count\nann~pear~2\nbob~fig~1\n"),
+                  ImportOptions(format="triples", separator="~"))  # fmt: skip
+    assert isinstance(source, CountSource)
+    assert (source.vocabulary, source.understood["separator"]) == (("pear", "fig"), "~")
+
+
+@steady
+@given(
+    rows=st.lists(st.lists(_CELL, min_size=3, max_size=3), min_size=1, max_size=6),
+    delimiter=st.sampled_from(",;|\t~^ a\x01"),
+    quote=st.sampled_from(["double", "single"]),
+)
+def test_what_is_written_so_and_said_to_be_so_is_read_back(
+    rows: list[list[str]], delimiter: str, quote: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    mark = {"double": '"', "single": "'"}[quote]
+    lines = [delimiter.join(mark + cell.replace(mark, 2 * mark) + mark for cell in row) + "\n" for row in rows]
+    path = tmp_path_factory.mktemp("cells") / "a.csv"
+    path.write_text("".join(lines), encoding="utf-8")
+    options = ImportOptions(separator=delimiter, quote=quote)
+    found = cells.rows(path, cells.writing(path, options), options.encoding)
+    assert [row for _, row in found] == rows

@@ -41,8 +41,8 @@ def test_every_reader_is_tested_by_a_whole_file_and_two_broken_ones() -> None:
 
 IDLE: dict[str, object] = {
     "text_column": "body", "title_column": "a", "label_column": "b", "split_column": "c", "header": "no",
-    "token_pattern": "[a-z]+", "vocabulary": "words.txt", "levels": 15, "html": "yes", "strip_mail": True,
-    "lemmas": True, "phrases": True,
+    "token_pattern": "[a-z]+", "vocabulary": "words.txt", "levels": 15, "separator": "~", "quote": "none",
+    "html": "yes", "strip_mail": True, "lemmas": True, "phrases": True,
 }  # fmt: skip
 
 

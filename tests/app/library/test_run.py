@@ -113,13 +113,21 @@ def test_a_corpus_keeps_a_record_and_takes_more_documents(store, tmp_path):
 
 
 @pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
-def test_other_processes_make_the_same_corpus(store, corpus):
+def test_other_processes_make_the_same_corpus_and_append_the_same(store, corpus, tmp_path):
     pytest.importorskip("distributed")
     made = store.import_corpus(made_texts(), on="local:1", name="elsewhere")
     alone = store.import_corpus(made_texts(), name="here")
     assert made.vocabulary == alone.vocabulary
     there, here = (corpora.get(store._opened.db, each.number) for each in (made, alone))
     assert (there.content_hash, there.train_documents) == (here.content_hash, here.train_documents)
+    path = tmp_path / "more.csv"
+    path.write_text(
+        "\n".join(["text~label", *(f"'{text}'~{label}" for text, label in zip(made_texts(), LABELS, strict=True))])
+    )
+    for each, on in ((made, "local:1"), (alone, "")):
+        assert each.append(path, on=on, separator="~", quote="'").documents == 120
+    there, here = (corpora.get(store._opened.db, each.number) for each in (made, alone))
+    assert (there.content_hash, there.documents) == (here.content_hash, 240)
     made.delete()
     alone.delete()
 

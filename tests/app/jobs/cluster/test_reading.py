@@ -15,6 +15,7 @@ import pytest
 from ingest_samples import everything, text_folder, uci, write
 
 from app.ingest import bags
+from app.ingest.appending import append_path
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
@@ -126,6 +127,33 @@ def test_other_processes_make_the_same_store_to_the_last_bit(case: str, tmp_path
     assert imported(tmp_path, "together", path, how, workers) == alone
 
 
+APPENDED: dict[str, tuple[Callable[[Path], Any], dict[str, Any]]] = {
+    "table": (lambda folder: table(folder / "more.csv", range(30, 95)), {}),
+    "table read otherwise": (lambda folder: table(folder / "more.csv", range(30, 80)), {"label_column": "split"}),
+    "several tables": (several, {}),
+    "folder of texts": (many_texts, {}),
+    "JSON lines": (lines, {}),
+}
+
+
+def grown(folder: Path, name: str, path: Any, options: dict[str, Any], mapped: Any = map) -> dict[str, list[Any]]:
+    with store(folder, name) as db:
+        made = ImportOptions(name="x", phrases=True, phrase_count=3, phrase_npmi=0.1, max_df=1.0)
+        import_path(db, table(folder / "first.csv", range(30)), made)
+        added = append_path(db, "x", path, ImportOptions(**options), mapped=mapped)
+        assert added.documents > 30
+        return stored(db)
+
+
+@pytest.mark.parametrize("case", APPENDED)
+def test_documents_that_other_processes_cut_are_appended_to_the_last_bit(
+    case: str, tmp_path: Path, workers: Any
+) -> None:
+    make, options = APPENDED[case]
+    path = make(tmp_path)
+    assert grown(tmp_path, "together", path, options, workers) == grown(tmp_path, "alone", path, options)
+
+
 def test_a_worker_that_dies_repeats_its_documents_to_the_same_bits(tmp_path: Path, workers: Any) -> None:
     path, how, mark = table(tmp_path / "a.csv", range(120)), ImportOptions(name="x"), tmp_path / "died"
 
@@ -179,6 +207,9 @@ def test_counts_need_no_other_processes_and_none_is_started(tmp_path: Path) -> N
     with store(tmp_path, "store") as db, closing(reading.Workers("local:2")) as unused:
         with pytest.raises(IngestError, match="holds counts, which need not be cut into words; import it without --on"):
             import_path(db, uci(tmp_path), ImportOptions(name="x"), mapped=unused)
+        import_path(db, uci(tmp_path), ImportOptions(name="x"))
+        with pytest.raises(IngestError, match="holds counts, which need not be cut into words; append it without --on"):
+            append_path(db, "x", uci(tmp_path), mapped=unused)
         assert unused._client is None
 
 
@@ -260,7 +291,7 @@ def test_nobody_waits_forever_for_workers_that_are_gone(monkeypatch: pytest.Monk
     monkeypatch.setattr(reading, "NOBODY", 20.0)
     asked: list[int] = []
     gone = SimpleNamespace(scheduler_info=lambda n_workers: asked.append(1) or {"workers": {}})
-    with pytest.raises(PlaceError, match="all workers are gone; start some and import it again"):
+    with pytest.raises(PlaceError, match="all workers are gone; start some and try again"):
         reading._result(gone, NeverAnswers())  # type: ignore[arg-type]
     assert len(asked) == 4
 

@@ -352,6 +352,31 @@ def test_the_columns_of_the_file_can_be_chosen_and_the_report_is_made_again() ->
     assert page.made[0][1].label_column == "kind"
 
 
+def test_separator_and_quotes_can_be_chosen_beside_the_report_that_says_them() -> None:
+    page = Page(Standing(error="no"))
+    assert page.html.index('name="separator"') > page.html.index("<details")  # nothing is known of a table yet
+    page.send(name="notes.csv")
+    assert max(page.html.index(f'name="{name}"') for name in ("separator", "quote")) < page.html.index("<details")
+    assert '<datalist id="proposed-separator"><option value="comma">,</option>' in page.html
+    page.handle("typed", form=page.fields() | {"separator": "~", "quote": "single"})
+    assert [(each.separator, each.quote) for each in Inspected.asked] == [(None, None), ("~", "single")]
+    assert 'value="~" list="proposed-separator"' in page.html
+    page.handle("typed", form=page.fields() | {"separator": "::"})
+    assert "Separator of cells must be comma, semicolon, tab, pipe, space or one character" in page.html
+    assert not page.ready
+    page.handle("make", form=page.fields() | {"separator": "\t", "quote": "none"})
+    assert page.made[0][1].report() == {"separator": "tab", "quote": "none"}
+
+
+def test_a_table_that_is_refused_for_its_cells_shows_where_to_say_how_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "notes.csv: line 2: has 3 columns; correct it, or say with --separator and --quote how cells are written"
+    monkeypatch.setattr(Inspected, "end", Look(error=said))
+    page = Page()
+    page.send(name="notes.csv")
+    assert "say with “Separator of cells” and “Quotation mark of cells” how cells are written" in page.html
+    assert page.html.index('name="separator"') < page.html.index("<details")
+
+
 def test_what_cannot_be_read_is_said_before_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Inspected, "end", Look(error="notes.csv: has no column of text; name it with --text-column"))
     page = Page()
