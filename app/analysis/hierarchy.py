@@ -10,47 +10,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis import topic_roles
-from engine.contract import SIGNED, Topics
-from engine.hierarchy import effects, relations, titles, topics
-from engine.hierarchy.class_scores import centred
+from engine.hierarchy import topics
 from engine.hierarchy.effects import Shown
 from engine.hierarchy.tree import Edge, Node, edges
 from engine.quality.diversity import topic_diversity
-from engine.quality.spread import background
 
 KEPT_WORDS = 30  # as many as the authors' own tree figures keep
 PRINTED_WORDS = 12  # of them in boxes and lists
 JUDGED_WORDS = 10  # of them that coherence and diversity are about
 LEAST_RELATION = 0.3  # correlation of two topics below which they are not called related
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
-
-
-class RunFacts(Protocol):
-    """What a hierarchy wants of a run (a row of the store fits)."""
-
-    @property
-    def number(self) -> int: ...  # noqa: D102
-    @property
-    def seed(self) -> int: ...  # noqa: D102
-    @property
-    def corpus_name(self) -> str: ...  # noqa: D102
-    @property
-    def family(self) -> int: ...  # noqa: D102
-
-
-class SnapshotFacts(Protocol):
-    """What a hierarchy wants of a snapshot (a row of the store fits)."""
-
-    @property
-    def number(self) -> int: ...  # noqa: D102
-    @property
-    def minibatch(self) -> int: ...  # noqa: D102
 
 
 class Word(NamedTuple):
@@ -241,7 +216,7 @@ class Hierarchy:
         """The same topics with their words by another trade between weight and lift, None as they are; titles stay."""
         if trade is None or trade == self.trade:
             return self
-        words, weights = _words(self.projections, self.shares, trade)
+        words, weights = kept_words(self.projections, self.shares, trade)
         return replace(self, words=words, word_weights=weights, trade=trade)
 
     def nodes(self, layer: int) -> list[Node]:
@@ -395,122 +370,12 @@ class Hierarchy:
         return {}
 
 
-def build_hierarchy(
-    arrays: Mapping[str, NDArray[Any]],
-    vocabulary: Sequence[str],
-    labels: Mapping[tuple[int, int], str],
-    run: RunFacts,
-    snapshot: SnapshotFacts,
-    *,
-    image_shape: tuple[int, int] | None = None,
-    classes: Sequence[str] = (),
-) -> Hierarchy:
-    """Compute everything a view needs of one snapshot.
-
-    Parameters
-    ----------
-    arrays : mapping
-        As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``mean.{l}``, ``step.{l}``, ``alive.{l}``,
-        ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``, ``npmi.{l}`` and ``spread.{l}``, all counted from 0,
-        and ``everywhere``.
-    vocabulary : sequence of str
-    labels : mapping
-        Names given by people, by (layer from 1, identity number from 1).
-    run, snapshot : rows of the store
-    image_shape : (rows, columns) or None
-        When the words are pixels.
-    classes : sequence of str
-        Names of the corpus's classes.
-    """
-    found = topics.restored(arrays, shown=True)
-    shown = effects.shown(found)
-    projected, weights = shown.words, shown.popularity
-    parts = [topics.shares(layer) for layer in weights]
-    words, word_weights = _words(projected, parts)
-    spread, npmi = _of_all(arrays, "spread", parts), _of_all(arrays, "npmi", parts)
-    everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
-    alive = topics.numbered(arrays, "alive")
-    speaking = tuple(
-        centred(layer) for layer in topics.numbered(arrays, "model.class_weights") if len(layer) == len(classes)
-    )
-    return Hierarchy(
-        run=run.number,
-        seed=run.seed,
-        corpus=run.corpus_name,
-        snapshot=snapshot.number,
-        minibatch=snapshot.minibatch,
-        vocabulary=tuple(vocabulary),
-        phi=shown.weights,
-        r=found.r,
-        projections=projected,
-        popularity=weights,
-        shares=tuple(parts),
-        order=tuple(topics.order(layer) for layer in weights),
-        ranks=tuple(topics.ranks(layer) for layer in weights),
-        words=words,
-        word_weights=word_weights,
-        titles=_titles(() if found.links else found.phi, projected, parts, _background(spread, npmi), everywhere),
-        step_sizes=topics.numbered(arrays, "step"),
-        documents=topics.numbered(arrays, "top_documents"),
-        document_weights=topics.numbered(arrays, "top_weights"),
-        alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in weights),
-        labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
-        image_shape=image_shape,
-        names=topics.numbered(arrays, "names"),
-        classes=tuple(classes) if speaking else (),
-        class_weights=speaking,
-        family=run.family,
-        npmi=npmi,
-        spread=spread,
-        everywhere=everywhere,
-        lowers=shown.lowers,
-        linear=not found.links,
-        directed=found.directed,
-        relations=_relations(found),
-        columns=None if found.columns is None else effects.shown(found.columns),
-    )
-
-
-def _words(
+def kept_words(
     projected: Sequence[NDArray[Any]], parts: Sequence[NDArray[Any]], trade: float = topics.TRADE
 ) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
-    """The words kept of every topic, and their weights, by layer."""
+    """The words kept of every topic, and their weights, by layer; ``trade`` as :attr:`Hierarchy.trade`."""
     every = [topics.relevant_words(*pair, KEPT_WORDS, trade) for pair in zip(projected, parts, strict=True)]
     return tuple(words for words, _ in every), tuple(weights for _, weights in every)
-
-
-def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
-    """What a snapshot says of the topics of every layer, where it does so of all."""
-    found = topics.numbered(arrays, name)
-    return found if len(found) == len(parts) else ()
-
-
-def _background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
-    """Which topics are background, by layer, where that is known."""
-    return tuple(background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
-
-
-def _titles(
-    phi: Sequence[NDArray[Any]],
-    projected: Sequence[NDArray[Any]],
-    parts: Sequence[NDArray[Any]],
-    wide: Sequence[NDArray[np.bool_]],
-    everywhere: tuple[int, ...],
-) -> tuple[NDArray[Any], ...]:
-    """The words of every title, by layer; ``wide`` says which topics are background."""
-    named = titles.foreground(phi, wide) if phi and any(each.any() for each in wide) else projected
-    return tuple(
-        titles.title_words(projection, part, without=everywhere, first=topics.order(part))
-        for projection, part in zip(named, parts, strict=True)
-    )
-
-
-def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
-    """The topic graph of a model with signed weights, down to the least correlation that can be asked for."""
-    if not any(link.kind == SIGNED for link in found.links):
-        return ()
-    one, other, correlation = relations.relations(found.phi[1:], LEAST_RELATION)
-    return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))
 
 
 def identity(node: Node) -> str:

@@ -50,7 +50,7 @@ def read_hierarchy(
     db: Database, row: RunRow, snapshot: SnapshotRow, vocabulary: tuple[str, ...] | None = None
 ) -> "Hierarchy":
     """Read a snapshot of a run with its words, its names and its classes; a known ``vocabulary`` is not read again."""
-    from app.analysis.hierarchy import build_hierarchy
+    from app.analysis.build_hierarchy import build_hierarchy
 
     about = corpora.get(db, row.corpus)
     words = corpora.vocabulary(db, row.corpus) if vocabulary is None else vocabulary

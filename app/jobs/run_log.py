@@ -1,5 +1,7 @@
 """What happened to a run: its events in the store, and what its workers wrote beside it."""
 
+import sys
+import time
 from pathlib import Path
 
 from store import events
@@ -33,3 +35,9 @@ def tail(path: Path, lines: int) -> list[str]:
     except OSError:
         return []
     return content.decode("utf-8", "replace").splitlines()[-lines:]
+
+
+def write(sentence: str) -> None:
+    """A line with the time on standard error, which the launcher leads to the log of the run."""
+    sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {sentence}\n")
+    sys.stderr.flush()

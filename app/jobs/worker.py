@@ -1,302 +1,24 @@
 """One training process: ``python -P -m app.jobs.worker [--store URL] --run N``.
 
-It claims the run, steps, beats, and goes; the store is its only channel.  The heartbeat comes from the
-loop itself, so it shows work and not merely a living process.  The engine is imported after the claim:
-the row says what is happening while the compiler loads.
+It claims the run, trains it (:mod:`app.jobs.session`), and goes; the store is its only channel.
 """
 
 import argparse
-import math
 import os
 import sys
-import time
-from typing import TYPE_CHECKING, Any
 
-from app.jobs import launcher, process
-from app.jobs.claim import SCORES, Claim, Interrupt
+from app.jobs import launcher, process, run_log
+from app.jobs.claim import Claim, Interrupt
 from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.cluster.workers import gone_before
-from app.jobs.plateau import plateau, settled, trend
-from store import checkpoints, corpora, events, points, runs, snapshots
-from store.checkpoints import Checkpoint
+from app.jobs.session import Session
+from store import events, runs
 from store.database import Database, open_database
-from store.errors import Conflict, DamagedArrays, LostClaim, NotFound, StoreError
-from store.points import Point
+from store.errors import Conflict, LostClaim, NotFound, StoreError
 from store.runs import RunRow
 
-if TYPE_CHECKING:
-    from app.jobs.cluster.joined import Cluster
-    from app.jobs.plan import Plan
-    from app.jobs.training import Position, Training
-    from engine.contract import Info, Kernel
-    from engine.corpus import Corpus
-
-NO_TEST = "the corpus has no test documents, so there is no perplexity"
-NO_TOKENS = "no test document has two words, one of them to hold out, so there is no perplexity"
-WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 MOST_LOSSES = 10  # of workers, one after the other without a new checkpoint, after which a run gives up
 LOST = 3  # exit status: the run belongs to somebody else
-
-
-class Session:
-    """Training of one claimed run, from its corpus to its end."""
-
-    def __init__(self, claim: Claim) -> None:
-        from app.jobs.plan import RunOptions
-
-        self.claim = claim
-        self.order = RunOptions.from_json(claim.row.plan)
-        self.about = corpora.of_run(claim.db, claim.row)
-        self._saved = -1
-        self._cluster: Cluster | None = None
-
-    def run(self) -> None:
-        """Train until the plan is done or somebody asks it to pause or stop."""
-        try:
-            self._run()
-        except WorkerLostError as lost:
-            if self._cluster is not None:
-                self._cluster.miss(lost)
-            raise
-        finally:
-            if self._cluster is not None:
-                self._cluster.close()
-
-    def _run(self) -> None:
-        corpus = self._load()
-        if self.claim.ending:
-            self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
-            return
-        training, plan, position, meta = self._prepare(corpus)
-        self.claim.say(_training_sentence(training, plan, until_plateau=self.order.until_plateau))
-        while not self._done(training, plan, position) and not self.claim.ending:
-            began, swept = time.perf_counter(), training.kernel.sweeps(position.state)
-            position, info = training.step(position)
-            self.claim.worked(position.minibatch, info.tokens, time.perf_counter() - began)
-            if info.events:
-                self._restructure(training, position, info)
-            if training.kernel.sweeps(position.state) and not swept:
-                self._begin_sweeps(training, position)
-            position = training.follow(position, plan)
-            position = self._record(training, plan, position, info)
-            if position.minibatch in plan.checkpoints:
-                self._save(training, position, meta)
-            if self._cluster is not None:
-                self._cluster.report()
-            self.claim.beat_if_due()
-        if self._saved != position.minibatch and position.minibatch > 0:
-            self._save(training, position, meta)
-        done = self._done(training, plan, position)
-        last = self._last_words(training, plan, position, done=done)
-        self.claim.finish("finished" if done else self.claim.ending, last)
-
-    def _load(self) -> "Corpus":
-        """The corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
-        from app.jobs import compile_kernels
-        from app.jobs.load_corpus import load_corpus
-        from app.jobs.stored_corpus import stored_corpus
-
-        claim, row = self.claim, self.claim.row
-        arguments = compile_kernels.Request.of(row.model, row.settings, self.about, averaged=self.order.averaged)
-        busy = compile_kernels.awaited(arguments)
-        compilers = compile_kernels.compile_elsewhere(arguments, claim.db.url)
-        try:
-            claim.say(f"loading {self.about.documents:,} documents")
-            corpus = (stored_corpus if self.order.on else load_corpus)(claim.db, self.about)
-            if compilers:
-                claim.say(WAITING if busy else "compiling kernels, about 20 s, once")
-            while not claim.ending and any(compiler.poll() is None for compiler in compilers):
-                time.sleep(0.05)
-                claim.beat_if_due()
-        finally:
-            for compiler in compilers:
-                compiler.kill()  # those that have ended are not touched; what they lack is compiled here
-                compiler.wait()
-        return corpus
-
-    def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
-        from app.jobs import training as mathematics
-        from app.jobs.plan import Effort, make
-        from engine import models, settings
-
-        claim, row, about = self.claim, self.claim.row, self.about
-        claim.say("starting kernels")
-        module = models.load(row.model)
-        config = settings.from_json(module.Config, row.settings)
-        kernel = module.build(config, mathematics.facts(corpus), n_threads=self.order.threads)
-        training = self._training(corpus, kernel, module.State)
-        sweeps = training.warm_up(averaged=self.order.averaged)
-        resumed = self._resumed(training)
-        if resumed is None:
-            state = training.first_state(_first_snapshot(claim.db, row))
-            effort = mathematics.effort(training, state, sweeps, max(1.0, about.tokens / max(1, about.documents)))
-        else:
-            effort = Effort(**resumed[0].meta["effort"])
-        judged = len(training.test) if training.judged else 0
-        plan = make(self.order, effort, train_documents=len(training.train), test_documents=judged)
-        meta = {"effort": effort._asdict()}
-        if resumed is None:
-            position = training.start(state, plan)
-            self._restructure(training, position)
-            return training, plan, position, meta
-        checkpoint, position = resumed
-        claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
-        claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
-        claim.curve = points.curve(claim.db, row.number, "point_perplexity")
-        claim.loglik = points.curve(claim.db, row.number, SCORES["point", "log-likelihood"])
-        self._saved = checkpoint.minibatch
-        self._restructure(training, position)
-        return training, plan, position, meta
-
-    def _resumed(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
-        """The last checkpoint that is whole, and its position; those that are not are given up, and that is said."""
-        claim = self.claim
-        while True:
-            try:
-                found = checkpoints.load_checkpoint(claim.db, claim.row.number, training.elsewhere)
-                return None if found is None else (found, training.unpack(found.minibatch, found.arrays))
-            except DamagedArrays:
-                said = checkpoints.fall_back(claim.db, claim.row.number, claim.row.attempt)
-                _log(said)
-                claim.row = runs.get(claim.db, claim.row.number)
-                claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
-                claim.say(said)
-
-    def _training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
-        """Training in this process, or spread over those that the run was ordered on."""
-        from app.jobs import training as mathematics
-
-        if not self.order.on or self.order.whole:
-            return mathematics.Training(corpus, kernel, state_type, self.claim.row.seed)
-        from app.jobs.cluster.joined import Cluster
-
-        self.claim.say(f"waiting for the workers of {self.order.on}")
-        self._cluster = Cluster(self.order.on, self.claim)
-        row = self.claim.row
-        events.append(self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about)
-        return self._cluster.training(corpus, kernel, state_type)
-
-    def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
-        """Write the widths there are now, and how they came about."""
-        from app.jobs.records import changed, report
-
-        claim, phi = self.claim, training.kernel.topics(position.state).phi
-        happened = [(event.kind, report(event), changed(event)) for event in info.events] if info is not None else []
-        widths = [layer.shape[1] for layer in phi]
-        runs.restructure(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
-
-    def _begin_sweeps(self, training: "Training", position: "Position") -> None:
-        """Say that from the next step on all documents are swept, which has no step sizes."""
-        after = f"after {position.minibatch:,} mini-batches"
-        text = f"sweeps of all {len(training.train):,} training documents begin, {after}"
-        widths = [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
-        happened = [("sweeps begin", text, None)]
-        runs.restructure(
-            self.claim.db, self.claim.row.number, self.claim.row.attempt, position.minibatch, widths, happened
-        )
-
-    def _done(self, training: "Training", plan: "Plan", position: "Position") -> bool:
-        """Whether the run has made its steps, or further ones bring nothing more and it was to end then."""
-        if position.minibatch >= plan.minibatches:
-            return True
-        if not self.order.until_plateau:
-            return False
-        if training.kernel.converged is not None:
-            return training.kernel.converged(position.state)
-        if position.minibatch not in plan.evaluations:
-            return False
-        if training.kernel.sweeps_after is None:
-            return position.minibatch >= self.order.plateau_from and plateau(self.claim.falling) is not None
-        return settled(self.claim.falling, training.swept(position))
-
-    def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
-        """Write what the plan wants after this mini-batch; placing examples moves the position on."""
-        from app.jobs.records import refuse_nonsense
-
-        t = position.minibatch
-        if plan.due(t) or info.events:
-            refuse_nonsense(training.kernel.topics(position.state), t)
-        if t in plan.evaluations:
-            self._evaluate(training, plan, position)
-        last = self._done(training, plan, position)
-        if t in plan.reports or info.events or last:
-            self._report(training, plan, position, info)
-        if t in plan.snapshots or info.events or last:
-            position = self._snapshot(training, position, info, plan, last=last)
-        if last and plan.paper_documents:
-            self._judge_as_paper(training, plan, position)
-        if t in plan.predictions or (last and plan.predictions):
-            error = training.label_error(position, plan)
-            self.claim.add([Point(t, position.documents, self.claim.seconds, "label_error", 0, error)])
-        return position
-
-    def _report(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> None:
-        from app.jobs.records import step_points
-
-        claim, t = self.claim, position.minibatch
-        documents = position.documents
-        topics = training.kernel.topics(position.state)
-        n_layers = len(claim.row.settings.get("layers", ()))
-        claim.add(step_points(info, topics, minibatch=t, documents=documents, seconds=claim.seconds, n_layers=n_layers))
-        claim.add([Point(t, documents, claim.seconds, "tokens_per_second", 0, claim.tokens_per_second or 0.0)])
-        averaged = training.averaged_score(position, plan)
-        if averaged is not None:
-            claim.score("averaged", training.kernel.measure, t, documents, averaged)
-
-    def _snapshot(
-        self, training: "Training", position: "Position", info: "Info", plan: "Plan", *, last: bool
-    ) -> "Position":
-        from app.jobs.records import snapshot_arrays
-
-        claim = self.claim
-        position = training.place(position, plan, every=last)
-        arrays = snapshot_arrays(training.kernel, position.state, info, training.examples(position))
-        arrays |= training.facts(position, arrays)
-        claim.beat()
-        of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
-        snapshots.append(claim.db, *of_run, arrays, self.order.keep)
-        return position
-
-    def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
-        claim, t, measure = self.claim, position.minibatch, training.kernel.measure
-        documents = position.documents
-        claim.score("point", measure, t, documents, training.curve_point(position.state, plan))
-        if training.kernel.averaged is not None:
-            claim.score(
-                "mean", measure, t, documents, training.curve_point(training.kernel.shown(position.state), plan)
-            )
-        claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
-
-    def _judge_as_paper(self, training: "Training", plan: "Plan", position: "Position") -> None:
-        claim, t, measure = self.claim, position.minibatch, training.kernel.measure
-        claim.say(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
-        value = training.paper_point(position, plan, claim.beat_if_due)
-        claim.score("paper", measure, t, position.documents, value)
-
-    def _save(self, training: "Training", position: "Position", meta: dict[str, Any]) -> None:
-        scores = [self.claim.point_perplexity, self.claim.averaged_perplexity]
-        self.claim.save(training.pack(position), meta | {"scores": scores})
-        self._saved = position.minibatch
-
-    def _last_words(self, training: "Training", plan: "Plan", position: "Position", *, done: bool) -> str:
-        from app.jobs.protocol import PAPER_WORDS
-
-        if not done:
-            return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
-        if not plan.evaluations:
-            return f"finished; {_unjudged(training)}"
-        about = f"judged with {self.order.protocol}"
-        if self.claim.point_perplexity is not None:
-            about = f"point perplexity {self.claim.point_perplexity:,.1f} ({self.order.protocol})"
-        paper = f"; {PAPER_WORDS} {self._paper_score(training):,.1f}" if plan.paper_documents else ""
-        converged = training.kernel.converged is not None and training.kernel.converged(position.state)
-        how = "the bound no longer rises" if converged else trend(self.claim.curve)
-        return ", ".join(filter(None, (f"finished: {about}", how))) + paper
-
-    def _paper_score(self, training: "Training") -> float:
-        """What the store has of it: an earlier attempt may have made it."""
-        made = points.curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
-        return made[-1][1] if made else math.nan
 
 
 def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None:
@@ -355,55 +77,22 @@ def main(argv: list[str] | None = None) -> int:
     try:
         db = open_database(arguments.store)
     except StoreError as error:
-        _log(str(error))
+        run_log.write(str(error))
         return LOST
     interrupt.db = db
     status, works = 0, True
-    _log(f"run {arguments.run}: process {os.getpid()} begins")
+    run_log.write(f"run {arguments.run}: process {os.getpid()} begins")
     try:
         train(db, arguments.run, interrupt=interrupt)
     except StoreError as error:
-        _log(str(error))
+        run_log.write(str(error))
         status, works = LOST, isinstance(error, (Conflict, LostClaim, NotFound))
     finally:
         if works:  # where nothing can be written, workers that start others would never end
             launcher.fill(db)
         db.close()
-    _log(f"run {arguments.run}: process {os.getpid()} ends")
+    run_log.write(f"run {arguments.run}: process {os.getpid()} ends")
     return status
-
-
-def _log(sentence: str) -> None:
-    """A line with the time on standard error, which the launcher leads to the log of the run."""
-    sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {sentence}\n")
-    sys.stderr.flush()
-
-
-def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
-    """The arrays a fork begins with: its own copy of its parent's snapshot."""
-    found = snapshots.at(db, row.number, 0) if row.parent is not None else None
-    try:
-        return None if found is None else snapshots.load(db, found.number)
-    except DamagedArrays as error:
-        raise StoreError(
-            f"the snapshot that run {row.number} begins with is damaged; delete the run and fork run {row.parent} again"
-        ) from error
-
-
-def _training_sentence(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:
-    """What is done, and of a run that chose it itself why."""
-    doing = "training"
-    if until_plateau and training.kernel.sweeps_after is None:
-        doing = "training until the curve is level"
-    elif until_plateau:
-        doing = f"training by sweeps, as all {len(training.train):,} documents can be swept, until the curve is level"
-    if not plan.evaluations:
-        return f"{doing}; {_unjudged(training)}"
-    return f"{doing}; the curve shows {plan.curve_documents:,} of {len(training.test):,} test documents"
-
-
-def _unjudged(training: "Training") -> str:
-    return NO_TOKENS if len(training.test) else NO_TEST
 
 
 if __name__ == "__main__":

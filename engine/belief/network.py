@@ -17,6 +17,7 @@ from engine.jit import compiled
 from engine.streams import Stream, uniform
 
 MOST_LOGIT = 30.0  # log-odds beyond are taken as this: no unit is ever quite impossible
+FIRST_WEIGHT = 3.0  # of a unit that begins as a cluster, on its own units below
 
 
 class Network(NamedTuple):
@@ -69,6 +70,34 @@ def pack(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, und
     first = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.int64)
     table = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Network(widths, first, table, columns, np.concatenate(biases).astype(np.float64), undirected)
+
+
+def by_layer(units: FloatArray, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
+    """What is known of the units of all layers, cut into layers of these widths."""
+    return tuple(np.split(units, np.cumsum(layers)[:-1]))
+
+
+def from_clusters(
+    noise: tuple[FloatArray, ...], shares: tuple[FloatArray, ...]
+) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+    """Weights, and biases but for the top's, where units begin as clusters of those below.
+
+    On they call for these, and where none is on little is used.
+
+    Parameters
+    ----------
+    noise : tuple of (K_l, K_{l+1})
+        Weights without clusters, added to.
+    shares : tuple of (K_l, K_{l+1})
+        How much of a unit below each cluster has; the largest is its own.
+    """
+    weights, biases = [], []
+    for table, share in zip(noise, shares, strict=True):
+        own = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
+        size = FIRST_WEIGHT if share.shape[1] > 1 else 0.0  # a single cluster says nothing
+        weights.append(table + size * own)
+        biases.append(np.full(len(share), -0.5 * size))
+    return tuple(weights), tuple(biases)
 
 
 @compiled

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine import streams
 from engine.belief import documents
 from engine.belief.documents import Documents, Outcome, Plan, Tallies
 from engine.belief.network import Network
@@ -32,6 +33,14 @@ class Globals(NamedTuple):
 class Locals(NamedTuple):
     """Local variables: the topic of every token, (tokens,) uint16, and units h (documents, K_1 + ... + K_L) int8."""
 
+    topics: Array
+    h: Array
+
+
+class Chain(NamedTuple):
+    """Local chains of documents under evaluation: ``clock`` () int64 calls so far, then as in Locals."""
+
+    clock: Array
     topics: Array
     h: Array
 
@@ -76,6 +85,20 @@ def started(glob: Globals, address: Address, batch: Batch, pool: Pool) -> Locals
     plan = Plan(True, 0, 0, 1, False, documents.NOTHING)
     _sweep(glob, address, batch, local, plan, lambda: _NO_OUTCOME, pool)
     return local
+
+
+def start_chain(glob: Globals, seed: int, batch: Batch, pool: Pool) -> Chain:
+    """Chains of documents under evaluation, where they start."""
+    return Chain(np.array(0, dtype=np.int64), *started(glob, Address(seed, streams.CHAIN, 0), batch, pool))
+
+
+def advance_chain(
+    glob: Globals, seed: int, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps, pool: Pool
+) -> tuple[Chain, Rates]:
+    """Go on with chains, changing none: as they are then, and what :func:`rated` gives."""
+    local, clock = copied(Locals(chain.topics, chain.h)), int(chain.clock) + 1
+    rates = rated(glob, Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps, pool)
+    return Chain(np.array(clock, dtype=np.int64), *local), rates
 
 
 def rated(

@@ -7,6 +7,7 @@ thermostat is times ``sqrt(eta)``:
     x <- x + u,  u <- (1 - xi) u + eta gradient + sqrt(2 C eta) N(0, 1),  xi <- xi + u^2 - eta.
 """
 
+import itertools
 from math import sqrt
 
 import numpy as np
@@ -18,6 +19,12 @@ from engine.streams import SHAPES, stream
 
 N_STEPS = 50
 _SHIFT = 40  # a stream's item is the number of the table, then the parameter in the low 40 bits
+
+
+def begin(layers: tuple[int, ...], noise: float) -> tuple[FloatArray, ...]:
+    """Thermostats of weights and biases before the first step, of every link and of the top biases."""
+    shapes = [*((above + 1, below) for below, above in itertools.pairwise(layers)), (1, layers[-1])]
+    return tuple(np.full(shape, noise) for shape in shapes)
 
 
 def moved(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import streams
-from engine.black_box import documents, seating, weights
+from engine.black_box import documents, pathwise, seating, weights
 from engine.black_box.documents import Address, Local, Model
 from engine.black_box.inference import Plan
 from engine.black_box.weights import PARTS, Sample, Weights
@@ -95,7 +95,7 @@ def climb(plan: Plan, seed: int, t: int, table: FloatArray, columns: Columns) ->
         address = Address(seed, streams.SHAPES, t * plan.draws + draw)
         head = (model, upper, address, table, columns.units, gradient, rates)
         parts = enumerate(chunks(len(table), PARTS))
-        total += sum(pool.run(documents.path_hierarchy, [(*head, sheets[part], a, b) for part, (a, b) in parts]))
+        total += sum(pool.run(pathwise.path_hierarchy, [(*head, sheets[part], a, b) for part, (a, b) in parts]))
         sheet = sheets.sum(axis=0) / plan.draws
         pulls = pulls + sheet
         along = along + sheet * documents.padded(model, tuple(each.slopes for each in drawn))
@@ -103,7 +103,7 @@ def climb(plan: Plan, seed: int, t: int, table: FloatArray, columns: Columns) ->
     units = Local(*(np.empty_like(part) for part in columns.units))
     gradient /= plan.draws
     step = (upper_units(model), columns.units, gradient, pace, units)
-    pool.run(documents.step_path, [(*step, a, b) for a, b in chunks(len(table), PARTS)])
+    pool.run(pathwise.step_path, [(*step, a, b) for a, b in chunks(len(table), PARTS)])
     rates /= plan.draws
     return Columns(moved, units), rates, total / plan.draws + bound
 

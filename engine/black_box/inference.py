@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import schedule, streams
-from engine.black_box import documents, seating, weights
+from engine.black_box import documents, pathwise, scores, seating, weights
 from engine.black_box.documents import Address, Given, Local, Model, Room, Told
 from engine.black_box.families import GAMMA
 from engine.black_box.rmsprop import Pace
@@ -225,11 +225,11 @@ class _Effort(NamedTuple):
         address = Address(self.seed, self.purpose, self.t * _SAMPLES + i)
         pieces = list(enumerate(chunks(len(docs.documents), PARTS)))
         if plan.path:
-            work: Any = documents.path_documents
+            work: Any = pathwise.path_documents
             head: tuple[Any, ...] = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
             tail: tuple[Any, ...] = (room,)
         else:
-            work = documents.score_documents
+            work = scores.score_documents
             head = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
             head = (*head, i < (plan.aside if aside < 0 else aside), told)
             tail = (room,)
@@ -243,10 +243,10 @@ class _Effort(NamedTuple):
         if plan.path:
             if samples > 1:
                 sums /= samples
-            plan.pool.run(documents.step_path, [(plan.model, old, sums, pace, new, a, b) for a, b in pieces])
+            plan.pool.run(pathwise.step_path, [(plan.model, old, sums, pace, new, a, b) for a, b in pieces])
         else:
             kept = samples - (plan.aside if aside < 0 else aside)
-            plan.pool.run(documents.step_scores, [(plan.model, old, sums, kept, pace, new, a, b) for a, b in pieces])
+            plan.pool.run(scores.step_scores, [(plan.model, old, sums, kept, pace, new, a, b) for a, b in pieces])
         return new
 
 
@@ -313,7 +313,7 @@ def _add(
     room.ratios[:] *= room.ratios.dtype.type(share)
     table, slopes, _ = drawn[0]
     head = (starts, rows, places, room, table, slopes, into.pulls, into.along)
-    plan.pool.run(documents.pull_words, [(*head, a, b) for a, b in chunks(plan.n_words, PARTS)])
+    plan.pool.run(pathwise.pull_words, [(*head, a, b) for a, b in chunks(plan.n_words, PARTS)])
     sheet = room.sheets.sum(axis=0) * share
     into.sheets[:] += sheet
     into.sheets_along[:] += sheet * documents.padded(plan.model, tuple(each.slopes for each in drawn[1:]))
@@ -322,7 +322,7 @@ def _add(
 def _by_word(plan: Plan, cells: Counts) -> Any:
     """The cells word by word, kept while the same documents come."""
     if plan.kept.get("words") is not cells.words or plan.kept.get("starts") is not cells.starts:
-        plan.kept.update(words=cells.words, starts=cells.starts, by_word=documents.by_word(cells, plan.n_words))
+        plan.kept.update(words=cells.words, starts=cells.starts, by_word=pathwise.by_word(cells, plan.n_words))
     return plan.kept["by_word"]
 
 

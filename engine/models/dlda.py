@@ -10,22 +10,21 @@ gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The g
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from engine import first_topics, phases, schedule, streams, widths
-from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.gibbs import augment
+from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Sweeps, Topics
+from engine.gibbs import chains
 from engine.gibbs.gibbs import Address, Plan
 from engine.gibbs.local import LINKS, Collected, Locals, Sampler, Sums, inferred
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
-from engine.jit import compiled
 from engine.pool import Pool
 from engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
-from engine.topic_moves import averages, diffusion, dirichlet, simplex
+from engine.topic_moves import averages, diffusion, steps
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
@@ -181,12 +180,11 @@ class Config:
 class State(NamedTuple):
     """Everything the next step needs.
 
-    ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``expanded`` the phi_hat of SGRLD (else none);
-    ``r`` (K_L,); ``mean[l-1]``, of ``averaged[l-1]`` (K_l,) samples, and ``mean_r`` the means of both over the
-    last ones (see :mod:`engine.topic_moves.averages`); ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the
-    M^(L+1), 0 before the first estimate; ``gamma0``, ``c0`` (); ``names`` and ``born`` as in
-    :class:`engine.widths.Structure`; then the local variables of every training document where it is swept (empty
-    otherwise): ``topics`` (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
+    ``t`` () int64 steps done; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0`` and ``c0`` as in
+    :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged`` and ``mean_r`` the means over the last samples
+    (:class:`engine.topic_moves.averages.Means`); ``names`` and ``born`` as in :class:`engine.widths.Structure`; then
+    the local variables of every training document where it is swept (empty otherwise): ``topics`` (tokens,),
+    ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     """
 
     t: Array
@@ -226,17 +224,6 @@ class Statistics(NamedTuple):
     documents: int
     tokens: float
     draws: float
-
-
-class Chain(NamedTuple):
-    """Local chains of documents under evaluation: ``clock`` () int64 calls so far, then as in Locals."""
-
-    clock: Array
-    topics: Array
-    theta1: FloatArray
-    theta: FloatArray
-    c: FloatArray
-    link_scale: FloatArray
 
 
 class _Build(NamedTuple):
@@ -288,8 +275,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         topics=lambda state: Topics(state.phi, state.r),
         begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),
         averaged=_averaged,
-        start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
-        advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
+        start_chain=lambda seed, state, docs: chains.start_chain(sampler, setup.globals_of(state), seed, docs),
+        advance_chain=lambda seed, state, *rest: chains.advance_chain(sampler, setup.globals_of(state), seed, *rest),
         keep=_keep,
         restore=lambda seed, arrays: _restore(setup, seed, arrays),
     )
@@ -301,17 +288,12 @@ def _init(setup: _Build, seed: int) -> State:
     layers = widths.first_widths(config)
     rng = streams.generator(seed, streams.INIT)
     phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((setup.facts.n_words, *layers)))
+    r = np.full(layers[-1], 1.0 / layers[-1])
     none = np.zeros(0)
     return State(
         t=np.array(0, dtype=np.int64),
-        phi=phi,
-        expanded=_expanded(config, phi),
-        r=np.full(layers[-1], 1.0 / layers[-1]),
-        **_unaveraged(phi, np.full(layers[-1], 1.0 / layers[-1])),
-        scale=tuple(np.zeros(width) for width in layers),
-        top_scale=np.array(0.0),
-        gamma0=np.array(config.gamma0),
-        c0=np.array(config.c0),
+        **steps.begin(config, phi, r)._asdict(),
+        **averages.begin_layers(phi, r)._asdict(),
         names=widths.named(phi),
         born=np.array(0 if config.grow else widths.SETTLED, dtype=np.int64),
         topics=np.zeros(0, dtype=np.uint16),
@@ -322,44 +304,19 @@ def _init(setup: _Build, seed: int) -> State:
     )
 
 
-def _unaveraged(phi: tuple[FloatArray, ...], r: FloatArray) -> dict[str, Any]:
-    """The means before the first sample."""
-    means = [averages.begin(layer) for layer in phi]
-    return {"mean": tuple(mean.phi for mean in means), "averaged": tuple(mean.samples for mean in means), "mean_r": r}
-
-
-def _average(setup: _Build, state: State, samples: Sequence[Array], etas: Sequence[float]) -> State:
-    """The state whose means have taken in one sample of every layer, and its r."""
-    pool = setup.sampler.pool
-    means, weight = [], np.zeros(0)
-    for mean, averaged, sample, eta in zip(state.mean, state.averaged, samples, etas, strict=True):
-        new, weight = averages.follow(averages.Mean(mean, averaged), sample, eta, pool)
-        means.append(new)
-    mean_r = state.mean_r + weight * (state.r - state.mean_r)
-    return state._replace(
-        mean=tuple(mean.phi for mean in means), averaged=tuple(mean.samples for mean in means), mean_r=mean_r
-    )
-
-
 def _begin(setup: _Build, seed: int, docs: Batch) -> State:
     """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
     state = _init(setup, seed)
     layers = widths.first_widths(setup.config)
     phi, r = first_topics.topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
-    return state._replace(phi=phi, r=r, expanded=_expanded(setup.config, phi), **_unaveraged(phi, r))
+    new, means = steps.begin(setup.config, phi, r), averages.begin_layers(phi, r)
+    return state._replace(**new._asdict(), **means._asdict())
 
 
 def _averaged(state: State) -> State:
     """The state with the means in place of the last topics, in double precision again."""
     phi = tuple(np.ascontiguousarray(mean / mean.sum(axis=0, dtype=np.float64)) for mean in state.mean)
     return state._replace(phi=phi, r=state.mean_r) if phi else state
-
-
-def _expanded(config: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """The phi_hat of SGRLD: its sum relaxes to eta V whatever the data, so it starts there."""
-    if config.inference != "sgrld":
-        return ()
-    return tuple(layer * eta * len(layer) for layer, eta in zip(phi, config.etas(len(phi)), strict=True))
 
 
 def _keep(state: State) -> dict[str, Array]:
@@ -375,42 +332,34 @@ def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
     scales = [f"scale.{layer}" for layer in range(len(phi))]
     ours = all(name in arrays for name in scales)
     t = int(arrays["t"]) if ours else 0
-    scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales) if ours else ()
+    new = steps.begin(config, phi, r)
+    if ours:
+        scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales)
+        new = new._replace(scale=scale, top_scale=np.asarray(arrays["top_scale"], dtype=np.float64))
     names, born = widths.restored(arrays, phi, t, widths.rule_of(config))
     return _init(setup, seed)._replace(
         t=np.array(t, dtype=np.int64),
-        phi=phi,
-        expanded=_expanded(config, phi),
-        r=r,
-        **_unaveraged(phi, r),
-        scale=scale or tuple(np.zeros(layer.shape[1]) for layer in phi),
-        top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
+        **new._asdict(),
+        **averages.begin_layers(phi, r)._asdict(),
         names=names,
         born=born,
     )
 
 
 def _grown(setup: _Build, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
-    """The structure that the next step trains, where widths are learnt (DATM, Algorithm 2).
-
-    The averages M of the topics that stay go on; those of a new layer, and of the r that is now another one,
-    begin with their first estimate.
-    """
+    """The structure that the next step trains, where widths are learnt (DATM, Algorithm 2)."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
     change = widths.grow(seed, int(state.t), structure, widths.rule_of(setup.config))
     if change is None:
         return state, ()
-    phi = change.structure.phi
-    scale = (*state.scale[:-1], state.scale[-1][change.columns])
-    expanded = (*state.expanded[:-1], state.expanded[-1][:, change.columns]) if state.expanded else ()
-    top_scale = state.top_scale
-    if change.added:
-        scale = (*scale, np.zeros(phi[-1].shape[1]))
-        expanded = (*expanded, _expanded(setup.config, phi)[-1]) if expanded else ()
-        top_scale = np.array(0.0)
-    means = _unaveraged(phi, change.structure.r)
-    state = state._replace(scale=scale, expanded=expanded, top_scale=top_scale, **means, **change.structure._asdict())
+    new, structure = steps.changed(setup.config, _variables(state), change), change.structure
+    means = averages.begin_layers(new.phi, new.r)
+    state = state._replace(names=structure.names, born=structure.born, **new._asdict(), **means._asdict())
     return state, change.events
+
+
+def _variables(state: State) -> steps.Variables:
+    return steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
 
 
 def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
@@ -469,10 +418,24 @@ def _gather(
 def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
     """The topics of every layer and r, in the phase that the state is in."""
     if not state.mean:  # of a checkpoint that was written before there were means
-        state = state._replace(**_unaveraged(state.phi, state.r))
-    move = _draw if setup.sweeping(state) else _diffuse
+        state = state._replace(**averages.begin_layers(state.phi, state.r)._asdict())
+    config, pool, t, swept = setup.config, setup.sampler.pool, int(state.t) + 1, setup.sweeping(state)
     state, events = _grown(setup, seed, state)
-    state, sizes = move(setup, seed, state, statistics)
+    old = _variables(state)
+    sizes: steps.Sizes = ()  # a draw has none
+    samples: Sequence[Array]
+    if swept:
+        got = _collected(setup, seed, state, statistics, 1.0)
+        new = steps.draw(config, seed, t, old, got, pool)
+        samples, etas = got.tables, config.etas(len(new.phi))
+    else:
+        rho = setup.facts.n_documents / statistics.documents
+        got = _collected(setup, seed, state, statistics, rho / setup.plan(state).collect)
+        new, sizes = steps.diffuse(config, seed, t, old, got, pool)
+        samples, etas = new.phi, (0.0,) * len(new.phi)
+    means = averages.Means(state.mean, state.averaged, state.mean_r)
+    means = averages.follow_layers(means, samples, etas, new.r, pool)
+    state = state._replace(t=np.array(t), **new._asdict(), **means._asdict())
     return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events)
 
 
@@ -485,23 +448,6 @@ def _settle(setup: _Build, seed: int, state: State, docs: Batch, local: Swept | 
     return local.locals
 
 
-def _draw(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, tuple[FloatArray, ...]]:
-    """Phi and r from their conditionals, after one sweep of every document (section 2); no step sizes."""
-    config, pool = setup.config, setup.sampler.pool
-    t = int(state.t) + 1
-    got = _collected(setup, seed, state, statistics, 1.0)
-    phi = tuple(
-        dirichlet.draw(table, eta, seed, t, layer, pool)
-        for layer, (table, eta) in enumerate(zip(got.tables, config.etas(len(state.phi)), strict=True))
-    )
-    gamma0, c0 = float(state.gamma0), float(state.c0)
-    if config.sample_gamma0:
-        gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, state.r)
-    r = simplex.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
-    state = state._replace(t=np.array(t), phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
-    return _average(setup, state, got.tables, config.etas(len(phi))), ()
-
-
 def _collected(setup: _Build, seed: int, state: State, statistics: Statistics, factor: float) -> Collected:
     """The counts of documents, as tables of the layers of now."""
     glob = setup.globals_of(state, np.zeros(0, dtype=np.int64))
@@ -509,94 +455,6 @@ def _collected(setup: _Build, seed: int, state: State, statistics: Statistics, f
     return setup.sampler.collected(glob, address, statistics.counted, factor)
 
 
-@compiled
-def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r: FloatArray) -> tuple[float, float]:
-    """c_0 ~ Gam(1 + gamma_0, 1/(1 + r_.)), gamma_0 ~ Gam(0.01 + tables, 1/(0.01 - ln(1 - p'))) (GBN, section 3)."""
-    rng = streams.stream(seed, streams.SHAPES, t, len(r) + 1)
-    draw, rng = augment.gamma(rng, 1.0 + gamma0)
-    c0 = draw / (1.0 + r.sum())
-    tables = 0
-    for k in range(len(top)):
-        n, rng = augment.crt(rng, np.int64(top[k]), gamma0 / len(top))
-        tables += n
-    draw, rng = augment.gamma(rng, 0.01 + tables)
-    return draw / (0.01 + np.log1p(q / c0)), c0
-
-
-def _diffuse(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, tuple[FloatArray, ...]]:
-    """One step of SG-MCMC after a mini-batch: the running averages M, then Phi and r (section 3); its step sizes."""
-    config = setup.config
-    t = int(state.t) + 1
-    eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
-    rho = setup.facts.n_documents / statistics.documents
-    got = _collected(setup, seed, state, statistics, rho / setup.plan(state).collect)
-    rate = config.scale_step * _scale_rate(config, t)
-    scale = tuple(
-        schedule.averaged(old, table.sum(axis=0), rate) for old, table in zip(state.scale, got.tables, strict=True)
-    )
-    top_scale = schedule.averaged(state.top_scale, np.array(got.q), rate)
-    used = _used_scales(config, scale)
-    phi, expanded = _walk(setup, seed, state, got, used, eps, t)
-    walk = diffusion.STEPS[config.simplex].shapes
-    r = walk(state.r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
-    sizes = (
-        *(eps / np.maximum(m, simplex.LEAST_SCALE) for m in used),
-        eps / np.maximum(top_scale, simplex.LEAST_SCALE)[None],
-    )
-    state = state._replace(t=np.array(t), phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale)
-    return _average(setup, state, phi, (0.0,) * len(phi)), sizes
-
-
-def _scale_rate(config: Config, t: int) -> float:
-    """eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
-    if config.inference == "sgrld":
-        return schedule.step_size(schedule.Schedule(), t)
-    return schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
-
-
-def _used_scales(config: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """The M that divides eps_t: per topic (TLASGR), one for all (TLFSGR), none (SGRLD)."""
-    if config.inference == "tlasgr":
-        return scale
-    common = float(scale[0].mean()) if config.inference == "tlfsgr" else 1.0
-    return tuple(np.full_like(m, common) for m in scale)
-
-
-def _walk(
-    setup: _Build, seed: int, state: State, got: Collected, used: tuple[FloatArray, ...], eps: float, t: int
-) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-    """Topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
-    config, pool = setup.config, setup.sampler.pool
-    layers = enumerate(zip(got.tables, config.etas(len(state.phi)), strict=True))
-    if config.inference == "sgrld":
-        expanded = tuple(
-            simplex.sgrld(state.expanded[layer], table, eta, eps, seed, t, layer, pool)
-            for layer, (table, eta) in layers
-        )
-        return tuple(simplex.normalised(table, pool) for table in expanded), expanded
-    move = diffusion.STEPS[config.simplex].topics
-    phi = tuple(
-        move(state.phi[layer], table, eta, used[layer], eps, seed, t, layer, pool) for layer, (table, eta) in layers
-    )
-    return phi, ()
-
-
 def _infer(setup: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
     plan = inferred(len(state.phi), sweeps, setup.plan(state).first_rates)
     return setup.sampler.place(setup.globals_of(state), Address(seed, streams.INFER, 0), docs, plan)
-
-
-def _start_chain(setup: _Build, seed: int, state: State, docs: Batch) -> Chain:
-    local = setup.sampler.fresh(setup.globals_of(state), docs, Address(seed, streams.CHAIN, 0))
-    return Chain(np.array(0, dtype=np.int64), *local)
-
-
-def _advance_chain(
-    setup: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates]:
-    local = Locals(*(values.copy() for values in chain[1:]))
-    clock = int(chain.clock) + 1
-    rates = setup.sampler.rate(
-        setup.globals_of(state), Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps
-    )
-    return Chain(np.array(clock), *local), rates

@@ -11,36 +11,22 @@ With one layer it is NB-FTM (Zhou and Carin, 2015).  Theta and h^(1) are integra
 """
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine import first_topics, phases, schedule, streams, widths
-from engine.belief import documents, influence, moves, network, sampler, thermostats
+from engine.belief import documents, influence, means, network, sampler, steps, thermostats
 from engine.belief.documents import Plan
 from engine.belief.sampler import Globals, Locals
-from engine.contract import (
-    BINARY,
-    GAMMA,
-    SIGMOID,
-    SIGNED,
-    Array,
-    Batch,
-    Facts,
-    FloatArray,
-    Info,
-    Kernel,
-    Link,
-    Rates,
-    Sweeps,
-    Topics,
-)
+from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Array, Batch, Facts, FloatArray, Info, Kernel, Link, Topics
 from engine.gibbs.gibbs import Address
 from engine.hierarchy.topics import numbered
 from engine.pool import Pool
 from engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
-from engine.topic_moves import averages, diffusion, dirichlet, simplex
+from engine.topic_moves import averages
 
 TITLE = "DPFA: deep Poisson factor analysis"
 CHILD = "A child is a topic that documents use more often (or, with a dashed line, less often) when its parent is on."
@@ -61,8 +47,6 @@ PRESETS = {
 }  # fmt: skip
 MOST_MOMENTS = 100_000_000  # numbers in the Gram matrices of the links: 0.8 GB
 FIRST_SHAPES = 50.0  # sum of the r_k where a run begins
-FIRST_WEIGHT = 3.0  # of a unit that begins as a cluster, on its own units below
-SCALE_RATE = 0.5  # of the running mean of the counts that a topic explains, relative to the step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,14 +173,10 @@ class Config:
 class State(NamedTuple):
     """Everything the next step needs.
 
-    ``t`` () int64 steps done; ``phi`` (V, K_1); ``expanded`` the phi_hat of SGRLD (else of no rows); ``scale`` (K_1,)
-    running mean of the counts that topics explain, 0 before the first; ``shapes`` (K_1,) r; ``weights[l-1]``
-    (K_l, K_{l+1}) W^(l), ``precision[l-1]`` its prior precisions; ``biases[l-1]`` (K_l,) c^(l);
-    ``thermostats`` of ``[W, c]`` (K_{l+1} + 1, K_l) for every link and of c^(L) (1, K_L), () but for SGNHT;
-    ``filtered`` the sums of BCDF, as fields of Statistics, () otherwise; ``load`` (K_1,) share of the tokens and
-    ``active`` (units,) mean activation, over the last sweeps; ``mean``, of ``averaged`` (K_1,) samples,
-    ``mean_shapes``, ``mean_weights`` and ``mean_biases`` the means over the last samples; then, where every document
-    is swept (empty otherwise), ``topics`` (tokens,) and ``h`` (N, units).
+    ``t`` () int64 steps done; ``phi`` to ``filtered`` as in :class:`engine.belief.steps.Variables`; ``load`` (K_1,) the
+    share of tokens and ``active`` (units,) mean activation, over the last sweeps; ``mean`` to ``mean_biases`` the means
+    over the last samples, as in :class:`engine.belief.means.Means`; then, where every document is swept (empty
+    otherwise), ``topics`` (tokens,) and ``h`` (N, units).
     """
 
     t: Array
@@ -220,27 +200,6 @@ class State(NamedTuple):
     h: Array
 
 
-class Statistics(NamedTuple):
-    """Sums over documents and kept sweeps, as in :class:`engine.belief.documents.Tallies`, and how many there were."""
-
-    words: Array
-    tables: Array
-    on: Array
-    cross: Array
-    gram: Array
-    slope: Array
-    documents: Array
-    tokens: Array
-
-
-class Chain(NamedTuple):
-    """Local chains of documents under evaluation: ``clock`` () int64 calls so far, then as in Locals."""
-
-    clock: Array
-    topics: Array
-    h: Array
-
-
 class _Build(NamedTuple):
     """What the functions of the kernel share."""
 
@@ -254,8 +213,8 @@ class _Build(NamedTuple):
         return self.inference == "gibbs"
 
     @property
-    def prior(self) -> moves.Shrinkage:
-        return moves.Shrinkage(self.config.gamma0, self.config.c0)
+    def shared(self) -> steps.Setup:
+        return steps.Setup(self.config, self.facts.n_documents, self.pool)
 
     def plan(self, t: int) -> Plan:
         """How documents are swept in step ``t``."""
@@ -277,7 +236,7 @@ class _Build(NamedTuple):
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
     setup = _Build(config, facts, config.chosen(facts), Pool(n_threads))
-    move = {"gibbs": _gibbs, "bcdf": _filter, "sgnht": _thermostats}[setup.inference]
+    move = {"gibbs": steps.gibbs, "bcdf": steps.bcdf, "sgnht": steps.sgnht}[setup.inference]
     kernel = Kernel(
         batch_size=config.batch_size,
         sweeps_after=config.sweeps_after(facts),
@@ -292,8 +251,10 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         ),
         topics=lambda state: _topics(setup, state),
         averaged=_averaged,
-        start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
-        advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
+        start_chain=lambda seed, state, docs: sampler.start_chain(setup.globals_of(state), seed, docs, setup.pool),
+        advance_chain=lambda seed, state, chain, observed, scored, sweeps: sampler.advance_chain(
+            setup.globals_of(state), seed, chain, observed, scored, sweeps, setup.pool
+        ),
         keep=_keep,
         restore=lambda seed, arrays: _restore(setup, seed, arrays),
     )
@@ -316,28 +277,14 @@ def _init(setup: _Build, seed: int) -> State:
         weights=weights,
         precision=tuple(np.ones_like(table) for table in weights),
         biases=biases,
-        thermostats=_thermostats_of(setup),
+        thermostats=thermostats.begin(layers, setup.config.noise) if setup.inference == "sgnht" else (),
         filtered=(),
         load=np.full(layers[0], 1.0 / layers[0]),
         active=np.full(sum(layers), 0.5),
-        **_unaveraged(phi, shapes, weights, biases),
+        **means.begin(phi, shapes, weights, biases)._asdict(),
         topics=np.zeros(0, dtype=np.uint16),
         h=np.zeros((0, sum(layers)), dtype=np.int8),
     )
-
-
-def _unaveraged(
-    phi: FloatArray, shapes: FloatArray, weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
-) -> dict[str, Any]:
-    """The means before the first sample."""
-    mean = averages.begin(phi)
-    return {
-        "mean": mean.phi,
-        "averaged": mean.samples,
-        "mean_shapes": shapes,
-        "mean_weights": weights,
-        "mean_biases": biases,
-    }
 
 
 def _expanded(setup: _Build, phi: FloatArray) -> FloatArray:
@@ -347,31 +294,18 @@ def _expanded(setup: _Build, phi: FloatArray) -> FloatArray:
     return phi * (setup.config.a_phi * len(phi))
 
 
-def _thermostats_of(setup: _Build) -> tuple[FloatArray, ...]:
-    if setup.inference != "sgnht":
-        return ()
-    layers = setup.config.layers
-    shapes = [*((above + 1, below) for below, above in itertools.pairwise(layers)), (1, layers[-1])]
-    return tuple(np.full(shape, setup.config.noise) for shape in shapes)
-
-
 def _begin(setup: _Build, seed: int, docs: Batch) -> State:
     """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`).
 
-    Units above begin as clusters of those below: on they call for these, and where none is on little is used.
+    Units above begin as clusters of those below.
     """
     state = _init(setup, seed)
     first = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
     phi = first.phi[0]
-    weights, biases = [], []
-    for noise, share in zip(state.weights, first.phi[1:], strict=True):
-        own = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
-        size = FIRST_WEIGHT if share.shape[1] > 1 else 0.0  # a single cluster says nothing
-        weights.append(noise + size * own)
-        biases.append(np.full(len(share), -0.5 * size))
-    network = {"weights": tuple(weights), "biases": (*biases, state.biases[-1])}
-    means = _unaveraged(phi, state.shapes, network["weights"], network["biases"])
-    return state._replace(phi=phi, expanded=_expanded(setup, phi), **(network | means))
+    weights, lower = network.from_clusters(state.weights, first.phi[1:])
+    biases = (*lower, state.biases[-1])
+    mean = means.begin(phi, state.shapes, weights, biases)
+    return state._replace(phi=phi, expanded=_expanded(setup, phi), weights=weights, biases=biases, **mean._asdict())
 
 
 def _averaged(state: State) -> State:
@@ -380,13 +314,9 @@ def _averaged(state: State) -> State:
     return state._replace(phi=phi, shapes=state.mean_shapes, weights=state.mean_weights, biases=state.mean_biases)
 
 
-def _layers_of(setup: _Build, units: FloatArray) -> tuple[FloatArray, ...]:
-    return tuple(np.split(units, np.cumsum(setup.config.layers)[:-1]))
-
-
 def _topics(setup: _Build, state: State) -> Topics:
     """The hierarchy: topics over words, then signed weights; ``r`` the log-odds of the top units."""
-    active = _layers_of(setup, state.active)
+    active = network.by_layer(state.active, setup.config.layers)
     theta = 0.5 * (setup.facts.n_tokens / max(setup.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
     return Topics(
         phi=(state.phi, *state.weights),
@@ -425,7 +355,7 @@ def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
         weights=weights,
         precision=precision or begin.precision,
         biases=biases,
-        **_unaveraged(phi, state.shapes, weights, biases),
+        **means.begin(phi, state.shapes, weights, biases)._asdict(),
     )
 
 
@@ -445,7 +375,7 @@ def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
 
 def _gather(
     setup: _Build, seed: int, state: State, docs: Batch, local: Locals | None
-) -> tuple[Statistics, Locals | None]:
+) -> tuple[steps.Statistics, Locals | None]:
     """Sweep documents under fixed topics and weights: once with variables that stay, else a chain from its start."""
     glob, t = setup.globals_of(state), int(state.t) + 1
     plan = setup.plan(t)
@@ -455,15 +385,20 @@ def _gather(
         mine = sampler.copied(local)
     most = setup.facts.n_tokens if setup.sweeps else 0
     sums = sampler.tallied(glob, Address(seed, streams.LOCAL, t), docs, mine, plan, setup.pool, most)
-    statistics = Statistics(*sums, np.array(len(docs.documents)), np.array(len(mine.topics)))
+    statistics = steps.Statistics(*sums, np.array(len(docs.documents)), np.array(len(mine.topics)))
     return statistics, mine if setup.sweeps else None
 
 
-def _move(setup: _Build, seed: int, state: State, got: Statistics, move: Any) -> tuple[State, Info]:
+def _move(
+    setup: _Build, seed: int, state: State, got: steps.Statistics, move: Callable[..., steps.Moved]
+) -> tuple[State, Info]:
     """Topics, weights and shapes after a step, and their running means."""
     t = int(state.t) + 1
     plan = setup.plan(t)
-    state, sizes = move(setup, seed, t, state, got)
+    old = steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
+    new, sizes, sample, eta = move(setup.shared, seed, t, old, got)
+    mean = means.Means(*(getattr(state, name) for name in means.Means._fields))
+    mean = means.follow(mean, new, sample, eta, t, setup.pool)
     weight = 1.0 / min(t, averages.MEMORY)
     kept, n = plan.collect, max(int(got.documents), 1)
     load = got.words.sum(axis=0, dtype=np.float64)
@@ -472,154 +407,9 @@ def _move(setup: _Build, seed: int, state: State, got: Statistics, move: Any) ->
         t=np.array(t, dtype=np.int64),
         load=state.load + weight * (load - state.load),
         active=state.active + weight * (got.on / (kept * n) - state.active),
+        **new._asdict(),
+        **mean._asdict(),
     )
     tokens = int(got.tokens)
     draws = tokens * (plan.burn_in + plan.collect)
     return state, Info(sizes, float("nan"), tokens, draws)
-
-
-def _follow(setup: _Build, state: State, sample: Array, eta: float, t: int) -> State:
-    """The state whose means have taken in one sample; the rows of a topic that is another one now begin anew."""
-    mean, weight = averages.follow(averages.Mean(state.mean, state.averaged), sample, eta, setup.pool)
-    upper = 1.0 / min(t, averages.MEMORY)
-    rates = [weight, *(np.full(len(bias), upper) for bias in state.biases[1:])]
-    return state._replace(
-        mean=mean.phi,
-        averaged=mean.samples,
-        mean_shapes=state.mean_shapes + weight * (state.shapes - state.mean_shapes),
-        mean_weights=tuple(
-            old + rate[:, None] * (new - old)
-            for old, new, rate in zip(state.mean_weights, state.weights, rates[:-1], strict=True)
-        ),
-        mean_biases=tuple(
-            old + rate * (new - old) for old, new, rate in zip(state.mean_biases, state.biases, rates, strict=True)
-        ),
-    )
-
-
-def _moments(setup: _Build, got: Statistics | Any) -> list[tuple[FloatArray, FloatArray]]:
-    """``gram`` and ``cross`` of every link, as numbers."""
-    found, pair, square = [], 0, 0
-    for below, above in itertools.pairwise(setup.config.layers):
-        pairs, squares = below * (above + 1), below * (above + 1) * (above + 2) // 2
-        gram = np.asarray(got.gram[square : square + squares]).reshape(-1, below) / documents.UNIT
-        cross = np.asarray(got.cross[pair : pair + pairs]).reshape(-1, below).astype(np.float64)
-        found.append((gram, cross))
-        pair, square = pair + pairs, square + squares
-    return found
-
-
-def _network(
-    setup: _Build, t: int, state: State, sums: Any, rng: np.random.Generator | None, chances: np.random.Generator
-) -> State:
-    """Weights, biases and precisions from sums over documents: drawn, or their conditional means."""
-    if t <= setup.config.everything_on:
-        return state
-    rows = [moves.rows(*each, old, rng) for each, old in zip(_moments(setup, sums), state.precision, strict=True)]
-    weights = tuple(table for table, _ in rows)
-    top = moves.top_bias(_layers_of(setup, sums.on)[-1].astype(np.float64), float(sums.documents), rng)
-    student = setup.config.shrinkage == "student"
-    precision = tuple(moves.precisions(table, chances) for table in weights) if student else state.precision
-    return state._replace(weights=weights, biases=(*(bias for _, bias in rows), top), precision=precision)
-
-
-Sizes = tuple[FloatArray, ...]
-
-
-def _gibbs(setup: _Build, seed: int, t: int, state: State, got: Statistics) -> tuple[State, Sizes]:
-    """Phi, r, W, c and pi from their conditionals (section 3.1)."""
-    config, rng = setup.config, streams.generator(seed, streams.SHAPES, t)
-    phi = dirichlet.draw(got.words, config.a_phi, seed, t, 0, setup.pool)
-    shapes = moves.shapes(got.tables, _layers_of(setup, got.on)[0], setup.prior, rng)
-    state = _network(setup, t, state._replace(phi=phi, shapes=shapes), got, rng, rng)
-    return _follow(setup, state, got.words, config.a_phi, t), ()
-
-
-def _filter(setup: _Build, seed: int, t: int, state: State, got: Statistics) -> tuple[State, Sizes]:
-    """Bayesian conditional density filtering: everything from the sums of all mini-batches so far (Algorithm 1).
-
-    The sums of a mini-batch are means over its kept sweeps; the topics and weights are means of their conditionals
-    under the sums, which the mean of many draws comes to.
-    """
-    config, rng = setup.config, streams.generator(seed, streams.SHAPES, t)
-    kept = config.filter_collect
-    counted = got._replace(documents=got.documents * kept, tokens=got.tokens * kept)
-    before = state.filtered or (np.array(0.0),) * len(counted)
-    sums = (np.asarray((1.0 - config.forget) * old + new / kept) for old, new in zip(before, counted, strict=True))
-    new = Statistics(*sums)
-    table = new.words + config.a_phi
-    phi = np.ascontiguousarray(table / table.sum(axis=0))
-    shapes = moves.shapes(new.tables, _layers_of(setup, new.on)[0], setup.prior, None)
-    state = state._replace(phi=phi, shapes=shapes, filtered=tuple(new))
-    if t == config.everything_on:  # what was counted of the units was none of the network's
-        new = new._replace(on=np.zeros_like(new.on), documents=np.array(0.0))
-        state = state._replace(filtered=tuple(new._replace(tables=np.zeros_like(new.tables))))
-    state = _network(setup, t, state, new, None, rng)
-    sizes = tuple(np.full(width, max(1.0 / t, config.forget)) for width in config.layers)
-    return _follow(setup, state, phi, 0.0, t), sizes
-
-
-def _thermostats(setup: _Build, seed: int, t: int, state: State, got: Statistics) -> tuple[State, Sizes]:
-    """One mini-batch of SG-MCMC: Phi by its diffusion, r in log space, W and c by thermostats (section 3.2)."""
-    config, rng = setup.config, streams.generator(seed, streams.SHAPES, t)
-    rho = setup.facts.n_documents / max(int(got.documents), 1) / config.collect
-    eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
-    words, on = got.words * rho, _layers_of(setup, got.on)[0] * rho
-    scale = schedule.averaged(state.scale, words.sum(axis=0), SCALE_RATE * min(eps, 1.0))
-    phi, expanded = _topics_step(setup, seed, t, state, words, scale, eps)
-    shapes = moves.shapes_step(state.shapes, got.tables * rho, on, setup.prior, min(eps, 0.5), rng)
-    eta = config.weight_step / setup.facts.n_documents
-    if t > config.everything_on:
-        state = _weights_step(setup, seed, t, state, got.slope * (rho / documents.UNIT), eta)
-        if config.shrinkage == "student":
-            state = state._replace(precision=tuple(moves.precisions(table, rng) for table in state.weights))
-    state = state._replace(phi=phi, expanded=expanded, scale=scale, shapes=shapes)
-    reach = 0.5 * eta * thermostats.N_STEPS**2
-    first = eps / np.maximum(scale if config.topic_step != "sgrld" else np.ones_like(scale), simplex.LEAST_SCALE)
-    sizes = (first, *(np.full(width, reach) for width in config.layers[1:]))
-    return _follow(setup, state, phi, 0.0, t), sizes
-
-
-def _topics_step(
-    setup: _Build, seed: int, t: int, state: State, words: FloatArray, scale: FloatArray, eps: float
-) -> tuple[FloatArray, FloatArray]:
-    """Topics after a mini-batch, and the phi_hat of SGRLD."""
-    config = setup.config
-    if config.topic_step == "sgrld":
-        expanded = simplex.sgrld(state.expanded, words, config.a_phi, eps, seed, t, 0, setup.pool)
-        return simplex.normalised(expanded, setup.pool), expanded
-    move = diffusion.STEPS[config.topic_step].topics
-    return move(state.phi, words, config.a_phi, scale, eps, seed, t, 0, setup.pool), state.expanded
-
-
-def _weights_step(setup: _Build, seed: int, t: int, state: State, slope: FloatArray, eta: float) -> State:
-    """Weights and biases after the thermostats' steps along the gradient of a mini-batch and of their priors."""
-    config, at = setup.config, 0
-    weights, biases, kept = [], [], []
-    tables = [*state.weights, np.zeros((config.layers[-1], 0))]
-    precisions = [*state.precision, np.zeros((config.layers[-1], 0))]
-    parts = zip(tables, precisions, state.biases, state.thermostats, strict=True)
-    for number, (table, precision, bias, xi) in enumerate(parts):
-        x = np.vstack([table.T, bias])
-        pull = np.vstack([(precision * table).T, bias])
-        gradient = slope[at : at + x.size].reshape(x.shape) - pull
-        at += x.size
-        x, friction = thermostats.moved(x, xi, gradient, eta, config.noise, seed, t, number)
-        weights.append(np.ascontiguousarray(x[:-1].T))
-        biases.append(np.clip(x[-1], -network.MOST_LOGIT, network.MOST_LOGIT))
-        kept.append(friction)
-    return state._replace(weights=tuple(weights[:-1]), biases=tuple(biases), thermostats=tuple(kept))
-
-
-def _start_chain(setup: _Build, seed: int, state: State, docs: Batch) -> Chain:
-    local = sampler.started(setup.globals_of(state), Address(seed, streams.CHAIN, 0), docs, setup.pool)
-    return Chain(np.array(0, dtype=np.int64), *local)
-
-
-def _advance_chain(
-    setup: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates]:
-    local, clock = sampler.copied(Locals(chain.topics, chain.h)), int(chain.clock) + 1
-    address = Address(seed, streams.CHAIN, clock)
-    rates = sampler.rated(setup.globals_of(state), address, observed, scored, local, sweeps, setup.pool)
-    return Chain(np.array(clock, dtype=np.int64), *local), rates

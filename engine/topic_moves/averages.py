@@ -6,6 +6,7 @@ A mean makes sense only as long as topic ``k`` stays the same topic: where the c
 has little in common with the mean, which then begins anew with it.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +59,30 @@ def follow(mean: Mean, sample: Array, eta: float, pool: Pool) -> tuple[Mean, Flo
     new = np.empty_like(mean.phi)
     by_blocks(_mix, (mean.phi, sample, eta, inverse, weight, new), sample.shape, pool)
     return Mean(new, samples), weight
+
+
+class Means(NamedTuple):
+    """Running means of all layers: ``mean[l-1]`` of ``averaged[l-1]`` (K_l,) samples, and ``mean_r`` (K_L,) of r."""
+
+    mean: tuple[Array, ...]
+    averaged: tuple[Array, ...]
+    mean_r: FloatArray
+
+
+def begin_layers(phi: tuple[FloatArray, ...], r: FloatArray) -> Means:
+    """The means of all layers before the first sample."""
+    means = [begin(layer) for layer in phi]
+    return Means(tuple(mean.phi for mean in means), tuple(mean.samples for mean in means), r)
+
+
+def follow_layers(old: Means, samples: Sequence[Array], etas: Sequence[float], r: FloatArray, pool: Pool) -> Means:
+    """Take one sample more of every layer, and its r, into the means; arguments as :func:`follow`."""
+    means, weight = [], np.zeros(0)
+    for mean, averaged, sample, eta in zip(old.mean, old.averaged, samples, etas, strict=True):
+        new, weight = follow(Mean(mean, averaged), sample, eta, pool)
+        means.append(new)
+    mean_r = old.mean_r + weight * (r - old.mean_r)
+    return Means(tuple(mean.phi for mean in means), tuple(mean.samples for mean in means), mean_r)
 
 
 @compiled

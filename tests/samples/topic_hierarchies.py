@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, build_hierarchy
+from app.analysis.build_hierarchy import build_hierarchy
+from app.analysis.hierarchy import Hierarchy
 from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Link, Topics
 from engine.hierarchy.topics import stored
 
@@ -95,3 +96,12 @@ def signed_hierarchy(seed: int = 12, *, turned: bool = False) -> Hierarchy:
         SimpleNamespace(number=3, minibatch=700),
     )
     return build_hierarchy(made, vocabulary(60), {}, run, snapshot)
+
+
+def hierarchy_of(more: dict[str, np.ndarray], n_words: int = 300) -> Hierarchy:
+    """The usual hierarchy with more arrays in its snapshot."""
+    run, snapshot = (
+        SimpleNamespace(number=1, seed=1, corpus_name="x", family=1),
+        SimpleNamespace(number=1, minibatch=0),
+    )
+    return build_hierarchy(arrays(n_words=n_words) | more, vocabulary(n_words), {}, run, snapshot)

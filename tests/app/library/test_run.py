@@ -422,5 +422,5 @@ def test_the_example_of_the_guide_runs(tmp_path):
 def test_every_method_of_a_store_and_a_run_is_told_of_in_the_guide():
     report = GUIDE.read_text(encoding="utf-8")
     for kind in (topiary.Store, topiary.Run, topiary.Corpus):
-        public = [name for name in vars(kind) if not name.startswith("_")]
+        public = [name for name in dir(kind) if not name.startswith("_")]
         assert [name for name in public if not re.search(rf"[`.]{name}\b", report)] == []

@@ -248,6 +248,20 @@ def posterior(weights, biases, counts):
     return law / law.sum()
 
 
+# ------------------------------------------------------- units from clusters
+
+
+def test_units_that_begin_as_clusters_call_for_their_own_and_a_single_one_for_nothing():
+    shares = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), np.array([[1.0], [1.0]])
+    noise = np.full((3, 2), 0.01), np.full((2, 1), 0.02)
+    weights, biases = network.from_clusters(noise, shares)
+    size = network.FIRST_WEIGHT
+    np.testing.assert_allclose(weights[0] - noise[0], [[size, 0.0], [0.0, size], [size, 0.0]])
+    np.testing.assert_array_equal(weights[1], noise[1])
+    np.testing.assert_allclose(biases[0], -size / 2)  # on: log-odds of size / 2 for its own, of -size / 2 for others
+    np.testing.assert_array_equal(biases[1], 0.0)
+
+
 # --------------------------------------------------------------- influence
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from topic_hierarchies import CLASSES, arrays, hierarchy_with_classes, vocabulary
 
-from app.analysis.hierarchy import Hierarchy, build_hierarchy
+from app.analysis.build_hierarchy import build_hierarchy
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.predictions import Classified, Misled
 from app.views.classes.class_report import Report, class_report, no_classes
 from app.views.classes.heat_table import colour, heat_table, ink

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from topic_hierarchies import NASTY, make_hierarchy, vocabulary
 
+from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.column_topics import above, column_topics, layers
-from app.analysis.hierarchy import Hierarchy, build_hierarchy
+from app.analysis.hierarchy import Hierarchy
 from app.views.explore.columns import columns_above, columns_fold
 from app.views.explore.detail import topic_detail
 from engine.contract import LINEAR, POSITIVE, Link, Topics

@@ -1,0 +1,146 @@
+"""A hierarchy made from the arrays of a snapshot, with its words, names and classes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, kept_words
+from engine.contract import SIGNED, Topics
+from engine.hierarchy import effects, relations, titles, topics
+from engine.hierarchy.class_scores import centred
+from engine.hierarchy.tree import Node
+from engine.quality.spread import background
+
+
+class RunFacts(Protocol):
+    """What a hierarchy wants of a run (a row of the store fits)."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+    @property
+    def corpus_name(self) -> str: ...  # noqa: D102
+    @property
+    def family(self) -> int: ...  # noqa: D102
+
+
+class SnapshotFacts(Protocol):
+    """What a hierarchy wants of a snapshot (a row of the store fits)."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102
+    @property
+    def minibatch(self) -> int: ...  # noqa: D102
+
+
+def build_hierarchy(
+    arrays: Mapping[str, NDArray[Any]],
+    vocabulary: Sequence[str],
+    labels: Mapping[tuple[int, int], str],
+    run: RunFacts,
+    snapshot: SnapshotFacts,
+    *,
+    image_shape: tuple[int, int] | None = None,
+    classes: Sequence[str] = (),
+) -> Hierarchy:
+    """Compute everything a view needs of one snapshot.
+
+    Parameters
+    ----------
+    arrays : mapping
+        As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``mean.{l}``, ``step.{l}``, ``alive.{l}``,
+        ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``, ``npmi.{l}`` and ``spread.{l}``, all counted from 0,
+        and ``everywhere``.
+    vocabulary : sequence of str
+    labels : mapping
+        Names given by people, by (layer from 1, identity number from 1).
+    run, snapshot : rows of the store
+    image_shape : (rows, columns) or None
+        When the words are pixels.
+    classes : sequence of str
+        Names of the corpus's classes.
+    """
+    found = topics.restored(arrays, shown=True)
+    shown = effects.shown(found)
+    projected, weights = shown.words, shown.popularity
+    parts = [topics.shares(layer) for layer in weights]
+    words, word_weights = kept_words(projected, parts)
+    spread, npmi = _of_all(arrays, "spread", parts), _of_all(arrays, "npmi", parts)
+    everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
+    alive = topics.numbered(arrays, "alive")
+    speaking = tuple(
+        centred(layer) for layer in topics.numbered(arrays, "model.class_weights") if len(layer) == len(classes)
+    )
+    return Hierarchy(
+        run=run.number,
+        seed=run.seed,
+        corpus=run.corpus_name,
+        snapshot=snapshot.number,
+        minibatch=snapshot.minibatch,
+        vocabulary=tuple(vocabulary),
+        phi=shown.weights,
+        r=found.r,
+        projections=projected,
+        popularity=weights,
+        shares=tuple(parts),
+        order=tuple(topics.order(layer) for layer in weights),
+        ranks=tuple(topics.ranks(layer) for layer in weights),
+        words=words,
+        word_weights=word_weights,
+        titles=_titles(() if found.links else found.phi, projected, parts, _background(spread, npmi), everywhere),
+        step_sizes=topics.numbered(arrays, "step"),
+        documents=topics.numbered(arrays, "top_documents"),
+        document_weights=topics.numbered(arrays, "top_weights"),
+        alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in weights),
+        labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
+        image_shape=image_shape,
+        names=topics.numbered(arrays, "names"),
+        classes=tuple(classes) if speaking else (),
+        class_weights=speaking,
+        family=run.family,
+        npmi=npmi,
+        spread=spread,
+        everywhere=everywhere,
+        lowers=shown.lowers,
+        linear=not found.links,
+        directed=found.directed,
+        relations=_relations(found),
+        columns=None if found.columns is None else effects.shown(found.columns),
+    )
+
+
+def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
+    """What a snapshot says of the topics of every layer, where it does so of all."""
+    found = topics.numbered(arrays, name)
+    return found if len(found) == len(parts) else ()
+
+
+def _background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
+    """Which topics are background, by layer, where that is known."""
+    return tuple(background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
+
+
+def _titles(
+    phi: Sequence[NDArray[Any]],
+    projected: Sequence[NDArray[Any]],
+    parts: Sequence[NDArray[Any]],
+    wide: Sequence[NDArray[np.bool_]],
+    everywhere: tuple[int, ...],
+) -> tuple[NDArray[Any], ...]:
+    """The words of every title, by layer; ``wide`` says which topics are background."""
+    named = titles.foreground(phi, wide) if phi and any(each.any() for each in wide) else projected
+    return tuple(
+        titles.title_words(projection, part, without=everywhere, first=topics.order(part))
+        for projection, part in zip(named, parts, strict=True)
+    )
+
+
+def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
+    """The topic graph of a model with signed weights, down to the least correlation that can be asked for."""
+    if not any(link.kind == SIGNED for link in found.links):
+        return ()
+    one, other, correlation = relations.relations(found.phi[1:], LEAST_RELATION)
+    return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))

@@ -1,0 +1,361 @@
+"""What a run has learnt: its topics and trees, and what can be asked of them."""
+
+import math
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import pandas as pd
+
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
+from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
+from app.export.topics import topics_table
+from app.views.tree.opening import threshold_of
+from engine.hierarchy.tree import Direction, Node
+
+from .arguments import Roots, nodes_of
+from .run_record import RunRecord
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from .classification import Classification
+    from .comparison import Comparison
+    from .inference import Inference
+
+
+class RunTopics(RunRecord):
+    """What a run has learnt; the methods of :class:`Run` that read a snapshot of it."""
+
+    def topics(
+        self,
+        layer: int | None = None,
+        *,
+        words: int = PRINTED_WORDS,
+        quality: bool = False,
+        minibatch: int | None = None,
+    ) -> pd.DataFrame:
+        """List topics, most popular first.
+
+        Parameters
+        ----------
+        layer : int, optional
+            From 1, next to the words; all layers when not given.
+        words : int, default=12
+            How many of each, at most 30.
+        quality : bool, default=False
+            Read the corpus for the NPMI of topics where the snapshot does not know it.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By topic ("L2:17"): layer, rank, weight (popularity as in the papers), share of its layer, npmi (of its
+            first ten words in the training documents, NaN where it is not known), light (whether it holds under 0.1 %
+            of the tokens), title, name given by a person, and words.
+
+        Raises
+        ------
+        LookupError
+            When there is no such layer.
+        NotFound
+            When there is no snapshot yet.
+        """
+        hierarchy = self.hierarchy(minibatch, npmi=quality)
+        rows = topics_table(hierarchy, layer, words)
+        for row in rows:
+            node = Node(row["layer"], row["topic"] - 1)
+            npmi = math.nan if row["npmi"] is None else row["npmi"]
+            row |= {"topic": identity(node), "weight": hierarchy.weight(node), "npmi": npmi}
+        columns = ["topic", "layer", "rank", "weight", "share", "npmi", "light", "title", "name", "words"]
+        return pd.DataFrame(rows, columns=columns).set_index("topic")
+
+    def quality(self, *, labels: bool = True, minibatch: int | None = None) -> pd.DataFrame:
+        """Measure how good the topics are, layer by layer.
+
+        NPMI is document NPMI of the ten words shown first in the training documents, a pair that never meets counting
+        -1: not comparable with the c_npmi of papers.  Of more than 50,000 documents every second, third ... is read.
+
+        Parameters
+        ----------
+        labels : bool, default=True
+            Also say how well topics tell the labels of the corpus, for which up to 1,000 documents are placed.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By layer: topics, live (of at least 0.1 % of the tokens; the figures that follow are of these), npmi,
+            npmi_all (of all topics), worst_tenth, diversity, umass, npmi_test (in test documents), specialization,
+            affinity_child, affinity_other, affinity_weighted and cross_npmi with the layer below, label_nmi and
+            label_purity, then how many documents were read: training_documents, test_documents and
+            labelled_documents (test documents where these have labels).  NaN is what is not known.
+
+        Raises
+        ------
+        NotFound
+            When there is no snapshot yet.
+        """
+        from app.analysis.quality import figures, read_quality
+
+        found = read_quality(self._opened.db, self._row, self.hierarchy(minibatch), labels=labels)
+        rows = [
+            {"layer": each.layer}
+            | figures(each)
+            | {"training_documents": each.train.documents, "test_documents": each.test.documents}
+            | {"labelled_documents": each.clusters.documents if each.clusters else 0}
+            for each in found
+        ]
+        return pd.DataFrame(rows).set_index("layer")
+
+    def weights(self, layer: int, *, minibatch: int | None = None) -> pd.DataFrame:
+        """Weights of all words in the topics of a layer, (words, topics); every column sums to 1.
+
+        Raises
+        ------
+        LookupError
+            When there is no such layer.
+        """
+        hierarchy = self.hierarchy(minibatch)
+        hierarchy.at_rank(layer, 1)
+        projection = hierarchy.projections[layer - 1]
+        names = [identity(hierarchy.node(layer, column)) for column in range(projection.shape[1])]
+        return pd.DataFrame(projection, index=pd.Index(hierarchy.vocabulary, name="word"), columns=names)
+
+    def tree(
+        self,
+        roots: Roots | None = None,
+        layer: int | None = None,
+        threshold: float | None = None,
+        *,
+        direction: Direction = "down",
+        pruned: bool = False,
+        minibatch: int | None = None,
+    ) -> "nx.DiGraph[str]":
+        """Make the tree under (or over) some topics a graph.
+
+        Parameters
+        ----------
+        roots : int, str or iterable of these, optional
+            Ranks in ``layer``, or topics such as "L3:17"; every topic of ``layer`` when not given.
+        layer : int, optional
+            Of ranks; the top when not given.
+        threshold : float, optional
+            Edges are above ``threshold / K`` of the layer below; by default as every tree opens.
+        direction : {"down", "up"}
+            Follow children or parents.
+        pruned : bool, default=False
+            With topics that the run has pruned, and who has their words now.
+
+        Returns
+        -------
+        networkx.DiGraph
+            Topics with layer, rank, popularity, share, title and words; edges from parent to child with weight.
+
+        Raises
+        ------
+        LookupError
+            When there is no such topic.
+        """
+        from app.export.chosen import chosen_graph
+        from app.export.graph import build_graph
+
+        hierarchy = self.hierarchy(minibatch)
+        limit, nodes = threshold_of(threshold, hierarchy), nodes_of(hierarchy, roots, layer)
+        if not pruned:
+            return build_graph(hierarchy, limit, nodes, direction)
+        from app.export.trees import EVERYTHING
+        from app.views.tree.picture import Choice
+
+        choice = Choice(nodes, limit, direction, cap=EVERYTHING)
+        return chosen_graph(hierarchy, choice, last_seen_of(self._opened.db, self.number))
+
+    def infer(
+        self, texts: str | os.PathLike[str] | Iterable[str], *, minibatch: int | None = None, **options: Any
+    ) -> "Inference":
+        """Place new documents in the topics of this run.
+
+        Parameters
+        ----------
+        texts : str, sequence of str, or path
+            One text or several; a :class:`pathlib.Path` is a file, folder or zip of documents.
+        **options
+            Of a file: ``format``, ``text_column``, ``title_column``, ``header``, ``separator``, ``quote``,
+            ``encoding``.
+
+        Returns
+        -------
+        Inference
+            Their activations of every layer, paths, nearest documents and classes.
+
+        Raises
+        ------
+        IngestError, OptionError
+            When a file cannot be read.
+        """
+        from .inference import infer
+
+        return infer(self._opened, self._row, self._snapshot(minibatch), texts, options)
+
+    def interpolate(
+        self,
+        one: int,
+        other: int,
+        *,
+        steps: int = 9,
+        layer: int | None = None,
+        words: int = 10,
+        minibatch: int | None = None,
+    ) -> pd.DataFrame:
+        """Show what lies between two documents of the corpus.
+
+        Parameters
+        ----------
+        one, other : int
+            Their numbers, from 0.
+        steps : int, default=9
+            Points of the line, both ends included.
+        layer : int, optional
+            Whose activations are mixed; the highest that tells the two apart when not given.
+        words : int, default=10
+            Of every step.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a step: layer, weight (0 at ``one``, 1 at ``other``), words, and those that are new.
+        """
+        from app.cli.infer import line_between
+
+        inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
+        mixed, found = line_between(self._opened.db, inference, (one, other), layer=layer, steps=steps, words=words)
+        vocabulary = inference.rules.vocabulary
+        rows = [
+            {
+                "layer": mixed,
+                "weight": step.weight,
+                "words": [vocabulary[word] for word in step.words],
+                "new": [vocabulary[word] for word, new in zip(step.words, step.new, strict=True) if new],
+            }
+            for step in found
+        ]
+        return pd.DataFrame(rows)
+
+    def classify(self, *, minibatch: int | None = None) -> "Classification":
+        """Predict the classes of the test documents of the corpus, and say how well.
+
+        Raises
+        ------
+        ClassError
+            When the model predicts no classes, or there is nothing to compare with.
+        """
+        from .classification import classify
+
+        return classify(self._opened, self._row, self._snapshot(minibatch))
+
+    def compare(
+        self,
+        other: Self | int,
+        *,
+        threshold: float | None = None,
+        minibatch: int | None = None,
+        other_minibatch: int | None = None,
+    ) -> "Comparison":
+        """Match the topics of this run with those of another one.
+
+        Parameters
+        ----------
+        other : Run or int
+            What this run (B) is compared with (A); may be this run, at another mini-batch.
+        threshold : float, optional
+            Of the edges that are compared, as in :meth:`tree`.
+        minibatch, other_minibatch : int, optional
+            The snapshots of this run and of the other.
+
+        Raises
+        ------
+        ValueError
+            When the two have no word in common.
+        """
+        from .comparison import compare
+
+        theirs = other if isinstance(other, RunTopics) else type(self)(self._opened, other)
+        hierarchies = theirs.hierarchy(other_minibatch, npmi=True), self.hierarchy(minibatch, npmi=True)
+        return compare(self._opened.db, hierarchies, threshold)
+
+    def export(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        roots: Roots | None = None,
+        layer: int | None = None,
+        threshold: float | None = None,
+        direction: Direction = "down",
+        label: str = "",
+        pruned: bool = False,
+        what: Literal["tree", "topics"] | None = None,
+        minibatch: int | None = None,
+    ) -> Path:
+        """Write the tree (``.svg``, ``.graphml``, ``.gexf``, ``.dot``, ``.json``) or topics (``.csv``, ``.json``).
+
+        Parameters
+        ----------
+        file : str or path
+        roots : int, str or iterable of these, optional
+            As in :meth:`tree`; the most popular topic of ``layer`` when not given.
+        layer, threshold, direction, pruned
+            As in :meth:`tree`; for topics ``layer`` is the one that is listed.
+        label : str
+            Tint the topics of a picture by how much they speak for this class.
+        what : {"tree", "topics"}, optional
+            Topics for ``.csv``, the tree for all others when not given.
+
+        Raises
+        ------
+        ValueError
+            When the suffix is another one.
+        LookupError
+            When there is no such topic, layer or class.
+        OSError
+            When the file cannot be written.
+        """
+        from app.export import topics, trees
+        from app.views.tree.class_overlay import class_number
+
+        path, hierarchy = Path(file), self.hierarchy(minibatch)
+        if (what or ("topics" if path.suffix.lower() == ".csv" else "tree")) == "topics":
+            return topics.write(hierarchy, layer, path)
+        return trees.write(
+            hierarchy,
+            nodes_of(hierarchy, 1 if roots is None else roots, layer),
+            threshold_of(threshold, hierarchy),
+            direction,
+            path,
+            label=class_number(hierarchy.classes, label) if label else 0,
+            last_seen=last_seen_of(self._opened.db, self.number) if pruned else (),
+        )
+
+    def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False) -> Hierarchy:
+        """Everything of one snapshot as the pages read it: topics, weights, shares, edges.
+
+        Parameters
+        ----------
+        minibatch : int, optional
+            The snapshot at or before it; the latest one when not given.
+        npmi : bool, default=False
+            Read the corpus for the NPMI of topics where the snapshot does not know it.
+
+        Raises
+        ------
+        NotFound
+            When there is no such snapshot.
+        """
+        row = self._row
+        found = read_hierarchy(self._opened.db, row, snapshot_at(self._opened.db, row, minibatch))
+        if not npmi:
+            return found
+        from app.analysis.quality import with_npmi
+
+        return with_npmi(self._opened.db, row, found)
+
+    def _snapshot(self, minibatch: int | None) -> int:
+        return snapshot_at(self._opened.db, self._row, minibatch).number
