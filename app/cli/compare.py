@@ -14,7 +14,7 @@ from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.seeds import UNKNOWN, Range, at, spread_of
 from app.cli.console import flat, percent
 from app.export import comparison as files
-from app.live.judged import latest_of_all
+from app.jobs.judged import latest_of_all
 from app.views.compare.picture import compare_picture, first_cut
 from app.views.compare.table import signed, sorted_pairs
 from app.views.compare.trees import classes_of

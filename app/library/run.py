@@ -16,9 +16,9 @@ from app.cli.show import all_facts
 from app.export.topics import topics_table
 from app.jobs import deletions, launcher
 from app.jobs.estimates import headline
+from app.jobs.judged import latest_of
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
-from app.live.judged import latest_of
 from app.views.run_facts import figure
 from app.views.tree.opening import threshold_of
 from engine.hierarchy.tree import Direction, Node
@@ -133,7 +133,7 @@ class Run:
                 if callable(progress):
                     progress(self)
                 elif progress and state not in ENDED:
-                    show_progress(shown, row)
+                    show_progress(shown, row, latest_of(self._opened.db, self.number))
                 if timeout is not None and state not in ENDED and time.monotonic() - began > timeout:
                     raise TimeoutError(f"run {self.number} is still {state} after {timeout:g} seconds; it goes on")
         finally:

@@ -20,9 +20,9 @@ from app.cli import main, manage
 from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.jobs import launcher, process
+from app.jobs.judged import latest_of
 from app.jobs.progress import Left, Progress, bar, duration
 from app.library.stores import Store
-from app.live.judged import latest_of
 from app.views.compare import settings
 from app.views.runs import kpis
 from app.views.runs.run_list import run_list

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from numbers_traced import untraced
 
+from app.jobs.estimates import headline, in_short
 from app.jobs.forks import default_text
 from app.views import words
 from app.views.markup import attributes, element
@@ -140,6 +141,15 @@ def test_the_end_of_a_run_says_whether_its_curve_still_fell_and_repeats_no_figur
     row.message = f"{last}; test perplexity (600 sweeps, all test documents) 799.1"
     said = '<span class="tp-dim">test perplexity (600 sweeps, all test documents) 799.1</span>'
     assert said in kpis.kpis(row, kpis.Health("finished", None, 0))
+
+
+def test_the_end_of_a_run_repeats_no_figure_by_whatever_name_it_stands_for_the_run():
+    row = run(state="finished", ended=datetime.now(UTC), point_perplexity=812.3)
+    for latest, trend in (({"mean_perplexity": 799.1}, "still falling"), ({}, ""), ({"mean_perplexity": 12_000.0}, "")):
+        row.message = f"finished: {in_short(row, headline(row, latest), trend)}"
+        assert '<span class="tp-dim">as planned</span>' in kpis.kpis(row, kpis.Health("finished", None, 0, "", latest))
+    row.message += ", the bound no longer rises"
+    assert '<span class="tp-dim">the bound no longer rises</span>' in kpis.kpis(row, kpis.Health("finished", None, 0))
 
 
 @pytest.mark.parametrize(
