@@ -11,8 +11,9 @@ HEAD = (
     f"{'div.':>6}{'test':>7}{'aff.':>6}{'NMI':>6}  |{'NPMI':>6}{'worst':>7}{'div.':>6}"
 )
 NOTE = """\
-Seconds of training alone, evaluation of the curve included; steps are sweeps, iterations or passes.  Perplexity: 20 %
-of the tokens of test documents held out, 20 + 20 sweeps, topics fixed, the same for all; NMF has no law of documents.
+Seconds of training alone, evaluation of the curve included; steps are sweeps, iterations or passes.  Perplexity: of
+the mean topics (of peers, of those they give), 20 % of the tokens of test documents held out, 20 + 20 sweeps, the same
+for all; NMF has no law of documents.
 NPMI: document NPMI of the ten heaviest words in training documents, mean over topics of at least 0.1 % of the tokens
 and over their worst tenth; div.: distinct words among them; test: the same words in test documents; aff.: cosine with
 children less cosine with others; NMI: strongest topic beside the labels.  Right of the bar: the ten words that pages

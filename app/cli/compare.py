@@ -14,7 +14,7 @@ from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.seeds import UNKNOWN, Range, at, spread_of
 from app.cli.console import flat, percent
 from app.export import comparison as files
-from app.live.judged import latest_of_all
+from app.jobs.judged import latest_of_all
 from app.views.compare.picture import compare_picture, first_cut
 from app.views.compare.table import signed, sorted_pairs
 from app.views.compare.trees import classes_of
@@ -62,9 +62,10 @@ def compare_runs(
         When the two have no word in common.
     """
     found = compare(hierarchies[0], hierarchies[1], decisions(db, hierarchies[0].run, hierarchies[1].run))
+    seeds = seeds_of(db, found)
     if as_json:
-        return _json(found, threshold)
-    return summary_text(found, threshold, most, seeds_of(db, found))
+        return files.as_json(found, threshold, seeds).rstrip("\n")
+    return summary_text(found, threshold, most, seeds)
 
 
 class Seeds(NamedTuple):
@@ -116,7 +117,8 @@ def write_comparison(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], vie
     if path.suffix.lower() not in (".svg", ".json"):
         raise ValueError(f"cannot write a comparison as {str(path)!r}: its name must end in .svg or .json")
     found = compare(hierarchies[0], hierarchies[1], decisions(db, hierarchies[0].run, hierarchies[1].run))
-    text = files.as_json(found, view.threshold) if path.suffix.lower() == ".json" else _picture(found, view)
+    whole = path.suffix.lower() == ".json"
+    text = files.as_json(found, view.threshold, seeds_of(db, found)) if whole else _picture(found, view)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
 
@@ -187,10 +189,6 @@ def _coherence(comparison: Comparison) -> list[str]:
 
 def _figure(value: float) -> str:
     return f"{value:.3f}" if math.isfinite(value) else "-"
-
-
-def _json(comparison: Comparison, threshold: float) -> str:
-    return files.as_json(comparison, threshold).rstrip("\n")
 
 
 def _line(comparison: Comparison, pair: Pair) -> str:

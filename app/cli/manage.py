@@ -16,6 +16,7 @@ from app.ingest.report import record_of
 from app.jobs import deletions, launcher
 from app.jobs.cluster.whole import on_cluster
 from app.jobs.forks import origin
+from app.jobs.judged import latest_of
 from app.jobs.new_run import create, proposes
 from app.jobs.new_run import fork as order_fork
 from app.jobs.progress import Progress
@@ -247,7 +248,7 @@ def wait(db: Database, run: int) -> int:
     try:
         for row, state in follow(db, run):
             if state not in ENDED:
-                show_progress(progress, row)
+                show_progress(progress, row, latest_of(db, run))
     except KeyboardInterrupt:
         progress.end(f"run {run} goes on in the background; topiary stop {run} ends it")
         return 130

@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 from app.cli import output
 from app.ingest.options import LARGEST
+from app.jobs.seeds import read_seeds
 
 MISTAKE = 2  # exit status of everything the user can put right
-MOST_SEEDS = 100  # of one group of runs
 LONGEST_NAME = 200  # characters of a run or corpus: as many as the fields of the pages take
 
 
@@ -110,15 +110,7 @@ def values(text: str) -> tuple[str, tuple[str, ...]]:
 
 def seeds(text: str) -> tuple[int, ...]:
     """Read seeds, as in ``1-5`` or ``1,3,7-9``; refuse every other text, and more than 100 of them."""
-    found: list[int] = []
-    for piece in text.split(","):
-        ends = re.fullmatch(r"\s*(\d{1,19})(?:-(\d{1,19}))?\s*", piece)
-        if ends is None:
-            raise argparse.ArgumentTypeError(f"must be seeds such as 1-5 or 1,3,7; got {text!r}")
-        first, last = int(ends[1]), int(ends[2] or ends[1])
-        if not first <= last < first + MOST_SEEDS:
-            raise argparse.ArgumentTypeError(f"must be at most {MOST_SEEDS} seeds, the lower one first; got {text!r}")
-        found += range(first, last + 1)
-    if len(found) > MOST_SEEDS or len(found) != len(set(found)):
-        raise argparse.ArgumentTypeError(f"must be at most {MOST_SEEDS} seeds, each once; got {text!r}")
-    return tuple(found)
+    try:
+        return read_seeds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

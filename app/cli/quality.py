@@ -122,7 +122,7 @@ def definitions(found: Quality) -> str:
 
 def _completed(found: Completion) -> str:
     """How well test rows are completed, of models of rows and columns."""
-    said = f"perplexity {found.perplexity:,.1f}, NDCG {found.ndcg:.3f}"
+    said = f"completion perplexity {found.perplexity:,.1f}, NDCG {found.ndcg:.3f}"
     if found.low:
         said += f", NDCG of the {found.low:,} with fewer than {LOW} observed cells {found.ndcg_low:.3f}"
     return f"Completed from a tenth of their cells, {found.rows:,} of {found.every:,} test rows: {said}."

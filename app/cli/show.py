@@ -11,10 +11,10 @@ from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_a
 from app.cli.console import Mistake, find_run, flat, notify, percent, print_json, print_table, say, say_json
 from app.jobs import launcher
 from app.jobs.estimates import LOGLIK, MEAN, NAMES, Estimate, headline
+from app.jobs.judged import latest_of, latest_of_all
 from app.jobs.plan import RunOptions
 from app.jobs.plateau import Curve, plateau, trend
 from app.jobs.protocol import PAPER_WORDS
-from app.live.judged import latest_of, latest_of_all
 from app.views.run_facts import figure, judged, name_of
 from store import points as points_of
 from store import runs

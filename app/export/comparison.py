@@ -12,6 +12,7 @@ from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import Hierarchy, identity
 from app.export.cells import cells
+from app.export.comparison_seeds import SeedPairs, seed_facts
 from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
 
@@ -94,10 +95,19 @@ def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
     }
 
 
-def as_json(comparison: Comparison, threshold: float) -> str:
-    """Write the `summary` with all topics and edges."""
-    report = summary(comparison, threshold)
-    report |= {"topic_matches": topic_rows(comparison), "edge_changes": edge_rows(edge_changes(comparison, threshold))}
+def as_json(comparison: Comparison, threshold: float, seeds: SeedPairs | None = None) -> str:
+    """Write the `summary` with all topics and edges, and how far two seeds lie apart.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    threshold : float
+    seeds : SeedPairs, optional
+        None where nobody has looked for any, and ``seeds`` is null.
+    """
+    report, changes = summary(comparison, threshold), edge_changes(comparison, threshold)
+    report["seeds"] = None if seeds is None else seed_facts(agreement(comparison, changes), seeds, threshold)
+    report |= {"topic_matches": topic_rows(comparison), "edge_changes": edge_rows(changes)}
     return json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 

@@ -64,6 +64,7 @@ class Claim:
         self.seconds = row.seconds
         self.point_perplexity: float | None = None
         self.averaged_perplexity: float | None = None
+        self.latest: dict[str, float] = {}  # the newest value of every other score
         self.curve: list[tuple[int, float]] = []  # of the point perplexity
         self.loglik: list[tuple[int, float]] = []  # of the held-out log-likelihood, where there is no perplexity
         self.process: dict[str, Any] | None = None  # what the next beat is to write of the worker
@@ -127,6 +128,7 @@ class Claim:
             self.curve.append((minibatch, value))
         elif name == SCORES["point", "log-likelihood"]:
             self.loglik.append((minibatch, value))
+        self.latest[name] = value
 
     def say(self, message: str) -> None:
         """Tell people what is happening now."""

@@ -65,6 +65,16 @@ class Estimate(NamedTuple):
         """Whether it is a perplexity."""
         return self.kind in NAMES
 
+    @property
+    def figure(self) -> str:
+        """The value as it is written everywhere: one decimal below ten thousand, three of a log-likelihood."""
+        digits = 3 if not self.lower_is_better else 1 if self.value < 10_000 else 0
+        return f"{self.value:,.{digits}f}"
+
+    def __str__(self) -> str:
+        """Say it: ``perplexity of the mean topics 812.3``."""
+        return f"{self.name} {self.figure}"
+
 
 def estimates(run: Judged, latest: Mapping[str, float | None]) -> list[Estimate]:
     """Every estimate there is of a run, the one that stands for it first.
@@ -91,17 +101,39 @@ def headline(run: Judged, latest: Mapping[str, float | None]) -> Estimate | None
     return next(iter(estimates(run, latest)), None)
 
 
+def in_short(run: Judged, best: Estimate, trend: str) -> str:
+    """Say the estimate that stands for a run, what it is of, and how the live curve goes on, in a line.
+
+    Parameters
+    ----------
+    run : Judged
+    best : Estimate
+        That of the run.
+    trend : str
+        Of the point estimate, whose curve it is: "still falling", or empty.
+    """
+    of = f"{_collected(run)[1]:,} samples, all test documents" if best.kind.startswith("averaged") else stored(run.plan)
+    if not trend:
+        return f"{best} ({of})"
+    return f"{best} ({of}), {trend}" if best.kind == POINT else f"{best} ({of}); {NAMES[POINT]} {trend}"
+
+
 def protocol_of(run: Judged, kind: str) -> str:
     """What one estimate of a run is of."""
     better = "lower is better" if kind in NAMES else "higher is better"
     if kind.startswith("averaged"):
-        order = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.plan)
-        window = averaging(order.minibatches, order.burn_in, order.samples)
-        samples = max(0, min(run.minibatch, window.last) - window.first + 1)
+        first, samples = _collected(run)
         return (
             f"Held-out words, {better}. Rates averaged over {samples:,} samples, those of mini-batches "
-            f"{window.first:,} to {window.first + max(0, samples - 1):,}; all test documents, one sweep for each "
+            f"{first:,} to {first + max(0, samples - 1):,}; all test documents, one sweep for each "
             "sample: the protocol of published tables"
         )
     topics = _MEAN_OF if kind.startswith("mean") else _POINT_OF
     return f"Held-out words, {better}. {topics}. {stored(run.plan)}"
+
+
+def _collected(run: Judged) -> tuple[int, int]:
+    """The first mini-batch whose rates are averaged, and how many there are so far."""
+    order = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.plan)
+    window = averaging(order.minibatches, order.burn_in, order.samples)
+    return window.first, max(0, min(run.minibatch, window.last) - window.first + 1)

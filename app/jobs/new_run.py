@@ -59,6 +59,8 @@ class NewRun:
     averaged : bool
         Also run the averaged protocol.
     seed : int
+    seeds : tuple of int
+        A run for each, together a group; empty where there is one run, of ``seed``.
     name : str
     fork : Origin or None
         The snapshot of another run to begin with.
@@ -73,6 +75,7 @@ class NewRun:
     preset: str = RECOMMENDED
     averaged: bool = False
     seed: int = 1
+    seeds: tuple[int, ...] = ()
     name: str = ""
     fork: Origin | None = None
     on: str = ""

@@ -6,6 +6,7 @@ after the claim: the row says what is happening while the compiler loads.
 
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import run_log
@@ -109,6 +110,7 @@ class Session:
 
     def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
         from app.jobs import training as mathematics
+        from app.jobs.judged import latest_of
         from app.jobs.plan import Effort, make
         from engine import models, settings
 
@@ -135,6 +137,7 @@ class Session:
         checkpoint, position = resumed
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
         claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
+        claim.latest = latest_of(claim.db, row.number)
         claim.curve = points.curve(claim.db, row.number, "point_perplexity")
         claim.loglik = points.curve(claim.db, row.number, SCORES["point", "log-likelihood"])
         self._saved = checkpoint.minibatch
@@ -278,13 +281,24 @@ class Session:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
             return f"finished; {_unjudged(training)}"
-        about = f"judged with {self.order.protocol}"
-        if self.claim.point_perplexity is not None:
-            about = f"point perplexity {self.claim.point_perplexity:,.1f} ({self.order.protocol})"
         paper = f"; {PAPER_WORDS} {self._paper_score(training):,.1f}" if plan.paper_documents else ""
         converged = training.kernel.converged is not None and training.kernel.converged(position.state)
-        how = "the bound no longer rises" if converged else trend(self.claim.curve)
-        return ", ".join(filter(None, (f"finished: {about}", how))) + paper
+        about = self._headline("" if converged else trend(self.claim.curve))
+        return f"finished: {about}{', the bound no longer rises' if converged else ''}{paper}"
+
+    def _headline(self, how: str) -> str:
+        """The figure that stands for the run, by the name that pages and lists give it."""
+        from app.jobs.estimates import headline, in_short
+
+        claim = self.claim
+        now = replace(
+            claim.row,
+            minibatch=claim.minibatch,
+            point_perplexity=claim.point_perplexity,
+            averaged_perplexity=claim.averaged_perplexity,
+        )
+        best = headline(now, claim.latest)
+        return f"judged with {self.order.protocol}" if best is None else in_short(now, best, how)
 
     def _paper_score(self, training: "Training") -> float:
         """What the store has of it: an earlier attempt may have made it."""

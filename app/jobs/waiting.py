@@ -1,9 +1,10 @@
 """Wait for a run: its row again and again until it ends, and how its progress is shown meanwhile."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from app.jobs import launcher
+from app.jobs.estimates import headline
 from app.jobs.progress import Progress, duration
 from store import runs
 from store.database import Database
@@ -38,11 +39,19 @@ def follow(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
         time.sleep(LOOK_SECONDS)
 
 
-def show_progress(progress: Progress, row: RunRow) -> None:
-    """Show how far a run is, with its perplexity and the time left."""
+def show_progress(progress: Progress, row: RunRow, latest: Mapping[str, float]) -> None:
+    """Show how far a run is, with the figure that stands for it and the time left.
+
+    Parameters
+    ----------
+    progress : Progress
+    row : RunRow
+    latest : mapping of str to float
+        The newest values of the curves that `app.jobs.estimates` reads.
+    """
     rest = [f"{row.minibatch:,}/{row.planned:,}"]
-    if row.point_perplexity is not None:
-        rest.append(f"point perplexity {row.point_perplexity:,.1f}")
+    if (best := headline(row, latest)) is not None:
+        rest.append(str(best))
     if row.minibatch > 0 and row.seconds > 0:
         each = (1 + WATCHING) * row.seconds / row.minibatch
         rest.append(f"{duration(each * (row.planned - row.minibatch))} left")

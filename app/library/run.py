@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeAlias
 
 from app.jobs import deletions, launcher
+from app.jobs.judged import latest_of
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from store import labels, runs
@@ -59,7 +60,7 @@ class Run(RunTopics):
                 if callable(progress):
                     progress(self)
                 elif progress and state not in ENDED:
-                    show_progress(shown, row)
+                    show_progress(shown, row, latest_of(self._opened.db, self.number))
                 if timeout is not None and state not in ENDED and time.monotonic() - began > timeout:
                     raise TimeoutError(f"run {self.number} is still {state} after {timeout:g} seconds; it goes on")
         finally:

@@ -8,7 +8,7 @@ import pandas as pd
 from app.cli.show import all_facts
 from app.jobs import launcher
 from app.jobs.estimates import headline
-from app.live.judged import latest_of
+from app.jobs.judged import latest_of
 from app.views.run_facts import figure
 from store import events, runs, snapshots
 from store import points as points_of

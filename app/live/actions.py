@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from subprocess import Popen
 from threading import Lock
 from time import monotonic
+from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -19,6 +20,7 @@ from app.ingest.options import ImportOptions, OptionError
 from app.jobs import deletions, launcher, new_run
 from app.jobs.import_process import Import
 from app.jobs.new_run import NewRun
+from app.jobs.run_groups import create_group
 from app.jobs.run_log import tail
 from app.jobs.uploads import Uploads
 from app.jobs.ways_out import again
@@ -83,31 +85,32 @@ class Actions:
         except (StoreError, SQLAlchemyError, OSError) as error:
             log.warning("what is damaged could not be written down: %s", error)
 
-    def create(self, request: NewRun) -> RunRow:
-        """Queue a run and start it when there is room.
+    def create(self, request: NewRun) -> list[RunRow]:
+        """Queue a run, or one for each seed, and start what there is room for.
 
         Raises
         ------
         app.jobs.new_run.NewRunError
             When a setting cannot be read or is out of bounds.
         """
-        row = new_run.create(
-            self._writing(),
-            request.corpus,
-            model=request.model,
-            texts=request.texts,
-            minibatches=request.minibatches,
-            preset=request.preset,
-            averaged=request.averaged,
-            seed=request.seed,
-            threads=launcher.threads(),
-            name=request.name,
-            fork=request.fork,
-            on=request.on,
-        )
+        common: dict[str, Any] = {
+            "model": request.model,
+            "texts": request.texts,
+            "minibatches": request.minibatches,
+            "preset": request.preset,
+            "averaged": request.averaged,
+            "threads": launcher.threads(),
+            "name": request.name,
+            "fork": request.fork,
+            "on": request.on,
+        }
+        if request.seeds:
+            rows = create_group(self._writing(), request.corpus, request.seeds, **common)
+        else:
+            rows = [new_run.create(self._writing(), request.corpus, seed=request.seed, **common)]
         self.fill(now=True)
         self.feed.look()
-        return row
+        return rows
 
     def add_corpus(self, token: str, options: ImportOptions, into: int = 0) -> Import:
         """Begin to make a corpus of what was sent with a token, or to append it to corpus number ``into``.

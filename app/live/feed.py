@@ -19,13 +19,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, notices
+from app.jobs.judged import latest_of
 from app.live.cache import Cache
 from app.live.comparisons import Comparisons
 from app.live.hierarchies import HierarchyCache
 from app.live.histories import Histories
 from app.live.history import History
 from app.live.inferences import InferenceCache
-from app.live.judged import latest_of
 from app.live.predictions import PredictionCache
 from app.live.ticks import Listeners, Tick
 from store import corpora, labels, points, runs, snapshots

@@ -13,19 +13,21 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast, get_args
 
 from tornado.httputil import HTTPServerRequest
 from tornado.web import create_signed_value, decode_signed_value
 
 from app.live.visitor import Role, Visitor
 from app.server.attempts import Attempts
+from app.server.logins import Logins
 from app.server.ports import ServeError
 
 LEAST_LETTERS = 8
 MOST_LETTERS = 1000
 DAYS = 7.0  # after which a login ends
 VARIABLE = "TOPIARY_PASSWORD"
+_LOGGED_OUT = "You have logged out"
+_ENDED = "Your login has ended"
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ class Authentication:
         self._secret = secrets.token_hex(32)
         self.cookie = f"topiary_login_{secrets.token_hex(4)}"  # servers on other ports of a host share its cookies
         self.attempts = Attempts()
+        self._logins = Logins()
 
     @property
     def guarded(self) -> bool:
@@ -148,24 +151,48 @@ class Authentication:
         role = self._passwords.role_of(typed)
         if role is None:
             return None
-        return role, create_signed_value(self._secret, self.cookie, role).decode()
+        return role, create_signed_value(self._secret, self.cookie, f"{role}:{self._logins.begin(role)}").decode()
+
+    def log_out(self, cookie: str | None) -> None:
+        """End the login that a cookie proves, with the sessions of all tabs that came in with it."""
+        self._logins.log_out(self._login(cookie))
+
+    def forget(self, cookie: str) -> None:
+        """End a login whose days are over."""
+        self._logins.forget(self._login(cookie, days=2 * DAYS))
+
+    def attend(self, cookies: Mapping[str, str], end: Callable[[], None]) -> Callable[[], None]:
+        """Have ``end()`` called when the login that a session came in with ends; gives what takes that back."""
+        if not self.guarded:
+            return lambda: None
+        return self._logins.attend(self._login(cookies.get(self.cookie)), end)
 
     def role_of(self, cookie: str | None) -> Role | None:
         """The role of whoever brings a cookie of the name :attr:`cookie`; None where it does not prove one."""
-        if not self.guarded:
-            return "analyst"
-        found = decode_signed_value(self._secret, self.cookie, cookie or "", max_age_days=DAYS)
-        role = found.decode("utf-8", "replace") if found else ""
-        return cast("Role", role) if role in get_args(Role) else None
+        return self._logins.role_of(self._login(cookie)) if self.guarded else "analyst"
+
+    def why_out(self, cookie: str | None) -> str:
+        """Why whoever brings a cookie is not in, as the first half of a sentence."""
+        return _LOGGED_OUT if self._logins.logged_out(self._login(cookie)) else _ENDED
 
     def role_in(self, request: HTTPServerRequest) -> Role | None:
         """The role of a request."""
-        brought = request.cookies.get(self.cookie)
-        return self.role_of(brought.value if brought else None)
+        return self.role_of(self.brought(request))
+
+    def brought(self, request: HTTPServerRequest) -> str | None:
+        """The cookie of a request, None where there is none."""
+        found = request.cookies.get(self.cookie)
+        return found.value if found else None
 
     def visitor(self, cookies: Mapping[str, str], address: str) -> Visitor:
         """Who opens a page; whoever proves nothing may at most look."""
         return Visitor(self.role_of(cookies.get(self.cookie)) or "viewer", address)
+
+    def _login(self, cookie: str | None, days: float | None = None) -> str:
+        """The name of the login that a cookie proves, empty where it proves none."""
+        most = DAYS if days is None else days
+        found = decode_signed_value(self._secret, self.cookie, cookie or "", max_age_days=most)
+        return found.decode("utf-8", "replace").partition(":")[2] if found else ""
 
 
 def _read(path: str, warn: Callable[[str], None]) -> str:

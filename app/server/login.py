@@ -6,15 +6,17 @@ from math import ceil
 from urllib.parse import parse_qs, quote, urlsplit
 
 from tornado.httputil import HTTPServerRequest
+from tornado.ioloop import IOLoop
 from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
-from app.server.access import Authentication
+from app.server.access import DAYS, Authentication
 from app.server.guarded_files import Unread
-from app.views.login import login_page
+from app.views.login import ended_page, login_page
 
 LOGIN = "/login"
 LOGOUT = "/logout"
+ENDED = "/ended"  # where tabs go whose login is over: js/lost.js leads there
 _MOST = 10_000  # bytes of the form
 
 log = logging.getLogger("topiary.access")
@@ -100,21 +102,23 @@ class Login(RequestHandler):
             self._show("That is not a password of this server.")
             return
         self._authentication.attempts.passed(address)
+        self._authentication.log_out(self._authentication.brought(self.request))  # whose cookie is replaced
+        IOLoop.current().call_later(DAYS * 24 * 3600, self._authentication.forget, opened[1])
         secure = self.request.protocol == "https"
         self.set_cookie(self._authentication.cookie, opened[1], httponly=True, samesite="Lax", secure=secure)
         self.redirect(_after(self.get_query_argument("next", "")), status=303)
 
     def _show(self, sentence: str) -> None:
-        self.set_header("Cache-Control", "no-store")
-        self.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'")
-        self.set_header("X-Frame-Options", "DENY")
+        _seal(self)
         query = self.get_query_argument("next", "")
         action = f"{LOGIN}?next={quote(query, safe='')}" if query else LOGIN
         self.finish(login_page(action, sentence, viewers=self._authentication.has_viewers))
 
 
 class Logout(RequestHandler):
-    """Forgets the login of this browser.
+    """Ends the login of this browser.
+
+    The browser keeps the cookie, which opens nothing any more: by it the other tabs are told why they ended.
 
     Parameters
     ----------
@@ -122,13 +126,42 @@ class Logout(RequestHandler):
     """
 
     def initialize(self, authentication: Authentication) -> None:
-        """Remember the name of the cookie."""
+        """Remember whom to tell."""
         self._authentication = authentication
 
     def get(self) -> None:
         """Back to the form."""
-        self.clear_cookie(self._authentication.cookie)
+        self._authentication.log_out(self._authentication.brought(self.request))
         self.redirect(LOGIN)
+
+
+class Ended(RequestHandler):
+    """Says that a login is over, and leads back to the view that was open.
+
+    Parameters
+    ----------
+    authentication : Authentication
+    """
+
+    def initialize(self, authentication: Authentication) -> None:
+        """Remember whom to ask."""
+        self._authentication = authentication
+
+    def get(self) -> None:
+        """Show one sentence; whoever is in again needs none."""
+        back = _after(self.get_query_argument("next", ""))
+        if self._authentication.role_in(self.request):
+            self.redirect(back)
+            return
+        _seal(self)
+        self.finish(ended_page(self._authentication.why_out(self._authentication.brought(self.request)), back))
+
+
+def _seal(answer: RequestHandler) -> None:
+    """Let nobody keep a page, frame it, or add anything to it."""
+    answer.set_header("Cache-Control", "no-store")
+    answer.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'")
+    answer.set_header("X-Frame-Options", "DENY")
 
 
 def _after(query: str) -> str:

@@ -27,7 +27,7 @@ from app.paths import asset
 from app.server.access import Authentication, Passwords, check_open_address
 from app.server.guarded_files import COMPONENTS, Components, Malformed, Nowhere, UnreadableQuery, WithoutQuery
 from app.server.hosts import LOOPBACK, ForeignRequest, Hosts, Refusal
-from app.server.login import LOGIN, LOGOUT, Login, Logout, ToLogin, Unadmitted
+from app.server.login import ENDED, LOGIN, LOGOUT, Ended, Login, Logout, ToLogin, Unadmitted
 from app.server.message_order import leave_nothing
 from app.server.ports import choose_port
 from app.server.upload_handler import Receiver
@@ -163,6 +163,7 @@ def _login_rules(authentication: Authentication) -> list[Rule]:
     return [
         Rule(PathMatches(LOGIN), Login, {"authentication": authentication}),
         Rule(PathMatches(LOGOUT), Logout, {"authentication": authentication}),
+        Rule(PathMatches(ENDED), Ended, {"authentication": authentication}),
         Rule(Unadmitted(authentication), ToLogin),
     ]
 

@@ -33,7 +33,7 @@ from app.pages.runs.page import fork_tab
 from app.paths import asset
 from app.server import fallback
 from app.server.access import Authentication
-from app.server.forgetting import forget
+from app.server.forgetting import forget, hang_up
 from app.views import theme
 from app.views.markup import run_title
 from app.views.pages import NAMES, PAGES, WITHOUT_A_RUN
@@ -158,12 +158,18 @@ class Shell:
         self._look_for_snapshot()
         pn.state.onload(self._begin)
 
+    def end(self) -> None:
+        """Show nothing more; called when the visitor's login is over."""
+        if self._open:
+            self._open = False
+            self._end()
+            for call in self._closers:
+                call()
+        hang_up(self._document)
+
     def close(self) -> None:
         """Forget this session; called when the browser is gone."""
-        self._open = False
-        self._end()
-        for call in self._closers:
-            call()
+        self.end()
         self._loop.call_later(AFTER_CLOSING, forget, self._document)
 
     # ------------------------------------------------ what pages may use
@@ -402,5 +408,11 @@ def visit(site: Site) -> Viewable:
     asked = getattr(getattr(pn.state.curdoc, "session_context", None), "request", None)
     visitor = site.authentication.visitor(pn.state.cookies, str(getattr(asked, "remote_ip", "")))
     shell = Shell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
-    pn.state.on_session_destroyed(lambda _: shell.close())
+    leave = site.authentication.attend(pn.state.cookies, shell.end)
+
+    def over(_: object) -> None:
+        leave()
+        shell.close()
+
+    pn.state.on_session_destroyed(over)
     return shell.page

@@ -1,4 +1,4 @@
-"""The page that asks for a password, whole in one piece: nothing else is served before it is given."""
+"""The pages of those who are not in, each whole in one piece: nothing else is served without a password."""
 
 from html import escape
 
@@ -13,6 +13,8 @@ font:16px/1.5 Inter,system-ui,sans-serif;padding:16px}
 main{width:min(380px,100%);background:var(--card);border-radius:14px;padding:28px}
 h1{font-size:22px;margin:0 0 6px}
 p{margin:0 0 16px;color:var(--muted)}
+main>:last-child{margin-bottom:0}
+a{color:var(--strong);font-weight:600}
 .bad{color:var(--bad)}
 label{display:block;margin-bottom:6px;font-weight:600}
 input,button{width:100%;font:inherit;padding:10px 12px;border-radius:8px;border:1px solid var(--edge)}
@@ -36,11 +38,31 @@ def login_page(action: str, sentence: str = "", *, viewers: bool = False) -> str
     """
     two = " With the viewers' password you can look at everything and change nothing." if viewers else ""
     said = f'<p class="bad" role="alert">{escape(sentence)}</p>' if sentence else ""
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Log in · Topiary</title>'
-        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head>'
-        f"<body><main><h1>Topiary</h1><p>This server asks for a password.{two}</p>{said}"
+    return _page(
+        "Log in",
+        f"<p>This server asks for a password.{two}</p>{said}"
         f'<form method="post" action="{escape(action)}"><label for="password">Password</label>'
         '<input id="password" name="password" type="password" autocomplete="current-password" required autofocus>'
-        '<button type="submit">Log in</button></form></main></body></html>'
+        '<button type="submit">Log in</button></form>',
+    )
+
+
+def ended_page(why: str, back: str) -> str:
+    """The page of a tab whose login is over, as HTML.
+
+    Parameters
+    ----------
+    why : str
+        What ended it, as the first half of a sentence.
+    back : str
+        The address of the view that was open.
+    """
+    return _page("Logged out", f'<p role="status">{escape(why)}; <a href="{escape(back)}">log in again</a>.</p>')
+
+
+def _page(title: str, body: str) -> str:
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title} · Topiary</title>'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head>'
+        f"<body><main><h1>Topiary</h1>{body}</main></body></html>"
     )

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 from app.jobs.estimates import Estimate
 from app.jobs.protocol import stored
-from app.views.words import number, perplexity
 
 
 class RunFacts(Protocol):
@@ -61,6 +60,8 @@ class RunFacts(Protocol):
     @property
     def ended(self) -> datetime | None: ...
     @property
+    def run_group(self) -> int | None: ...
+    @property
     def parent(self) -> int | None: ...
     @property
     def parent_minibatch(self) -> int | None: ...
@@ -68,9 +69,7 @@ class RunFacts(Protocol):
 
 def figure(estimate: Estimate | None) -> str:
     """The value of an estimate as it is written everywhere; a dash where there is none."""
-    if estimate is None:
-        return "–"
-    return perplexity(estimate.value) if estimate.lower_is_better else number(estimate.value, 3)
+    return "–" if estimate is None else estimate.figure
 
 
 def name_of(estimate: Estimate | None) -> str:

@@ -126,6 +126,41 @@ def test_a_viewer_looks_and_changes_nothing(guarded, planted, page):
     expect(page.get_by_label("Password")).to_be_visible()
 
 
+def test_logging_out_in_one_tab_ends_the_others_and_no_other_browser(guarded, planted, page, new_page, guard):
+    come_in(page, guarded, ANALYSTS)
+    elsewhere = new_page()
+    come_in(elsewhere, guarded, ANALYSTS)
+    other, sockets = guard.watch(page.context.new_page()), []
+    other.on("websocket", lambda socket: sockets.append(socket))  # noqa: PLW0108 - a method of a list takes no notes
+    for query in ("page=runs", "page=explore&run=1&layer=1&topic=2"):
+        other.goto(f"{guarded.url}?{query}")
+        expect(other.get_by_role("navigation", name="Pages")).to_be_visible()
+    page.get_by_role("link", name="Log out (analyst)").click()
+    expect(page.get_by_label("Password")).to_be_visible()
+    expect(other.get_by_text("You have logged out; log in again.")).to_be_visible()
+    assert "Topic" not in other.content()  # nothing of the view is left
+    assert sockets[-1].is_closed()
+    other.go_back()
+    other.wait_for_timeout(2000)
+    expect(other.get_by_role("button", name="New run")).to_be_hidden()
+    other.goto(f"{guarded.url}ended?next=page%3Dexplore%26run%3D1%26layer%3D1%26topic%3D2")
+    other.get_by_role("link", name="log in again").click()
+    other.get_by_label("Password").fill(ANALYSTS)
+    other.get_by_role("button", name="Log in").click()
+    other.wait_for_url("**/?page=explore&run=1&layer=1&topic=2")
+    elsewhere.get_by_role("button", name="New run").click()
+    expect(elsewhere.get_by_role("heading", name="New run")).to_be_visible()
+
+
+def test_a_tab_follows_when_its_browser_logs_in_as_somebody_else(guarded, page, guard):
+    come_in(page, guarded, VIEWERS)
+    other = guard.watch(page.context.new_page())
+    other.goto(f"{guarded.url}login?next=page%3Druns")
+    other.get_by_label("Password").fill(ANALYSTS)
+    other.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("link", name="Log out (analyst)")).to_be_visible()
+
+
 def test_what_a_viewers_browser_sends_all_the_same_is_not_heard(guarded, planted, page):
     come_in(page, guarded, VIEWERS)
     page.goto(f"{guarded.url}?page=runs&tab=new")

@@ -4,9 +4,12 @@ import os
 from importlib import resources
 from importlib.util import find_spec
 
+import class_samples
 import garden
+import numpy as np
 import pytest
 
+from store import runs, snapshots
 from store.database import open_database
 
 HOW = "no axe: pip install axe-playwright-python (it is among the packages of the extra 'test')"
@@ -19,6 +22,16 @@ PAGES = {
     "compare": "page=compare&run=2&partner=1&layer=1&topic=2",
     "documents": "page=documents&run=1",
     "guide": "page=guide",
+    "map of topics": "page=explore&run=3&topic=2",
+    "watch of a failed run": "page=watch&run=4",
+    "classes": "page=classes&run=5&threshold=1",
+    "paths of a class": "page=classes&run=5&label=2&threshold=1",
+}
+READY = {  # what stands on a page when it shows what its name here says
+    "map of topics": ".tp-node",
+    "watch of a failed run": "text=out of memory",
+    "classes": ".cl-heat",
+    "paths of a class": ".cl-misled",
 }
 FOUND = """axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations.map(each =>
   `${each.id}: ${each.nodes.map(node => node.html.slice(0, 120)).slice(0, 3).join(" ; ")}`))"""
@@ -34,17 +47,33 @@ def axe():
     return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("side", ["light", "dark"])
-def test_axe_finds_nothing_on_any_page(start_server, planted, new_page, axe, side):
+@pytest.fixture
+def pages(planted):
+    """The planted store with a fork, a run of one layer, a run that failed, and one that predicts classes."""
     db = open_database(planted)
-    row = garden.begin(db, 1, "second", fork=1)
-    garden.advance(db, row, 10)
+    garden.advance(db, garden.begin(db, 1, "second", fork=1), 10)
+    flat = garden.begin(db, 1, "one layer", layers=(8,))
+    whole = garden.arrays(3)
+    one = {name: whole[name] for name in ("phi.0", "step.0", "top_documents.0", "top_weights.0")}
+    snapshots.append(db, flat.number, flat.attempt, 10, 0.5, one | {"r": np.linspace(2.0, 1.0, 8)})
+    runs.finish(db, flat.number, flat.attempt, "finished")
+    bad = garden.begin(db, 1, "too large")
+    garden.advance(db, bad, 10, snapshot=True)
+    runs.finish(db, bad.number, bad.attempt, "failed", "out of memory: use fewer topics", "Traceback: MemoryError")
+    class_samples.predicted(db)
     db.close()
-    server, page = start_server(planted), new_page(side)
+    return planted
+
+
+@pytest.mark.parametrize("side", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(start_server, pages, new_page, axe, side):
+    server, page = start_server(pages), new_page(side)
     findings = {}
     for name, query in PAGES.items():
         page.goto(f"{server.url}?{query}")
         page.get_by_role("navigation", name="Pages").wait_for()
+        if name in READY:
+            page.locator(READY[name]).first.wait_for()
         page.wait_for_timeout(3000)  # curves and trees are drawn
         page.evaluate(axe)
         found = page.evaluate(FOUND)

@@ -79,15 +79,17 @@ def measured(minibatch: int) -> Iterator[Point]:
             yield Point(*at, f"step_size_{name}", layer, middle * factor)
 
 
-def begin(db: Database, corpus_number: int, name: str = "", planned: int = 400, **more: Any) -> RunRow:
+def begin(
+    db: Database, corpus_number: int, name: str = "", planned: int = 400, layers: tuple[int, ...] = LAYERS, **more: Any
+) -> RunRow:
     """A run claimed by this process; ``more`` goes to `store.runs.create`."""
     row = runs.create(
         db,
         corpus=corpus_number,
         model="dlda",
         inference="tlasgr",
-        layers=LAYERS,
-        settings={"layers": list(LAYERS), "inference": "tlasgr"},
+        layers=layers,
+        settings={"layers": list(layers), "inference": "tlasgr"},
         plan={"minibatches": planned},
         seed=1,
         name=name,

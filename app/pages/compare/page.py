@@ -81,7 +81,13 @@ class Compare:
             for side in ("a", "b")
         }
         callbacks = Callbacks(
-            lambda: self._comparison, self._fetch, self._resize, self._cut, self._picture, self._trees["b"]
+            lambda: self._comparison,
+            self._fetch,
+            self._resize,
+            self._cut,
+            self._picture,
+            self._trees["b"],
+            lambda: self._known_seeds(self._comparison),
         )
         self._requests = Requests(context, callbacks)
         self._offer = board(css_classes=["ex-offer"])
@@ -281,15 +287,19 @@ class Compare:
 
     def _seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
         """How far seeds of one model lie apart, as far as that is known, and the sentence about them."""
-        if self._baseline is None or (self._baseline[0].a.run, self._baseline[0].b.run) != (
-            comparison.a.run,
-            comparison.b.run,
-        ):
+        found, threshold = self._known_seeds(comparison), self._threshold(comparison)
+        if found is None:
             return None, ""
-        found, threshold = self._baseline[1], self._threshold(comparison)
         if self._spread is None or self._spread[:2] != (found, threshold):
             self._spread = (found, threshold, spread_of(found.comparisons, threshold))
         return self._spread[2], found.sentence
+
+    def _known_seeds(self, comparison: Comparison | None) -> loading.Baseline | None:
+        """The seeds of two runs, once they have been looked for."""
+        if comparison is None or self._baseline is None:
+            return None
+        of, found = self._baseline
+        return found if (of.a.run, of.b.run) == (comparison.a.run, comparison.b.run) else None
 
     def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
         spread, _ = self._seeds(comparison)

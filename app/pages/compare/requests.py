@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from app.analysis.comparison import Comparison, Side, other
 from app.analysis.hierarchy import identity, parse_identity
 from app.export import comparison as files
-from app.pages.compare.loading import request
+from app.pages.compare.loading import Baseline, request
 from app.pages.components.board import Message
 from app.pages.components.tree_view import TreeView
 from app.pages.explore.loading import threshold as read_threshold
@@ -41,6 +41,8 @@ class Callbacks(NamedTuple):
         Both trees as they are on screen, in the colours of paper.
     window : TreeView
         Hands files to the visitor.
+    seeds : () -> Baseline or None
+        How far two seeds lie apart, as far as that is known of the comparison on screen.
     """
 
     comparison: Callable[[], Comparison | None]
@@ -49,6 +51,7 @@ class Callbacks(NamedTuple):
     cut: Callable[[Comparison], Cut]
     picture: Callable[[], ComparePicture | None]
     window: TreeView
+    seeds: Callable[[], Baseline | None]
 
 
 class Requests:
@@ -188,7 +191,7 @@ class Requests:
         texts: dict[str, Callable[[], str]] = {
             "topics.csv": partial(files.topics_csv, comparison),
             "edges.csv": partial(files.edges_csv, comparison, threshold),
-            "json": partial(files.as_json, comparison, threshold),
+            "json": partial(files.as_json, comparison, threshold, self._callbacks.seeds()),
         }
         name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
         if form in texts:

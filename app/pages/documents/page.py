@@ -242,7 +242,7 @@ class Documents:
         acts = [Act("document", "Place")]
         if inferred.answer.document >= 0:
             acts.append(Act("line", "Go between"))
-        return neighbours(around.nearest, around.done, around.total, acts)
+        return neighbours(around.nearest, around.done, around.total, acts, inferred.hierarchy)
 
     # -------------------------------------------------------------- requests
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from app.jobs.forks import LEARNS_LABELS, Origin, default_text, growing, inherited, origin, wrong_layers
 from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, NewRunError, objections, proposed, usual_length
 from app.jobs.presets import CALLED, RECOMMENDED, names, preset
+from app.jobs.seeds import read_seeds
 from app.jobs.widths_for import proposal
 from app.live.feed import TROUBLE
 from app.pages.components.board import Board, Message
@@ -19,8 +20,9 @@ from store.database import Database
 from store.errors import NotFound
 from store.runs import RunRow
 
-OWN = {"minibatches": "Mini-batches", "seed": "Seed"}  # fields that every model has
+OWN = {"minibatches": "Mini-batches", "seed": "Seeds"}  # fields that every model has
 MOST_STEPS = 10**9
+MOST_TYPED = 300  # characters of the seeds that are read
 
 
 class Fork(NamedTuple):
@@ -128,21 +130,24 @@ class NewRunForm:
         if request is not None:
             self._context.later(partial(self._send, request), self._started)
 
-    def _send(self, request: NewRun) -> RunRow | str:
+    def _send(self, request: NewRun) -> list[RunRow] | str:
         try:
             return self._context.actions.create(request)
         except (NewRunError, *TROUBLE) as error:
             return str(error)
 
-    def _started(self, run: RunRow | str) -> None:
-        if isinstance(run, str):
+    def _started(self, made: list[RunRow] | str) -> None:
+        if isinstance(made, str):
             self._sending = False
             self._draw()
-            self._context.notify(by_label(run, self._labels()), "error")
+            self._context.notify(by_label(made, self._labels()), "error")
             return
         self._typed = {}
-        self._context.notify(f"Run {run.number} is on its way.", "success")
-        self._context.view.param.update(page="watch", run=run.number, tab="", **ANOTHER_RUN)
+        first, last = made[0].number, made[-1].number
+        alone = len(made) == 1
+        said = f"Run {first} is on its way." if alone else f"Group {first}: runs {first} to {last} are on their way."
+        self._context.notify(said, "success")
+        self._context.view.param.update(page="watch" if alone else "runs", run=first, tab="", **ANOTHER_RUN)
 
     def _check(self) -> tuple[dict[str, str], NewRun | None]:
         """Errors by field ("" = about several), and the order when there is none."""
@@ -168,13 +173,15 @@ class NewRunForm:
 
     def _order(self, known: _Known, model: str, texts: dict[str, str]) -> NewRun:
         """What is ordered by fields that can all be read."""
+        seeds = read_seeds(self._own("seed"))
         return NewRun(
             corpus=int(self._corpus(known)),
             model=model,
             texts=texts,
             minibatches=int(self._own("minibatches")),
             averaged=self._own("averaged") == "true",
-            seed=int(self._own("seed")),
+            seed=seeds[0],
+            seeds=seeds if len(seeds) > 1 else (),
             name=self._own("name")[:200],
             fork=known.begin,
             on=run_on.chosen(self._own(run_on.NAME)),
@@ -189,12 +196,17 @@ class NewRunForm:
 
     def _check_own(self) -> dict[str, str]:
         errors = {}
-        for name, least, most in (("minibatches", 1, MOST_STEPS), ("seed", 0, LARGEST_SEED)):
-            text = self._own(name)[:30]
-            if not (text.isascii() and text.isdecimal() and int(text) >= least):
-                errors[name] = f"{name} must be a whole number of at least {least}; got {text!r}"
-            elif int(text) > most:
-                errors[name] = f"{name} is too large: {text}"
+        text = self._own("minibatches")[:30]
+        if not (text.isascii() and text.isdecimal() and int(text) >= 1):
+            errors["minibatches"] = f"minibatches must be a whole number of at least 1; got {text!r}"
+        elif int(text) > MOST_STEPS:
+            errors["minibatches"] = f"minibatches is too large: {text}"
+        try:
+            largest = max(read_seeds(self._own("seed")[:MOST_TYPED]))
+            if largest > LARGEST_SEED:
+                errors["seed"] = f"seed must be at most {LARGEST_SEED}; got {largest}"
+        except ValueError as error:
+            errors["seed"] = f"seed {error}"
         if said := run_on.wrong(self._own(run_on.NAME)[:300], self._context.db.url):
             errors[run_on.NAME] = said
         return errors
@@ -357,8 +369,9 @@ class NewRunForm:
             ),
             Field("name", "Name", "How you want to call it; may stay empty.", "text", self._typed.get("name", "")),
             Field(
-                "seed", OWN["seed"], "The same seed gives the same topics, bit for bit.", "text",
-                self._typed.get("seed", self._seed()),
+                "seed", OWN["seed"],
+                "The same seed gives the same topics, bit for bit. Several, as in 1-5 or 1,2,7, order a run for each, "
+                "together a group that shows what chance does.", "text", self._typed.get("seed", self._seed()),
             ),
             Field(
                 "averaged", "Averaged perplexity too",

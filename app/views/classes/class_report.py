@@ -14,6 +14,7 @@ from app.views.markup import element
 from app.views.palette import hue
 from app.views.runs.run_list import NO_FORK
 from app.views.text import escape, percent, shorten
+from app.views.traced import said, traced
 from app.views.tree.class_overlay import signed
 from app.views.tree.offer import more_offer
 from app.views.tree.opening import opening_threshold
@@ -23,6 +24,17 @@ from engine.hierarchy.tree import Node
 MOST_CELLS = 24  # classes a heat-map has room for
 _FEW = 8  # classes whose heat-map has room beside the calibration
 _CONFUSED, _TELLING, _DOCUMENTS = 12, 8, 8
+_TRAIN, _TEST = "Labelled documents of the class for training", "Labelled documents of the class for the test"
+_PRECISION = "Of the test documents predicted as this class, the part that are of it, 0 to 1"
+_RECALL = "Of the test documents of this class, the part predicted as it, 0 to 1"
+_F1 = "Harmonic mean of precision and recall, 0 to 1"
+_CURVE = "Across: probability of the predicted class; upwards: part of those predictions that are right; both 0 to 1"
+_MISTAKES = "Test documents of the first class that were predicted as the second"
+_CARRIES = (
+    "Of all that topics lean to the predicted class rather than to the second, the part of this layer, in percent"
+)
+_SPEAKS = "Sum of the weights that the topics of the path have for the class; above 0 it speaks for it; it has no unit"
+_SURE = "Probability of the predicted class, then the part of the document that comes along this path, both in percent"
 
 
 class Report(NamedTuple):
@@ -147,15 +159,25 @@ def _numbers(found: Classified) -> str:
             "Error",
             percent(scores.error, 2),
             _naive(found),
-            "Part of the test documents predicted wrongly; lower is better.",
+            "Part of the test documents predicted wrongly; lower is better",
         ),
-        ("Macro-F1", f"{scores.macro_f1:.3f}", _covered(found), "Mean F1 over classes; 1 is best."),
-        ("Log loss", f"{scores.log_loss:.3f}", "sure and wrong costs most", "Minus log probability of the true class."),
-        ("Calibration error", percent(scores.ece, 2), "sure against right", "Mean distance of sureness and rightness."),
-        ("Imbalance", rare, "commonest to rarest, training", "Training documents of the largest and smallest class."),
+        ("Macro-F1", f"{scores.macro_f1:.3f}", _covered(found), "Mean F1 over classes; 1 is best"),
+        (
+            "Log loss",
+            f"{scores.log_loss:.3f}",
+            "sure and wrong costs most",
+            "Mean over test documents of minus the log probability of the true class, in nats; 0 is best",
+        ),
+        (
+            "Calibration error",
+            percent(scores.ece, 2),
+            "sure against right",
+            "Mean distance, in percentage points, of how sure predictions are and how often they are right",
+        ),
+        ("Imbalance", rare, "commonest to rarest, training", "Training documents of the largest and smallest class"),
     )
     inside = "".join(
-        f'<div class="tp-kpi" title="{hint}"><span class="tp-kpi-name">{name}</span><b>{escape(value)}</b>'
+        f'<div class="tp-kpi"{traced(hint, found)}><span class="tp-kpi-name">{name}</span><b>{escape(value)}</b>'
         f'<span class="tp-dim">{note}</span></div>'
         for name, value, note, hint in cells
     )
@@ -172,7 +194,8 @@ def _classes(report: Report) -> str:
         rows.append(
             f'<tr{chosen}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
             f"<b>{place + 1}</b> {escape(shorten(name, 34))}</button></th>"
-            f"<td>{bar}{int(found.train_counts[place]):,}</td><td>{int(found.test_counts[place]):,}</td>"
+            f"<td{traced(_TRAIN)}>{bar}{int(found.train_counts[place]):,}</td>"
+            f"<td{traced(_TEST)}>{int(found.test_counts[place]):,}</td>"
             f"{_rates(found, place)}</tr>"
         )
     heads = "".join(
@@ -203,20 +226,22 @@ def _rates(found: Classified, place: int) -> str:
     if not scores.judged[place]:
         return '<td class="tp-dim" colspan="3">– no test documents</td>'
     recall = f"{scores.recall[place]:.3f}" if found.test_counts[place] else "–"
-    return f"<td>{scores.precision[place]:.3f}</td><td>{recall}</td><td>{scores.f1[place]:.3f}</td>"
+    cells = ((_PRECISION, f"{scores.precision[place]:.3f}"), (_RECALL, recall), (_F1, f"{scores.f1[place]:.3f}"))
+    return "".join(f"<td{traced(what, found)}>{value}</td>" for what, value in cells)
 
 
 def _calibration(found: Classified) -> str:
     curve = found.scores.reliability
     note = '<p class="tp-dim">On the dashed line, predictions are as sure as they are right; beneath it, too sure.</p>'
-    table = f"<details><summary>The numbers</summary>{reliability_table(curve)}</details>"
-    return _card("Calibration", f"{note}{reliability_chart(curve)}{table}")
+    table = f"<details><summary>The numbers</summary>{reliability_table(curve, found)}</details>"
+    chart = f"<div{traced(_CURVE, found)}>{reliability_chart(curve)}</div>"
+    return _card("Calibration", f"{note}{chart}{table}")
 
 
 def _heat(found: Classified) -> str:
     said = "Rows are true classes, columns predicted ones; the stronger the colour, the more of the row."
     note = f'<p class="tp-dim">{said}</p>'
-    table = heat_table(found.names, found.scores.confusion.tolist(), "true \\ predicted")
+    table = heat_table(found.names, found.scores.confusion.tolist(), "true \\ predicted", found)
     return _card("Confusion", note + table)
 
 
@@ -226,8 +251,10 @@ def _pairs(found: Classified) -> str:
     np.fill_diagonal(table, 0)
     order = np.argsort(-table, axis=None, kind="stable")[:_CONFUSED]
     pairs = [divmod(int(cell), len(found.names)) for cell in order]
+    about = traced(_MISTAKES, found)
     rows = "".join(
-        f"<li><b>{int(table[one, other]):,}</b> {escape(found.names[one])} taken for {escape(found.names[other])}</li>"
+        f"<li><b{about}>{int(table[one, other]):,}</b> {escape(found.names[one])} "
+        f"taken for {escape(found.names[other])}</li>"
         for one, other in pairs
         if table[one, other]
     )
@@ -239,7 +266,7 @@ def _carried(found: Classified) -> str:
         why = "The topics lean to no class yet." if found.carried else "This model gives no topic a weight of its own."
         return _card("Which layer carries the prediction", f'<p class="tp-dim">{why}</p>')
     rows = "".join(
-        f'<li style="{hue(layer)}"><span>layer {layer}</span>'
+        f'<li style="{hue(layer)}"{traced(_CARRIES, found)}><span>layer {layer}</span>'
         f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{escape(percent(part))}</b></li>'
         for layer, part in reversed(list(enumerate(found.carried, start=1)))
     )
@@ -253,7 +280,11 @@ def _telling(report: Report) -> str:
     if not 1 <= label <= len(hierarchy.classes):
         return ""
     paths = telling_paths(hierarchy.edges(report.threshold), _said(hierarchy, label - 1), _TELLING)
-    rows = "".join(f"<li>{_path(hierarchy, nodes)}<b>{signed(value)}</b></li>" for nodes, value in paths if value > 0)
+    rows = "".join(
+        f"<li>{_path(hierarchy, nodes)}<b{traced(_SPEAKS, hierarchy)}>{signed(value)}</b></li>"
+        for nodes, value in paths
+        if value > 0
+    )
     name = escape(hierarchy.classes[label - 1])
     which = name if report.label else f"{name}, the commonest in training (choose another above)"
     note = f"For {which}: sums of the weights of their topics, over edges above τ = {report.threshold:g}."
@@ -308,7 +339,8 @@ def _group(report: Report, path: tuple[Node, ...], group: Sequence[Misled]) -> s
         rest = "".join(rows[_DOCUMENTS:])
         more = f"<details><summary>{len(rows) - _DOCUMENTS} more</summary><ul>{rest}</ul></details>"
     count = f"{len(rows):,} document{'s' if len(rows) > 1 else ''}"
-    head = f'<h3>{_path(report.hierarchy, path)}<small class="tp-dim">{count}</small></h3>'
+    about = traced("Documents explained here that this path misled", report.found)
+    head = f'<h3>{_path(report.hierarchy, path)}<small class="tp-dim"{about}>{count}</small></h3>'
     return f'<section class="cl-misled">{head}<ul>{"".join(rows[:_DOCUMENTS])}</ul>{more}</section>'
 
 
@@ -320,7 +352,7 @@ def _document(report: Report, each: Misled) -> str:
     read = f'<button data-do="document" data-number="{each.document}" data-ids="{path}" title="{hint}">{title}</button>'
     return (
         f"<li><span>{read}</span><em>{escape(names[each.label])} → {escape(names[each.predicted])}</em>"
-        f'<small title="Probability of the predicted class; part of the document on this path">'
+        f"<small{traced(_SURE, report.found)}>"
         f"{escape(percent(each.probability))} sure · {escape(percent(each.share))} of it</small></li>"
     )
 
@@ -331,7 +363,8 @@ def _path(hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
 
 def _step(hierarchy: Hierarchy, node: Node) -> str:
     title = hierarchy.title(node)
-    about = f'data-id="{identity(node)}" style="{hue(node.layer)}" title="{escape(title)}"'
+    hint = said(f"{title}: topic {identity(node)}; the number is its rank in its layer by share", hierarchy)
+    about = f'data-id="{identity(node)}" style="{hue(node.layer)}" title="{escape(hint)}"'
     return f'<button data-do="topic" {about}><b>{hierarchy.rank(node)}</b> {escape(shorten(title, 30))}</button>'
 
 

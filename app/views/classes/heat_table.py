@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from app.views.text import escape, percent, shorten
+from app.views.traced import Source, said
 
 Colour = tuple[int, int, int]
 # From nothing of a row to all of it: more stands out more from the ground of either side.
@@ -35,7 +36,7 @@ def _luminance(colour: Colour) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: str) -> str:
+def heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: str, source: Source) -> str:
     """Write a square table of counts, each row coloured by its parts.
 
     Parameters
@@ -45,11 +46,13 @@ def heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: st
     counts : sequence of sequence of int
     corner : str
         What rows and columns are.
+    source : Source
+        The snapshot that the counts come from.
     """
     heads = "".join(
         f'<th scope="col" title="{escape(name)}"><span>{place}</span></th>' for place, name in enumerate(names, start=1)
     )
-    rows = "".join(_row(place, names, row) for place, row in enumerate(counts))
+    rows = "".join(_row(place, names, row, source) for place, row in enumerate(counts))
     return (
         f'<div class="cl-scroll" tabindex="0" role="region" aria-label="{escape(corner)}"><table class="cl-heat">'
         f'<thead><tr><th class="cl-corner" scope="col">{escape(corner)}</th>{heads}</tr></thead>'
@@ -57,17 +60,19 @@ def heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: st
     )
 
 
-def _row(place: int, names: Sequence[str], row: Sequence[int]) -> str:
+def _row(place: int, names: Sequence[str], row: Sequence[int], source: Source) -> str:
     total = max(1, sum(row))
     head = f'<th scope="row" title="{escape(names[place])}"><b>{place + 1}</b> {escape(shorten(names[place], 26))}</th>'
-    cells = "".join(_cell(count, count / total, f"{names[place]} taken for {names[k]}") for k, count in enumerate(row))
+    cells = "".join(
+        _cell(count, count / total, f"{names[place]} taken for {names[k]}", source) for k, count in enumerate(row)
+    )
     return f"<tr>{head}{cells}</tr>"
 
 
-def _cell(count: int, part: float, words: str) -> str:
+def _cell(count: int, part: float, words: str, source: Source) -> str:
     if count == 0:
         return '<td class="cl-none">·</td>'
-    tip = f"{words}: {count:,} ({percent(part, 1)} of the row)"
+    tip = said(f"{words}: {count:,} test document{'' if count == 1 else 's'} ({percent(part, 1)} of the row)", source)
     ground = f"light-dark({colour(part)},{colour(part, dark=True)})"
     letters = f"light-dark({ink(part)},{ink(part, dark=True)})"
     return f'<td style="background:{ground};color:{letters}" title="{escape(tip)}">{count:,}</td>'

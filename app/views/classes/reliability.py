@@ -1,9 +1,16 @@
 """Whether predictions are as sure as they are right: the reliability curve as SVG, with its numbers as a table."""
 
 from app.views.text import escape, percent
+from app.views.traced import Source, traced
 from engine.hierarchy.class_scores import Reliability
 
 _SIZE, _LEFT, _BELOW = 300.0, 44.0, 40.0
+_COLUMNS = (
+    "Probability of the predicted class: those of these predictions lie between the two",
+    "Test documents whose prediction is as sure as that",
+    "Their mean probability of the predicted class, in percent",
+    "Part of them that were predicted rightly, in percent",
+)
 
 
 def reliability_chart(curve: Reliability) -> str:
@@ -30,12 +37,13 @@ def reliability_chart(curve: Reliability) -> str:
     )
 
 
-def reliability_table(curve: Reliability) -> str:
-    """Write the bins as a table."""
+def reliability_table(curve: Reliability, source: Source) -> str:
+    """Write the bins as a table; ``source`` is the snapshot of the predictions."""
+    between, many, mean, correct = (traced(what, source) for what in _COLUMNS)
     bins = len(curve.counts)
     rows = "".join(
-        f"<tr><td>{place / bins:.1f} to {(place + 1) / bins:.1f}</td><td>{count:,}</td>"
-        f"<td>{escape(percent(sure, 1))}</td><td>{escape(percent(right, 1))}</td></tr>"
+        f"<tr><td{between}>{place / bins:.1f} to {(place + 1) / bins:.1f}</td><td{many}>{count:,}</td>"
+        f"<td{mean}>{escape(percent(sure, 1))}</td><td{correct}>{escape(percent(right, 1))}</td></tr>"
         for place, (count, sure, right) in enumerate(zip(*curve, strict=True))
         if count > 0
     )

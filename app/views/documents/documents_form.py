@@ -8,6 +8,7 @@ from app.views.documents.nearby import Act, Nearby, document_list
 from app.views.icons import icon
 from app.views.markup import element
 from app.views.text import escape, shorten
+from app.views.traced import traced
 
 TABS = (("", "Place a document"), ("between", "Between two documents"))
 STEPS = (5, 7, 9, 11, 15, 21)
@@ -128,7 +129,8 @@ def _hits(search: Search, acts: Sequence[Act], some: Sequence[Nearby]) -> str:
     if not search.total:
         return f'<p class="dc-read" role="status">No document has “{escape(shorten(search.text, 60))}” in it.</p>'
     first = f", the first {len(search.found)}" if search.total > len(search.found) else ""
-    counted = f'<p class="dc-read" role="status">{search.total:,} found{first}:</p>'
+    about = traced("Documents of the corpus with all these words in them, counted in the whole corpus")
+    counted = f'<p class="dc-read" role="status"{about}>{search.total:,} found{first}:</p>'
     return f"{counted}{document_list(search.found, acts)}"
 
 

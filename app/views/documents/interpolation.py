@@ -6,10 +6,12 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.interpolation import ALIKE, Step, apart, percent_of_way
 from app.analysis.topic_images import has_pictures, picture_uri
 from app.views.text import escape, percent, shorten
+from app.views.traced import traced
 
 _LEGEND = (
     '<b class="dc-new">+ word</b> has come in since the step before, <span class="dc-stay">word</span> is in every step'
 )
+_WAY = "How far this step is from the first document to the second, in percent of the way"
 
 
 def line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
@@ -36,16 +38,18 @@ def _alike(steps: Sequence[Step]) -> str:
 
 def _step(hierarchy: Hierarchy, step: Step, everywhere: Set[int]) -> str:
     name = f"{percent_of_way(step.weight)}%"
+    small = f"<small{traced(_WAY, hierarchy)}>{name}</small>"
     if has_pictures(hierarchy):
         image = picture_uri(hierarchy.image_shape or (1, 1), step.rates)
-        return f'<li><img src="{image}" alt="{name} of the way"><small>{name}</small></li>'
+        return f'<li><img src="{image}" alt="{name} of the way">{small}</li>'
     words = "".join(
-        _word(hierarchy.vocabulary[word], share, "dc-new" if new else "dc-stay" if word in everywhere else "")
+        _word(hierarchy, word, share, "dc-new" if new else "dc-stay" if word in everywhere else "")
         for word, share, new in zip(step.words, step.shares, step.new, strict=True)
     )
-    return f'<li><small>{name}</small><ol aria-label="Words {name} of the way">{words}</ol></li>'
+    return f'<li>{small}<ol aria-label="Words {name} of the way">{words}</ol></li>'
 
 
-def _word(word: str, share: float, kind: str) -> str:
+def _word(hierarchy: Hierarchy, word: int, share: float, kind: str) -> str:
     plus = "+ " if kind == "dc-new" else ""
-    return f'<li class="{kind}" title="{percent(share)} of the rate">{plus}{escape(shorten(word, 22))}</li>'
+    about = traced(f"{percent(share)} of the words expected at this step", hierarchy)
+    return f'<li class="{kind}"{about}>{plus}{escape(shorten(hierarchy.vocabulary[word], 22))}</li>'

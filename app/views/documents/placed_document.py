@@ -12,12 +12,23 @@ from app.ingest.new_documents import are_known, unreported
 from app.ingest.recount import MARKED
 from app.views.palette import hue
 from app.views.text import broken, escape, percent, shorten
+from app.views.traced import said, traced
 from engine.hierarchy.paths import Path, shares
 from engine.hierarchy.tree import Node
 
 TOPICS = 6  # of a layer
 _UNKNOWN = 8
 _FAINT = 0.04  # words with less of the topic are not marked
+_RANK = "the number is its rank in its layer by share in the run, 1 the most popular"
+_KNOWN = "Words of your text that the vocabulary of the corpus has, of all that count; topics are told from these alone"
+_TIMES = "How often the word is in the document"
+_CHANCE = (
+    "Probability of the label, in percent: the mean over samples of the document's topics; all labels sum to 100 %"
+)
+_SHARE = "Part of the document's activations (theta) in this layer that the topic has, in percent"
+_ALONG = "Part of the document that comes along this path, in percent; all paths together are 100 %"
+_FLAT = "Part of the document's activations (theta) in layer 1 that the topic has, in percent"
+_SHOWN = "How many are listed, and the part of the document that they have together, in percent"
 
 
 class Spot(NamedTuple):
@@ -102,7 +113,7 @@ def answer(
     """
     if found.blank:
         return f'<div class="dc-answer"><div class="dc-side">{_blank(hierarchy, found)}</div></div>'
-    side = f"{_classes(found)}{_paths(hierarchy, found, trail)}{_layers(hierarchy, found, trail)}"
+    side = f"{_classes(hierarchy, found)}{_paths(hierarchy, found, trail)}{_layers(hierarchy, found, trail)}"
     main = f"{_document(hierarchy, found, trail, parts)}{beneath}"
     key = f"{found.document}-{len(found.text)}"  # another document is brought into the window
     inside = f'<div class="dc-side">{main}</div><div class="dc-side">{side}</div>'
@@ -171,15 +182,20 @@ def _read(found: Answer) -> str:
     listed = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
     more = " …" if len(reading.unknown) > _UNKNOWN else ""
     unknown = f"; not known: <i>{listed}{more}</i>" if listed else ""
-    return f'<p class="dc-read">{known}{rules}{unknown}.</p>'
+    return f'<p class="dc-read"{traced(_KNOWN)}>{known}{rules}{unknown}.</p>'
 
 
 def _bag(hierarchy: Hierarchy, found: Answer, parts: Mapping[int, float]) -> str:
     order = np.argsort(-found.counts, kind="stable")[:400].tolist()
     words = found.words[order].tolist()
     counted = zip(words, found.counts[order].tolist(), strict=True)
+    often = traced(_TIMES)
     times = (
-        _mark(hierarchy.vocabulary[word], parts.get(word, 0.0), f"<small> × {count:g}</small>" if count != 1 else "")
+        _mark(
+            hierarchy.vocabulary[word],
+            parts.get(word, 0.0),
+            f"<small{often}> × {count:g}</small>" if count != 1 else "",
+        )
         for word, count in counted
     )
     return " ".join(times) or '<span class="tp-dim">This document has no words.</span>'
@@ -210,11 +226,11 @@ def _legend(hierarchy: Hierarchy, trail: Sequence[Node]) -> str:
     return f'<p class="dc-legend" title="{hint}"><span class="dc-swatch" aria-hidden="true"></span>{word}: {names}</p>'
 
 
-def _classes(found: Answer) -> str:
+def _classes(hierarchy: Hierarchy, found: Answer) -> str:
     if found.classes is None:
         return ""
     rows = "".join(
-        f"<li><span>{escape(shorten(name, 60))}</span>{_bar(probability, 1.0)}</li>"
+        f"<li><span>{escape(shorten(name, 60))}</span>{_bar(probability, 1.0, traced(_CHANCE, hierarchy))}</li>"
         for name, probability in found.classes[:5]
     )
     hint = "Probability that the model gives each label, averaged over its samples"
@@ -233,15 +249,16 @@ def _paths(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node]) -> str:
         )
     return (
         f'<section class="dc-card"><h3 title="{hint}">{"Paths" if hierarchy.linear else "Topics of layer 1"} '
-        f"<small>{len(found.paths)} with {total} of it</small></h3>"
+        f"<small{traced(_SHOWN, hierarchy)}>{len(found.paths)} with {total} of it</small></h3>"
         f'<ol class="dc-paths">{rows}</ol></section>'
     )
 
 
 def _path(hierarchy: Hierarchy, path: Path, most: float, *, chosen: bool) -> str:
     names = "<i>›</i>".join(_chip(hierarchy, node) for node in path.nodes)
+    bar = _bar(path.share, most, traced(_ALONG if hierarchy.linear else _FLAT, hierarchy))
     return (
-        f'<li>{_choice(path.nodes, chosen=chosen)}<span class="dc-line">{_bar(path.share, most)}</span>'
+        f'<li>{_choice(path.nodes, chosen=chosen)}<span class="dc-line">{bar}</span>'
         f'<span class="dc-chips">{names}</span></button></li>'
     )
 
@@ -261,10 +278,15 @@ def _layer(hierarchy: Hierarchy, layer: int, found: Answer, trail: Sequence[Node
         for column in heavy
         if part[column] > 0 and (node := hierarchy.node(layer, column))
     )
-    return f'<h4 style="{hue(layer)}">Layer {layer}{_above(found, layer)}</h4><ol class="dc-topics">{rows}</ol>'
+    place = "next to the words" if layer == 1 else "the most general" if layer == len(found.theta) else "in between"
+    about = traced(
+        f"Layer {layer} of {len(found.theta)}, {place}; the {TOPICS} heaviest topics of the document", hierarchy
+    )
+    head = f'<h4 style="{hue(layer)}"{about}>Layer {layer}{_above(hierarchy, found, layer)}</h4>'
+    return f'{head}<ol class="dc-topics">{rows}</ol>'
 
 
-def _above(found: Answer, layer: int) -> str:
+def _above(hierarchy: Hierarchy, found: Answer, layer: int) -> str:
     """How much of a layer's place comes from the layer above it, where there is an encoder."""
     if layer > len(found.above):
         return ""
@@ -272,14 +294,15 @@ def _above(found: Answer, layer: int) -> str:
         f"Of the shape of the encoder's answer for layer {layer}, the part that comes down from layer {layer + 1} "
         "(Phi theta); the rest is read from the document. IWHAI leaves it out"
     )
-    return f' <small class="tp-dim" title="{hint}">{percent(found.above[layer - 1])} from above</small>'
+    return f' <small class="tp-dim"{traced(hint, hierarchy)}>{percent(found.above[layer - 1])} from above</small>'
 
 
 def _topic(hierarchy: Hierarchy, node: Node, share: float, most: float, *, chosen: bool) -> str:
     key = identity(node)
     return (
-        f'<li style="{hue(node.layer)}">{_choice((node,), chosen=chosen)}<b>{hierarchy.rank(node)}</b>'
-        f"{_face(hierarchy, node)}{_bar(share, most)}</button>"
+        f'<li style="{hue(node.layer)}">{_choice((node,), chosen=chosen)}'
+        f"<b{traced(f'Topic {key}; {_RANK}', hierarchy)}>{hierarchy.rank(node)}</b>"
+        f"{_face(hierarchy, node)}{_bar(share, most, traced(_SHARE, hierarchy))}</button>"
         f'<button class="dc-go" data-do="explore" data-id="{key}" title="Explore this topic" '
         f'aria-label="Explore topic {key}">→</button></li>'
     )
@@ -292,8 +315,9 @@ def _choice(nodes: Sequence[Node], *, chosen: bool) -> str:
 
 
 def _chip(hierarchy: Hierarchy, node: Node) -> str:
+    about = said(f"Topic {identity(node)}, layer {node.layer}; {_RANK}", hierarchy)
     return (
-        f'<span class="dc-chip" style="{hue(node.layer)}" title="{escape(identity(node))}, layer {node.layer}">'
+        f'<span class="dc-chip" style="{hue(node.layer)}" title="{escape(about)}">'
         f"<b>{hierarchy.rank(node)}</b>{_face(hierarchy, node)}</span>"
     )
 
@@ -304,6 +328,6 @@ def _face(hierarchy: Hierarchy, node: Node) -> str:
     return f'<span class="dc-name">{escape(shorten(hierarchy.title(node), 60))}</span>'
 
 
-def _bar(share: float, most: float) -> str:
+def _bar(share: float, most: float, hint: str) -> str:
     part = 100 * share / most if most > 0 else 0.0
-    return f'<i class="dc-bar" style="--part:{part:.1f}%"></i><small>{percent(share)}</small>'
+    return f'<i class="dc-bar" style="--part:{part:.1f}%"></i><small{hint}>{percent(share)}</small>'

@@ -23,7 +23,8 @@ def map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, child: 
         f"{relation:g}."
     )
     light = f"{drawing.hidden} light topics, of under 0.1 % of the tokens, are left out." if drawing.hidden else ""
-    hints = [joined if hierarchy.relations else "", light, child]
+    parents = child if hierarchy.n_layers > 1 else ""  # where there is one layer, no topic has any
+    hints = [joined if hierarchy.relations else "", light, parents]
     said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
     rows = "".join(_listed(hierarchy, node) for node in hierarchy.nodes(1))
     return (

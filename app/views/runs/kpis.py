@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
-from app.jobs.estimates import AVERAGED, MEAN, NAMES, POINT, estimates, protocol_of
+from app.jobs.estimates import AVERAGED, LOGLIK, MEAN, NAMES, POINT, estimates, protocol_of
 from app.jobs.plateau import trend
 from app.jobs.structure_words import Widths, in_short
 from app.views import words
@@ -277,8 +277,9 @@ def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str
 
 
 _EARLIER = re.compile(r"point perplexity [\d,.]+ on")  # how runs of earlier versions say it
-_REPEATED = re.compile(  # in a card of its own
-    r"point perplexity [\d,.]+ \([^)]*\)(, (still falling|no longer improving since step [\d,]+))?(; )?"
+_REPEATED = re.compile(  # in cards of their own
+    rf"({'|'.join((NAMES | LOGLIK).values())}) -?[\d,.]+ \([^)]*\)"
+    rf"([,;] ({NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
 )
 
 

@@ -31,6 +31,7 @@ FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this 
 _UNJUDGED = "No test document has been judged yet"
 _SPARK = "The curve of the point perplexity, from the first evaluation to the last; lower is better"
 _DONE = "Mini-batches trained, and those planned; then the training time, or what is left of it"
+_GROUP = "Runs ordered together, called by the number of the first; then the seed of this one"
 _PACE = "Tokens of the mini-batches read per second of training"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
 
@@ -89,7 +90,7 @@ def foremost(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most
 
 def finder(text: str) -> str:
     """The field that finds runs by words."""
-    words_of = "number, name, corpus, model or state"
+    words_of = "number, name, corpus, model, group or state"
     return (
         f'<div class="ex-find tp-find"><input type="search" data-input="find" data-hold value="{escape(text)}" '
         f'placeholder="Find runs" aria-label="Find runs" title="Words of their {words_of}"></div>'
@@ -98,7 +99,7 @@ def finder(text: str) -> str:
 
 def is_found(run: RunFacts, state: str, text: str) -> bool:
     """Whether a run has all words of ``text``, in any case, somewhere in what the list tells of it."""
-    report = f"{run.number} {run_title(run)} {_about(run)} {words.state(state)}".casefold()
+    report = f"{run.number} {run_title(run)} {_about(run)} {_grouped(run)} {words.state(state)}".casefold()
     return all(word in report for word in text.casefold().split())
 
 
@@ -164,7 +165,8 @@ def _row(run: RunFacts, state: str, numbers: str, known: Collection[int], *, sel
         f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'
         f'<div class="tp-run-name"><span class="tp-run-number" title="Number of the run">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
-        f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>{_lineage(run, known)}</div></div>'
+        f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>'
+        f"{_group(run)}{_lineage(run, known)}</div></div>"
         f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
         f"{_progress(run, state)}{numbers}"
         f'<div class="tp-run-acts">{_acts(run, state, _compare(run, known) + fork)}</div>{goes}</li>'
@@ -179,6 +181,16 @@ def _about(run: RunFacts) -> str:
 def _lineage(run: RunFacts, known: Collection[int]) -> str:
     said = words.lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
     return f'<div class="tp-dim tp-lineage">{icon("fork")}{said}</div>' if said else ""
+
+
+def _group(run: RunFacts) -> str:
+    """Which runs it was ordered together with, and the seed that tells it from them."""
+    said = _grouped(run)
+    return f'<div class="tp-dim" title="{_GROUP}">{said}</div>' if said else ""
+
+
+def _grouped(run: RunFacts) -> str:
+    return "" if run.run_group is None else f"Group {run.run_group} · seed {run.seed}"
 
 
 def _said(run: RunFacts, state: str) -> str:

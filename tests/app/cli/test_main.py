@@ -20,9 +20,9 @@ from app.cli import main, manage
 from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.jobs import launcher, process
+from app.jobs.judged import latest_of
 from app.jobs.progress import Left, Progress, bar, duration
 from app.library.stores import Store
-from app.live.judged import latest_of
 from app.views.compare import settings
 from app.views.runs import kpis
 from app.views.runs.run_list import run_list
@@ -960,6 +960,10 @@ def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, ca
     assert "in nothing but the seed, 1 and 2." in out
     assert re.search(r"layer 1: .*mean score 0.\d\d \(two seeds [01].\d\d\)", out)
     assert "Point perplexity: 5.5 in A, 9.0 in B; no second seed tells whether that is more than chance." in out
+    seeds = json.loads(call(capsys, "compare", "1", "3", "--json", "--store", two_runs)[1])["seeds"]
+    assert seeds["pairs"] == [[1, 2]]
+    assert seeds["layers"][0]["score"]["below"] is True
+    assert (seeds["estimate"]["name"], seeds["estimate"]["seeds_differ_by"]) == ("point_perplexity", None)
 
 
 def test_compare_prints_every_pair_as_json_with_identity_numbers(two_runs, capsys):

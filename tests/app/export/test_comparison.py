@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from app.analysis.changes import agreement, counted, edge_changes
 from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import identity
+from app.analysis.judged_seeds import JudgedPair
 from app.cli.compare import summary_text
 from app.export import comparison as files
+from app.jobs.estimates import Estimate
 
 THRESHOLD = 1.0
 
@@ -62,6 +65,44 @@ def test_the_summary_has_coherence_and_diversity_of_both_where_they_are_known(co
         assert found == (about.mean_npmi, about.worst_tenth, about.diversity)
         line = f"live topics of layer {layer['layer']}: NPMI - -> {about.mean_npmi:.3f}, worst tenth - -> "
         assert line in summary_text(known, THRESHOLD, 0)
+
+
+class Beside(NamedTuple):
+    """Pairs of seeds, as a page or a command found them."""
+
+    comparisons: tuple[Comparison, ...]
+    judged: JudgedPair | None = None
+
+
+def test_the_json_says_how_far_two_seeds_lie_apart_and_where_a_difference_is_more(comparison: Comparison) -> None:
+    twins, _ = same()
+    a, b = (Estimate("mean_perplexity", "", value, "") for value in (800.0, 900.0))
+    text = files.as_json(comparison, THRESHOLD, Beside((twins, twins), JudgedPair(a, b, 7.5)))
+    seeds = json.loads(text, parse_constant=pytest.fail)["seeds"]
+    reached = agreement(twins, edge_changes(twins, THRESHOLD))
+    assert seeds["pairs"] == [[7, 8], [7, 8]]
+    assert [layer["layer"] for layer in seeds["layers"]] == [1, 2, 3]
+    for layer, score in zip(seeds["layers"], reached.scores, strict=True):
+        assert (layer["score"]["low"], layer["score"]["high"]) == (score, score)
+        assert (layer["npmi"], layer["worst_tenth"], layer["diversity"]) == (None, None, None)
+    assert [layer["score"]["below"] for layer in seeds["layers"]] == [
+        now < usual - 0.005
+        for now, usual in zip(
+            agreement(comparison, edge_changes(comparison, THRESHOLD)).scores, reached.scores, strict=True
+        )
+    ]
+    assert seeds["layers"][0]["score"]["below"] is True
+    assert seeds["edge_f1"] == {"low": reached.edges, "high": reached.edges, "below": True}
+    assert seeds["estimate"] == {
+        "name": "mean_perplexity", "a": 800.0, "b": 900.0, "difference": 100.0, "seeds_differ_by": 7.5, "beyond": True,
+    }  # fmt: skip
+
+
+def test_the_json_tells_seeds_that_are_not_there_from_seeds_that_nobody_looked_for(comparison: Comparison) -> None:
+    alone = Beside((), JudgedPair(*(Estimate("mean_perplexity", "", 1.0, "") for _ in "ab"), None))
+    none = json.loads(files.as_json(comparison, THRESHOLD, alone), parse_constant=pytest.fail)["seeds"]
+    assert (none["pairs"], none["layers"], none["edge_f1"], none["estimate"]["beyond"]) == ([], [], None, None)
+    assert json.loads(files.as_json(comparison, THRESHOLD))["seeds"] is None
 
 
 def test_hierarchies_without_edges_are_written_too() -> None:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.jobs.estimates import estimates, headline, protocol_of
+from app.jobs.estimates import estimates, headline, in_short, protocol_of
 
 PROTOCOL = {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}
 
@@ -47,6 +47,31 @@ def test_a_run_of_cells_that_are_no_counts_is_judged_by_its_log_likelihood():
     best = headline(run(), {"mean_loglik": -0.4, "heldout_loglik": -0.5})
     assert (best.name, best.lower_is_better) == ("log-likelihood of the mean topics", False)
     assert "higher is better" in best.protocol
+
+
+@pytest.mark.parametrize(
+    ("point", "averaged", "latest", "said"),
+    [
+        (812.34, None, {}, "point perplexity 812.3 (20 + 20 sweeps, 312 test documents, 80 % of each observed), T"),
+        (
+            812.3,
+            None,
+            {"mean_perplexity": 11_799.9},
+            "perplexity of the mean topics 11,800 (20 + 20 sweeps, 312 test documents, 80 % of each observed); "
+            "point perplexity T",
+        ),
+        (812.3, 700.0, {}, "averaged perplexity 700.0 (86 samples, all test documents); point perplexity T"),
+    ],
+)
+def test_the_line_about_a_run_names_its_figure_as_pages_do_and_whose_curve_falls(point, averaged, latest, said):
+    row = run(point_perplexity=point, averaged_perplexity=averaged)
+    best = headline(row, latest)
+    assert in_short(row, best, "T") == said
+    assert in_short(row, best, "") == said.removesuffix(", T").removesuffix("; point perplexity T")
+
+
+def test_a_log_likelihood_is_written_with_three_digits_and_its_sign():
+    assert str(headline(run(), {"mean_loglik": -0.41234})) == "log-likelihood of the mean topics -0.412"
 
 
 def test_samples_are_counted_as_far_as_they_have_come():

@@ -7,7 +7,8 @@ import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
 from store_samples import flip_checkpoint
 
-from app.jobs import claim, forks, launcher, new_run, plateau, process, topic_facts, training, worker
+from app.jobs import claim, estimates, forks, launcher, new_run, plateau, process, topic_facts, training, worker
+from app.jobs.judged import latest_of
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import restored
@@ -43,7 +44,9 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     curve = points.curve(db, run, "point_perplexity")
     assert curve[-1] == (60, row.point_perplexity)
     about = "20 + 20 sweeps, 30 test documents, 80 % of each observed"
-    assert row.message.startswith(f"finished: point perplexity {row.point_perplexity:,.1f} ({about})")
+    best = estimates.headline(row, latest_of(db, run))
+    assert best.kind == "mean_perplexity"
+    assert row.message.startswith(f"finished: perplexity of the mean topics {best.value:,.1f} ({about})")
     assert row.message.endswith(plateau.trend(curve))
     assert {point.value for point in points.table(db, run) if point.name == "evaluation_documents"} == {30}
     assert row.seconds > 0

@@ -9,6 +9,7 @@ from process_samples import order, small_corpus
 
 from app.ingest.options import ImportOptions
 from app.jobs import deletions, launcher, process
+from app.jobs.new_run import NewRun
 from app.live.actions import Actions
 from app.live.feed import Feed
 from app.live.visitor import NotAllowed, Visitor
@@ -129,3 +130,13 @@ def test_damage_is_written_down_by_the_server_whoever_found_it(db, acting):
     acting.feed.on_damage(run, 0, "a snapshot is damaged")
     told = [each.text for each in events.since(db, run)[0]]
     assert told == ["a snapshot is damaged"]
+
+
+@pytest.mark.parametrize(("seeds", "groups"), [((), [None]), ((2, 5), [2, 2])])
+def test_the_seeds_of_the_form_are_a_group_as_the_command_line_makes_it(actions, monkeypatch, seeds, groups):
+    monkeypatch.setattr(Actions, "fill", lambda *_, **__: None)
+    asked = NewRun(corpus=1, model="dlda", texts={"layers": "4-2"}, minibatches=3, seed=2, seeds=seeds, name="mine")
+    made = actions.create(asked)
+    assert [row.seed for row in made] == list(seeds or (2,))
+    assert [row.name for row in made] == ([f"mine, seed {seed}" for seed in seeds] or ["mine"])
+    assert [runs.get(actions.feed.db, row.number).run_group for row in made] == groups

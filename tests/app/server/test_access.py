@@ -1,5 +1,7 @@
 """Passwords, roles and the cookie that proves them."""
 
+import time
+
 import pytest
 
 from app.cli import main
@@ -104,6 +106,33 @@ def test_a_login_ends_after_days(monkeypatch):
     _, cookie = authentication.log_in("analysts-secret")
     monkeypatch.setattr(access, "DAYS", -1.0)
     assert authentication.role_of(cookie) is None
+
+
+def test_after_logging_out_the_cookie_proves_nothing_and_its_sessions_end():
+    authentication, ended = Authentication(BOTH), []
+    (_, mine), (_, others) = (authentication.log_in("analysts-secret") for _ in range(2))
+    for cookie in (mine, others):
+        authentication.attend({authentication.cookie: cookie}, lambda cookie=cookie: ended.append(cookie))
+    authentication.log_out(mine)
+    assert ended == [mine]
+    assert (authentication.role_of(mine), authentication.role_of(others)) == (None, "analyst")
+    assert authentication.why_out(mine) == "You have logged out"
+    assert authentication.why_out(others) == authentication.why_out(None) == "Your login has ended"
+
+
+def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypatch):
+    now = time.time()
+    authentication, ended = Authentication(BOTH), []
+    _, cookie = authentication.log_in("analysts-secret")
+    authentication.attend({authentication.cookie: cookie}, lambda: ended.append(1))
+    monkeypatch.setattr(time, "time", lambda: now + access.DAYS * 24 * 3600 + 1)
+    authentication.forget(cookie)
+    assert ended == [1]
+    assert authentication.role_of(cookie) is None
+
+
+def test_without_passwords_no_session_waits_for_a_logout():
+    Authentication().attend({}, lambda: pytest.fail("nobody logged out"))()
 
 
 def test_without_passwords_everybody_is_an_analyst():

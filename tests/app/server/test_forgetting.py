@@ -10,7 +10,7 @@ from panel.io.state import set_curdoc
 
 from app.live.actions import Actions
 from app.live.feed import Feed
-from app.server.forgetting import forget
+from app.server.forgetting import forget, hang_up
 from app.server.visit import Shell, Site
 
 
@@ -49,3 +49,14 @@ def test_no_page_follows_the_server_once_its_session_is_over(db):
     feed.stop()
     assert followers() == before
     assert left == []
+
+
+def test_a_browser_is_cut_off_at_once():
+    cut = []
+    stream = SimpleNamespace(close=lambda: cut.append("stream"))
+    socket = SimpleNamespace(close=lambda: cut.append("socket"), ws_connection=SimpleNamespace(stream=stream))
+    gone = SimpleNamespace(close=lambda: cut.append("gone"), ws_connection=None)
+    session = SimpleNamespace(_subscribed_connections=[SimpleNamespace(_socket=each) for each in (socket, gone)])
+    hang_up(SimpleNamespace(session_context=SimpleNamespace(session=session)))
+    assert sorted(cut) == ["gone", "socket", "stream"]
+    hang_up(Document())  # of no session

@@ -25,6 +25,7 @@ class Page:
         self.db = db
         self.sent: list[NewRun] = []
         self.report: list[str] = []
+        self.view: dict[str, Any] = {}
         self.waiting: list[Any] = []
         self.patient = False  # whether work elsewhere waits for :meth:`work`
         self.form = NewRunForm(
@@ -33,7 +34,7 @@ class Page:
                 later=self._later,
                 actions=SimpleNamespace(create=self._create),
                 notify=lambda said, _: self.report.append(said),
-                view=SimpleNamespace(param=SimpleNamespace(update=lambda **_: None)),
+                view=SimpleNamespace(param=SimpleNamespace(update=self.view.update)),
             )
         )
         self.form.refresh()
@@ -53,7 +54,7 @@ class Page:
 
     def _create(self, request: NewRun) -> Any:
         self.sent.append(request)
-        return SimpleNamespace(number=1)
+        return [SimpleNamespace(number=1 + place) for place in range(len(request.seeds) or 1)]
 
     def fields(self) -> dict[str, str]:
         html = self.form.board.html
@@ -102,6 +103,22 @@ def test_what_somebody_changed_stays_when_the_model_changes(page: Page) -> None:
     request = page.start()
     assert (request.model, request.seed, request.name) == ("datm", 3, "mine")
     assert (request.texts["burn_in"], request.texts["layers"], request.texts["collect"]) == ("7", "9-3", "5")
+
+
+@pytest.mark.parametrize(("typed", "seeds"), [("1-5", (1, 2, 3, 4, 5)), ("1,2,7", (1, 2, 7)), ("2-3, 9", (2, 3, 9))])
+def test_several_seeds_order_a_group_and_lead_to_the_list(page: Page, typed: str, seeds: tuple[int, ...]) -> None:
+    assert "Several, as in 1-5 or 1,2,7, order a run for each" in field(page, "seed")
+    page.choose(seed=typed)
+    assert page.start().seeds == seeds
+    assert page.report == [f"Group 1: runs 1 to {len(seeds)} are on their way."]
+    assert (page.view["page"], page.view["run"]) == ("runs", 1)
+
+
+def test_one_seed_orders_one_run_of_no_group(page: Page) -> None:
+    page.choose(seed="4-4")
+    request = page.start()
+    assert (request.seed, request.seeds) == (4, ())
+    assert (page.report, page.view["page"]) == (["Run 1 is on its way."], "watch")
 
 
 def test_a_corpus_deleted_since_it_was_chosen_is_forgotten_and_the_rest_stays(page: Page) -> None:
@@ -215,13 +232,16 @@ def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_setti
     ("typed", "sentence"),
     [
         ({"minibatches": "-5"}, "Mini-batches must be a whole number of at least 1; got &#x27;-5&#x27;"),
-        ({"seed": "1.5"}, "Seed must be a whole number of at least 0; got &#x27;1.5&#x27;"),
-        ({"seed": "9" * 5000}, "Seed is too large: 9999"),
+        ({"seed": "1.5"}, "Seeds must be seeds such as 1-5 or 1,3,7; got &#x27;1.5&#x27;"),
+        ({"seed": "9" * 5000}, "Seeds must be seeds such as 1-5 or 1,3,7; got &#x27;9999"),
+        ({"seed": str(2**63)}, f"Seeds must be at most {2**63 - 1}; got {2**63}"),
+        ({"seed": "5-1"}, "Seeds must be at most 100 seeds, the lower one first; got &#x27;5-1&#x27;"),
+        ({"seed": "1,1"}, "Seeds must be at most 100 seeds, each once; got &#x27;1,1&#x27;"),
         ({"layers": "foo bar"}, "Topics per layer cannot be read from"),
         ({"layers": "70000"}, "Topics per layer must be at most 65,535; got 70000"),
         ({"layers": " "}, "Topics per layer must not be empty; usually 16-8-4"),
         ({"minibatches": ""}, "Mini-batches must not be empty; usually"),
-        ({"seed": ""}, "Seed must not be empty; usually 1"),
+        ({"seed": ""}, "Seeds must not be empty; usually 1"),
         ({"eta": ""}, "must not be empty; usually 0.03"),
     ],
 )

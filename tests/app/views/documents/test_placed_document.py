@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numbers_traced import untraced
 from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy, identity
@@ -55,7 +56,7 @@ def test_words_are_marked_where_they_stand_by_how_much_of_them_is_explained():
 
 def test_layers_below_the_top_say_how_much_comes_from_above_where_there_is_an_encoder(hierarchy):
     html = answer(hierarchy, made(hierarchy, above=(0.3, 0.0)), (), {})
-    assert re.findall(r"Layer (\d)(?: <small[^>]*>([^<]*)</small>)?</h4>", html) == [
+    assert re.findall(r">Layer (\d)(?: <small[^>]*>([^<]*)</small>)?</h4>", html) == [
         ("3", ""),
         ("2", "0.00% from above"),
         ("1", "30% from above"),
@@ -105,13 +106,13 @@ def test_the_topics_of_a_layer_stand_by_their_share_with_their_ranks(hierarchy):
     html = answer(hierarchy, found, (), {})
     top = int(np.argmax(found.theta[2]))
     assert f'data-ids="L3:{top + 1}"' in html
-    first = html.index("Layer 3</h4>")
-    assert html.index(f"<b>{hierarchy.rank(Node(3, top))}</b>", first) < html.index("Layer 2</h4>")
+    first, second = html.index(">Layer 3</h4>"), html.index(">Layer 2</h4>")
+    assert re.search(r"<b[^>]*>(\d+)</b>", html[first:second])[1] == str(hierarchy.rank(Node(3, top)))
 
 
 def test_a_document_of_counts_is_shown_as_its_words(hierarchy):
     html = answer(hierarchy, made(hierarchy, text="", spots=()), (), {20: 0.5})
-    assert "word20<small> × 2</small></mark>" in html
+    assert re.search(r"word20<small[^>]*> × 2</small></mark>", html)
     assert NASTY[3] in html
 
 
@@ -123,9 +124,9 @@ def test_a_document_that_is_an_image_is_a_picture_beside_what_its_topics_make_of
 
 
 def test_the_nearest_documents_are_waited_for_with_numbers_and_then_listed():
-    assert "250 of 3,000" in neighbours(None, 250, 3000, ())
+    assert "250 of 3,000" in neighbours(None, 250, 3000, (), make_hierarchy())
     near = [Nearby(17, SCRIPT, "text & text", "sport", 0.25)]
-    html = neighbours(near, 3000, 3000, [Act("document", "Place")])
+    html = neighbours(near, 3000, 3000, [Act("document", "Place")], make_hierarchy())
     assert "<script" not in html
     assert 'data-do="document" data-number="17"' in html
     assert ">0.25</small>" in html
@@ -206,3 +207,25 @@ def test_the_second_end_can_be_chosen_when_the_first_is():
 
 def test_the_page_begins_with_the_heading_of_a_page() -> None:
     assert "<h1>Documents</h1>" in form.head("", "Topics of run 1")
+
+
+@pytest.mark.parametrize("trail", [(), (Node(1, 0),)])
+@pytest.mark.parametrize("text", ["word20 word21", ""])
+def test_every_number_of_a_document_says_what_it_is_and_of_which_snapshot(hierarchy, trail, text):
+    near = [Nearby(17, "seventeen", "about roses", "sport", 0.25)]
+    found = made(hierarchy, title="a title", text=text, spots=(), above=(0.3, 0.2), document=3)
+    html = answer(hierarchy, found, trail, {20: 0.5}, neighbours(near, 3000, 3000, (), hierarchy))
+    seen, silent = untraced(html)
+    assert seen > 30
+    assert silent == []
+    for part in ("dc-bar", "dc-chip", "Hellinger", "compared, at most 3,000", "Probability of the label"):
+        place = html.index(part)
+        assert "Run 7, snapshot of mini-batch 700." in html[place - 200 : place + 400], part
+
+
+def test_every_number_of_a_line_and_of_a_search_says_what_it_is(hierarchy):
+    steps = mix([np.eye(60)[:, :4]], ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
+    html = line(hierarchy, steps)
+    assert untraced(html) == (3, [])
+    assert html.count("Run 7, snapshot of mini-batch 700.") >= 6
+    assert untraced(form.ask("", form.Search("x", 12, [Nearby(4, "four", "", "")]), images=False))[1] == []

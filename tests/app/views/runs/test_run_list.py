@@ -7,12 +7,13 @@ from types import SimpleNamespace
 import pytest
 from numbers_traced import untraced
 
+from app.jobs.estimates import headline, in_short
 from app.jobs.forks import default_text
 from app.views import words
 from app.views.markup import attributes, element
 from app.views.runs import kpis, topbar
 from app.views.runs.new_run_form import Field, bounds, form
-from app.views.runs.run_list import empty_store, run_list
+from app.views.runs.run_list import empty_store, is_found, run_list
 from app.views.runs.sparkline import sparkline
 from store.events import Change
 
@@ -45,6 +46,7 @@ def run(**changes):
         "created": datetime(2026, 1, 1, tzinfo=UTC),
         "started": None,
         "ended": None,
+        "run_group": None,
         "parent": None,
         "parent_minibatch": None,
     }
@@ -140,6 +142,24 @@ def test_the_end_of_a_run_says_whether_its_curve_still_fell_and_repeats_no_figur
     row.message = f"{last}; test perplexity (600 sweeps, all test documents) 799.1"
     said = '<span class="tp-dim">test perplexity (600 sweeps, all test documents) 799.1</span>'
     assert said in kpis.kpis(row, kpis.Health("finished", None, 0))
+
+
+def test_the_end_of_a_run_repeats_no_figure_by_whatever_name_it_stands_for_the_run():
+    row = run(state="finished", ended=datetime.now(UTC), point_perplexity=812.3)
+    for latest, trend in (({"mean_perplexity": 799.1}, "still falling"), ({}, ""), ({"mean_perplexity": 12_000.0}, "")):
+        row.message = f"finished: {in_short(row, headline(row, latest), trend)}"
+        assert '<span class="tp-dim">as planned</span>' in kpis.kpis(row, kpis.Health("finished", None, 0, "", latest))
+    row.message += ", the bound no longer rises"
+    assert '<span class="tp-dim">the bound no longer rises</span>' in kpis.kpis(row, kpis.Health("finished", None, 0))
+
+
+def test_a_run_of_a_group_says_so_with_its_seed_and_is_found_by_it():
+    html = listed(run(run_group=5, seed=3))
+    assert ">Group 5 · seed 3</div>" in html
+    assert untraced(html)[1] == []
+    assert "Group" not in listed(run())
+    assert is_found(run(run_group=5, seed=3), "running", "group 5 seed 3")
+    assert not is_found(run(), "running", "group")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import networkx as nx
 import numpy as np
 import pytest
-from topic_hierarchies import signed_hierarchy
+from topic_hierarchies import make_hierarchy, signed_hierarchy
 
 from app.analysis.hierarchy import identity
 from app.export import trees
@@ -116,3 +116,8 @@ def test_controls_and_foot_are_those_of_the_map(hierarchy, choice):
     foot = map_foot(hierarchy, drawing, 0.5, "What a child is.")
     assert f"{drawing.lines} pairs of topics are joined" in foot
     assert "What a child is." in foot
+
+
+def test_the_map_of_one_layer_says_nothing_of_parents():
+    flat = make_hierarchy(widths=(6,))
+    assert "What a child is." not in map_foot(flat, draw_map(flat, MapChoice()), 0.5, "What a child is.")

@@ -3,8 +3,8 @@
 import pytest
 from store_samples import claimed_run
 
+from app.jobs.judged import latest_of, latest_of_all
 from app.live.feed import Feed
-from app.live.judged import latest_of, latest_of_all
 from store import points
 from store.database import open_database
 from store.points import Point

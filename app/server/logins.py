@@ -1,0 +1,60 @@
+"""Logins that are open, and the sessions that end with each of them."""
+
+import secrets
+from collections.abc import Callable
+
+from app.live.visitor import Role
+
+
+class Logins:
+    """Who is in: one entry for each time a password was given, whatever tabs the browser then opens with it."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Role] = {}
+        self._logged_out: set[str] = set()  # until forgotten: their browsers are told so
+        self._sessions: dict[str, list[Callable[[], None]]] = {}
+
+    def begin(self, role: Role) -> str:
+        """Open a login; gives the name that it has from now on."""
+        name = secrets.token_hex(16)
+        self._open[name] = role
+        return name
+
+    def role_of(self, name: str) -> Role | None:
+        """The role that a login gives, None where it is not open."""
+        return self._open.get(name)
+
+    def logged_out(self, name: str) -> bool:
+        """Whether a login was ended by its visitor."""
+        return name in self._logged_out
+
+    def attend(self, name: str, end: Callable[[], None]) -> Callable[[], None]:
+        """Have ``end()`` called with the end of a login, at once if it is over; gives what takes that back."""
+        if name not in self._open:
+            end()
+            return lambda: None
+        self._sessions.setdefault(name, []).append(end)
+        return lambda: self._leave(name, end)
+
+    def log_out(self, name: str) -> None:
+        """End a login and all its sessions, and remember that its visitor wanted it."""
+        if name in self._open:
+            self._logged_out.add(name)
+            self._end(name)
+
+    def forget(self, name: str) -> None:
+        """End a login whose time is over, and all its sessions."""
+        self._end(name)
+        self._logged_out.discard(name)
+
+    def _end(self, name: str) -> None:
+        self._open.pop(name, None)
+        for end in self._sessions.pop(name, []):
+            end()
+
+    def _leave(self, name: str, end: Callable[[], None]) -> None:
+        sessions = self._sessions.get(name, [])
+        if end in sessions:
+            sessions.remove(end)
+        if not sessions:
+            self._sessions.pop(name, None)
