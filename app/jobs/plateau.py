@@ -7,9 +7,13 @@ before it have together.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
 Curve: TypeAlias = Sequence[tuple[int, float]]
 
 WINDOW = 1 / 3  # part of the steps that has to bring something
@@ -34,14 +38,19 @@ def plateau(curve: Curve) -> int | None:
         The last step before the first window that brought less than ``GAIN``, with no window after it that brought
         more.
     """
-    known = _known(curve)
-    since = None
-    for end in range(len(known), 0, -1):
-        before = _begin(known, end)
-        if not _level(known, before, end):
-            break
-        since = known[before - 1][0]
-    return since
+    steps, values = _known(curve)
+    if len(steps) < 2 * LEAST_POINTS:
+        return None
+    ends = np.arange(1, len(steps) + 1)
+    begins = _begins(steps)
+    told = np.minimum(begins, ends - begins) >= LEAST_POINTS
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    means = np.convolve(values, np.full(SMOOTH, 1 / SMOOTH), "valid")
+    lowest = np.concatenate([np.full(SMOOTH, math.inf), np.minimum.accumulate(means)])
+    level = told & ((sums[ends] - sums[begins]) / np.maximum(ends - begins, 1) > lowest[begins] * (1 - GAIN))
+    falls = np.flatnonzero(~level)
+    first = falls[-1] + 1 if len(falls) else 0
+    return None if first == len(level) else int(steps[begins[first] - 1])
 
 
 def settled(curve: Curve, swept: int) -> bool:
@@ -51,9 +60,9 @@ def settled(curve: Curve, swept: int) -> bool:
 
 def burnt_in(curve: Curve) -> int | None:
     """The step at which a curve first comes within ``NEAR`` of the lowest value it has reached; None without points."""
-    known = _known(curve)
-    lowest = min((value for _, value in known), default=math.nan)
-    return next((step for step, value in known if value <= lowest * (1 + NEAR)), None)
+    steps, values = _known(curve)
+    near = np.flatnonzero(values <= values.min(initial=math.inf) * (1 + NEAR))
+    return int(steps[near[0]]) if len(near) else None
 
 
 def trend(curve: Curve) -> str:
@@ -61,31 +70,19 @@ def trend(curve: Curve) -> str:
     since = plateau(curve)
     if since is not None:
         return f"no longer improving since step {since:,}"
-    known = _known(curve)
-    before = _begin(known, len(known))
-    return "still falling" if min(before, len(known) - before) >= LEAST_POINTS else ""
+    steps, _ = _known(curve)
+    before = _begins(steps)[-1] if len(steps) else 0
+    return "still falling" if min(before, len(steps) - before) >= LEAST_POINTS else ""
 
 
-def _known(curve: Iterable[tuple[float, float]]) -> list[tuple[int, float]]:
-    return [(int(step), float(value)) for step, value in curve if math.isfinite(value)]
+def _known(curve: Curve) -> tuple[Array, Array]:
+    """Steps, and values, of the points that are numbers."""
+    steps = np.array([step for step, _ in curve], dtype=np.int64)
+    values = np.array([value for _, value in curve], dtype=np.float64)
+    known = np.isfinite(values)
+    return steps[known], values[known]
 
 
-def _begin(known: Curve, end: int) -> int:
-    """Where the last window of the first ``end`` points begins."""
-    if not end:
-        return 0
-    edge = known[end - 1][0] * (1 - WINDOW)
-    return sum(step <= edge for step, _ in known[:end])
-
-
-def _level(known: Curve, begin: int, end: int) -> bool:
-    """Whether the points from ``begin`` to ``end`` bring next to nothing beside those before."""
-    if min(begin, end - begin) < LEAST_POINTS:
-        return False
-    values = [value for _, value in known[:end]]
-    lowest = min(_mean(values[place : place + SMOOTH]) for place in range(begin + 1 - SMOOTH))
-    return _mean(values[begin:]) > lowest * (1 - GAIN)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+def _begins(steps: Array) -> Array:
+    """Where the window begins that ends with each point: so many points are before it."""
+    return np.searchsorted(steps, steps * (1 - WINDOW), side="right")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.jobs.plateau import burnt_in, plateau, trend
+from app.jobs.plateau import GAIN, LEAST_POINTS, SMOOTH, WINDOW, burnt_in, plateau, trend
 
 STEPS = (1, 2, 5, 10, *range(20, 601, 20))
 
@@ -64,3 +64,24 @@ def test_the_answer_is_a_step_of_the_curve_and_no_later_point_makes_it_earlier_t
     since = plateau(known)
     assert since is None or since in [step for step, _ in known]
     assert plateau([(10 * step, 7 * value) for step, value in known]) == (None if since is None else 10 * since)
+
+
+def by_definition(points):
+    """As :func:`plateau` describes it, window by window: slow."""
+    since = None
+    for end in range(len(points), 0, -1):
+        begin = sum(step <= points[end - 1][0] * (1 - WINDOW) for step, _ in points[:end])
+        values = [value for _, value in points[:end]]
+        if min(begin, end - begin) < LEAST_POINTS:
+            return since
+        lowest = min(np.mean(values[place : place + SMOOTH]) for place in range(begin + 1 - SMOOTH))
+        if np.mean(values[begin:]) <= lowest * (1 - GAIN):
+            return since
+        since = points[begin - 1][0]
+    return since
+
+
+@given(st.lists(st.tuples(st.integers(1, 400), st.floats(99.0, 101.0)), max_size=40))
+def test_all_windows_at_once_say_what_one_after_the_other_says(points):
+    points = sorted(points)
+    assert plateau(points) == by_definition(points)
