@@ -129,7 +129,7 @@ def test_the_app_orders_a_fork_and_starts_it(db, parent, monkeypatch):
     request = NewRun(
         corpus=parent.corpus, model="dlda", texts={"eta": "0.4"}, minibatches=3, fork=origin(db, parent.number)
     )
-    child = actions.create(request)
+    (child,) = actions.create(request)
     actions.close()
     assert (child.parent, child.settings["eta"], child.settings["kappa"]) == (parent.number, [0.4], 0.6)
     assert begun == [child.number]
