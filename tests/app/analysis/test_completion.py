@@ -95,6 +95,7 @@ def test_of_many_rows_or_long_ones_some_are_completed():
 def test_the_command_says_so_and_nothing_of_rows_of_low_activity_where_there_are_none():
     said = command._completed(Completion(12.34, 0.5, 0.25, 20, 3, 40))
     assert said.endswith(
-        "20 of 40 test rows: completion perplexity 12.3, NDCG 0.500, NDCG of the 3 with fewer than 5 observed cells 0.250."
+        "20 of 40 test rows: completion perplexity 12.3, NDCG 0.500, "
+        "NDCG of the 3 with fewer than 5 observed cells 0.250."
     )
     assert "fewer" not in command._completed(Completion(12.34, 0.5, float("nan"), 20, 0, 40))
