@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
@@ -40,6 +41,8 @@ class Bench:
         Of the moments at which faults are put in.
     """
 
+    context: BaseContext | None = FORK
+
     def __init__(self, url: str, seed: int = 1) -> None:
         self.url = url
         self.rng = np.random.default_rng(seed)
@@ -69,8 +72,8 @@ class Bench:
 
     def start(self, run: int, fault: Fault | None = None) -> BaseProcess:
         """Begin to train a run in a child, with a fault put into it."""
-        assert FORK is not None
-        child = FORK.Process(target=_train, args=(self.url, run, fault))
+        assert self.context is not None
+        child = self.context.Process(target=_train, args=(self.url, run, fault))
         child.start()
         return child
 

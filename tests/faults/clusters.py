@@ -1,5 +1,6 @@
 """A Dask cluster of processes of this machine, begun again when they end, and the bench for its faults."""
 
+import multiprocessing
 import os
 import shlex
 import shutil
@@ -111,6 +112,8 @@ class ClusterBench(Bench):
     minibatches : int
         Of a run; longer ones have room for more faults.
     """
+
+    context = multiprocessing.get_context("spawn")  # a fork of a process that has used Dask waits for its event loop
 
     def __init__(self, url: str, cluster: Cluster, minibatches: int = 300, seed: int = 1) -> None:
         self.url = url

@@ -137,7 +137,8 @@ def test_a_placed_document_calls_topics_by_their_titles(hierarchy: Hierarchy, ti
     listed = [re.findall(r'<span class="dc-name">([^<]*)<.*data-id="(L[^"]+)"', row)[0] for row in rows]
     assert len(listed) > 5
     assert all(name == titles[key] for name, key in listed)
-    chips = re.findall(r'class="dc-chip"[^>]*title="(L\d+:\d+),[^>]*><b>\d+</b><span class="dc-name">([^<]*)<', html)
+    chip = r'class="dc-chip"[^>]*title="Topic (L\d+:\d+),[^>]*><b>\d+</b><span class="dc-name">([^<]*)<'
+    chips = re.findall(chip, html)
     assert len(chips) > 5
     assert all(name == titles[key] for key, name in chips)
 
