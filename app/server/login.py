@@ -52,9 +52,8 @@ class ToLogin(Unread):
         self.finish("Log in first: open this server's page in a browser and give the password.\n")
 
 
-@stream_request_body
-class Login(RequestHandler):
-    """Shows the form and looks at what comes back.
+class _OfLogins(RequestHandler):
+    """A page about who is in.
 
     Parameters
     ----------
@@ -64,6 +63,15 @@ class Login(RequestHandler):
     def initialize(self, authentication: Authentication) -> None:
         """Remember whom to ask."""
         self._authentication = authentication
+
+
+@stream_request_body
+class Login(_OfLogins):
+    """Shows the form and looks at what comes back."""
+
+    def initialize(self, authentication: Authentication) -> None:
+        """Remember whom to ask."""
+        super().initialize(authentication)
         self._body = b""
 
     def prepare(self) -> None:
@@ -115,19 +123,11 @@ class Login(RequestHandler):
         self.finish(login_page(action, sentence, viewers=self._authentication.has_viewers))
 
 
-class Logout(RequestHandler):
+class Logout(_OfLogins):
     """Ends the login of this browser.
 
     The browser keeps the cookie, which opens nothing any more: by it the other tabs are told why they ended.
-
-    Parameters
-    ----------
-    authentication : Authentication
     """
-
-    def initialize(self, authentication: Authentication) -> None:
-        """Remember whom to tell."""
-        self._authentication = authentication
 
     def get(self) -> None:
         """Back to the form."""
@@ -135,17 +135,8 @@ class Logout(RequestHandler):
         self.redirect(LOGIN)
 
 
-class Ended(RequestHandler):
-    """Says that a login is over, and leads back to the view that was open.
-
-    Parameters
-    ----------
-    authentication : Authentication
-    """
-
-    def initialize(self, authentication: Authentication) -> None:
-        """Remember whom to ask."""
-        self._authentication = authentication
+class Ended(_OfLogins):
+    """Says that a login is over, and leads back to the view that was open."""
 
     def get(self) -> None:
         """Show one sentence; whoever is in again needs none."""
