@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-Curve: TypeAlias = Sequence[tuple[int, float]]
+Curve: TypeAlias = Sequence[tuple[int, float]] | Array  # an array has a row (step, value) for each point
 
 WINDOW = 1 / 3  # part of the steps that has to bring something
 GAIN = 0.003  # of the lowest mean before it
@@ -29,7 +29,7 @@ def plateau(curve: Curve) -> int | None:
 
     Parameters
     ----------
-    curve : sequence of (step, value)
+    curve : sequence of (step, value), or such an array
         Steps ascending, lower values better; values that are not finite are left out.
 
     Returns
@@ -77,10 +77,9 @@ def trend(curve: Curve) -> str:
 
 def _known(curve: Curve) -> tuple[Array, Array]:
     """Steps, and values, of the points that are numbers."""
-    steps = np.array([step for step, _ in curve], dtype=np.int64)
-    values = np.array([value for _, value in curve], dtype=np.float64)
-    known = np.isfinite(values)
-    return steps[known], values[known]
+    points = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
+    steps, values = points[np.isfinite(points[:, 1])].T
+    return steps.astype(np.int64), values
 
 
 def _begins(steps: Array) -> Array:

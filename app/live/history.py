@@ -31,6 +31,10 @@ class Columns(NamedTuple):
         """The points at ``places``."""
         return Columns(*(column[places] for column in self))
 
+    def curve(self) -> NDArray[np.float64]:
+        """The points as rows (mini-batch, value), which :mod:`app.jobs.plateau` reads."""
+        return np.column_stack([self.minibatches, self.value])
+
 
 class History:
     """Every point of one run since its beginning, by (name, layer).

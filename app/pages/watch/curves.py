@@ -172,12 +172,12 @@ class WatchCurves:
     def _shade_burn_in(self, history: History | None) -> None:
         """Shade the curve of the run itself from its start to where it is first near the lowest it has reached."""
         known = history.after("point_perplexity") if history else None
-        points = list(zip(known.minibatches.tolist(), known.value.tolist(), strict=True)) if known else []
-        until = burnt_in(points) if len(points) >= LEAST_SHADED else None
-        moments = (
-            curves.moments([(until, "")], known.minibatches, known.documents, known.seconds) if known and until else []
-        )
-        curves.shade(self._perplexity, moments[0] if moments and until != points[0][0] else None)
+        until = burnt_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
+        if known is None or until is None or until == known.minibatches[0]:
+            curves.shade(self._perplexity, None)
+            return
+        moments = curves.moments([(until, "")], known.minibatches, known.documents, known.seconds)
+        curves.shade(self._perplexity, moments[0])
 
     def stream(self) -> None:
         """Bring every source up to date with the histories in memory."""

@@ -8,6 +8,7 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.jobs.estimates import CURVES
+from app.jobs.plateau import Curve
 from app.live.ticks import Tick
 from app.pages.components.board import Board
 from app.pages.session import Context
@@ -94,10 +95,9 @@ class Watch:
             self._workers.html = self._about.html = ""
             return
         history = feed.known_history(run.number)
-        series = history.after("point_perplexity") if history else None
-        steps, values = (series.minibatches.tolist(), series.value.tolist()) if series else ([], [])
+        curve: Curve = history.after("point_perplexity").curve() if history else []
         latest = {name: history.last(name) for name in CURVES} if history else feed.judged(run.number)
-        about = kpis.health(feed.state(run.number), steps, values, latest)
+        about = kpis.health(feed.state(run.number), curve, latest)
         self._strip.html = kpis.kpis(run, about)
         self._workers.html = workers(run.process, feed.state(run.number))
 

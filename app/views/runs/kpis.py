@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, NamedTuple, Protocol
 
 from app.jobs.estimates import AVERAGED, LOGLIK, MEAN, NAMES, POINT, estimates, protocol_of
-from app.jobs.plateau import trend
+from app.jobs.plateau import Curve, trend
 from app.jobs.structure_words import Widths, in_short
 from app.views import words
 from app.views.icons import icon
@@ -41,17 +41,13 @@ class Health(NamedTuple):
     latest: Mapping[str, float | None] = {}
 
 
-def health(
-    state: str, minibatches: Sequence[float], value: Sequence[float], latest: Mapping[str, float | None] | None = None
-) -> Health:
+def health(state: str, curve: Curve, latest: Mapping[str, float | None] | None = None) -> Health:
     """Compare the newest point perplexity with the one five evaluations before."""
     latest = latest or {}
-    if len(value) < 2:
+    if len(curve) < 2:
         return Health(state, None, 0, latest=latest)
-    before = max(0, len(value) - 1 - CHANGE_OVER)
-    change, over = float(value[-1] - value[before]), int(minibatches[-1] - minibatches[before])
-    curve = [(int(at), each) for at, each in zip(minibatches, value, strict=True)]
-    return Health(state, change, over, trend(curve), latest)
+    (step, value), (earlier, before) = curve[-1], curve[max(0, len(curve) - 1 - CHANGE_OVER)]
+    return Health(state, float(value - before), int(step - earlier), trend(curve), latest)
 
 
 def kpis(run: RunFacts, about: Health) -> str:

@@ -103,7 +103,7 @@ def test_list_and_strip_tell_one_point_perplexity_and_what_it_is_of():
     html = run_list([row], lambda _: "finished", lambda _: (2800.0, 2485.0), 7)
     assert re.findall(r"<b>([\d,.]+)</b>\s*<span[^>]*>point perplexity", html) == ["2,485.0"]
     assert f'title="{of}"' in html
-    strip = kpis.kpis(row, kpis.health("finished", [10, 20], [2800.0, 2485.0]))
+    strip = kpis.kpis(row, kpis.health("finished", [(10, 2800.0), (20, 2485.0)]))
     assert "<b>2,485.0</b>" in strip
     assert of in strip
     assert "▼ 315.0" in strip
@@ -222,7 +222,7 @@ def test_every_number_of_the_list_and_the_strip_says_what_it_is_when_it_is_point
     row = run(averaged_perplexity=700.0, parent=3, parent_minibatch=40)
     latest = {"mean_perplexity": 760.0}
     html = run_list([row], lambda _: "running", lambda _: (3.0, 2.0), 7, latest=lambda _: latest)
-    strip = kpis.kpis(row, kpis.health("running", [10, 20], [900.0, 850.0], latest))
+    strip = kpis.kpis(row, kpis.health("running", [(10, 900.0), (20, 850.0)], latest))
     for text, least in ((html, 5), (strip, 8)):
         seen, silent = untraced(text)
         assert (seen >= least, silent) == (True, [])
@@ -241,9 +241,11 @@ def test_a_wish_on_its_way_is_said():
 
 def test_the_strip_says_progress_pace_and_time_left():
     latest = {"mean_perplexity": 760.04}
-    html = kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0], latest))
+    html = kpis.kpis(run(), kpis.health("running", [(10, 900.0), (20, 850.0), (30, 820.0)], latest))
     assert '<span class="tp-kpi-name">Perplexity of the mean topics</span><b>760.0</b>' in html
-    assert "mean topics" not in kpis.kpis(run(), kpis.health("running", [10, 20, 30], [900.0, 850.0, 820.0])).lower()
+    assert (
+        "mean topics" not in kpis.kpis(run(), kpis.health("running", [(10, 900.0), (20, 850.0), (30, 820.0)])).lower()
+    )
     for said in ("812.3", "50<small> / 200", "2 s each", "412 k", "5 min 00 s", "just now", "▼ 80.0"):
         assert said in html
 
