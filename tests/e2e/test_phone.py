@@ -21,9 +21,14 @@ def phone(server, new_page):
 
 def inside(place):
     """Whether a place begins in the window, once the page has come to rest (it is scrolled to, softly)."""
+    return becomes(place, INSIDE)
+
+
+def becomes(place, what):
+    """Whether this comes to hold of a place within seconds, also where the page draws the place anew meanwhile."""
     place.wait_for()
     for _ in range(100):
-        if place.evaluate(INSIDE):
+        if place.evaluate(what):
             return True
         place.page.wait_for_timeout(50)
     return False
@@ -46,11 +51,8 @@ def test_from_a_search_to_a_topic_its_details_and_a_document_nothing_lies_off_th
         "() => [...document.querySelectorAll('*')].every(each => !each.shadowRoot?.querySelector('.tp-unrolled'))"
     )
     document = phone.locator(".ex-side .ex-place").first
-    document.scroll_into_view_if_needed()
     document.click()
-    answer = phone.locator(".dc-answer")
-    answer.wait_for()
-    phone.wait_for_function("it => it.getBoundingClientRect().top < 0.6 * innerHeight", arg=answer.element_handle())
+    assert becomes(phone.locator(".dc-answer"), "it => it.getBoundingClientRect().top < 0.6 * innerHeight")
 
 
 def test_details_are_closed_by_their_button(phone):

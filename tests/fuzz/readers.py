@@ -5,6 +5,7 @@ imported as a whole, and the store compared with what it was when the file is re
 """
 
 import argparse
+import faulthandler
 import os
 import resource
 import select
@@ -183,6 +184,7 @@ def _forked(module: str, path: Path, folder: str, patience: float) -> tuple[int,
         status = 1
         try:
             signal.alarm(0)
+            faulthandler.disable()  # a crash of the child is expected here: no stacks of it in the report of the tests
             apart.bound(path)
             status, said = apart.child(module, path, folder)
             os.write(writing, said.encode()[:60_000])
