@@ -100,6 +100,20 @@ def test_many_documents_are_counted_as_few_are(db, monkeypatch, counted):
             assert found(db, corpus, "apples", offset, limit) == (8, every[offset : offset + limit])
 
 
+def test_each_search_is_planned_for_its_words(db):
+    if not db.url.startswith("postgresql"):
+        pytest.skip("only PostgreSQL keeps plans")
+    corpus = add_corpus(db)
+    full_text.build(db, corpus)
+    with db.read() as connection:
+        for _ in range(12):
+            full_text.find(connection, corpus, "apples", 0, 20)
+        kept = "SELECT sum(generic_plans), sum(custom_plans) FROM pg_prepared_statements WHERE statement LIKE '%@@%'"
+        generic, custom = connection.execute(text(kept)).one()
+    assert generic == 0
+    assert custom > 0
+
+
 def test_an_interrupted_index_is_finished_later_and_nothing_is_missed_meanwhile(db, monkeypatch):
     monkeypatch.setattr(full_text, "_AT_ONCE", 10)
     corpus = add_corpus(db, 50)
