@@ -1,7 +1,7 @@
 """The boxes of the tree: which words stand in them, in which size, and how large they come out."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
@@ -18,6 +18,8 @@ PADDING = 7.0
 SHAPE = 2.1  # wanted width : height of the words
 LONGEST = 22  # letters of one word; e-mail addresses and hashes are cut
 LEAD = 4.5  # ems from which on the first line of a gist is too long to be read from afar
+FAR = 24.0  # font that can be read in a picture of half its size
+SHORTEST = 4  # letters that a word is cut to at most, so that it can
 GIST = 13  # letters of one line of the gist
 _PICTURE = 7.5  # width of the picture of a topic of images, in ems
 
@@ -98,8 +100,8 @@ def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
         width=width,
         height=height,
         quiet=hierarchy.role(node) == BACKGROUND,
-        lead=(lead := _lead(gist)),
-        lead_font=min(_fitting((lead,), width, height), 2.6 * font),
+        lead=(lead := _lead(gist, width, height)),
+        lead_font=min(_fitting((lead,), width, height), 3.0 * font),
     )
 
 
@@ -115,10 +117,17 @@ def _gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
     return tuple(shorten(line, GIST) for line in lines)
 
 
-def _lead(gist: tuple[str, ...]) -> str:
-    """The first line of the gist, or a shorter one where that is long."""
+def _lead(gist: tuple[str, ...], width: float, height: float) -> str:
+    """The first line of the gist, or a shorter one where that is long; cut where it could not be read from afar."""
     first = gist[0] if gist else ""
-    return first if text_width(first) <= LEAD else min(gist, key=text_width)
+    line = first if text_width(first) <= LEAD else min(gist, key=text_width)
+    return legible(line, lambda cut: _fitting((cut,), width, height))
+
+
+def legible(line: str, font: Callable[[str], float]) -> str:
+    """A line, cut until its largest ``font`` can be read from afar, or to its first letters."""
+    cuts = (shorten(line, most) for most in range(len(line), SHORTEST, -1))
+    return next((cut for cut in cuts if font(cut) >= FAR), shorten(line, SHORTEST))
 
 
 def _fitting(lines: tuple[str, ...], width: float, height: float) -> float:

@@ -8,6 +8,7 @@ from app.analysis.hierarchy import Hierarchy, identity
 from app.views.palette import LIVE, Theme, layer_colour
 from app.views.text import escape, percent, shorten, text_width
 from app.views.tree import node_svg
+from app.views.tree.boxes import legible
 from app.views.tree.tree_svg import FONT
 from engine.contract import FloatArray
 from engine.hierarchy import map as layer_map
@@ -16,7 +17,8 @@ from engine.hierarchy.tree import Node
 _HEIGHT, _MARGIN = 900.0, 36.0
 _COVERED = 0.22  # of the picture, by all circles together
 _SMALLEST, _LARGEST = 9.0, 120.0  # radii
-_FONT = (9.0, 17.0)
+SMALLEST_FONT, LARGEST_FONT = 9.0, 26.0
+LETTERS = 14  # of one word
 
 
 class MapChoice(NamedTuple):
@@ -99,20 +101,26 @@ def _circle(hierarchy: Hierarchy, node: Node, place: FloatArray, radius: float, 
         f'<g transform="translate({place[0]:.1f} {place[1]:.1f})" class="tp-node" data-id="{identity(node)}" '
         f'role="treeitem" tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{chosen}" '
         f'aria-label="{escape(f"topic {rank}, {share}. {words}")}" data-tip="{tip}">'
-        f"{shape}{''.join(_label(hierarchy, node, radius, theme))}</g>"
+        f"{shape}{_label(hierarchy, node, radius, theme)}</g>"
     )
 
 
-def _label(hierarchy: Hierarchy, node: Node, radius: float, theme: Theme) -> list[str]:
-    """Words of the title that fit into the circle, one below the other; the rank alone where none does."""
-    name = hierarchy.name(node)
-    lines = [shorten(word, 14) for word in (name.split()[:3] if name else hierarchy.title_words(node))]
-    size = min(_FONT[1], 1.6 * radius / max(max(map(text_width, lines), default=1.0), 1.3 * len(lines)))
-    if not lines or size < _FONT[0]:
-        lines, size = [str(hierarchy.rank(node))], _FONT[0]
-    top = -0.5 * 1.15 * size * (len(lines) - 1) + 0.35 * size
-    middle = ' text-anchor="middle"'
-    return [
-        node_svg.svg_text(0.0, top + 1.15 * size * place, size, theme.ink, line, middle)
-        for place, line in enumerate(lines)
-    ]
+def _label(hierarchy: Hierarchy, node: Node, radius: float, theme: Theme) -> str:
+    """The title's words one below the other, as large as the circle has room; from afar one of them alone."""
+    name, rank = hierarchy.name(node), str(hierarchy.rank(node))
+    words = tuple(shorten(word, LETTERS) for word in (name.split()[:3] if name else hierarchy.title_words(node)))
+    lines, size = words or (rank,), _fitting(words, radius)
+    if size < SMALLEST_FONT:
+        lines, size = (rank,), SMALLEST_FONT
+    written = node_svg.centred(lines, (0.0, 0.0), size, theme.ink, "tp-lines")
+    if theme is not LIVE or not words:
+        return written
+    lead = legible(words[0], lambda cut: _fitting((cut,), radius))
+    alone = node_svg.centred((lead,), (0.0, 0.0), _fitting((lead,), radius), theme.ink, "tp-lead")
+    return f'<g class="tp-gist">{written}{alone}</g>'
+
+
+def _fitting(lines: tuple[str, ...], radius: float) -> float:
+    """The largest font in which lines fit into a circle."""
+    widest = max(map(text_width, lines), default=1.0)
+    return min(LARGEST_FONT, 1.7 * radius / max(widest, 1.3 * len(lines)))

@@ -75,17 +75,22 @@ def gist(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
     tab = _rect(width, 21, f'x="-7" y="-10" rx="7" fill="{layer_colour(theme, box.node.layer)}"')
     rank = svg_text(width / 2 - 7, 6.5, 16, theme.box, box.rank, f' text-anchor="middle"{_BOLD}')
     text = _gist_lines(box, box.gist, box.gist_font, theme, marking, "tp-lines")
-    if len(box.gist) > 1:
+    if box.gist != (box.lead,):
         text += _gist_lines(box, (box.lead,), box.lead_font, theme, marking, "tp-lead")
     return f'<g class="tp-gist"><g class="tp-rank-tab">{tab}{rank}</g>{text}</g>'
 
 
 def _gist_lines(box: Box, lines: tuple[str, ...], size: float, theme: Theme, marking: Marking, kind: str) -> str:
+    return centred(lines, (box.width / 2, (box.height + 9) / 2), size, _ink(box, theme), kind, marking)
+
+
+def centred(
+    lines: tuple[str, ...], at: tuple[float, float], size: float, fill: str, kind: str, marking: Marking = PLAIN
+) -> str:
+    """Write lines below each other, their middle ``at`` a place; ``kind`` is their class."""
     leading = 1.15 * size
-    top = (box.height + 9 - (len(lines) - 1) * leading) / 2 + size * 0.36
-    rows = _rows(lines, box.width / 2, top, leading, marking)
-    look = f'class="{kind}" font-size="{size:.1f}" fill="{_ink(box, theme)}" text-anchor="middle"'
-    return f"<text {look}>{rows}</text>"
+    rows = _rows(lines, at[0], at[1] - (len(lines) - 1) * leading / 2 + size * 0.36, leading, marking)
+    return f'<text class="{kind}" font-size="{size:.1f}" fill="{fill}" text-anchor="middle">{rows}</text>'
 
 
 def opinion(box: Box, theme: Theme, part: float, text: str) -> str:

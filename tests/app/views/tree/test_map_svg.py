@@ -13,6 +13,7 @@ from app.views.explore.controls import Controls, control_row
 from app.views.explore.detail import topic_detail
 from app.views.explore.foot import map_foot
 from app.views.palette import DARK, LIGHT, LIVE, LOWERED
+from app.views.text import text_width
 from app.views.tree.map_svg import MapChoice, draw_map
 from app.views.tree.outline import tree_outline
 from app.views.tree.picture import Choice, caption, draw
@@ -103,6 +104,17 @@ def test_circles_of_the_map_lie_in_the_picture_and_beside_each_other(hierarchy):
     assert (at + size[:, None] < drawing.size).all()
     away = np.linalg.norm(at[:, None] - at, axis=2) + 1e6 * np.eye(len(at))
     assert (away > 0.9 * (size[:, None] + size)).all()
+
+
+def test_a_circle_has_one_word_for_looking_from_afar_which_fits_into_it(hierarchy):
+    leads = 0
+    for group in ET.fromstring(draw_map(hierarchy, MapChoice(light=True), theme=LIVE).svg).iter(f"{SVG}g"):
+        for lead in group.findall(f"{SVG}g/{SVG}text[@class='tp-lead']"):
+            width = text_width("".join(lead.itertext())) * float(lead.get("font-size"))
+            assert width < 2 * float(group.find(f"{SVG}circle").get("r"))
+            leads += 1
+    assert leads == len(hierarchy.nodes(1))
+    assert "tp-lead" not in draw_map(hierarchy, MapChoice(light=True), theme=LIGHT).svg
 
 
 def test_controls_and_foot_are_those_of_the_map(hierarchy, choice):
