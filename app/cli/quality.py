@@ -39,7 +39,7 @@ def quality(arguments: argparse.Namespace) -> int:
     """Print the measures of every layer, and its best and worst topics."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
-    hierarchy = read_hierarchy(db, run, snapshot_at(db, run, arguments.minibatch))
+    hierarchy = read_hierarchy(db, run, snapshot_at(db, run, arguments.minibatch)).reworded(arguments.relevance)
     if arguments.layer is not None:
         try:
             hierarchy.at_rank(arguments.layer, 1)

@@ -27,6 +27,7 @@ from app.views.compare import settings
 from app.views.runs import kpis
 from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
+from engine.hierarchy.tree import Node
 from store import checkpoints, corpora, events, labels, matches, runs, snapshots
 from store.blocks import Counts, DocumentBlock
 from store.database import open_database
@@ -261,6 +262,21 @@ def test_quality_lists_no_topic_twice_and_as_many_as_asked_for(capsys, allotment
     assert len(listed) == len(set(listed)) == 4
     assert len(re.findall(r" L2:\d+ ", out.partition("worst topics")[2])) == 2
     assert not re.search(r" L2:\d+ ", call(capsys, "quality", "1", "--most", "0", "--store", allotment)[1])
+
+
+def test_quality_judges_the_words_of_the_lambda_that_is_asked_for(capsys, allotment):
+    def words(*more):
+        layers = read(capsys, "quality", "1", "--store", allotment, *more)["layers"]
+        return {(layer["layer"], topic["topic"]): topic["words"] for layer in layers for topic in layer["by_topic"]}
+
+    probable = words("--relevance", "1")
+    assert probable != words() == words("--relevance", "0.1")
+    db = open_database(allotment)
+    hierarchy = read_hierarchy(db, runs.get(db, 1), snapshots.latest(db, 1)).reworded(1.0)
+    db.close()
+    for (layer, topic), listed in probable.items():
+        first = [word.text for word in hierarchy.top_words(Node(layer, topic - 1), len(listed))]
+        assert listed == first
 
 
 def test_quality_says_what_it_knows_as_json(capsys, filled):
