@@ -75,7 +75,7 @@ def gist(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
     tab = _rect(width, 21, f'x="-7" y="-10" rx="7" fill="{layer_colour(theme, box.node.layer)}"')
     rank = svg_text(width / 2 - 7, 6.5, 16, theme.box, box.rank, f' text-anchor="middle"{_BOLD}')
     text = _gist_lines(box, box.gist, box.gist_font, theme, marking, "tp-lines")
-    if box.gist != (box.lead,):
+    if box.lead and box.gist != (box.lead,):
         text += _gist_lines(box, (box.lead,), box.lead_font, theme, marking, "tp-lead")
     return f'<g class="tp-gist"><g class="tp-rank-tab">{tab}{rank}</g>{text}</g>'
 
