@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli import benchmark_scaling, benchmark_topics, output
-from app.cli.parser import MISTAKE, Parser, threads
+from app.cli import benchmark_completion, benchmark_scaling, benchmark_topics, output
+from app.cli.parser import MISTAKE, Parser, some_of, threads
 from app.jobs.progress import Left, Progress
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def main(argv: Sequence[str]) -> int:
         run = {
             "fidelity": fidelity,
             "classification": classification,
+            "completion": benchmark_completion.completion,
             "topics": benchmark_topics.topics,
             "scaling": benchmark_scaling.scaling,
         }
@@ -191,6 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--threads", type=threads, default=2, help="threads (default 2); no effect on results")
     one.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and go on from what is there")
     _add_classification(benchmarks)
+    benchmark_completion.add(benchmarks)
     benchmark_topics.add(benchmarks)
     benchmark_scaling.add(benchmarks)
     return parser
@@ -201,7 +203,10 @@ def _add_classification(benchmarks: Any) -> None:
     one.add_argument("--data", required=True, type=Path, metavar="FOLDER", help="the folder of the corpus")
     one.add_argument("--corpus", choices=("20news", "imdb", "mnist"), help="which it is (default: found out)")
     one.add_argument(
-        "--models", type=_classifiers, default=CLASSIFIERS, help=f"any of {', '.join(CLASSIFIERS)} (default: all)"
+        "--models",
+        type=some_of(CLASSIFIERS),
+        default=CLASSIFIERS,
+        help=f"any of {', '.join(CLASSIFIERS)} (default: all)",
     )
     one.add_argument("--layers", help=f"topics per layer (default {LAYERS})")
     one.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of sDATM")
@@ -212,13 +217,6 @@ def _add_classification(benchmarks: Any) -> None:
     one.add_argument("--seeds", type=_positive, default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")
     one.add_argument("--threads", type=threads, default=2, help="threads (default 2); no effect on results")
     one.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and go on from what is there")
-
-
-def _classifiers(text: str) -> tuple[str, ...]:
-    unknown = [name for name in _list(text) if name not in CLASSIFIERS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}; there are {', '.join(CLASSIFIERS)}")
-    return _list(text)
 
 
 def _list(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli import output
-from app.cli.parser import threads, whole
+from app.cli.parser import some_of, threads, whole
 from app.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from store.database import Database
 
 BUDGETS = (10.0, 30.0, 120.0)
-OURS, PEERS = "topiary", ("tomotopy", "gensim", "sklearn", "nmf")
+METHODS = ("topiary", "tomotopy", "gensim", "sklearn", "nmf")
 
 
 def add(benchmarks: Any) -> None:
@@ -24,8 +24,9 @@ def add(benchmarks: Any) -> None:
     one = benchmarks.add_parser("topics", help="coherence, diversity and perplexity by time, beside LDA and NMF")
     one.add_argument("corpora", nargs="+", metavar="CORPUS", help="names or numbers of corpora of the store")
     one.add_argument("--store", metavar="URL", help="file or database URL of the store")
-    every = ",".join((OURS, *PEERS))
-    one.add_argument("--methods", type=_methods, default=(OURS, *PEERS), help=f"any of {every} (default: all)")
+    one.add_argument(
+        "--methods", type=some_of(METHODS), default=METHODS, help=f"any of {','.join(METHODS)} (default: all)"
+    )
     one.add_argument("--budgets", type=_budgets, default=BUDGETS, help="seconds of training (default 10,30,120)")
     one.add_argument("--layers", help="topics per layer; peers have the first (default: proposed for the corpus)")
     one.add_argument("--seeds", type=_seeds, default=(1, 2, 3), help="of the runs, as 1-3 or 5,7 (default 1-3)")
@@ -77,13 +78,6 @@ def _of_corpus(db: "Database", about: "CorpusRow", arguments: argparse.Namespace
         rows += measuring.measure(about.name, corpus, method, seed, setup)
     progress.end()
     return rows
-
-
-def _methods(text: str) -> tuple[str, ...]:
-    names = tuple(part for part in text.lower().replace(" ", "").split(",") if part)
-    if unknown := [name for name in names if name not in (OURS, *PEERS)]:
-        raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}; there are {', '.join((OURS, *PEERS))}")
-    return names
 
 
 def _budgets(text: str) -> tuple[float, ...]:

@@ -3,7 +3,7 @@
 import argparse
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from app.cli import output
@@ -40,6 +40,18 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+
+def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """What reads some of these names, with commas between them, and refuses every other."""
+
+    def read(text: str) -> tuple[str, ...]:
+        names = tuple(part for part in text.lower().replace(" ", "").split(",") if part)
+        if unknown := [name for name in names if name not in known]:
+            raise argparse.ArgumentTypeError(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
+        return names
+
+    return read
 
 
 def whole(low: int, high: int = LARGEST) -> Callable[[str], int]:

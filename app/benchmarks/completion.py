@@ -1,0 +1,237 @@
+"""Completion of documents of which a tenth is observed: Table 2 of the DEF paper on a corpus at hand.
+
+Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), section 6.1.  DEFs of every family and
+depth, and LDA with as many topics as their first layer, in one protocol (:mod:`engine.black_box.prediction`).  DEFs
+have their defaults, or the settings of their paper, and nothing is chosen for them; LDA has the priors with the least
+perplexity on documents cut from the training part.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from app.benchmarks.reading import matrix
+from app.jobs.presets import preset
+from engine import models, settings
+from engine.black_box import prediction
+from engine.contract import TEST, TRAIN, Array, Batch, Facts, FloatArray, Kernel
+from engine.corpus import Corpus
+
+LDA = "lda"
+FAMILIES: dict[str, dict[str, str]] = {
+    "gamma": {"family": "gamma"},
+    "sigmoid": {"family": "bernoulli"},
+    "poisson": {"family": "poisson", "link": "softplus"},
+    "poisson-log": {"family": "poisson", "link": "log"},
+}
+METHODS = (LDA, *FAMILIES)
+# Table 2: perplexity on The New York Times and on Science, by method and depth.
+PUBLISHED: dict[tuple[str, int], tuple[float, float]] = {
+    ("lda", 1): (2717.0, 1711.0),
+    ("gamma", 1): (2525.0, 1652.0),
+    ("gamma", 2): (2303.0, 1539.0),
+    ("gamma", 3): (2251.0, 1542.0),
+    ("sigmoid", 1): (2343.0, 1633.0),
+    ("sigmoid", 2): (2653.0, 1665.0),
+    ("sigmoid", 3): (2507.0, 1653.0),
+    ("poisson", 1): (2590.0, 1620.0),
+    ("poisson", 2): (2423.0, 1560.0),
+    ("poisson", 3): (2416.0, 1576.0),
+    ("poisson-log", 2): (2288.0, 1523.0),
+    ("poisson-log", 3): (2366.0, 1545.0),
+}
+_PASSES = 20  # of LDA
+
+
+class Row(NamedTuple):
+    """One measured row of the table.
+
+    Attributes
+    ----------
+    method : str
+        One of ``METHODS``.
+    layers : str
+        As ``100-30``.
+    seed : int
+    settings : str
+        What differs from the model's defaults; of LDA, its priors.
+    perplexity : float
+        Of the cells that were not observed.
+    training_seconds, test_seconds : float
+        Of all steps, and of the completion of one test document.
+    """
+
+    method: str
+    layers: str
+    seed: int
+    settings: str
+    perplexity: float
+    training_seconds: float
+    test_seconds: float
+
+
+class Split(NamedTuple):
+    """Documents to judge by: their observed cells, and the others."""
+
+    observed: Batch
+    scored: Batch
+
+
+class Parts(NamedTuple):
+    """Documents to train on, to choose LDA's priors by, and to judge by."""
+
+    train: Batch
+    validation: Split
+    test: Split
+    n_words: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What all rows share.
+
+    Attributes
+    ----------
+    layers : tuple of int
+        Widths of the deepest DEF; shallower ones have its first layers.
+    steps : int
+        Of every DEF.
+    preset : str
+        "paper", or empty for the defaults.
+    threads : int
+    """
+
+    layers: tuple[int, ...]
+    steps: int
+    preset: str = ""
+    threads: int = 1
+
+
+Watch: TypeAlias = Callable[[int], None]  # called with the number of steps done
+
+
+def parts_of(corpus: Corpus, train: int, test: int, seed: int = 1) -> Parts:
+    """The first ``train`` training and ``test`` test documents; the validation documents are the last for training.
+
+    Raises
+    ------
+    ValueError
+        When the corpus has no test documents, or too few for training.
+    """
+    known, judged = corpus.documents(TRAIN), corpus.documents(TEST)[:test]
+    aside = min(test, len(known) // 5)
+    if not aside or not len(judged):
+        raise ValueError(
+            f"completion needs at least 5 training documents and 1 test document; the corpus has {len(known)} and "
+            f"{len(judged)}; import it with another --test-share"
+        )
+
+    def split(numbers: Array) -> Split:
+        return Split(*prediction.split(seed, corpus.batch(numbers)))
+
+    return Parts(corpus.batch(known[:-aside][:train]), split(known[-aside:]), split(judged), corpus.n_words)
+
+
+def trials(methods: tuple[str, ...], layers: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Methods with the widths they have; one layer has no link, so that both Poisson DEFs are one there."""
+    for method in methods:
+        if method == LDA:
+            yield method, layers[:1]
+            continue
+        first = 2 if method == "poisson-log" else 1
+        yield from ((method, layers[:depth]) for depth in range(first, len(layers) + 1))
+
+
+def measure(parts: Parts, method: str, layers: tuple[int, ...], seed: int, setup: Setup, watch: Watch) -> Row:
+    """Train a method and complete the test documents."""
+    if method == LDA:
+        return _lda_row(parts, layers[0], seed)
+    texts = texts_of(method, layers, setup.preset)
+    kernel = kernel_of(parts.train, parts.n_words, texts, setup.threads)
+    _compile(parts, kernel, seed)
+    began = time.perf_counter()
+    state = begun(kernel, seed, parts.train)
+    for done in range(1, setup.steps + 1):
+        state, _ = kernel.step(seed, state, parts.train)
+        watch(done)
+    trained = time.perf_counter()
+    found = prediction.complete(kernel, seed, state, *parts.test).perplexity
+    took = (time.perf_counter() - trained) / len(parts.test.observed.documents)
+    return Row(method, texts["layers"], seed, _gradients(texts), found, trained - began, took)
+
+
+def _compile(parts: Parts, kernel: Kernel, seed: int) -> None:
+    """One step and the completion of one document, so that neither is compiled while it is timed."""
+    state, _ = kernel.step(seed, begun(kernel, seed, parts.train), parts.train)
+    prediction.complete(kernel, seed, state, *(_first(each, 1) for each in parts.test))
+
+
+def _first(docs: Batch, n: int) -> Batch:
+    return docs.cells.rows(0, n).batch(docs.documents[:n], docs.labels[:n])
+
+
+def texts_of(method: str, layers: tuple[int, ...], name: str = "") -> dict[str, str]:
+    """The settings of a DEF: of a preset, with the method's family and link, and these widths."""
+    widths = "-".join(map(str, layers))
+    return preset("deep-exp-family", name).texts | FAMILIES[method] | {"layers": widths}
+
+
+def kernel_of(train: Batch, n_words: int, texts: dict[str, str], threads: int) -> Kernel:
+    """The kernel of a DEF with these settings, for these training documents."""
+    module = models.load("deep-exp-family")
+    facts = Facts(n_words, len(train.documents), n_tokens=int(train.counts.sum()))
+    kernel: Kernel = module.build(settings.parse(module.Config, texts), facts, n_threads=threads)
+    return kernel
+
+
+def begun(kernel: Kernel, seed: int, train: Batch) -> Any:
+    """The state of a DEF before its first step."""
+    state = kernel.begin(seed, train) if kernel.begin is not None else kernel.init(seed)
+    return kernel.prepare(seed, state, train)
+
+
+def _gradients(texts: dict[str, str]) -> str:
+    """How the units of a DEF are moved, and whose settings it has."""
+    score = texts.get("gradient") == "score"
+    units = "score functions" if score or texts["family"] != "gamma" else "implicit"
+    return f"{units}, {'as in the paper' if score else 'defaults'}"
+
+
+def _lda_row(parts: Parts, width: int, seed: int) -> Row:
+    priors = _best_priors(parts, width, seed)
+    began = time.perf_counter()
+    model = _lda(parts, width, priors, seed)
+    trained = time.perf_counter()
+    found = _completed(model, parts.test, parts.n_words)
+    took = (time.perf_counter() - trained) / len(parts.test.observed.documents)
+    return Row(LDA, str(width), seed, f"priors {priors[0]:.3g}, {priors[1]:.3g}", found, trained - began, took)
+
+
+def _best_priors(parts: Parts, width: int, seed: int) -> tuple[float, float]:
+    """Parameters of the priors of documents and topics with the least perplexity on the validation documents."""
+    tried = itertools.product((1.0 / width, 0.1, 0.3, 1.0), (1.0 / width, 0.1))
+    return min(tried, key=lambda priors: _completed(_lda(parts, width, priors, seed), parts.validation, parts.n_words))
+
+
+def _lda(parts: Parts, width: int, priors: tuple[float, float], seed: int) -> Any:
+    """LDA of scikit-learn by variational Bayes."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    model = LatentDirichletAllocation(
+        width, doc_topic_prior=priors[0], topic_word_prior=priors[1], max_iter=_PASSES, random_state=seed
+    )
+    return model.fit(matrix(parts.train.cells, parts.n_words))
+
+
+def _completed(model: Any, split: Split, n_words: int) -> float:
+    """Perplexity of the unobserved cells under LDA."""
+    topics: FloatArray = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    shares = model.transform(matrix(split.observed.cells, n_words))
+    owners = np.repeat(np.arange(len(shares)), np.diff(split.scored.starts))
+    rates = np.einsum("ck,kc->c", shares[owners], topics[:, split.scored.words])
+    totals = shares.sum(axis=1)
+    return prediction.perplexity(rates, totals, np.zeros(len(totals)), split.scored.cells)

@@ -1,0 +1,101 @@
+"""What implicit gradients of a deep exponential family gain over score functions.
+
+The noise of both at the same state, and the evidence lower bound after equal processor time, with one thread.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.benchmarks.completion import begun, kernel_of
+from engine import settings
+from engine.black_box import inference
+from engine.contract import TRAIN, Batch, Facts, Kernel
+from engine.corpus import Corpus
+from engine.models import deep_exp_family
+
+from .report import corpus_of, load, parser, say
+
+SEED = 1
+FEW = 50  # documents whose gradients are estimated
+ESTIMATES = 8
+
+
+class Trained(NamedTuple):
+    """A model after its steps: its bound in nats a document, and the processor seconds of all steps."""
+
+    state: Any
+    elbo: float
+    seconds: float
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print both comparisons."""
+    options = parser(__doc__ or "")
+    options.add_argument("--layers", default="100-30-15", help="topics per layer (default 100-30-15, the paper's)")
+    options.add_argument("--train", type=int, default=2_000, help="training documents, at most (default 2,000)")
+    options.add_argument("--seconds", type=float, default=60.0, help="processor seconds of each gradient (default 60)")
+    arguments = options.parse_args(argv)
+    corpus = corpus_of(arguments)
+    docs = corpus.batch(corpus.documents(TRAIN)[: arguments.train])
+    say(f"{len(docs.documents):,} training documents, {int(docs.counts.sum()):,} tokens; one thread; {load()}")
+    for name, values in noise(corpus, docs, arguments.layers).items():
+        say(f"  {name:<28} {values}")
+    for gradient in ("implicit", "score"):
+        run = until(corpus, docs, arguments.seconds, arguments.layers, gradient)
+        say(f"  {gradient:<28} ELBO {run.elbo:.1f} after {run.seconds:.0f} processor s, {int(run.state.t)} steps")
+    return 0
+
+
+def noise(corpus: Corpus, docs: Batch, layers: str) -> dict[str, str]:
+    """Standard deviation of one estimate of the gradients of layer 1 of some documents, at the same state."""
+    few = docs.cells.rows(0, FEW).batch(docs.documents[:FEW], docs.labels[:FEW])
+    start = begun_at(corpus, docs, layers, 20)
+    found = {}
+    for gradient in ("implicit", "score"):
+        config = settings.parse(deep_exp_family.Config, {"layers": layers, "gradient": gradient})
+        plan = deep_exp_family.plan_of(config, Facts(corpus.n_words, len(docs.documents)))
+        local = inference.Local(*(each[:FEW] for each in deep_exp_family.local_of(start)))
+        began, matrices = time.process_time(), deep_exp_family.matrices_of(start)
+        stacked = np.stack([inference.gradients(plan, seed, 1, matrices, few, local) for seed in range(ESTIMATES)])
+        seconds = (time.process_time() - began) / ESTIMATES
+        spread, size = stacked.std(axis=0, ddof=1), np.abs(stacked.mean(axis=0))
+        found[gradient] = (
+            f"deviation {np.sqrt((spread**2).mean()):.3g} (median {np.median(spread):.3g}), "
+            f"size of the mean {np.sqrt((size**2).mean()):.3g}, {seconds:.2f} processor s each"
+        )
+    return found
+
+
+def begun_at(corpus: Corpus, docs: Batch, layers: str, steps: int) -> Any:
+    """The state after so many steps of implicit gradients."""
+    kernel = _kernel(corpus, docs, layers, "implicit")
+    state = begun(kernel, SEED, docs)
+    for _ in range(steps):
+        state, _ = kernel.step(SEED, state, docs)
+    return state
+
+
+def until(corpus: Corpus, docs: Batch, seconds: float, layers: str, gradient: str) -> Trained:
+    """A DEF after so many seconds of one processor, its bound the mean over five looks with implicit gradients."""
+    kernel = _kernel(corpus, docs, layers, gradient)
+    state = begun(kernel, SEED, docs)
+    kernel.step(SEED, state, docs)  # compiled
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        state, _ = kernel.step(SEED, state, docs)
+    took = time.process_time() - began
+    judge = _kernel(corpus, docs, layers, "implicit")
+    looks = [judge.step(SEED + 1 + look, state, docs)[1].elbo for look in range(5)]
+    return Trained(state, float(np.mean(looks)), took)
+
+
+def _kernel(corpus: Corpus, docs: Batch, layers: str, gradient: str) -> Kernel:
+    return kernel_of(docs, corpus.n_words, {"layers": layers, "gradient": gradient}, threads=1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
