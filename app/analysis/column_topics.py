@@ -21,6 +21,8 @@ class ColumnTopic(NamedTuple):
     ----------
     layer, rank : int
         1 = most popular.
+    number : int
+        Its identity, which lasts.
     share : float
         Of the popularity of its layer, 0 to 1.
     items : tuple of Word
@@ -29,6 +31,7 @@ class ColumnTopic(NamedTuple):
 
     layer: int
     rank: int
+    number: int
     share: float
     items: tuple[Word, ...]
 
@@ -79,5 +82,5 @@ def _ranked(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnT
     for rank, column in enumerate(topics.order(parts).tolist(), start=1):
         pairs = zip(numbers[column].tolist(), weights[column].tolist(), strict=True)
         items = tuple(Word(hierarchy.vocabulary[number], weight) for number, weight in pairs if weight > 0)
-        found.append((column, ColumnTopic(layer, rank, float(parts[column]), items)))
+        found.append((column, ColumnTopic(layer, rank, column + 1, float(parts[column]), items)))
     return found

@@ -92,7 +92,7 @@ def show(arguments: argparse.Namespace) -> int:
 def topics(arguments: argparse.Namespace) -> int:
     """List topics, most popular first."""
     from app.analysis.topic_roles import LIVE
-    from app.export.topics import topics_table
+    from app.export.topics import both_sides
 
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
@@ -103,12 +103,14 @@ def topics(arguments: argparse.Namespace) -> int:
         hierarchy = with_npmi(db, run, hierarchy)
     hierarchy = hierarchy.reworded(arguments.relevance)
     try:
-        table = topics_table(hierarchy, arguments.layer, arguments.words)
+        table = both_sides(hierarchy, arguments.layer, arguments.words)
     except LookupError as error:
         raise Mistake(str(error.args[0])) from error
     if arguments.json:
         print_json(table)
         return 0
+    columns = [row for row in table if row.get("side") == "columns"]
+    table = table[: len(table) - len(columns)]
     light = 0 if arguments.all else sum(row["light"] for row in table)
     table = [row for row in table if arguments.all or not row["light"]]
     titles = [flat(row["title"]) for row in table]
@@ -120,6 +122,10 @@ def topics(arguments: argparse.Namespace) -> int:
         said = _quality_of(row) if arguments.quality else ""
         kind = f"  {role:<{margin}}" if margin else ""
         say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}{kind}  {said}{title:<{width}}  {words}")
+    if columns:
+        say("\ntopics of the columns:")
+    for row in columns:
+        say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {flat(' '.join(row['words']))}")
     if arguments.quality:
         notify("figures before the titles: NPMI of the ten first words in the training documents, see topiary quality")
     if light:

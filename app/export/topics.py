@@ -4,6 +4,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from app.analysis.column_topics import column_topics
+from app.analysis.column_topics import layers as column_layers
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
 from app.export import writers
 from engine.hierarchy.tree import Node
@@ -50,6 +52,36 @@ def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PR
     ]
 
 
+def columns_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
+    """List the topics of columns of a model of rows and columns, as `topics_table` has those of the rows.
+
+    They begin in layer 2, have no names, roles or NPMI of their own, and ``words`` are the columns that they are most
+    about.  Empty for every other model.
+    """
+    return [
+        {
+            "layer": topic.layer,
+            "rank": topic.rank,
+            "topic": topic.number,
+            "share": topic.share,
+            "words": [item.text for item in topic.items],
+            "title": topic.title,
+        }
+        for number in column_layers(hierarchy)
+        if layer in (None, number)
+        for topic in column_topics(hierarchy, number, words)
+    ]
+
+
+def both_sides(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
+    """List the topics of rows and those of columns, told apart by ``side``; without ``side`` where there are none."""
+    table, columns = topics_table(hierarchy, layer, words), columns_table(hierarchy, layer, words)
+    if not columns:
+        return table
+    unknown = dict.fromkeys(table[0]) | {"name": "", "light": False, "role": ""}
+    return [{"side": "rows"} | row for row in table] + [{"side": "columns"} | unknown | row for row in columns]
+
+
 def _npmi(hierarchy: Hierarchy, node: Node) -> float | None:
     if len(hierarchy.npmi) < node.layer:
         return None
@@ -63,12 +95,12 @@ def formats() -> tuple[str, ...]:
 
 
 def render(table: list[dict[str, Any]], form: str) -> str:
-    """Write a `topics_table` as text in one of the `formats`."""
+    """Write a table of topics as text in one of the `formats`."""
     return str(writers.writer(_PREFIX, form).render(table))
 
 
 def write(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> Path:
-    """Write topics to a file, in the format its suffix names.
+    """Write topics, of rows and of columns, to a file in the format its suffix names.
 
     Raises
     ------
@@ -81,5 +113,5 @@ def write(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> Path:
     """
     path = Path(path)
     form = writers.format_of(path, _PREFIX, f"topics as {path.name!r}")
-    path.write_text(render(topics_table(hierarchy, layer), form), encoding="utf-8", newline="\n")
+    path.write_text(render(both_sides(hierarchy, layer), form), encoding="utf-8", newline="\n")
     return path

@@ -12,7 +12,8 @@ _COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light"
 def render(table: list[dict[str, Any]]) -> str:
     """Write a header and the rows; the words are separated by blanks, a light topic has 1, an unknown NPMI is empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    sides = ("side",) if table and "side" in table[0] else ()
+    writer = csv.DictWriter(text, (*sides, *_COLUMNS), quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writeheader()
     for row in table:
         npmi = "" if row["npmi"] is None else row["npmi"]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
 from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
-from app.export.topics import topics_table
+from app.export.topics import columns_table, topics_table
 from app.views.tree.opening import threshold_of
 from engine.hierarchy.tree import Direction, Node
 
@@ -69,6 +69,30 @@ class RunTopics(RunRecord):
             row |= {"topic": identity(node), "weight": hierarchy.weight(node), "npmi": npmi}
         columns = ["topic", "layer", "rank", "weight", "share", "npmi", "light", "title", "name", "words"]
         return pd.DataFrame(rows, columns=columns).set_index("topic")
+
+    def column_topics(self, layer: int | None = None, *, words: int = 12, minibatch: int | None = None) -> pd.DataFrame:
+        """List the topics of the columns of a table, most popular first: groups of columns, of the double DEF.
+
+        Parameters
+        ----------
+        layer : int, optional
+            From 2, as layer 1 is shared with the rows; all when not given.
+        words : int, default=12
+            How many columns of each, at most 30.
+
+        Returns
+        -------
+        pandas.DataFrame
+            layer, rank, topic (its number, which lasts), share of its layer, title, and words: the columns that it is
+            most about.  No rows for models without topics of columns.
+
+        Raises
+        ------
+        NotFound
+            When there is no snapshot yet.
+        """
+        rows = columns_table(self.hierarchy(minibatch), layer, words)
+        return pd.DataFrame(rows, columns=["layer", "rank", "topic", "share", "title", "words"])
 
     def quality(self, *, labels: bool = True, minibatch: int | None = None) -> pd.DataFrame:
         """Measure how good the topics are, layer by layer.
