@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.sums import Sum, Sums, pieces
+
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 Array: TypeAlias = NDArray[Any]
 
-
 TRAIN, TEST = 0, 1  # the parts of a corpus
-PIECE = 8192  # documents whose real sums are told together
 
 
 class Counts(NamedTuple):
@@ -278,8 +278,8 @@ class Kernel(NamedTuple):
         Before the first step of a new run, from training documents (at most ``first_topics.SAMPLED`` of them); None
         where a run begins with ``init``.
     gather : (seed, state, Batch, local) -> (Statistics, local)
-        The work on documents: what they say of the topics, as a NamedTuple of sums over documents (see `added`), and
-        their new local variables.  It can be done anywhere and in blocks of documents.
+        The work on documents: what they say of the topics, as a NamedTuple of sums over documents (see
+        `engine.sums.added`), and their new local variables.  It can be done anywhere and in blocks of documents.
     move : (seed, state, Statistics) -> (State, Info)
         The work on topics, done once a step, under the sum of the statistics of all blocks.
     settle : (seed, state, Batch, local) -> local, or None
@@ -325,7 +325,7 @@ class Kernel(NamedTuple):
         What one draw of one document's prediction costs, in such draws; 0 where nothing is predicted.
     real : bool
         Whether statistics are real sums, whose last bits depend on the order they are added in: documents are then
-        always gathered in the same pieces (:func:`pieces`).  Whole numbers need no such order.
+        always gathered in the same pieces (:func:`engine.sums.pieces`).  Whole numbers need no such order.
     """
 
     batch_size: int
@@ -384,62 +384,6 @@ class Kernel(NamedTuple):
     def sweeps(self, state: Any) -> bool:
         """Whether the next step reads every training document."""
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
-
-
-def pieces(n_documents: int) -> list[slice]:
-    """Documents in pieces of at most ``PIECE`` neighbours, whose real sums are always added by the same tree."""
-    return [slice(first, min(first + PIECE, n_documents)) for first in range(0, max(n_documents, 1), PIECE)]
-
-
-class Sum(NamedTuple):
-    """Statistics of ``size`` neighbouring pieces from number ``first`` on, added up."""
-
-    first: int
-    size: int
-    statistics: Any
-
-
-class Sums:
-    """Statistics of pieces, added by a fixed binary tree over their numbers: 0 + 1, 2 + 3, then (0, 1) + (2, 3) ...
-
-    So the last bit does not depend on where pieces were gathered, and whoever has some neighbours can add what of
-    the tree lies within them.  Pieces come in their order, or sums of others made in the same way.
-    """
-
-    def __init__(self) -> None:
-        self.parts: list[Sum] = []
-
-    def add(self, part: Sum) -> None:
-        """Put the next one behind those that are there, and add what belongs together."""
-        self.parts.append(part)
-        while len(self.parts) > 1 and self._brothers(*self.parts[-2:]):
-            other = self.parts.pop()
-            first, size, statistics = self.parts.pop()
-            self.parts.append(Sum(first, 2 * size, added(statistics, other.statistics)))
-
-    def total(self) -> Any:
-        """The statistics of all pieces."""
-        total = self.parts[-1].statistics
-        for part in self.parts[-2::-1]:
-            total = added(part.statistics, total)
-        return total
-
-    @staticmethod
-    def _brothers(one: Sum, other: Sum) -> bool:
-        return one.size == other.size and one.first % (2 * one.size) == 0
-
-
-def added(one: Any, other: Any) -> Any:
-    """The statistics of two blocks of documents together: every array, or number, is a sum over documents.
-
-    `Sums` says in which order.
-    """
-    if hasattr(one, "plus"):  # sparse
-        return one.plus(other)
-    if not isinstance(one, tuple):
-        return one + other
-    parts = (added(a, b) for a, b in zip(one, other, strict=True))
-    return type(one)(*parts) if hasattr(one, "_fields") else tuple(parts)
 
 
 def flatten(state: tuple[Any, ...]) -> dict[str, Array]:

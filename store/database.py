@@ -1,7 +1,7 @@
 """The one door to the database: opening it, short transactions that wait and retry, and its clock.
 
-Everything that only one of SQLite and PostgreSQL understands is in this file, but for indexes of words (`full_text`)
-and upkeep: `store.check`, `store.backup` and `store.prune`.
+Everything that only one of SQLite and PostgreSQL understands is in this file, but for what they say (`sentences`),
+indexes of words (`full_text`) and upkeep: `store.check`, `store.backup` and `store.prune`.
 """
 
 import os
@@ -15,21 +15,19 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Double, Engine, QueuePool, Transaction, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from store import migrations
 from store.errors import DamagedStore, NotFound, Outdated, StoreError
 from store.identity import Identity
+from store.sentences import LOCKED_SQLITE, lost_the_server, met_a_lock, sentence_sqlite, sentences
 
 Result = TypeVar("Result")
 
 BUSY_SECONDS = 10.0
 PATIENCE_SECONDS = 120.0
-_LOCKED_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
-_LOCKED_POSTGRESQL = {"40001", "40P01", "55P03"}  # serialisation failure, deadlock, lock not available
-_SHUTTING_DOWN = {"57P01", "57P02", "57P03"}
 _ALIVE = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 """Of PostgreSQL: a server whose machine is gone is noticed within half a minute."""
 _MIGRATION_LOCK = 5_074_697  # any number that nobody else locks
@@ -94,7 +92,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees one unchanging state of the store; keep it for a moment only."""
-        with _sentences(self.place), self._transaction(writes=False) as connection:
+        with sentences(self.place), self._transaction(writes=False) as connection:
             yield connection
 
     @contextmanager
@@ -109,7 +107,7 @@ class Database:
             When the store is open for reading only, stays locked for `patience` seconds, or its disk is full.
         """
         self._refuse_if_readonly()
-        with _sentences(self.place), self._transaction(writes=True) as connection:
+        with sentences(self.place), self._transaction(writes=True) as connection:
             yield connection
 
     def transact(self, work: Callable[[Connection], Result]) -> Result:
@@ -119,7 +117,7 @@ class Database:
         """
         self._refuse_if_readonly()
         began = time.monotonic()
-        with _sentences(self.place):
+        with sentences(self.place):
             for pause in _pauses():
                 finished = False
                 try:
@@ -187,9 +185,9 @@ class Database:
         A server that was reached before is waited for while it restarts; only when the loss of the connection
         came after the work was ``finished``, nobody knows whether it was committed.
         """
-        if _met_a_lock(error):
+        if met_a_lock(error):
             return True
-        return self._reached and not finished and _lost_the_server(error)
+        return self._reached and not finished and lost_the_server(error)
 
 
 def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly: bool = False) -> Database:
@@ -379,10 +377,10 @@ def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: fl
             break
         except sqlite3.DatabaseError as error:
             code = error.sqlite_errorcode & 0xFF
-            if code not in _LOCKED_SQLITE or time.monotonic() > deadline:
+            if code not in LOCKED_SQLITE or time.monotonic() > deadline:
                 otherwise = f"the store {path} cannot be opened ({error}); check the path and your rights"
                 kind = DamagedStore if code == sqlite3.SQLITE_CORRUPT else StoreError
-                raise kind(_sentence_sqlite(code, str(path), error) or otherwise) from error
+                raise kind(sentence_sqlite(code, str(path), error) or otherwise) from error
         time.sleep(pause)
     if mode != "wal":
         raise StoreError(f"SQLite cannot share the file {path} between programs; put the store on a local disk")
@@ -404,58 +402,3 @@ def _pauses() -> Iterator[float]:
     while True:
         yield pause
         pause = min(2 * pause, 1.0)
-
-
-def _met_a_lock(error: DBAPIError) -> bool:
-    origin = error.orig
-    if isinstance(origin, sqlite3.Error):
-        return getattr(origin, "sqlite_errorcode", 0) & 0xFF in _LOCKED_SQLITE
-    return getattr(origin, "sqlstate", None) in _LOCKED_POSTGRESQL
-
-
-def _lost_the_server(error: DBAPIError) -> bool:
-    if isinstance(error.orig, sqlite3.Error) or not isinstance(error, OperationalError):
-        return False
-    state = getattr(error.orig, "sqlstate", None)
-    return error.connection_invalidated or state is None or state.startswith("08") or state in _SHUTTING_DOWN
-
-
-@contextmanager
-def _sentences(place: str) -> Iterator[None]:
-    """Turn what the database says about its circumstances into a sentence."""
-    try:
-        yield
-    except DBAPIError as error:
-        sentence = _sentence(error, place)
-        if sentence is None:
-            raise
-        raise (DamagedStore if _is_damage(error) else StoreError)(sentence) from error
-
-
-def _is_damage(error: DBAPIError) -> bool:
-    return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
-
-
-def _sentence(error: DBAPIError, place: str) -> str | None:
-    origin = error.orig
-    if isinstance(origin, sqlite3.Error):
-        return _sentence_sqlite(getattr(origin, "sqlite_errorcode", 0) & 0xFF, place, origin)
-    if _met_a_lock(error):
-        return f"the store {place} was kept locked by another program; try again when it is done"
-    if isinstance(error, OperationalError):
-        return f"the database {place} cannot be reached: {str(origin).strip().splitlines()[0]}"
-    return None
-
-
-def _sentence_sqlite(code: int, place: str, origin: sqlite3.Error) -> str | None:
-    if code in _LOCKED_SQLITE:
-        return f"the store {place} was kept locked by another program; try again when it is done"
-    return {
-        sqlite3.SQLITE_FULL: f"the disk with the store {place} is full; free some space and try again",
-        sqlite3.SQLITE_IOERR: f"the disk with the store {place} fails ({origin}); look at its quota, or at the network "
-        "it is reached by, and try again",
-        sqlite3.SQLITE_READONLY: f"the store {place} may not be written; check the rights of the file and its folder",
-        sqlite3.SQLITE_CANTOPEN: f"the store {place} cannot be opened; check the path and your rights",
-        sqlite3.SQLITE_NOTADB: f"the file {place} is not a store; give another file",
-        sqlite3.SQLITE_CORRUPT: f"the store {place} is damaged ({origin}); restore it from a copy",
-    }.get(code)

@@ -103,12 +103,15 @@ class Setup:
     preset : str
         "paper", or empty for the defaults.
     threads : int
+    priors : (float, float)
+        Of LDA: parameters of its Dirichlet priors of documents and of topics, as from :func:`best_priors`.
     """
 
     layers: tuple[int, ...]
     steps: int
     preset: str = ""
     threads: int = 1
+    priors: tuple[float, float] = (0.1, 0.1)
 
 
 Watch: TypeAlias = Callable[[int], None]  # called with the number of steps done
@@ -149,7 +152,7 @@ def trials(methods: tuple[str, ...], layers: tuple[int, ...]) -> Iterator[tuple[
 def measure(parts: Parts, method: str, layers: tuple[int, ...], seed: int, setup: Setup, watch: Watch) -> Row:
     """Train a method and complete the test documents."""
     if method == LDA:
-        return _lda_row(parts, layers[0], seed)
+        return _lda_row(parts, layers[0], seed, setup.priors)
     texts = texts_of(method, layers, setup.preset)
     kernel = kernel_of(parts.train, parts.n_words, texts, setup.threads)
     _compile(parts, kernel, seed)
@@ -201,8 +204,7 @@ def _gradients(texts: dict[str, str]) -> str:
     return f"{units}, {'as in the paper' if score else 'defaults'}"
 
 
-def _lda_row(parts: Parts, width: int, seed: int) -> Row:
-    priors = _best_priors(parts, width, seed)
+def _lda_row(parts: Parts, width: int, seed: int, priors: tuple[float, float]) -> Row:
     began = time.perf_counter()
     model = _lda(parts, width, priors, seed)
     trained = time.perf_counter()
@@ -211,10 +213,13 @@ def _lda_row(parts: Parts, width: int, seed: int) -> Row:
     return Row(LDA, str(width), seed, f"priors {priors[0]:.3g}, {priors[1]:.3g}", found, trained - began, took)
 
 
-def _best_priors(parts: Parts, width: int, seed: int) -> tuple[float, float]:
-    """Parameters of the priors of documents and topics with the least perplexity on the validation documents."""
-    tried = itertools.product((1.0 / width, 0.1, 0.3, 1.0), (1.0 / width, 0.1))
-    return min(tried, key=lambda priors: _completed(_lda(parts, width, priors, seed), parts.validation, parts.n_words))
+def best_priors(parts: Parts, width: int) -> tuple[float, float]:
+    """LDA's priors of documents and of topics with the least perplexity on the validation documents, of eight."""
+
+    def perplexity(priors: tuple[float, float]) -> float:
+        return _completed(_lda(parts, width, priors, 1), parts.validation, parts.n_words)
+
+    return min(itertools.product((1.0 / width, 0.1, 0.3, 1.0), (1.0 / width, 0.1)), key=perplexity)
 
 
 def _lda(parts: Parts, width: int, priors: tuple[float, float], seed: int) -> Any:

@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,13 +48,16 @@ def completion(arguments: argparse.Namespace) -> int:
     about = corpora.find(db, arguments.corpus)
     layers = settings.parse(models.load("deep-exp-family").Config, {"layers": arguments.layers}).layers
     parts = measuring.parts_of(load_corpus(db, about), arguments.train, arguments.test)
-    setup = measuring.Setup(layers=layers, steps=arguments.steps, preset=arguments.preset, threads=arguments.threads)
     output.write(
         f"{table.NOTE}\n\n{about.name}: {len(parts.train.documents):,} training, "
         f"{len(parts.validation.observed.documents):,} validation and {len(parts.test.observed.documents):,} test "
         f"documents, {parts.n_words:,} words; {arguments.steps:,} steps, {arguments.threads} threads\n{table.HEAD}\n"
     )
     progress, rows = Progress(), list["Row"]()
+    setup = measuring.Setup(layers=layers, steps=arguments.steps, preset=arguments.preset, threads=arguments.threads)
+    if measuring.LDA in arguments.methods:
+        progress.show("choosing the priors of LDA on the validation documents")
+        setup = replace(setup, priors=measuring.best_priors(parts, layers[0]))
     seeds = range(1, arguments.seeds + 1)
     for (method, widths), seed in itertools.product(measuring.trials(arguments.methods, layers), seeds):
         watch = _watch(progress, f"{method} {'-'.join(map(str, widths))} seed {seed}", setup.steps)

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.cli import output
 from app.ingest.options import counted
-from app.jobs.new_run import NewRunError
+from app.jobs.run_rules import NewRunError
 from app.server.ports import ServeError
 from app.views.runs.new_run_form import by_label
 from app.views.text import percent as on_page

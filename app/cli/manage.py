@@ -17,11 +17,12 @@ from app.jobs import deletions, launcher
 from app.jobs.cluster.whole import on_cluster
 from app.jobs.forks import origin
 from app.jobs.judged import latest_of
-from app.jobs.new_run import create, proposes
+from app.jobs.new_run import create
 from app.jobs.new_run import fork as order_fork
 from app.jobs.progress import Progress
 from app.jobs.run_groups import create_group
 from app.jobs.run_log import happened
+from app.jobs.run_rules import proposes
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
 from app.jobs.widths_for import proposal
 from store import checkpoints, runs

@@ -12,8 +12,9 @@ from threading import Thread
 
 from app.ingest.builtin import NAME, import_builtin
 from app.jobs import compile_kernels, launcher, notices
-from app.jobs.new_run import NewRunError, create
+from app.jobs.new_run import create
 from app.jobs.progress import Notifier, Progress
+from app.jobs.run_rules import NewRunError
 from store import corpora, runs
 from store.database import Database, open_database
 from store.errors import StoreError

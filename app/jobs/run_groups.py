@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.jobs.new_run import NewRunError, prepared
+from app.jobs.new_run import prepared
+from app.jobs.run_rules import NewRunError
 from store import corpora, runs
 from store.database import Database
 from store.runs import RunRow

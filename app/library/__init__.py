@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.ingest.errors import IngestError
     from app.ingest.options import OptionError
     from app.jobs.cluster.place import PlaceError
-    from app.jobs.new_run import NewRunError
+    from app.jobs.run_rules import NewRunError
     from store.errors import Conflict, NotFound, StoreError
 
     from .classification import Classification

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from app.analysis.hierarchy import Hierarchy, parse_identity
 from app.jobs import launcher
 from app.jobs.forks import default_text
-from app.jobs.new_run import NewRunError
+from app.jobs.run_rules import NewRunError
 from engine.hierarchy.tree import Node
 
 Roots: TypeAlias = int | str | Iterable[int | str]

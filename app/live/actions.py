@@ -19,9 +19,9 @@ from app.analysis.predictions import Classified
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import deletions, launcher, new_run
 from app.jobs.import_process import Import
-from app.jobs.new_run import NewRun
 from app.jobs.run_groups import create_group
 from app.jobs.run_log import tail
+from app.jobs.run_rules import NewRun
 from app.jobs.uploads import Uploads
 from app.jobs.ways_out import again
 from app.live.feed import Feed
@@ -90,7 +90,7 @@ class Actions:
 
         Raises
         ------
-        app.jobs.new_run.NewRunError
+        app.jobs.run_rules.NewRunError
             When a setting cannot be read or is out of bounds.
         """
         common: dict[str, Any] = {

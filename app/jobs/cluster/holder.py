@@ -11,8 +11,9 @@ from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.cluster.opening import open_patiently
 from app.jobs.cluster.pace import About, Pace
 from engine import models, settings
-from engine.contract import Array, Batch, Counts, Facts, Sum, Sums, flatten, unflatten
+from engine.contract import Array, Batch, Counts, Facts, flatten, unflatten
 from engine.corpus import take
+from engine.sums import Sum, Sums
 from store import checkpoints, corpora
 
 

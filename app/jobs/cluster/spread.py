@@ -19,8 +19,9 @@ from app.jobs.cluster.pace import About
 from app.jobs.cluster.presence import Presence, Remote
 from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
-from engine.contract import Array, Batch, Counts, Info, Sums, flatten, pieces, unflatten
+from engine.contract import Array, Batch, Counts, Info, flatten, unflatten
 from engine.corpus import Corpus, minibatch, rows, take
+from engine.sums import Sums, pieces
 from store.arrays import Layout, Streamed
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from app.jobs.forks import LEARNS_LABELS, Origin, default_text, growing, inherited, origin, wrong_layers
-from app.jobs.new_run import LARGEST_SEED, LINK_OF, NewRun, NewRunError, objections, proposed, usual_length
 from app.jobs.presets import CALLED, RECOMMENDED, names, preset
+from app.jobs.run_rules import LARGEST_SEED, LINK_OF, NewRun, NewRunError, objections, proposed
 from app.jobs.seeds import read_seeds
+from app.jobs.usual_length import usual_length
 from app.jobs.widths_for import proposal
 from app.live.feed import TROUBLE
 from app.pages.components.board import Board, Message

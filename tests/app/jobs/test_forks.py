@@ -11,7 +11,8 @@ from process_samples import SMALL, bury, kill_after, order, small_corpus, writte
 from app.analysis.inference import open_inference
 from app.jobs import claim, launcher, new_run, worker
 from app.jobs.forks import inherited, origin
-from app.jobs.new_run import NewRun, NewRunError, create, fork
+from app.jobs.new_run import create, fork
+from app.jobs.run_rules import NewRun, NewRunError
 from app.live.actions import Actions
 from engine.settings import SettingError
 from store import corpora, points, runs, snapshots, tables

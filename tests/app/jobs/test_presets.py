@@ -4,7 +4,7 @@ import pytest
 from process_samples import small_corpus
 
 from app.jobs import new_run, presets
-from app.jobs.new_run import NewRunError
+from app.jobs.run_rules import NewRunError
 from engine import models, settings
 from store.database import open_database
 

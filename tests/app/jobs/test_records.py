@@ -7,7 +7,8 @@ from process_samples import bury, kill_after, order, small_corpus, written
 from app.analysis.build_hierarchy import build_hierarchy
 from app.jobs import claim, worker
 from app.jobs.forks import origin
-from app.jobs.new_run import NewRunError, fork
+from app.jobs.new_run import fork
+from app.jobs.run_rules import NewRunError
 from engine.hierarchy.tree import Node
 from store import corpora, events, runs, snapshots
 

@@ -3,8 +3,8 @@
 import pytest
 from process_samples import SMALL, small_corpus
 
-from app.jobs.new_run import NewRunError
 from app.jobs.run_groups import create_group
+from app.jobs.run_rules import NewRunError
 from store import runs
 from store.database import open_database
 

@@ -9,7 +9,7 @@ from process_samples import order, small_corpus
 
 from app.ingest.options import ImportOptions
 from app.jobs import deletions, launcher, process
-from app.jobs.new_run import NewRun
+from app.jobs.run_rules import NewRun
 from app.live.actions import Actions
 from app.live.feed import Feed
 from app.live.visitor import NotAllowed, Visitor

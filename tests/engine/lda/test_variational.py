@@ -8,11 +8,12 @@ import tiny_lda as tiny
 from drawing import bars, mismatch
 
 from engine import models
-from engine.contract import Facts, Sweeps, added
+from engine.contract import Facts, Sweeps
 from engine.corpus import rows
 from engine.lda import documents, topics
 from engine.models import lda_cavi, lda_svi
 from engine.pool import Pool
+from engine.sums import added
 
 RNG = np.random.default_rng(5)
 TABLE = RNG.poisson(0.9, (12, 7))

@@ -16,9 +16,10 @@ from scipy import stats
 
 from engine import settings
 from engine.belief import moves, sampler
-from engine.contract import Batch, Counts, Facts, Sweeps, added
+from engine.contract import Batch, Counts, Facts, Sweeps
 from engine.hierarchy import evaluate
 from engine.models import dpfa
+from engine.sums import added
 
 WORLDS, TURNS = 600, 3
 slow = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of sweeps, too slow with the compiler off")

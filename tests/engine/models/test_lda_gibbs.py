@@ -12,7 +12,7 @@ import tiny_lda as tiny
 from drawing import RARE, bars, mismatch
 from scipy import stats
 
-from engine.contract import Facts, Sweeps, added
+from engine.contract import Facts, Sweeps
 from engine.corpus import rows
 from engine.gibbs.gibbs import THETA, Address, Plan
 from engine.gibbs.local import LINKS, Sampler
@@ -20,6 +20,7 @@ from engine.gibbs.upper import Hyper
 from engine.models import lda_gibbs
 from engine.pool import Pool
 from engine.streams import INFER
+from engine.sums import added
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 

@@ -11,7 +11,7 @@ import pytest
 from class_samples import plant
 
 from app.jobs.cluster import place
-from app.jobs.new_run import NewRun, NewRunError, objections
+from app.jobs.run_rules import NewRun, NewRunError, objections
 from app.pages.runs.new_run import NewRunForm
 from app.views import words
 from store import corpora, runs

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.jobs.new_run import usual_length
+from app.jobs.usual_length import usual_length
 from engine import models
 
 
