@@ -1,6 +1,7 @@
 """Where the work on documents is done: ``local:2``, or the address of a Dask scheduler."""
 
 import functools
+import gc
 import logging
 import re
 import threading
@@ -123,6 +124,7 @@ def connect(
     except ModuleNotFoundError:
         raise PlaceError(MISSING) from None
     nobody = f"no scheduler with workers answers at {text}"
+    gc.collect()  # a client that met nobody: collected while Dask begins another, it would wait for a lock held there
     try:
         if place.processes:
             cluster = LocalCluster(

@@ -1,5 +1,6 @@
 """Places that cannot be used are refused with a sentence, and within the time there is for it."""
 
+import gc
 import os
 import socket
 import subprocess
@@ -71,6 +72,33 @@ def test_a_program_that_accepts_and_says_nothing_is_no_scheduler():
         with pytest.raises(PlaceError, match="no scheduler with workers answers at tcp"):
             place.connect(f"tcp://127.0.0.1:{silent.getsockname()[1]}", patience=1)
     assert time.monotonic() - began < 20
+
+
+def test_clients_that_met_nobody_are_gone_before_another_begins(monkeypatch):
+    import distributed
+
+    gone, seen = [], []
+
+    class Cycle:
+        def __init__(self):
+            self.own = self
+
+        def __del__(self):
+            gone.append(True)
+
+    def nobody(*_args, **_options):
+        seen.extend(gone)
+        raise OSError("refused")
+
+    monkeypatch.setattr(distributed, "Client", nobody)
+    gc.disable()
+    try:
+        Cycle()
+        with pytest.raises(PlaceError, match="no scheduler with workers answers"):
+            place.connect("tcp://127.0.0.1:1")
+    finally:
+        gc.enable()
+    assert seen == [True]
 
 
 def test_an_address_with_tls_says_that_certificates_are_needed():
