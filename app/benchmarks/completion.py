@@ -29,21 +29,6 @@ FAMILIES: dict[str, dict[str, str]] = {
     "poisson-log": {"family": "poisson", "link": "log"},
 }
 METHODS = (LDA, *FAMILIES)
-# Table 2: perplexity on The New York Times and on Science, by method and depth.
-PUBLISHED: dict[tuple[str, int], tuple[float, float]] = {
-    ("lda", 1): (2717.0, 1711.0),
-    ("gamma", 1): (2525.0, 1652.0),
-    ("gamma", 2): (2303.0, 1539.0),
-    ("gamma", 3): (2251.0, 1542.0),
-    ("sigmoid", 1): (2343.0, 1633.0),
-    ("sigmoid", 2): (2653.0, 1665.0),
-    ("sigmoid", 3): (2507.0, 1653.0),
-    ("poisson", 1): (2590.0, 1620.0),
-    ("poisson", 2): (2423.0, 1560.0),
-    ("poisson", 3): (2416.0, 1576.0),
-    ("poisson-log", 2): (2288.0, 1523.0),
-    ("poisson-log", 3): (2366.0, 1545.0),
-}
 _PASSES = 20  # of LDA
 
 
@@ -58,7 +43,7 @@ class Row(NamedTuple):
         As ``100-30``.
     seed : int
     settings : str
-        What differs from the model's defaults; of LDA, its priors.
+        How the units of a DEF are moved, and whose settings it has; of LDA, its priors.
     perplexity : float
         Of the cells that were not observed.
     training_seconds, test_seconds : float
@@ -96,8 +81,6 @@ class Setup:
 
     Attributes
     ----------
-    layers : tuple of int
-        Widths of the deepest DEF; shallower ones have its first layers.
     steps : int
         Of every DEF.
     preset : str
@@ -107,7 +90,6 @@ class Setup:
         Of LDA: parameters of its Dirichlet priors of documents and of topics, as from :func:`best_priors`.
     """
 
-    layers: tuple[int, ...]
     steps: int
     preset: str = ""
     threads: int = 1

@@ -1,6 +1,7 @@
 """The table of ``topiary benchmark completion`` as text."""
 
-from app.benchmarks.completion import LDA, PUBLISHED, Row
+from app.benchmarks.completion import LDA, Row
+from app.benchmarks.published import COMPLETION
 from app.jobs.progress import duration
 
 HEAD = (
@@ -16,7 +17,7 @@ that are not this one: only their order compares."""
 
 def line(row: Row) -> str:
     """One row, beside the published figures of its method and depth."""
-    published = PUBLISHED.get((row.method, row.layers.count("-") + 1))
+    published = COMPLETION.get((row.method, row.layers.count("-") + 1))
     beside = f"{published[0]:>7.0f}{published[1]:>9.0f}" if published else " " * 16
     name = "LDA" if row.method == LDA else row.method
     return (

@@ -125,6 +125,23 @@ ERRORS = {
     "mnist": {"sdatm-n": 0.97, "sdatm-l": 1.03},
 }
 
+# DEF (Ranganath, Tang, Charlin and Blei, AISTATS 2015), Table 2: perplexity on The New York Times and on Science, by
+# method and number of layers.
+COMPLETION: dict[tuple[str, int], tuple[float, float]] = {
+    ("lda", 1): (2717.0, 1711.0),
+    ("gamma", 1): (2525.0, 1652.0),
+    ("gamma", 2): (2303.0, 1539.0),
+    ("gamma", 3): (2251.0, 1542.0),
+    ("sigmoid", 1): (2343.0, 1633.0),
+    ("sigmoid", 2): (2653.0, 1665.0),
+    ("sigmoid", 3): (2507.0, 1653.0),
+    ("poisson", 1): (2590.0, 1620.0),
+    ("poisson", 2): (2423.0, 1560.0),
+    ("poisson", 3): (2416.0, 1576.0),
+    ("poisson-log", 2): (2288.0, 1523.0),
+    ("poisson-log", 3): (2366.0, 1545.0),
+}
+
 # What differs from the preset "paper": SGRLD moves by
 # eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS: dict[tuple[str, str], dict[str, object]] = {("dlda", "sgrld"): {"step": 0.1, "tau": 20.0, "kappa": 0.9}}

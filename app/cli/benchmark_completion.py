@@ -54,7 +54,7 @@ def completion(arguments: argparse.Namespace) -> int:
         f"documents, {parts.n_words:,} words; {arguments.steps:,} steps, {arguments.threads} threads\n{table.HEAD}\n"
     )
     progress, rows = Progress(), list["Row"]()
-    setup = measuring.Setup(layers=layers, steps=arguments.steps, preset=arguments.preset, threads=arguments.threads)
+    setup = measuring.Setup(steps=arguments.steps, preset=arguments.preset, threads=arguments.threads)
     if measuring.LDA in arguments.methods:
         progress.show("choosing the priors of LDA on the validation documents")
         setup = replace(setup, priors=measuring.best_priors(parts, layers[0]))

@@ -8,6 +8,7 @@ import pytest
 from process_samples import small_corpus
 
 from app.benchmarks import completion, completion_table
+from app.cli import benchmark_completion
 from app.cli.main import main
 from app.jobs.load_corpus import load_corpus
 from engine.contract import TEST, TRAIN
@@ -33,7 +34,7 @@ def corpus(store):
     return found
 
 
-SETUP = completion.Setup(layers=(4, 2), steps=60)
+SETUP = completion.Setup(steps=60)
 
 
 def test_no_document_is_trained_on_and_judged(corpus):
@@ -52,6 +53,10 @@ def test_a_corpus_without_test_documents_is_a_sentence(corpus):
     )  # fmt: skip
     with pytest.raises(ValueError, match="needs at least 5 training documents and 1 test document; the corpus has"):
         completion.parts_of(whole, 10, 10)
+
+
+def test_the_command_knows_the_methods_without_loading_them():
+    assert benchmark_completion.METHODS == completion.METHODS
 
 
 def test_every_family_has_every_depth_and_both_poisson_links_share_the_first():
@@ -77,7 +82,7 @@ def test_a_row_of_the_paper_has_its_settings_and_says_so(corpus):
         "family": "bernoulli", "layers": "4-2", "gradient": "score", "start": "random", "weight_shape": "0.1",
     }  # fmt: skip
     parts = completion.parts_of(corpus, 20, 5)
-    setup = completion.Setup(layers=(4, 2), steps=2, preset="paper")
+    setup = completion.Setup(steps=2, preset="paper")
     row = completion.measure(parts, "gamma", (4, 2), 1, setup, lambda _done: None)
     assert row.settings == "score functions, as in the paper"
     assert completion_table.line(row).split()[-8:] == ["2303", "1539", *row.settings.split()]
