@@ -1,21 +1,28 @@
-"""The one numba decorator of the house.
+"""The one numba decorator of the program, and the cache of compiled kernels on disk.
 
-Compiled kernels are cached on disk in a folder named by a hash of every engine source file: numba's
-own cache notices an edited file but not an edited callee in another file, and would run stale code.
+Numba's own cache forgets a kernel when its file is touched, even if only a comment changed, and does not notice
+when a function that the kernel calls changes in another file.  Here a kernel is kept under a digest of what is
+compiled: the code, without docstrings, comments and line numbers, of its module and of every engine module that
+this one imports, directly or not.
 """
 
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numba
+from numba.core import caching
+
+ENGINE = Path(__file__).parent
 
 
 def _cache_root() -> Path:
-    """Where this user's caches live on this system."""
+    """Return the folder in which this user's caches lie on this system."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     if sys.platform == "darwin":
@@ -24,16 +31,130 @@ def _cache_root() -> Path:
 
 
 def cache_folder() -> Path:
-    """The folder of compiled kernels for exactly these engine sources and this numba."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    here = Path(__file__).parent
-    for source in sorted(here.rglob("*.py")):
-        digest.update(source.relative_to(here).as_posix().encode())
-        digest.update(source.read_bytes())
-    return _cache_root() / "topiary" / "kernels" / digest.hexdigest()[:16]
+    """Return the folder of compiled kernels."""
+    return _cache_root() / "topiary" / "kernels"
 
 
-def _usable(folder: Path) -> bool:
+@cache
+def engine_digest() -> str:
+    """Return 16 hexadecimal digits that change whenever the code of any engine module or numba changes."""
+    return _digest_files(sorted(ENGINE.rglob("*.py")))
+
+
+def kernel_digest(source: Path) -> str:
+    """Return 16 hexadecimal digits that change whenever the kernels of a module may compile to something else.
+
+    Parameters
+    ----------
+    source : Path
+        The file of the module: one of the engine, or one (such as a test) that uses the engine.
+    """
+    return _digest_files(import_closure(source))
+
+
+def import_closure(source: Path) -> list[Path]:
+    """Return the file of a module and of every engine module that it imports, directly or not, sorted."""
+    found, waiting = {source}, [source]
+    while waiting:
+        new = _read_code(waiting.pop()).imports - found
+        found |= new
+        waiting += new
+    return sorted(found)
+
+
+def _digest_files(sources: list[Path]) -> str:
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
+    for source in sources:
+        digest.update(source.name.encode())
+        digest.update(_read_code(source).digest)
+    return digest.hexdigest()[:16]
+
+
+class _ModuleCode:
+    """The digest of a module's code, and the files of the engine modules that it imports."""
+
+    def __init__(self, source: Path) -> None:
+        module = compile(source.read_bytes(), "", "exec", optimize=2, dont_inherit=True)  # leaves docstrings out
+        codes = list(_walk_code(module))
+        digest = hashlib.sha256()
+        for code in codes:
+            digest.update(repr(_list_instructions(code)).encode())
+        self.digest = digest.digest()
+        self.imports = frozenset(file for code in codes for file in _find_imports(code.co_names))
+
+
+@cache
+def _read_code(source: Path) -> _ModuleCode:
+    return _ModuleCode(source)
+
+
+def _walk_code(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of a module and of all functions and classes in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _walk_code(constant)
+
+
+def _list_instructions(code: CodeType) -> tuple[Any, ...]:
+    """Return all of a code object but its place in the file."""
+    constants = [
+        sorted(map(repr, value)) if isinstance(value, frozenset) else value
+        for value in code.co_consts
+        if not isinstance(value, CodeType)
+    ]
+    variables = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    return (code.co_qualname, arguments, variables, constants, code.co_code, code.co_exceptiontable)
+
+
+def _find_imports(names: tuple[str, ...]) -> Iterator[Path]:
+    """Yield the files of the engine modules among the names that a piece of code uses.
+
+    ``from engine.gibbs import tokens`` leaves the names ``engine.gibbs`` and ``tokens``.
+    """
+    for package in (name for name in names if name.partition(".")[0] == ENGINE.name):
+        for name in (package, *(f"{package}.{other}" for other in names if other.isidentifier())):
+            file = ENGINE.parent.joinpath(*name.split(".")).with_suffix(".py")
+            if file.is_file():
+                yield file
+
+
+class _KernelLocator(caching._CacheLocator):  # noqa: SLF001 - numba has no public way
+    """Where the kernels of a module lie, and under which digest."""
+
+    def __init__(self, source: str) -> None:
+        self._py_file = source  # named by numba's warnings
+        self._digest = kernel_digest(Path(source))
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder() / f"{Path(self._py_file).stem}-{self._digest}")
+
+    def get_source_stamp(self) -> str:
+        return self._digest
+
+    def get_disambiguator(self) -> str:
+        return "kernel"  # qualified names are unique within a module, which a test checks
+
+    @classmethod
+    def from_function(cls, _function: Callable[..., Any], py_file: str) -> "_KernelLocator | None":
+        locator = cls(py_file)
+        try:
+            locator.ensure_cache_path()
+        except OSError:
+            return None
+        return locator
+
+
+class _KernelCacheImpl(caching.CompileResultCacheImpl):
+    _locator_classes = [_KernelLocator]  # type: ignore[list-item]  # noqa: RUF012 - as numba declares it
+
+
+class _KernelCache(caching.FunctionCache):
+    _impl_class = _KernelCacheImpl
+
+
+def _is_usable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -41,19 +162,19 @@ def _usable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-_FOLDER = cache_folder()
-_CACHED = _usable(_FOLDER)
-if _CACHED:
-    numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
+_CACHED = _is_usable(cache_folder())
 
 
 def compiled(function: Callable[..., Any], **flags: Any) -> Any:
     """Compile with numba: no GIL, cached on disk where that is possible, IEEE arithmetic as written."""
-    return numba.njit(nogil=True, cache=_CACHED, error_model="numpy", **flags)(function)
+    kernel = numba.njit(nogil=True, error_model="numpy", **flags)(function)
+    if _CACHED and not numba.config.DISABLE_JIT and Path(function.__code__.co_filename).is_file():  # type: ignore[attr-defined]
+        kernel._cache = _KernelCache(function)  # noqa: SLF001 - what numba's enable_caching does
+    return kernel
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """As :func:`compiled`, for hot loops that allocate nothing: the body goes into its callers.
+    """Compile as :func:`compiled` does, for hot loops that allocate nothing: the body goes into its callers.
 
     A call that hands a stream back costs 10 ns.  Without numba's run time, views of arrays are not counted
     either, which costs an atomic operation each time; in exchange such a function may not make an array.

@@ -78,7 +78,7 @@ def configured(classifier: str, texts: dict[str, str]) -> Any:
 def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, watch: Watch) -> Judged:
     """Train and judge one classifier; ``watch(minibatch, error)`` is called as sDATM trains."""
     from app.benchmarks.published import ERRORS
-    from engine.jit import cache_folder
+    from engine.jit import engine_digest
 
     learn = _sdatm if classifier in _KINDS else _plain
     began, used = time.perf_counter(), time.process_time()
@@ -97,7 +97,7 @@ def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, w
         processor_seconds=spent - used,
         prediction_seconds=time.perf_counter() - trained,
         curve=curve,
-        engine=cache_folder().name,
+        engine=engine_digest(),
     )
 
 

@@ -88,7 +88,7 @@ def measure(corpus: Corpus, trial: Trial, seed: int, length: Length, *, start: d
     watch : (training, standing) -> None
         Called after every mini-batch.
     """
-    from engine.jit import cache_folder
+    from engine.jit import engine_digest
 
     training, plan = prepare(corpus, trial, seed, length)
     standing = (
@@ -108,7 +108,7 @@ def measure(corpus: Corpus, trial: Trial, seed: int, length: Length, *, start: d
         seconds=standing.seconds,
         test_seconds=(standing.seconds - standing.training_seconds) / max(len(training.test), 1),
         threads=length.threads,
-        engine=cache_folder().name,
+        engine=engine_digest(),
     )
 
 

@@ -58,7 +58,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
     from app.benchmarks.keeping import Table
     from app.benchmarks.pooling import pooled
     from app.benchmarks.reading import read_corpus
-    from engine.jit import cache_folder
+    from engine.jit import engine_digest
 
     trials = published.chosen(arguments.models, arguments.only)
     progress = Progress()
@@ -78,7 +78,7 @@ def fidelity(arguments: argparse.Namespace) -> int:
                 row = _measured(on, trial, seed, length, kept=kept, progress=progress)
                 rows.append(row)
             mine.append(row)
-            _say(table.line(row, rows, cache_folder().name))
+            _say(table.line(row, rows, engine_digest()))
             if found is None:  # said before it is kept, so that a full disk takes no figure away
                 kept.add(row)
         others = [row for row in rows if row not in mine and row.trial.startswith(f"{name} tlasgr:")]
@@ -149,9 +149,9 @@ def _measured(
 ) -> "Row":
     """One row, saved as it grows and shown on the way."""
     from app.benchmarks import fidelity as trials
-    from engine.jit import cache_folder
+    from engine.jit import engine_digest
 
-    key = {"trial": trial._asdict(), "seed": seed, "engine": cache_folder().name}
+    key = {"trial": trial._asdict(), "seed": seed, "engine": engine_digest()}
     saved = time.monotonic()
     left = Left(length.minibatches)
 

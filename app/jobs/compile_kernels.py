@@ -155,7 +155,9 @@ def _made_up(request: Request) -> Any:
 
 
 def _note(folder: Path, request: Request, part: str) -> Path:
-    return folder / f"{request.digest}.{part}.ready"
+    from engine.jit import engine_digest
+
+    return folder / f"{request.digest}.{engine_digest()}.{part}.ready"
 
 
 def _lock(folder: Path, request: Request, part: str) -> Path:

@@ -115,6 +115,17 @@ def test_there_is_one_numba_decorator():
     assert made == [(CACHE, "numba.njit")]
 
 
+def test_compiled_functions_of_a_module_have_different_names_by_which_the_cache_keeps_them():
+    for source in sources("engine"):
+        names = [
+            node.name
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.FunctionDef)
+            and any(dotted(each) in ("compiled", "inlined") for each in node.decorator_list)
+        ]
+        assert len(names) == len(set(names)), source.path
+
+
 def test_whatever_compiles_frees_the_gil_and_keeps_arithmetic_as_written():
     asked = [
         {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}

@@ -227,6 +227,6 @@ def _versions_of_workers(client: "Client", of: Callable[[], dict[str, str]], pat
 
 def versions() -> dict[str, str]:
     """What must be the same everywhere for the same bits: the engine's sources, numpy and numba."""
-    from engine.jit import cache_folder
+    from engine.jit import engine_digest
 
-    return {"engine": cache_folder().name} | {name: version(name) for name in ("numpy", "numba")}
+    return {"engine": engine_digest()} | {name: version(name) for name in ("numpy", "numba")}

@@ -1,0 +1,76 @@
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+from engine import jit
+
+KERNEL = """
+from engine.jit import compiled
+
+@compiled
+def add_one(x):
+    '''Return x + 1.'''
+    return x + 1
+
+print(add_one(1), sum(add_one.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def copied_engine(tmp_path, monkeypatch):
+    folder = tmp_path / "engine"
+    shutil.copytree(jit.ENGINE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(jit, "ENGINE", folder)
+    return folder
+
+
+def digests(folder: Path) -> list[str]:
+    jit._read_code.cache_clear()
+    return [jit.kernel_digest(folder / "gibbs" / "upper.py"), jit._digest_files(sorted(folder.rglob("*.py")))]
+
+
+def test_a_changed_docstring_or_comment_of_a_callee_compiles_nothing_again(copied_engine):
+    before = digests(copied_engine)
+    streams = copied_engine / "streams.py"
+    _, _, code = streams.read_text().split('"""', 2)
+    streams.write_text('"""Another sentence."""\n# a comment\n' + code)
+    assert digests(copied_engine) == before
+
+
+def test_a_changed_callee_in_a_module_imported_indirectly_compiles_again(copied_engine):
+    gibbs = copied_engine / "gibbs"
+    assert copied_engine / "streams.py" in jit.import_closure(gibbs / "upper.py")
+    before = digests(copied_engine)
+    streams = copied_engine / "streams.py"
+    streams.write_text(streams.read_text() + "\nSTEP = 3\n")
+    assert all(new != old for new, old in zip(digests(copied_engine), before, strict=True))
+
+
+def test_a_change_in_a_module_that_a_kernel_does_not_import_leaves_it_alone(copied_engine):
+    before = digests(copied_engine)
+    unrelated = copied_engine / "quality" / "coherence.py"
+    unrelated.write_text(unrelated.read_text() + "\nSTEP = 3\n")
+    after = digests(copied_engine)
+    assert after[0] == before[0]
+    assert after[1] != before[1]
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_a_kernel_is_taken_from_the_cache_although_its_docstring_and_its_line_changed(tmp_path):
+    def run(text: str) -> str:
+        file = tmp_path / "kernel.py"
+        file.write_text(text)
+        done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True, env=environment)
+        return done.stdout.strip()
+
+    environment = {
+        "XDG_CACHE_HOME": str(tmp_path), "LOCALAPPDATA": str(tmp_path), "HOME": str(tmp_path),
+        "PYTHONPATH": str(jit.ENGINE.parent),
+    }  # fmt: skip
+    assert run(KERNEL) == "2 0"
+    assert run("# moved down\n" + KERNEL.replace("Return x + 1", "Add one")) == "2 1"
+    assert run(KERNEL.replace("return x + 1", "return x + 2")) == "3 0"
