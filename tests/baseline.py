@@ -171,10 +171,10 @@ def watch_tests(out: str, tests: list[str]) -> None:
 def record_screens(folder: Path) -> _Json:
     """Write a picture of every page in both themes; return the file of each."""
     import garden
-    from tests.e2e.conftest import SWITCHES, Server
     from playwright.sync_api import sync_playwright
 
     from store.database import open_database
+    from tests.e2e.conftest import SWITCHES, Server
 
     folder.mkdir(parents=True, exist_ok=True)
     found = {}
