@@ -1,0 +1,190 @@
+"""Tables of separated cells: which files are some, where their names are, and their rows."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from io import StringIO
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from app.ingest import cells, count_tables, encodings, files
+from app.ingest.cells import ADVICE, Writing
+from app.ingest.column_names import is_known
+from app.ingest.columns import Names, names_of
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+
+SAMPLE = 200  # rows from which names and roles are found
+ENDINGS = (".csv", ".tsv", ".tab")
+_LINES = 60  # from which a table is recognised,
+_BYTES = 1 << 20  # and about so many bytes
+_TEXT = ".txt"
+
+
+class Layout(NamedTuple):
+    """How the cells of a table are written, and what its columns are called."""
+
+    writing: Writing
+    names: Names
+
+    def understood(self) -> dict[str, str]:
+        """The layout as a report says it."""
+        return self.writing.understood() | {"header": self.names.understood}
+
+    def notes(self) -> list[str]:
+        """What was left out above the names, and how the separator was chosen among several."""
+        found = list(self.names.notes)
+        if self.writing.left_out:
+            found.insert(0, f"left out above the column names: {self.writing.left_out[:80]!r}")
+        if self.writing.doubt:
+            taken, others = self.writing.separator, self.writing.doubt
+            found.append(
+                f"cells are taken to be separated by {taken}, though {others} would fit too (change it with --separator)"
+            )
+        return found
+
+    def guesses(self) -> list[str]:
+        """What of it is a guess."""
+        found = [self.names.guess] if self.names.guess else []
+        if self.writing.left_out:
+            lines = "1 line" if self.writing.skip == 1 else f"{self.writing.skip} lines"
+            found.append(f"{lines} above the column names are left out (--skip-lines changes it)")
+        if self.writing.doubt:
+            found.append(f"cells are separated by {self.writing.separator}, or by {self.writing.doubt} (--separator)")
+        return found
+
+
+class Beginning(NamedTuple):
+    """The first rows of a table, as far as it is recognised by them: the names, and what is below them."""
+
+    layout: Layout
+    rows: tuple[tuple[str, ...], ...]
+
+
+def find_layout(path: Path, options: ImportOptions) -> Layout:
+    """Return how the cells of a file are written and what its columns are called.
+
+    Raises
+    ------
+    IngestError
+        When it is empty, or its first rows are not of one width.
+    """
+    how = cells.writing(path, options, is_known)
+    sample = [row for _, row in islice(cells.rows(path, how, options.encoding), SAMPLE + 1)]
+    return Layout(how, _named(sample, how, options))
+
+
+def rows_below_names(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, list[str]]]:
+    """Return the line and cells of every row below the names, lines of nothing left out.
+
+    Raises
+    ------
+    IngestError
+        Where a row is of another width, or the names are others than those of the layout.
+    """
+    names = layout.names
+    found = cells.rows(path, layout.writing, options.encoding)
+    for number in range(names.body):
+        _, row = next(found, (1, []))
+        if number == names.above:
+            _check_names(path, row, names)
+    width = len(names.names)
+    for line, row in found:
+        if len(row) != width:
+            has = "1 column" if len(row) == 1 else f"{len(row)} columns"
+            first = 1 + layout.writing.skip
+            cause = f"has {has}, but line {first} has {width}, separated by {layout.writing.separator}; {ADVICE}"
+            raise IngestError(path, cause, line)
+        yield line, row
+
+
+def _check_names(path: Path, row: Sequence[str], names: Names) -> None:
+    """Refuse a file next to the first one that calls its columns otherwise."""
+    if [cell.strip() for cell in row] != [cell.strip() for cell in names.line]:
+        mine, theirs = (", ".join(" ".join(cell.split()) for cell in each)[:80] for each in (row, names.line))
+        cause = f"has the columns {mine!r}, but the file before it {theirs!r}"
+        raise IngestError(path, f"{cause}; import them one by one, or give all the same columns", 1)
+
+
+def _named(sample: Sequence[Sequence[str]], how: Writing, options: ImportOptions) -> Names:
+    if how.row_names and options.header != "no":
+        return names_of(sample, options, row_names=True)
+    return names_of(sample, options)
+
+
+def is_separated(path: Path) -> bool:
+    """Return whether a file is a table of separated cells: by its name, or a .txt by a line of names above equal rows."""
+    kind = files.suffix(path)
+    if kind in ENDINGS:
+        return not path.name.startswith("titles.")
+    return kind == _TEXT and look_at(path) is not None
+
+
+def look_at(path: Path) -> Beginning | None:
+    """Return the first rows of a file; None where they are of no one width, or a .txt has no names above them."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return _look_at(path, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _look_at(path: Path, _size: int, _changed: int) -> Beginning | None:
+    lines, whole = _first_lines(path, _BYTES)
+    if len(lines) < 4 and not whole:  # a row for each document and a column for each word
+        lines, whole = _first_lines(path, _BYTES << 4)
+    if not any(line.strip() for line in lines):
+        return None
+    try:
+        how = cells.of_lines(lines, path, whole=whole, is_name=is_known)
+        rows = [row for row in cells.reader(iter(lines[how.skip :]), how) if row]
+    except csv.Error:
+        return None
+    if not whole and len(rows) > 2:  # the last row may be cut
+        rows.pop()
+    if len(rows) < 2 or len({len(row) for row in rows[how.row_names :]}) > 1:
+        return None
+    layout = Layout(how, _named(rows, how, ImportOptions()))
+    if files.suffix(path) == _TEXT and not _is_plain_table(layout):
+        return None
+    return Beginning(layout, tuple(map(tuple, rows[layout.names.body :])))
+
+
+def _first_lines(path: Path, size: int) -> tuple[list[str], bool]:
+    """The first lines of a file, and whether these are all."""
+    raw = files.start(path, size)
+    text = raw.decode(encodings.of_whole(raw, "utf-8"), "replace").removeprefix("\ufeff")
+    lines = StringIO(text, newline="").readlines()
+    if len(raw) == size:
+        lines.pop()
+    return lines[:_LINES], len(raw) < size and len(lines) <= _LINES
+
+
+def _is_plain_table(layout: Layout) -> bool:
+    """Whether a .txt is surely a table: names above cells that tabs separate, or known names whatever separates them."""
+    if not layout.names.header or len(layout.names.names) < 2:
+        return False
+    return layout.writing.delimiter in "\t " or layout.names.sure
+
+
+def has_counts(path: Path) -> bool:
+    """Return whether a table is one of counts of words: of documents, words and counts, or a matrix of them."""
+    return is_table_of_triples(path) or is_matrix(path)
+
+
+def is_table_of_triples(path: Path) -> bool:
+    """Return whether the rows of a table are a document, a word and a count."""
+    found = look_at(path)
+    if found is None or not found.layout.names.header:
+        return False
+    return count_tables.find_places(found.layout.names.names, found.rows) is not None
+
+
+def is_matrix(path: Path) -> bool:
+    """Return whether a table has a document in each row and a word in each column."""
+    found = look_at(path)
+    if found is None or not found.layout.names.header:
+        return False
+    return count_tables.find_matrix(found.layout.names.names, found.rows) is not None
