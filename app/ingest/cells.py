@@ -181,6 +181,8 @@ def _is_below_names(fit: _Fit) -> bool:
     if len(first) != len(body[-1]) - 1 or len(first[0].split()) > 10:
         return False
     names = [row[0].strip() for row in body]
+    if len(body) < 2 or has_header(first, [row[1:] for row in body]) is False:
+        return False
     if len(first) == 1 and not all(map(str.isdecimal, names)):
         return False
     prose = sum(row[1].startswith(" ") for row in body)

@@ -81,7 +81,7 @@ def names_of(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_nam
     """
     if row_names:
         first = [ROW_NAME, *sample[0]]
-        names, notes = _numbered(name_columns([first]))
+        names, notes = number_names(name_columns([first]))
         note = f"the rows begin with names of their own, as R writes them, here in the column {ROW_NAME!r}"
         return Names(names, header=True, rows=1, line=tuple(sample[0]), notes=(note, *notes))
     titles = options.skip_lines is None
@@ -89,19 +89,21 @@ def names_of(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_nam
     if not heading.rows:
         return Names(tuple(str(n) for n in range(1, len(sample[0]) + 1)), header=False, sure=options.header == "no")
     lines = sample[heading.above : heading.above + heading.rows]
-    names, notes = _numbered(name_columns(lines[: 1 if "Qualtrics" in heading.kind else 2]))
+    names, notes = number_names(name_columns(lines[: 1 if "Qualtrics" in heading.kind else 2]))
     if heading.kind:
         notes = (f"{_plural(heading.rows - 1, 'line')} below the column names with {heading.kind} left out", *notes)
     if heading.above:
         said = " / ".join(" ".join(" ".join(row).split()) for row in sample[: heading.above])
         notes = (f"left out above the column names: {said[:80]!r}", *notes)
-    return Names(names, True, heading.above, heading.rows, tuple(lines[0]), heading.sure, notes)
+    return Names(
+        names, header=True, above=heading.above, rows=heading.rows, line=tuple(lines[0]), sure=heading.sure, notes=notes
+    )
 
 
-def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names that are all different, and notes about those that had to be changed.
+def number_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names that are all different, and notes about those that had to be changed.
 
-    >>> _numbered(["id", "text", "id"])
+    >>> number_names(["id", "text", "id"])
     (('id', 'text', 'id 2'), ("the column 'id' is there twice; the second one is called 'id 2'",))
     """
     found: dict[str, None] = {}

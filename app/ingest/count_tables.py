@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from app.ingest import column_names
@@ -82,7 +83,7 @@ def find_places(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places |
         known = (_ROWS, _COLUMNS, _COUNTS)
         found = [[place for place in range(first, len(names)) if _is_one_of(names[place], each)] for each in known]
         if all(len(each) == 1 for each in found) and _are_mostly_numbers(rows, found[2][0]):
-            return Places(*(each[0] for each in found), others=tuple(range(first)))
+            return Places(found[0][0], found[1][0], found[2][0], tuple(range(first)))
     return _places_of_words(names, rows)
 
 
@@ -136,8 +137,8 @@ def find_matrix(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Matrix |
 
 def matrix_asked(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Matrix:
     """Return what the columns are of a table that is said to be a document-term matrix."""
-    numbers = [place for place in range(len(names)) if _are_counts(rows, place)]
-    texts = [place for place in range(len(names)) if place not in numbers]
+    texts = [place for place in range(len(names)) if not _are_numbers(rows, place)]
+    numbers = [place for place in range(len(names)) if place not in texts]
     counts = [place for place in numbers if not _is_number_of_row(names, rows, place)]
     title, label, others = _kept(names, rows, texts)
     return _turned(names, rows, counts, texts) or Matrix(tuple(counts), title, label, others)
@@ -228,4 +229,4 @@ def _is_number_of_row(names: Sequence[str], rows: Sequence[Sequence[str]], place
     if not all(map(str.isdecimal, cells)):
         return False
     numbers = [int(cell) for cell in cells]
-    return all(after > before for before, after in zip(numbers, numbers[1:], strict=False))
+    return all(after > before for before, after in pairwise(numbers))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from typing import ClassVar
 
 from dateutil import parser as dateutil
 
@@ -23,7 +24,7 @@ _MONTHS = (
     "sep sept september septembre septiembre settembre set setembro wrzesień września září",
     "oct october oktober okt octobre octubre ottobre ott outubro out październik października říjen října",
     "nov november novembre noviembre novembro listopad listopada listopadu",
-    "dec december dezember dez décembre decembre déc diciembre dic dicembre dezembro grudzień grudnia prosinec prosince",
+    "dec december dezember dez décembre decembre déc diciembre dic dicembre dezembro grudzień grudnia prosinec",
 )
 _MONTH = frozenset(name for names in _MONTHS for name in names.split())
 _WEEKDAYS = (
@@ -49,13 +50,13 @@ _DAYS = 10_000, 80_000  # of a date that Excel counts from 1900
 _EXCEL = datetime(1899, 12, 30, tzinfo=UTC)
 
 
-class _Names(dateutil.parserinfo):
+class _Names(dateutil.parserinfo):  # type: ignore[misc]
     """Months and weekdays of several languages, and words that stand between them."""
 
-    MONTHS = [tuple(names.split()) for names in _MONTHS]
-    WEEKDAYS = [tuple(names.split()) for names in _WEEKDAYS]
-    JUMP = [*dateutil.parserinfo.JUMP, *_FILLERS]
-    HMS = [("h", "hour", "hours"), ("m", "minute", "minutes"), ("s", "second", "seconds")]
+    MONTHS: ClassVar = [tuple(names.split()) for names in _MONTHS]
+    WEEKDAYS: ClassVar = [tuple(names.split()) for names in _WEEKDAYS]
+    JUMP: ClassVar = [*dateutil.parserinfo.JUMP, *_FILLERS]
+    HMS: ClassVar = [("h", "hour", "hours"), ("m", "minute", "minutes"), ("s", "second", "seconds")]
 
 
 _parser = dateutil.parser(_Names())
@@ -162,7 +163,7 @@ def is_date_column(name: str, values: Sequence[str]) -> bool:
 
 
 def is_day_first(values: Sequence[str]) -> bool:
-    """Return whether dates such as ``3/4/2020`` begin with the day: where one of them could not begin with the month."""
+    """Return whether dates such as ``3/4/2020`` begin with the day: one of them could not begin with the month."""
     return any(re.match(r"\s*(1[3-9]|2\d|3[01])[/. -]\d", value) for value in values)
 
 

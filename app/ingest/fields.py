@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ from app.ingest import beside, files
 from app.ingest.column_samples import Columns
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.roles import PARTS, Record, Roles, describe_roles
+from app.ingest.roles import PARTS as PARTS
+from app.ingest.roles import Record, Roles, describe_roles
 from app.ingest.source import GUESS, TextDocument, TextSource
 from app.ingest.values import as_prose, as_text, is_missing
 from app.ingest.words import clean
@@ -68,7 +69,8 @@ class Documents:
         if self.missing:
             said = " and ".join(f"{times:,} {what}{'' if times == 1 else 's'}" for what, times in self.missing.items())
             words = ", ".join(repr(word) for word, _ in self.words.most_common(_NAMED))
-            found.append(f"{said} taken as missing, for there is nothing but {words}")
+            verb = "says" if self.missing.total() == 1 else "say"
+            found.append(f"{said} {verb} nothing but {words}, which counts as missing")
         if self.without:
             records = "1 record has" if self.without == 1 else f"{self.without:,} records have"
             found.append(f"{records} no field {self._roles.text[0]!r} and no text")

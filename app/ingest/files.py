@@ -249,9 +249,12 @@ def chunks(stream: BinaryIO, path: Path, line: int = 1) -> Iterator[tuple[int, b
     """``(number of the first line, whole lines)`` from where the stream stands, the last line ended too."""
     rest = b""
     while more := stream.read(CHUNK):
-        cut = more.rfind(b"\n") + 1 or more.rfind(b"\r") + 1
+        cut = more.rfind(b"\n") + 1
         if cut == 0:
             rest += more
+            if len(rest) > packed.LARGEST_TEXT and (cut := rest.rfind(b"\r") + 1):  # lines of an old Mac
+                yield line, rest[:cut]
+                line, rest = line + rest.count(b"\r", 0, cut), rest[cut:]
             check_length(len(rest), path, line)
             continue
         whole = rest + more[:cut]

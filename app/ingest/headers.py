@@ -1,4 +1,4 @@
-"""Which lines of a table have the names of its columns, decided by known names, else by how they differ from the rest."""
+"""Which lines of a table have the names of its columns: decided by known names, else by how they differ from others."""
 
 import re
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ def _evidence(name: str, values: list[str]) -> int:
     lengths = sorted(map(len, filled))
     if median(lengths) >= PROSE:
         return _evidence_of_texts(name, filled, lengths)
-    if len(set(filled)) > max(1, len(filled) // 3):
+    if len(set(filled)) > len(filled) // 3:
         return 0
     return 2 if len(name) >= PROSE and len(name) > 2 * lengths[-1] else 1  # a question above a choice of answers
 

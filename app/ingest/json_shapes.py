@@ -47,7 +47,10 @@ class Place(NamedTuple):
 
 def find_places(value: Any) -> list[Place]:
     """Return where records with texts are in a value, the best place first; none where it is a record itself."""
-    found = [place for place in _places(value, (), 0) if place.records and place.worth]
+    every = [place for place in _places(value, (), 0) if place.records]
+    found = [place for place in every if place.worth]
+    if not found and isinstance(value, dict) and len(every) == 1:
+        return every  # the only array of objects, whatever is in it
     if isinstance(value, dict) and any(place.path for place in found):
         own = {name: each for name, each in value.items() if isinstance(each, str)}
         sure = any(plain_name(name) in column_names.SURE_TEXTS and is_prose(each) for name, each in own.items())
@@ -291,9 +294,10 @@ def _letters_of(records: Sequence[Record]) -> int:
     letters = 0
     for record in records[:_LOOKED_AT]:
         for name, value in flattened(record).items():
+            named = plain_name(name) in column_names.TEXTS
             if isinstance(value, str):
-                letters += len(value) if is_prose(value) else 0
-            elif isinstance(value, list) and plain_name(name) in column_names.TEXTS:
+                letters += len(value) if named or is_prose(value) else 0
+            elif isinstance(value, list) and named:
                 letters += len(as_prose(value))
     return letters
 

@@ -185,9 +185,9 @@ HELP = {
     "levels": "idx images: grey values as counts from 0 to this, for models of counts (datm)",
 }
 KINDS: dict[str, type] = {
-    "skip_lines": int, "test_share": float, "seed": int, "min_df": int, "max_df": float, "leave_out_common": bool, "max_words": int,
-    "binary": bool, "levels": int, "strip_mail": bool, "lemmas": bool, "phrases": bool, "phrase_npmi": float,
-    "phrase_count": int,
+    "skip_lines": int, "test_share": float, "seed": int, "min_df": int, "max_df": float, "leave_out_common": bool,
+    "max_words": int, "binary": bool, "levels": int, "strip_mail": bool, "lemmas": bool, "phrases": bool,
+    "phrase_npmi": float, "phrase_count": int,
 }  # fmt: skip
 
 

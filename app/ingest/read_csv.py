@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from app.ingest import count_tables, fields, files, separated
+from app.ingest import count_tables, fields, files, separated, tables
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.roles import find_roles
@@ -25,10 +25,10 @@ _ONLY_WORDS = (
 
 
 def recognises(path: Path) -> bool:
-    """By the ending of the name or, of a .txt, by its first lines, unless it is a table of counts; a folder by files."""
+    """By the ending of the name, or a .txt by its first lines, unless it is one of counts; a folder by its files."""
     if path.is_dir():
         return bool(files.listed(path, _belongs))
-    return separated.is_separated(path) and not separated.has_counts(path)
+    return separated.is_separated(path) and tables.find_counts(path) is None
 
 
 def _belongs(path: Path) -> bool:

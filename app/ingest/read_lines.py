@@ -1,24 +1,25 @@
 """One document a line: ``name <tab> label <tab> text``, or nothing but text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from app.ingest import beside, files
+from app.ingest import beside, files, separated
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.source import TextDocument, TextSource
+from app.ingest.source import GUESS, TextDocument, TextSource
 
 NAME = "lines"
 DESCRIPTION = "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'"
 ACCEPTS = ("token_pattern",)
 
 _SAMPLE = 50
+_FEWEST, _CELLS = 3, 3  # lines that tell a table, and cells of a name, a label and a text
 
 
 def recognises(path: Path) -> bool:
-    """A single ``.txt`` file that is not a bag of words."""
-    if path.is_dir() or files.suffix(path) != ".txt":
+    """A single ``.txt`` file that is not a bag of words, nor a table with a line of column names."""
+    if path.is_dir() or files.suffix(path) != ".txt" or separated.is_separated(path):
         return False
     first = files.start(path).splitlines()[:4]
     return not (len(first) == 4 and all(line.replace(b" ", b"").isdigit() for line in first))
@@ -35,8 +36,25 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         documents=lambda: _documents(path, options.encoding, tabs=tabs),
         classes=beside.class_names(path, options.encoding) if tabs else {},
         notes=files.guesses([path], options.encoding),
-        understood=files.understood(path, options.encoding),
+        understood=_guess(sample, tabs=tabs) | files.understood(path, options.encoding),
     )
+
+
+def _guess(sample: Sequence[str], *, tabs: bool) -> dict[str, str]:
+    """What to do where lines of equally many cells are no name, label and text."""
+    rows = [text.split("\t") for text in sample]
+    width = len(rows[0])
+    if len(rows) < _FEWEST or width < 2 or any(len(row) != width for row in rows):
+        return {}
+    if not tabs:
+        read = "each line is read as a text"
+    else:
+        texts, labels = (sum(len(row[place]) for row in rows) for place in (2, 1))
+        few = len({row[1] for row in rows}) <= max(2, len(rows) // 2)
+        if width == _CELLS and few and texts > labels:
+            return {}
+        read = "each line is read as name, label and text"
+    return {GUESS: f"{read}, though all have {width} cells with tabs between them; --format csv reads a table"}
 
 
 def _documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:

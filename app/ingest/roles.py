@@ -1,4 +1,4 @@
-"""Which column of a table is the text, the title, the label, the split and the date: by its name, else by its values."""
+"""Which column of a table is the text, the title, the label, the split and the date, by its name or its values."""
 
 import csv
 from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from app.ingest import cells, count_tables, encodings, files
+from app.ingest import cells, encodings, files
 from app.ingest.cells import ADVICE, Writing
 from app.ingest.column_names import is_known
 from app.ingest.columns import Names, names_of
@@ -39,9 +39,8 @@ class Layout(NamedTuple):
             found.insert(0, f"left out above the column names: {self.writing.left_out[:80]!r}")
         if self.writing.doubt:
             taken, others = self.writing.separator, self.writing.doubt
-            found.append(
-                f"cells are taken to be separated by {taken}, though {others} would fit too (change it with --separator)"
-            )
+            said = f"cells are taken to be separated by {taken}, though {others} would fit too"
+            found.append(f"{said} (change it with --separator)")
         return found
 
     def guesses(self) -> list[str]:
@@ -114,7 +113,7 @@ def _named(sample: Sequence[Sequence[str]], how: Writing, options: ImportOptions
 
 
 def is_separated(path: Path) -> bool:
-    """Return whether a file is a table of separated cells: by its name, or a .txt by a line of names above equal rows."""
+    """Return whether a file is a table of separated cells: by its name, or a .txt by names above rows of one width."""
     kind = files.suffix(path)
     if kind in ENDINGS:
         return not path.name.startswith("titles.")
@@ -163,28 +162,7 @@ def _first_lines(path: Path, size: int) -> tuple[list[str], bool]:
 
 
 def _is_plain_table(layout: Layout) -> bool:
-    """Whether a .txt is surely a table: names above cells that tabs separate, or known names whatever separates them."""
+    """Whether a .txt is surely a table: names above cells that tabs separate, or known names above any cells."""
     if not layout.names.header or len(layout.names.names) < 2:
         return False
     return layout.writing.delimiter in "\t " or layout.names.sure
-
-
-def has_counts(path: Path) -> bool:
-    """Return whether a table is one of counts of words: of documents, words and counts, or a matrix of them."""
-    return is_table_of_triples(path) or is_matrix(path)
-
-
-def is_table_of_triples(path: Path) -> bool:
-    """Return whether the rows of a table are a document, a word and a count."""
-    found = look_at(path)
-    if found is None or not found.layout.names.header:
-        return False
-    return count_tables.find_places(found.layout.names.names, found.rows) is not None
-
-
-def is_matrix(path: Path) -> bool:
-    """Return whether a table has a document in each row and a word in each column."""
-    found = look_at(path)
-    if found is None or not found.layout.names.header:
-        return False
-    return count_tables.find_matrix(found.layout.names.names, found.rows) is not None

@@ -66,12 +66,12 @@ def as_text(value: Any) -> str:
 
 
 def as_prose(value: Any) -> str:
-    """Return the value of a column of texts: of a list its words, its paragraphs, or its parts one after the other.
+    r"""Return the value of a column of texts: of a list its words, its paragraphs, or its parts one after the other.
 
     >>> as_prose(["spade", "lawn"]), as_prose(["see ", {"type": "link", "text": "this"}, "!"])
     ('spade lawn', 'see this!')
     >>> as_prose(["One line.", "Another one."])
-    'One line.\\nAnother one.'
+    'One line.\nAnother one.'
     """
     if isinstance(value, str):
         return value

@@ -83,8 +83,9 @@ def test_what_was_decided_can_be_overridden(tmp_path, header, documents):
     [
         (["a", "b"], [["1", "2"], ["3", "4"]], True),
         (["1", "b"], [["1", "2"]], False),
-        (["name", "name"], [["1", "2"]], False),
-        (["", "b"], [["1", "2"]], False),
+        (["name", "name"], [["1", "2"]], True),
+        (["", "b"], [["1", "2"]], True),
+        (["", "b"], [["x", "c"], ["y", "d"]], None),
         (["a"], [], None),
         (["good"], [["good"], ["bad"], ["good"]], False),
         (["apple"], [["pear"], ["fig"]], None),

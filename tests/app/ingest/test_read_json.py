@@ -55,7 +55,7 @@ def test_objects_come_out_as_they_are_whatever_the_pieces(records: list[dict], p
     text = json.dumps(records, indent=indent)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(read_json, "_PIECE", piece)
-        found = list(read_json.records(StringIO(text), Path("a.json")))
+        found = list(read_json.values(StringIO(text), Path("a.json")))
     assert [record for _, record in found] == records
     lines = [text.count("\n", 0, place) + 1 for place in _begins(text, records)]
     assert [line for line, _ in found] == lines

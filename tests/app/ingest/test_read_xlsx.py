@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 from format_samples import workbook
 
-from app.ingest import read_xlsx
+from app.ingest import workbooks
 from app.ingest.errors import IngestError
 from app.ingest.importing import read
 from app.ingest.options import ImportOptions
@@ -60,7 +60,7 @@ def test_an_empty_first_sheet_and_a_hidden_one_are_passed_over(tmp_path: Path) -
 
 
 def test_rows_far_below_the_last_cell_are_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_xlsx, "_BLANK_ROWS", 5)
+    monkeypatch.setattr(workbooks, "BLANK_ROWS", 5)
     path = workbook(tmp_path, [["text", "n"], ["red pear", 1], *[[None]] * 9, ["green fig", 2]])
     assert [document.text for document in opened(path).documents()] == ["red pear"]
 
