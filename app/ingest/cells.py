@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from app.ingest import files, packed, separators
 from app.ingest.errors import IngestError
-from app.ingest.headers import MOST_TITLES, has_header
+from app.ingest.headers import MOST_TITLES, has_header, knows_names
 from app.ingest.options import ImportOptions
 from app.ingest.separators import USUAL
 
@@ -21,6 +21,7 @@ _SAMPLE = 1_000  # lines from which it is told how cells are written,
 _SAMPLE_SIZE = 1 << 18  # and about so many letters
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # with which Excel is told what separates cells
 _QUOTED_BY_BLANKS = re.compile(r'"[^"]*"(?: (?:"[^"]*"|[\w.+-]+))+\s*')  # cells as R's write.table writes them
+_QUOTED_CELL = re.compile(r'"(?:[^"]|"")*"\s*')
 _BODY = 3  # rows of one width below others, from which these are titles or notes
 _PROSE = 0.3  # how much oftener a comma of prose has a blank after it, or stands in a number, than one between cells
 
@@ -205,7 +206,7 @@ def _fit(lines: Sequence[str], delimiter: str, quote: str | None, *, whole: bool
     if quote is not None:
         return _quoted(lines, delimiter, quote, whole=whole)
     double, none = (_tried(lines, Writing(delimiter, quoting), whole=whole) for quoting in _KINDS)
-    if delimiter in "\t|" and none and not (double and _is_quoted(none.rows, '"')):
+    if delimiter in "\t|" and none and not (double and (_is_quoted(none.rows, '"') or _is_quoted_where_needed(none))):
         return none  # such files rarely quote, and a lone " would swallow lines
     used = any(line.startswith("'") or f"{delimiter}'" in line for line in lines)
     single = _tried(lines, Writing(delimiter, csv.QUOTE_MINIMAL, "'"), whole=whole) if used else None
@@ -272,9 +273,11 @@ def _without_titles(rows: list[list[str]], begins: Sequence[int], how: Writing) 
         return None
     if above == 1 and len(rows[0]) == width - 1 and not _are_notes(rows[:1]):
         return _Fit(how, rows)
-    names = rows[above]
+    names, body = rows[above], rows[above + 1 :]
+    if len(body) + 1 < _BODY or not has_header(names, body) or any(knows_names(row, ()) for row in rows[:above]):
+        return None
     wide = any(2 * len(row) > width and len(row) > 1 for row in rows[:above])
-    if len(rows) - above < _BODY or (wide and not _are_notes(rows[:above])) or not has_header(names, rows[above + 1 :]):
+    if wide and not (_are_notes(rows[:above]) or knows_names(names, body)):
         return None
     return _Fit(how._replace(skip=begins[above]), rows[above:])
 
@@ -291,6 +294,12 @@ def _is_quoted(rows: Sequence[Sequence[str]], quote: str) -> bool:
         if filled and all(len(cell) > 1 and cell[0] == cell[-1] == quote for cell in filled):
             return True
     return False
+
+
+def _is_quoted_where_needed(fit: _Fit) -> bool:
+    """Whether cells that begin with a quotation mark end with one, and have others in pairs."""
+    quoted = [cell for row in fit.rows for cell in row if cell.startswith('"')]
+    return bool(quoted) and all(map(_QUOTED_CELL.fullmatch, quoted))
 
 
 def _as_in_prose(lines: Sequence[str], delimiter: str) -> float:

@@ -88,12 +88,17 @@ def plain_name(name: str) -> str:
     >>> plain_name(" Created At"), plain_name("createdAt"), plain_name("fields.body"), plain_name("content.rendered")
     ('created_at', 'created_at', 'body', 'content')
     """
-    if "." in name:
+    if parent_of(name):
         parts = [part for part in name.split(".") if part.strip()]
         while len(parts) > 1 and parts[-1].lower() in _NO_NAMES:
             parts.pop()
         name = parts[-1] if parts else name
     return "_".join(words_of(name))
+
+
+def parent_of(name: str) -> str:
+    """Return the names of the fields that a field is in; empty for a field or column of its own."""
+    return "" if " " in name else name.rpartition(".")[0]
 
 
 _NO_NAMES = frozenset(("rendered", "value", "raw", "plain", "html", "$t", "#text", "_text", "en", "utf8", "string"))

@@ -58,9 +58,9 @@ class Names(NamedTuple):
         if not self.header:
             return "no line of column names is found (--header yes takes the first line for one)"
         if self.above:
-            titles = "the line above them is" if self.above == 1 else f"the {self.above} lines above them are"
-            return f"{self.line_said} are the column names, and {titles} left out (--skip-lines and --header change it)"
-        return f"{self.line_said} are column names by their looks (--header no makes a document of them)"
+            lines = "1 line" if self.above == 1 else f"{self.above} lines"
+            return f"{lines} above the column names, {self.line_said}, are left out (--skip-lines changes it)"
+        return f"the first line is taken for column names by its looks: {self.line_said} (--header changes it)"
 
     @property
     def line_said(self) -> str:

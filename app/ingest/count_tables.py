@@ -45,13 +45,15 @@ class Places(NamedTuple):
 
     Attributes
     ----------
+    value : int or None
+        None where each row is one occurrence of a word.
     others : tuple of int
         Columns that are left out.
     """
 
     row: int
     column: int
-    value: int
+    value: int | None
     others: tuple[int, ...] = ()
 
 
@@ -89,20 +91,21 @@ def find_places(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places |
 
 def _places_of_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places | None:
     """The places by a column of words and one of their counts; what they are counted in is another column."""
-    words = [place for place, name in enumerate(names) if plain_name(name) in _WORDS]
+    words = [names.index(name) for each in _WORDS for name in names if plain_name(name) == each]
     counts = [names.index(name) for each in _COUNTS for name in names if plain_name(name) == each]
-    if len(words) != 1 or not counts or not rows or len(names) < _CELLS:
+    if not words or not rows or not _are_words(rows, words[0]):
         return None
-    if not (_are_words(rows, words[0]) and _are_mostly_numbers(rows, counts[0])):
-        return None
-    others = [place for place in range(len(names)) if place not in (words[0], counts[0])]
-    able = [place for place in others if not _is_number_of_row(names, rows, place)]
+    count = next((place for place in counts if _are_mostly_numbers(rows, place)), None)
+    others = [place for place in range(len(names)) if place not in (words[0], count)]
+    able = [place for place in others if place not in words and not _is_number_of_row(names, rows, place)]
     named = [place for each in _DOCUMENTS for place in able if _is_one_of(names[place], (each,))]
     texts = [place for place in able if not _are_numbers(rows, place)]
-    if not (named or len(texts) == 1) or any(_has_prose(rows, place) for place in able):
+    if not (named or len(texts) == 1) or any(_has_prose(rows, place) for place in others):
         return None
     row = (named or texts)[0]
-    return Places(row, words[0], counts[0], tuple(place for place in others if place != row))
+    if count is None and (not named or 3 * len({each[row] for each in rows}) > len(rows)):
+        return None  # a word in each row is one of a document only where its document comes again
+    return Places(row, words[0], count, tuple(place for place in others if place != row))
 
 
 def is_list_of_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

@@ -13,7 +13,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.roles import PARTS as PARTS
 from app.ingest.roles import Record, Roles, describe_roles
 from app.ingest.source import GUESS, TextDocument, TextSource
-from app.ingest.values import as_prose, as_text, is_missing
+from app.ingest.values import as_prose, as_text, is_missing, is_prose
 from app.ingest.words import clean
 
 _LONGEST_MISSING = 12  # letters of a text that may stand for none
@@ -78,12 +78,18 @@ class Documents:
 
     def _text(self, record: Record, name: str, path: Path, line: int) -> str:
         if name not in record:
-            if not self._usual.issuperset(record):
+            if not self._may_lack_text(record):
                 raise IngestError(path, f"has no field {name!r}; name the field of the text with --text-column", line)
             self.without += 1
             return ""
         text = as_prose(record[name])
         return text if len(text) > _LONGEST_MISSING else self._filled("text", text)
+
+    def _may_lack_text(self, record: Record) -> bool:
+        """Whether a record is like others that have a text, and has none under another name."""
+        strange = [value for name, value in record.items() if name not in self._usual and isinstance(value, str)]
+        known = sum(name in self._usual for name in record)
+        return bool(known) and (not strange or (known > 1 and not any(map(is_prose, strange))))
 
     def _filled(self, what: str, text: str) -> str:
         """The text, empty where it stands for none."""

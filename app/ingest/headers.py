@@ -14,10 +14,10 @@ PROSE = 20  # letters of a usual cell from which a column is one of texts, whose
 SHORTER = 3  # times that a name is shorter than nearly every text below it
 MOST_TITLES = 20  # lines above the names
 _MOST = 0.9  # share of the values of a column of numbers that are
-_IMPORT = re.compile(r"""\{['"]+ImportId['"]+:""")
+_IMPORT = re.compile(r"""['"]*\{['"]+ImportId['"]+:""")
 _UNDER_QUESTIONS = frozenset((
     "response", "open-ended response", "other (please specify)", "antwort", "offene antwort", "sonstiges",
-    "other (specify)", "comment", "réponse",
+    "other (specify)", "réponse", "réponse ouverte",
 ))  # fmt: skip
 
 
@@ -91,12 +91,22 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | No
     """
     names = [cell.strip() for cell in first]
     body = [[cell.strip() for cell in row] for row in rows if len(row) == len(names)]
-    if knows_names(names, body):
+    if knows_names(names, body) or _are_counting(names, body):
         return True
     if not any(names) or max(map(len, names)) > MOST_LETTERS:
         return False
     evidence = sum(_evidence(name, [row[place] for row in body]) for place, name in enumerate(names)) if body else 0
     return None if evidence == 0 else evidence > 0
+
+
+def _are_counting(names: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Whether names are 0, 1, 2 and so on, as pandas and R write them for columns without any, above other values."""
+    counted = names[1:] if not names[0] else names
+    if len(counted) < 2 or not body or counted[0] not in ("0", "1"):
+        return False
+    if list(counted) != [str(int(counted[0]) + place) for place in range(len(counted))]:
+        return False
+    return not all(all(map(is_number, filter(None, row))) for row in body)
 
 
 def knows_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -111,8 +121,11 @@ def knows_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         return False
     if len(names) == 1 or (len(known) >= 2 and 4 * len(known) >= sum(map(bool, names))):
         return True
-    sure = any(column_names.is_sure(names[place]) for place in known)
-    return sure and max(map(len, names)) <= MOST_LETTERS and not any(map(is_number, names))
+    if not any(column_names.is_sure(names[place]) for place in known) or any(map(is_number, names)):
+        return False
+    others = [place for place in range(len(names)) if place not in known]
+    columns = ([row[place].strip() for row in rows if place < len(row)] for place in others)
+    return sum(_evidence(names[place], column) for place, column in zip(others, columns, strict=True)) >= 0
 
 
 def _evidence(name: str, values: list[str]) -> int:
@@ -187,7 +200,7 @@ def _is_under_names(names: Sequence[str], row: Sequence[str], below: Sequence[Se
     said = [cell.lower() for cell in cells if cell]
     if not said:
         return False
-    if all(cell in _UNDER_QUESTIONS for cell in said):
+    if any(cell in _UNDER_QUESTIONS for cell in said):
         return True
     unlike, like = 0, 0
     for place, cell in enumerate(cells):

@@ -103,7 +103,7 @@ def _find_layout(path: Path, values: Values, options: ImportOptions) -> _Layout:
             inside = json_shapes.names_inside(first)
             cause = f"has no records at {options.records!r}"
             raise IngestError(path, f"{cause}; it has {inside}" if inside else f"{cause}; leave --records out")
-        return _of_records(place.records, _Layout(where, place.shape), options)
+        return _of_records(place.records, _Layout(place.path, place.shape), options)
     if len(first) != 1 or not isinstance(first[0], dict):
         return _of_values(first, options)
     asked = text_columns(options.text_column, list(first[0]))

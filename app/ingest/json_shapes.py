@@ -49,10 +49,10 @@ def find_places(value: Any) -> list[Place]:
     """Return where records with texts are in a value, the best place first; none where it is a record itself."""
     every = [place for place in _places(value, (), 0) if place.records]
     found = [place for place in every if place.worth]
-    if not found and isinstance(value, dict) and len(every) == 1:
+    own = {name: each for name, each in value.items() if isinstance(each, str)} if isinstance(value, dict) else {}
+    if not found and isinstance(value, dict) and len(every) == 1 and not _letters_of([own]):
         return every  # the only array of objects, whatever is in it
-    if isinstance(value, dict) and any(place.path for place in found):
-        own = {name: each for name, each in value.items() if isinstance(each, str)}
+    if any(place.path for place in found):
         sure = any(plain_name(name) in column_names.SURE_TEXTS and is_prose(each) for name, each in own.items())
         letters = (_CLOSE if sure else 1) * _letters_of([own])
         found = [place for place in found if not place.path or _letters_of(place.records) > letters]
@@ -79,7 +79,10 @@ def place_at(value: Any, path: tuple[str, ...]) -> Place | None:
     """Return the records at a place, through the arrays on the way; None where there are none."""
     here = list(_within(value, path))
     if len(here) == 1 and isinstance(here[0], dict):
-        return _arranged(here[0], path) or Place(path, "", [here[0]], 0)
+        inside = _arranged(here[0], path) or next(iter(find_places(here[0])), None)
+        if inside is None:
+            return Place(path, "", [here[0]], 0)
+        return inside if inside.path[: len(path)] == path else inside._replace(path=(*path, *inside.path))
     found = [each for inner in here for each in (inner if isinstance(inner, list) else [inner])]
     if found and all(isinstance(each, str) for each in found):
         return Place(path, "an array of texts", [{"text": each} for each in found], 0)

@@ -45,10 +45,12 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     if not sample:
         cause = "has no documents below its line of column names; add rows, or say that it has no such line"
         raise IngestError(first, cause)
-    if options.text_column is None and count_tables.is_list_of_words(
-        layout.names.names, [list(record.values()) for record in sample]
-    ):
+    rows = [list(record.values()) for record in sample]
+    if options.text_column is None and count_tables.is_list_of_words(layout.names.names, rows):
         raise IngestError(first, _ONLY_WORDS)
+    guesses = layout.guesses()
+    if not layout.names.header and _look_like_counts(rows):
+        guesses.insert(0, "rows are read as texts, though they look like document, word and count (--format triples)")
     roles = find_roles(sample, options, first, named=layout.names.header)
     source = fields.source(
         path,
@@ -57,7 +59,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         lambda file: _records(file, layout, options),
         options,
         header=layout.names.header,
-        guesses=layout.guesses(),
+        guesses=guesses,
     )
     source.understood.update(layout.understood())
     source.notes.extend(layout.notes())
@@ -69,3 +71,11 @@ def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tup
     names = layout.names.names
     for line, row in rows_below_names(path, layout, options):
         yield line, dict(zip(names, row, strict=True))
+
+
+def _look_like_counts(rows: list[list[str]]) -> bool:
+    """Whether rows without names are a document, a word and a count."""
+    return len(rows[0]) == len(_TRIPLE) and count_tables.find_places(_TRIPLE, rows) is not None
+
+
+_TRIPLE = ("document", "word", "count")

@@ -86,12 +86,19 @@ def read(path: Path, options: ImportOptions) -> CountSource:
         kind="counts" if whole else "real",
         part=part,
         notes=table.notes,
-        understood=table.report() | _understood(table, matrix),
+        understood=_report(table, matrix, options),
     )
 
 
+def _report(table: Table, matrix: Matrix, options: ImportOptions) -> dict[str, str]:
+    """How the table was read, as a report says it."""
+    if options.format is None:
+        table.guesses.append("the names of columns are taken for words, and numbers below for counts (--format)")
+    return table.report() | _understood(table, matrix)
+
+
 def _understood(table: Table, matrix: Matrix) -> dict[str, str]:
-    """What the columns were taken for, as a report says it."""
+    """What the columns were taken for."""
     if matrix.turned and matrix.title is not None:
         return {"words": f"the rows, by the column {table.names[matrix.title]!r}; the columns are the documents"}
     found = {"words": f"the names of {len(matrix.counts):,} columns"}

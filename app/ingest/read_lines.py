@@ -8,13 +8,14 @@ from app.ingest import beside, files, separated
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import GUESS, TextDocument, TextSource
+from app.ingest.values import is_number
 
 NAME = "lines"
 DESCRIPTION = "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'"
 ACCEPTS = ("token_pattern",)
 
 _SAMPLE = 50
-_FEWEST, _CELLS = 3, 3  # lines that tell a table, and cells of a name, a label and a text
+_FEWEST, _CELLS = 3, 2  # lines that tell what they are, and cells of a word and its count
 
 
 def recognises(path: Path) -> bool:
@@ -36,25 +37,18 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         documents=lambda: _documents(path, options.encoding, tabs=tabs),
         classes=beside.class_names(path, options.encoding) if tabs else {},
         notes=files.guesses([path], options.encoding),
-        understood=_guess(sample, tabs=tabs) | files.understood(path, options.encoding),
+        understood=_guess(sample) | files.understood(path, options.encoding),
     )
 
 
-def _guess(sample: Sequence[str], *, tabs: bool) -> dict[str, str]:
-    """What to do where lines of equally many cells are no name, label and text."""
+def _guess(sample: Sequence[str]) -> dict[str, str]:
+    """What to do where all lines are a word and a number, which are no texts."""
     rows = [text.split("\t") for text in sample]
-    width = len(rows[0])
-    if len(rows) < _FEWEST or width < 2 or any(len(row) != width for row in rows):
+    if len(rows) < _FEWEST or any(len(row) != _CELLS or not is_number(row[1]) for row in rows):
         return {}
-    if not tabs:
-        read = "each line is read as a text"
-    else:
-        texts, labels = (sum(len(row[place]) for row in rows) for place in (2, 1))
-        few = len({row[1] for row in rows}) <= max(2, len(rows) // 2)
-        if width == _CELLS and few and texts > labels:
-            return {}
-        read = "each line is read as name, label and text"
-    return {GUESS: f"{read}, though all have {width} cells with tabs between them; --format csv reads a table"}
+    return {
+        GUESS: "each line is read as a text, though all are a word and a number; --format csv reads a table of both"
+    }
 
 
 def _documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:

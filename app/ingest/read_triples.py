@@ -80,8 +80,11 @@ def read(path: Path, options: ImportOptions) -> CountSource:
 def _left_out(table: Table, places: Places) -> list[str]:
     """A note about columns that are neither document nor word nor count."""
     named = [repr(table.names[place]) for place in places.others if not table.names[place].startswith("column ")]
-    used = f"{table.names[places.row]!r}, {table.names[places.column]!r} and {table.names[places.value]!r}"
-    return [f"counts are those of {used}; left out: {', '.join(named)[:80]}"] if named else []
+    used = [table.names[place] for place in (places.row, places.column, places.value) if place is not None]
+    left_out = f"; left out: {', '.join(named)[:80]}" if named else ""
+    if places.value is None:
+        return [f"each row is a word once, in the columns {used[0]!r} and {used[1]!r}{left_out}"]
+    return [f"counts are those of {used[0]!r}, {used[1]!r} and {used[2]!r}{left_out}"] if named else []
 
 
 def _counts(cells: _Cells, where: Path) -> Counts:
@@ -103,7 +106,7 @@ def _read_part(path: Path, table: Table, places: Places, cells: _Cells, before: 
         cells.owners.append(owner)
         column = _name(row[places.column], "column", path, line)
         cells.words.append(cells.columns.setdefault(column, len(cells.columns)))
-        cells.counts.append(_count(row[places.value], path, line))
+        cells.counts.append(1 if places.value is None else _count(row[places.value], path, line))
 
 
 def _places(path: Path, table: Table, options: ImportOptions) -> Places:

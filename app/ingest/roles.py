@@ -88,6 +88,13 @@ class Profile:
         return any(isinstance(value, list) for value in self._values)
 
     @cached_property
+    def has_lists_of_labels(self) -> bool:
+        """Whether values are lists of short texts or numbers."""
+        lists = [value for value in self._values if isinstance(value, list)]
+        entries = [entry for value in lists for entry in value]
+        return bool(lists) and all(isinstance(each, str | int) and len(str(each)) <= MOST_OF_LABEL for each in entries)
+
+    @cached_property
     def has_numbers(self) -> bool:
         """Whether all values are numbers."""
         return bool(self.filled) and all(map(is_number, self.filled))
@@ -197,8 +204,8 @@ def find_roles(
             raise IngestError(path, no_text)
         texts = (found,)
     free = [each for each in free if each.name not in texts]
-    within = texts[0].rpartition(".")[0]
-    identity = _identity_by_name([each for each in free if each.name.rpartition(".")[0] in ("", within)])
+    within = column_names.parent_of(texts[0])
+    identity = _identity_by_name([each for each in free if column_names.parent_of(each.name) in ("", within)])
     free = [each for each in free if each.name != identity]
     named_title = title or _title_by_name(free)
     if label is None:
@@ -281,8 +288,9 @@ def _text_by_look(free: Sequence[Profile], guesses: list[str]) -> str | None:
             return by_plain[name].name
     most = max(able, key=lambda each: each.letters)
     usual = find_named(column_names.TEXTS, [each.name for each in able if 3 * each.letters >= most.letters])
-    if usual is None and len(able) > 1:
-        guesses.append(f"the text is {most.name!r}, which has most letters, as no column has a usual name of texts")
+    if usual is None and len(free) > 1:
+        letters = "has most letters" if len(able) > 1 else "alone has words"
+        guesses.append(f"the text is {most.name!r}, which {letters}, as no column has a usual name of texts")
     return usual or most.name
 
 
@@ -295,7 +303,7 @@ def _identity_by_name(free: Sequence[Profile]) -> str | None:
 
 def _label_by_look(free: Sequence[Profile], guesses: list[str]) -> str | None:
     """A column of a usual name with short values, else one of few values that repeat: words before numbers."""
-    able = [each for each in free if (each.has_lists and _has_short_entries(each)) or (each.is_short and each.filled)]
+    able = [each for each in free if (each.has_lists_of_labels if each.has_lists else each.is_short and each.filled)]
     able = [each for each in able if not _is_measured(each)]
     for least in (_MOST_ROWS, 0.0):
         repeating = [each.name for each in able if each.share > least and each.repeats]
@@ -303,6 +311,7 @@ def _label_by_look(free: Sequence[Profile], guesses: list[str]) -> str | None:
         if usual := find_named(column_names.LABELS, repeating) or find_named(column_names.LABELS, others, whole=True):
             return usual
     found = [each for each in able if each.share > _MOST_ROWS and each.repeats and not _is_no_class(each)]
+    found = [each for each in found if not _is_nearly_one(each)]
     if not found:
         return None
     best = min(found, key=_rank_label)
@@ -310,8 +319,10 @@ def _label_by_look(free: Sequence[Profile], guesses: list[str]) -> str | None:
     return best.name
 
 
-def _has_short_entries(each: Profile) -> bool:
-    return all(len(text) <= 10 * MOST_OF_LABEL and "{" not in text for text in each.filled)
+def _is_nearly_one(each: Profile) -> bool:
+    """Whether nearly all records have the same value."""
+    most = max(map(each.filled.count, set(each.filled)))
+    return len(each.filled) >= _ENOUGH and most > 0.95 * len(each.filled)
 
 
 def _is_measured(each: Profile) -> bool:
@@ -334,7 +345,8 @@ def _rank_label(each: Profile) -> tuple[int, int]:
 
 def _title_by_name(free: Sequence[Profile]) -> str | None:
     """A column of a usual name that is not long; not one of classes, whose few values repeat in many rows."""
-    able = [each for each in free if each.filled and not (each.is_long or each.has_lists or each.has_numbers)]
+    able = [each for each in free if each.share > _NEARLY_EMPTY and not (each.is_long or each.has_lists)]
+    able = [each for each in able if not each.has_numbers]
     return find_named(column_names.TITLES, [each.name for each in able if not _is_of_classes(each)])
 
 

@@ -14,11 +14,13 @@ from app.ingest.column_names import is_known
 from app.ingest.columns import Names, names_of
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
+from app.ingest.values import is_number
 
 SAMPLE = 200  # rows from which names and roles are found
 ENDINGS = (".csv", ".tsv", ".tab")
 _LINES = 60  # from which a table is recognised,
 _BYTES = 1 << 20  # and about so many bytes
+_FEWEST = 3  # rows without names that tell a table from lines of text
 _TEXT = ".txt"
 
 
@@ -43,9 +45,9 @@ class Layout(NamedTuple):
             found.append(f"{said} (change it with --separator)")
         return found
 
-    def guesses(self) -> list[str]:
-        """What of it is a guess."""
-        found = [self.names.guess] if self.names.guess else []
+    def guesses(self, *, texts: bool = True) -> list[str]:
+        """What of it is a guess; of a table of counts it is known by its names that it has some."""
+        found = [self.names.guess] if self.names.guess and (texts or self.names.above) else []
         if self.writing.left_out:
             lines = "1 line" if self.writing.skip == 1 else f"{self.writing.skip} lines"
             found.append(f"{lines} above the column names are left out (--skip-lines changes it)")
@@ -146,7 +148,7 @@ def _look_at(path: Path, _size: int, _changed: int) -> Beginning | None:
     if len(rows) < 2 or len({len(row) for row in rows[how.row_names :]}) > 1:
         return None
     layout = Layout(how, _named(rows, how, ImportOptions()))
-    if files.suffix(path) == _TEXT and not _is_plain_table(layout):
+    if files.suffix(path) == _TEXT and not _is_plain_table(layout, rows):
         return None
     return Beginning(layout, tuple(map(tuple, rows[layout.names.body :])))
 
@@ -161,8 +163,23 @@ def _first_lines(path: Path, size: int) -> tuple[list[str], bool]:
     return lines[:_LINES], len(raw) < size and len(lines) <= _LINES
 
 
-def _is_plain_table(layout: Layout) -> bool:
-    """Whether a .txt is surely a table: names above cells that tabs separate, or known names above any cells."""
-    if not layout.names.header or len(layout.names.names) < 2:
+def _is_plain_table(layout: Layout, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a .txt is a table: known names above cells, or tabs between cells that are no name, label and text."""
+    if len(layout.names.names) < 2:
         return False
-    return layout.writing.delimiter in "\t " or layout.names.sure
+    if layout.names.header:
+        return layout.writing.delimiter in "\t " or layout.names.sure
+    return layout.writing.delimiter == "\t" and len(rows) >= _FEWEST and not (_is_named(rows) or _is_counted(rows))
+
+
+def _is_named(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows are a name, a label and a text."""
+    if len(rows[0]) != len(("name", "label", "text")):
+        return False
+    _, labels, texts = ([row[place] for row in rows] for place in range(3))
+    return len(set(labels)) <= max(2, len(labels) // 2) and sum(map(len, texts)) > sum(map(len, labels))
+
+
+def _is_counted(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows are a word and a number, as in the counts of one document."""
+    return all(len(row) == len(("word", "count")) and " " not in row[0].strip() and is_number(row[1]) for row in rows)

@@ -57,7 +57,7 @@ def open_table(path: Path, options: ImportOptions) -> Table:
             lambda file: workbooks.rows_below_names(file, named, options),
             {"sheet": sheet.name, "header": named.understood},
             list(named.notes),
-            [named.guess] if named.guess else [],
+            [named.guess] if named.above else [],
         )
     if kind in _ARROWS:
         first = arrow_files.look_at(path)
@@ -70,7 +70,7 @@ def open_table(path: Path, options: ImportOptions) -> Table:
         lambda file: separated.rows_below_names(file, layout, options),
         files.understood(path, options.encoding) | layout.understood(),
         [*files.guesses([path], options.encoding), *layout.notes()],
-        layout.guesses(),
+        layout.guesses(texts=False),
     )
 
 
