@@ -19,6 +19,7 @@ TITLES = (
     "title", "headline", "subject", "heading", "titel", "überschrift", "titre", "título", "titulo", "titolo", "tytuł",
     "betreff", "schlagzeile", "summary",
 )
+SUBJECTS = ("subject", "betreff", "heading")  # of a message, or what many documents are about
 LABELS = (
     "label", "labels", "class", "category", "topic", "topics", "group", "target", "section", "sentiment", "kategorie",
     "categorie", "catégorie", "categoría", "categoria", "kategoria", "klasse", "clase", "classe", "thema", "rubrik",

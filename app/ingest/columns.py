@@ -56,11 +56,11 @@ class Names(NamedTuple):
         if self.sure and not self.above:
             return ""
         if not self.header:
-            return "no line of column names is found (--header yes takes the first line for one)"
+            return "no line of column names is found (change it with --header)"
         if self.above:
             lines = "1 line" if self.above == 1 else f"{self.above} lines"
-            return f"{lines} above the column names, {self.line_said}, are left out (--skip-lines changes it)"
-        return f"the first line is taken for column names by its looks: {self.line_said} (--header changes it)"
+            return f"{lines} above the column names, {self.line_said}, are left out (change it with --skip-lines)"
+        return f"the first line is taken for column names by its looks: {self.line_said} (change it with --header)"
 
     @property
     def line_said(self) -> str:

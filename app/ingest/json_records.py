@@ -112,7 +112,9 @@ def _find_layout(path: Path, values: Values, options: ImportOptions) -> _Layout:
         return _of_records(first, _Layout(), options)
     best = places[0]
     others = [place for place in places[1:] if json_shapes.is_close(best, place)]
-    guess = f"the records are those of {best.said}, though {others[0].said} has texts too (--records)" if others else ""
+    guess = ""
+    if others:
+        guess = f"records are those of {best.said}, though {others[0].said} has texts too (change it with --records)"
     return _of_records(best.records, _Layout(best.path, best.shape, guess=guess), options)
 
 

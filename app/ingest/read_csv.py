@@ -20,7 +20,7 @@ ACCEPTS = (
 
 _ONLY_WORDS = (
     "has a word and a number in each row, which are the counts of one document; give a table of documents, words and "
-    "counts (--format triples), or the texts themselves"
+    "counts, named with --format triples, or the texts themselves"
 )
 
 
@@ -50,7 +50,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         raise IngestError(first, _ONLY_WORDS)
     guesses = layout.guesses()
     if not layout.names.header and _look_like_counts(rows):
-        guesses.insert(0, "rows are read as texts, though they look like document, word and count (--format triples)")
+        guesses.insert(0, "rows are read as texts, though they look like document, word and count: --format triples")
     roles = find_roles(sample, options, first, named=layout.names.header)
     source = fields.source(
         path,

@@ -93,7 +93,9 @@ def read(path: Path, options: ImportOptions) -> CountSource:
 def _report(table: Table, matrix: Matrix, options: ImportOptions) -> dict[str, str]:
     """How the table was read, as a report says it."""
     if options.format is None:
-        table.guesses.append("the names of columns are taken for words, and numbers below for counts (--format)")
+        table.guesses.append(
+            "the names of columns are taken for words, and numbers below for counts (change it with --format csv)"
+        )
     return table.report() | _understood(table, matrix)
 
 

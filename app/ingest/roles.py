@@ -351,6 +351,9 @@ def _title_by_name(free: Sequence[Profile]) -> str | None:
 
 
 def _is_of_classes(each: Profile) -> bool:
+    """Whether a column called subject has few subjects, where others have the line above a message."""
+    if column_names.plain_name(each.name) not in column_names.SUBJECTS:
+        return False
     return len(each.filled) >= _ENOUGH and 5 * each.different < len(each.filled)
 
 

@@ -50,9 +50,10 @@ class Layout(NamedTuple):
         found = [self.names.guess] if self.names.guess and (texts or self.names.above) else []
         if self.writing.left_out:
             lines = "1 line" if self.writing.skip == 1 else f"{self.writing.skip} lines"
-            found.append(f"{lines} above the column names are left out (--skip-lines changes it)")
+            found.append(f"{lines} above the column names are left out (change it with --skip-lines)")
         if self.writing.doubt:
-            found.append(f"cells are separated by {self.writing.separator}, or by {self.writing.doubt} (--separator)")
+            chosen, others = self.writing.separator, self.writing.doubt
+            found.append(f"cells are separated by {chosen}, or by {others} (change it with --separator)")
         return found
 
 

@@ -41,6 +41,7 @@ def test_inspect_says_what_an_import_would_make_and_stores_nothing(capsys, store
     status, out, err = call(capsys, "inspect", tmp_path / "notes.csv", "--max-words", "6", "--store", store)
     assert status == 0
     lines = [line.split() for line in out.splitlines()]
+    assert out.splitlines()[2] == "guess      the label is 'kind', whose values repeat"
     assert ["separator", "semicolon"] in lines
     assert ["columns", "title", "title", "Of", "apple", "|", "Of", "engine", "|", "Of", "fig"] in lines
     assert ["kind", "label", "a", "|", "b"] in lines
