@@ -35,6 +35,7 @@ _ID = re.compile(r"[ _-]?(?:id|name|number|no)?$")
 _CODE = re.compile(r"[A-Za-z]{0,3}[._ ]?\d+")  # such as Q1, V12 and 2019, which no word is
 _OF_DOCUMENT = re.compile(r"\d+|[^\W\d]*[ ._-]?\d+|.*\.(?:txt|pdf|docx?|html?|xml)", re.IGNORECASE)
 _CELLS = 3
+_LONGEST_TITLE = 60  # letters of a usual title of a document
 _LEAST_WORDS = 3  # columns of a matrix
 _ZEROS = 0.4  # share of the cells of a matrix of counts that are zero, at least
 _MOST = 0.8  # share of the columns whose names are words, and of the cells of a column that are
@@ -100,9 +101,11 @@ def _places_of_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Pla
     able = [place for place in others if place not in words and not _is_number_of_row(names, rows, place)]
     named = [place for each in _DOCUMENTS for place in able if _is_one_of(names[place], (each,))]
     texts = [place for place in able if not _are_numbers(rows, place)]
-    if not (named or len(texts) == 1) or any(_has_prose(rows, place) for place in others):
+    if not (named or len(texts) == 1):
         return None
     row = (named or texts)[0]
+    if count is None and any(_has_prose(names, rows, place) for place in others):
+        return None
     if count is None and (not named or 3 * len({each[row] for each in rows}) > len(rows)):
         return None  # a word in each row is one of a document only where its document comes again
     return Places(row, words[0], count, tuple(place for place in others if place != row))
@@ -125,7 +128,7 @@ def find_matrix(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Matrix |
     numbers = [place for place in range(len(names)) if _are_counts(rows, place)]
     texts = [place for place in range(len(names)) if place not in numbers]
     counts = [place for place in numbers if not _is_number_of_row(names, rows, place)]
-    if len(counts) < _LEAST_WORDS or any(_has_prose(rows, place) for place in texts):
+    if len(counts) < _LEAST_WORDS or any(_has_prose(names, rows, place) for place in texts):
         return None
     if turned := _turned(names, rows, counts, texts):
         return turned
@@ -219,8 +222,10 @@ def _are_words(rows: Sequence[Sequence[str]], place: int) -> bool:
     return sum(0 < len(row[place].strip().split()) <= 3 for row in rows) >= _MOST * len(rows)
 
 
-def _has_prose(rows: Sequence[Sequence[str]], place: int) -> bool:
-    return 2 * sum(len(row[place]) > 60 and is_prose(row[place]) for row in rows) > len(rows)
+def _has_prose(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:
+    """Whether most cells of a column are texts: longer than a title, but where the column is called as texts are."""
+    least = 0 if plain_name(names[place]) in column_names.TEXTS else _LONGEST_TITLE
+    return 2 * sum(len(row[place]) > least and is_prose(row[place]) for row in rows) > len(rows)
 
 
 def _is_number_of_row(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:

@@ -9,7 +9,7 @@ from app.ingest import column_names
 from app.ingest.dates import is_date_column, parse_date
 from app.ingest.values import is_missing, is_number
 
-MOST_LETTERS = 500  # of a name of a column, which may be a whole question
+MOST_LETTERS = 2_000  # of a name of a column, which may be a whole question
 PROSE = 20  # letters of a usual cell from which a column is one of texts, whose lengths tell a name from a text
 SHORTER = 3  # times that a name is shorter than nearly every text below it
 MOST_TITLES = 20  # lines above the names

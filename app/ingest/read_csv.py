@@ -1,6 +1,6 @@
 """Tables of texts: .csv and .tsv, with or without a line of column names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -18,6 +18,10 @@ ACCEPTS = (
     "token_pattern",
 )  # fmt: skip
 
+_COUNTS = (
+    "is a table of documents, words and counts; leave --format csv out to read it as counts, or name a column of texts "
+    "with --text-column"
+)
 _ONLY_WORDS = (
     "has a word and a number in each row, which are the counts of one document; give a table of documents, words and "
     "counts, named with --format triples, or the texts themselves"
@@ -46,8 +50,8 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         cause = "has no documents below its line of column names; add rows, or say that it has no such line"
         raise IngestError(first, cause)
     rows = [list(record.values()) for record in sample]
-    if options.text_column is None and count_tables.is_list_of_words(layout.names.names, rows):
-        raise IngestError(first, _ONLY_WORDS)
+    if options.text_column is None and layout.names.header:
+        _refuse_counts(first, layout.names.names, rows)
     guesses = layout.guesses()
     if not layout.names.header and _look_like_counts(rows):
         guesses.insert(0, "rows are read as texts, though they look like document, word and count: --format triples")
@@ -71,6 +75,14 @@ def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tup
     names = layout.names.names
     for line, row in rows_below_names(path, layout, options):
         yield line, dict(zip(names, row, strict=True))
+
+
+def _refuse_counts(path: Path, names: Sequence[str], rows: list[list[str]]) -> None:
+    """Refuse a table of words and counts as one of texts."""
+    if count_tables.find_places(names, rows) is not None:
+        raise IngestError(path, _COUNTS)
+    if count_tables.is_list_of_words(names, rows):
+        raise IngestError(path, _ONLY_WORDS)
 
 
 def _look_like_counts(rows: list[list[str]]) -> bool:

@@ -219,15 +219,25 @@ def find_roles(
 
 
 def text_columns(asked: str | None, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns of the text that were asked for, which commas separate as cells of a table.
+    """Return the names of the columns of the text that were asked for, with commas between them.
 
-    A name that has a comma itself is one where there is such a column, or where it is quoted.
+    A name may have commas itself; where it is no column, it is read as a cell of a table, which may be quoted.
 
-    >>> text_columns("a,b", ["a", "b"]), text_columns("a,b", ["a,b"]), text_columns('"a,b", c', ["a,b", "c"])
-    (('a', 'b'), ('a,b',), ('a,b', 'c'))
+    >>> text_columns("a,b", ["a", "b"]), text_columns("a,b", ["a,b", "a"]), text_columns("why, then?,b", ["why, then?"])
+    (('a', 'b'), ('a,b',), ('why, then?', 'b'))
+    >>> text_columns('"a,b", c', ["a,b", "c"])
+    ('a,b', 'c')
     """
     if asked is None:
         return ()
+    pieces, found = asked.split(","), list[str]()
+    if any(name in asked for name in names if "," in name and f'"{name}"' not in asked):
+        while pieces:
+            ends = (end for end in range(len(pieces), 0, -1) if ",".join(pieces[:end]).strip() in names)
+            end = next(ends, 1)
+            found.append(",".join(pieces[:end]).strip())
+            pieces = pieces[end:]
+        return tuple(filter(None, found))
     if asked in names:
         return (asked,)
     return tuple(name.strip() for name in next(csv.reader([asked], skipinitialspace=True), []) if name.strip())
@@ -262,7 +272,8 @@ def _given(name: str | None, names: Sequence[str], path: Path) -> str | None:
 
 def _required(name: str, names: Sequence[str], path: Path) -> str:
     if name not in names:
-        raise IngestError(path, f"has no column {name!r}; its columns are {', '.join(names)}")
+        listed = ", ".join(repr(each) if "," in each else each for each in names)
+        raise IngestError(path, f"has no column {name!r}; its columns are {listed}")
     return name
 
 

@@ -1,5 +1,6 @@
 """What a value of a table is: missing, a number, a link, a list, and how it reads as text."""
 
+import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -74,10 +75,22 @@ def as_prose(value: Any) -> str:
     'One line.\nAnother one.'
     """
     if isinstance(value, str):
-        return value
+        return _of_written_list(value) if value[:2] in _LISTS and value[-2:] in _LIST_ENDS else value
     if isinstance(value, list):
         return _of_list(value)
     return of_parts(value) if isinstance(value, dict) else as_text(value)
+
+
+def _of_written_list(text: str) -> str:
+    """The words of a list that Python wrote into a cell, as pandas does with lists of words."""
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return _of_list(found) if is_list_of_texts(found) else text
+
+
+_LISTS, _LIST_ENDS = ("['", '["'), ("']", '"]')
 
 
 def _of_list(value: Sequence[Any]) -> str:
