@@ -268,8 +268,8 @@ def _tried(lines: Sequence[str], how: Writing, *, whole: bool, uneven: bool = Fa
 def _without_titles(rows: list[list[str]], begins: Sequence[int], how: Writing) -> _Fit | None:
     """The rows where those at the top are narrower than all others."""
     width = len(rows[-1])
-    above = next((number for number, row in enumerate(rows) if len(row) == width), len(rows))
-    if width < 2 or not 0 < above <= MOST_TITLES or any(len(row) != width for row in rows[above:]):
+    above = max((number for number, row in enumerate(rows, 1) if len(row) != width), default=0)
+    if width < 2 or not 0 < above <= MOST_TITLES or any(len(row) > width for row in rows[:above]):
         return None
     if above == 1 and len(rows[0]) == width - 1 and not _are_notes(rows[:1]):
         return _Fit(how, rows)

@@ -7,6 +7,7 @@ from app.ingest.headers import find_heading, name_columns
 from app.ingest.options import ImportOptions
 from app.ingest.roles import text_columns
 
+_NO_DOCUMENT = "not read as documents"
 ROW_NAME = "row name"  # of the column that R writes without a name
 
 
@@ -24,6 +25,8 @@ class Names(NamedTuple):
         The cells of the first of these rows.
     sure : bool
         Whether known names, or the options, settled it.
+    below : str
+        What a second line of names is taken for by its looks, or empty.
     notes : tuple of str
         What was made of these lines, for the user.
     """
@@ -34,6 +37,7 @@ class Names(NamedTuple):
     rows: int = 0
     line: tuple[str, ...] = ()
     sure: bool = True
+    below: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -53,14 +57,20 @@ class Names(NamedTuple):
     @property
     def guess(self) -> str:
         """That the names are not known ones, or none were found, in a sentence; empty where that is certain."""
-        if self.sure and not self.above:
-            return ""
         if not self.header:
-            return "no line of column names is found (change it with --header)"
+            return "" if self.sure else "no line of column names is found (change it with --header)"
+        found = []
         if self.above:
             lines = "1 line" if self.above == 1 else f"{self.above} lines"
-            return f"{lines} above the column names, {self.line_said}, are left out (change it with --skip-lines)"
-        return f"the first line is taken for column names by its looks: {self.line_said} (change it with --header)"
+            found.append(
+                f"{lines} above the column names, {self.line_said}, are left out (change it with --skip-lines)"
+            )
+        elif not self.sure:
+            found.append(f"the first line is taken for column names by its looks: {self.line_said}")
+            found[-1] += " (change it with --header)"
+        if self.below:
+            found.append(f"the line below it, {self.below}, is not read as a document (change it with --header)")
+        return "; ".join(found)
 
     @property
     def line_said(self) -> str:
@@ -91,12 +101,19 @@ def names_of(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_nam
     lines = sample[heading.above : heading.above + heading.rows]
     names, notes = number_names(name_columns(lines[: 1 if "Qualtrics" in heading.kind else 2]))
     if heading.kind:
-        notes = (f"{_plural(heading.rows - 1, 'line')} below the column names with {heading.kind} left out", *notes)
+        notes = (f"{_plural(heading.rows - 1, 'line')} below the column names, {heading.kind}, {_NO_DOCUMENT}", *notes)
     if heading.above:
         said = " / ".join(" ".join(" ".join(row).split()) for row in sample[: heading.above])
         notes = (f"left out above the column names: {said[:80]!r}", *notes)
     return Names(
-        names, header=True, above=heading.above, rows=heading.rows, line=tuple(lines[0]), sure=heading.sure, notes=notes
+        names,
+        header=True,
+        above=heading.above,
+        rows=heading.rows,
+        line=tuple(lines[0]),
+        sure=heading.sure,
+        below="" if "Qualtrics" in heading.kind else heading.kind,
+        notes=notes,
     )
 
 

@@ -224,8 +224,9 @@ def _are_words(rows: Sequence[Sequence[str]], place: int) -> bool:
 
 def _has_prose(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:
     """Whether most cells of a column are texts: longer than a title, but where the column is called as texts are."""
-    least = 0 if plain_name(names[place]) in column_names.TEXTS else _LONGEST_TITLE
-    return 2 * sum(len(row[place]) > least and is_prose(row[place]) for row in rows) > len(rows)
+    called = column_names.find_named(column_names.TEXTS, [names[place]]) is not None
+    prose = sum((called or len(row[place]) > _LONGEST_TITLE) and is_prose(row[place]) for row in rows)
+    return 3 * prose > len(rows) if called else 2 * prose > len(rows)
 
 
 def _is_number_of_row(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:

@@ -177,7 +177,19 @@ def _count_titles(rows: Sequence[Sequence[str]]) -> int:
     usual = median(sum(bool(cell.strip()) for cell in row) for row in rows[1:]) if len(rows) > 1 else 0
     narrow = max(1, min(width, usual) // 2) if usual > 1 else 0
     above = next((number for number, cells in enumerate(filled) if cells > narrow), 0)
-    return above if above < len(rows) - 1 else 0
+    return above if 0 < above < len(rows) - 1 else _find_known(rows, filled)
+
+
+def _find_known(rows: Sequence[Sequence[str]], filled: Sequence[int]) -> int:
+    """The first row of known names below others that are no names; 0 where it is the first, or there is none."""
+    if knows_names(rows[0], rows[1:]):
+        return 0
+    for place in range(1, min(len(filled), len(rows) - 1)):
+        known = sum(map(column_names.is_known, rows[place]))
+        if known >= 2 and 2 * known >= filled[place] and knows_names(rows[place], rows[place + 1 :]):
+            fuller = filled[place] > max(filled[:place])
+            return place if fuller or not has_header(rows[0], rows[1:]) else 0
+    return 0
 
 
 def _with_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) -> Heading:
@@ -188,7 +200,7 @@ def _with_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) 
         if filled and 2 * sum(_IMPORT.match(cell) is not None for cell in filled) >= len(filled):
             return Heading(above, 1 + number, sure, "the questions and ImportIds of Qualtrics")
     if len(below) > 2 and _is_under_names(rows[above], below[0], below[1:]):
-        return Heading(above, 2, sure, "more of the names")
+        return Heading(above, 2, sure, "which has more of the names")
     return Heading(above, 1, sure)
 
 
