@@ -207,7 +207,7 @@ def _with_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) 
 def _is_under_names(names: Sequence[str], row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether the line below the names is another one of names."""
     cells = [cell.strip() for cell in row]
-    if any(is_number(cell) or parse_date(cell) is not None for cell in cells):
+    if len(row) != len(names) or any(is_number(cell) or parse_date(cell) is not None for cell in cells):
         return False
     said = [cell.lower() for cell in cells if cell]
     if not said:
