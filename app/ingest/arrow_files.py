@@ -95,7 +95,7 @@ def _pieces(batch: Any) -> Iterator[Any]:
 
 
 def _with_names_once(batch: Any) -> Any:
-    """A batch whose columns have different names: rows as mappings would lose all but the last of the same one."""
+    """Return a batch whose columns have different names, for rows as mappings keep only the last of the same one."""
     names = batch.schema.names
     if len(set(names)) == len(names):
         return batch

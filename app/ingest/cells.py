@@ -36,7 +36,7 @@ class Writing(NamedTuple):
     skip : int
         Lines at the top that are left out: titles, notes, or one that names the separator.
     left_out : str
-        What they say, where nobody asked for it.
+        What they say, where they were found and not asked for.
     row_names : bool
         Whether the first row has a cell less than the others, as R writes tables with names of rows.
     """
@@ -132,16 +132,16 @@ def of_lines(
     if skip is None and lines and (named := _SEPARATOR_LINE.fullmatch(lines[0])):
         marks = marks if marks.delimiter is not None else marks._replace(delimiter=named[1])
         skip = 1
-    how, fits = _of_rows(lines[skip or 0 :], path, marks, is_name, whole=whole)
+    how, fits = _find_writing(lines[skip or 0 :], path, marks, is_name, whole=whole)
     if fits or skip is not None:
         return how._replace(skip=skip or 0)
-    return _below_others(lines, path, marks, whole=whole) or how
+    return _find_below_others(lines, path, marks, whole=whole) or how
 
 
-def _of_rows(
+def _find_writing(
     lines: Sequence[str], path: Path, marks: Marks, is_name: Callable[[str], bool], *, whole: bool
 ) -> tuple[Writing, bool]:
-    """How the cells are written, and whether all rows are equally wide."""
+    """Return how the cells are written, and whether all rows are equally wide."""
     first = next((text for text in lines if text.strip()), "")
     fits = [fit for each in _possible(first, path, marks) if (fit := _fit(lines, each, marks.quote, whole=whole))]
     if not fits:
@@ -159,8 +159,8 @@ def _of_rows(
     return chosen.how._replace(doubt=others), True
 
 
-def _below_others(lines: Sequence[str], path: Path, marks: Marks, *, whole: bool) -> Writing | None:
-    """How the cells are written where the first rows are narrower: by the row names of R, or by titles and notes."""
+def _find_below_others(lines: Sequence[str], path: Path, marks: Marks, *, whole: bool) -> Writing | None:
+    """Return how the cells are written where the first rows are narrower: above the row names of R, or titles."""
     found: list[_Fit] = []
     for each in _possible(lines[-1], path, marks):
         kinds = [Writing(each, csv.QUOTE_MINIMAL), Writing(each, csv.QUOTE_NONE)]
@@ -177,7 +177,7 @@ def _below_others(lines: Sequence[str], path: Path, marks: Marks, *, whole: bool
 
 
 def _is_below_names(fit: _Fit) -> bool:
-    """Whether the first row names all columns but the first, whose cells are row names: all different, and no prose."""
+    """Return whether the first row names all columns but the first, whose cells are different and no prose."""
     first, *body = fit.rows
     if len(first) != len(body[-1]) - 1 or len(first[0].split()) > 10:
         return False
@@ -260,13 +260,13 @@ def _tried(lines: Sequence[str], how: Writing, *, whole: bool, uneven: bool = Fa
     if not rows:
         return None
     if uneven:
-        return _without_titles(rows, begins, how)
+        return _drop_titles(rows, begins, how)
     widths = set(map(len, rows))
     return _Fit(how, rows) if len(widths) == 1 and widths != {1} else None
 
 
-def _without_titles(rows: list[list[str]], begins: Sequence[int], how: Writing) -> _Fit | None:
-    """The rows where those at the top are narrower than all others."""
+def _drop_titles(rows: list[list[str]], begins: Sequence[int], how: Writing) -> _Fit | None:
+    """Return the rows where those at the top are narrower than all others."""
     width = len(rows[-1])
     above = max((number for number, row in enumerate(rows, 1) if len(row) != width), default=0)
     if width < 2 or not 0 < above <= MOST_TITLES or any(len(row) > width for row in rows[:above]):
@@ -283,7 +283,7 @@ def _without_titles(rows: list[list[str]], begins: Sequence[int], how: Writing) 
 
 
 def _are_notes(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether all rows are comments."""
+    """Return whether all rows are comments."""
     return all(row[0].startswith(("#", "%", "//")) for row in rows)
 
 
@@ -297,7 +297,7 @@ def _is_quoted(rows: Sequence[Sequence[str]], quote: str) -> bool:
 
 
 def _is_quoted_where_needed(fit: _Fit) -> bool:
-    """Whether cells that begin with a quotation mark end with one, and have others in pairs."""
+    """Return whether cells that begin with a quotation mark end with one, and have others in pairs."""
     quoted = [cell for row in fit.rows for cell in row if cell.startswith('"')]
     return bool(quoted) and all(map(_QUOTED_CELL.fullmatch, quoted))
 

@@ -74,10 +74,10 @@ _HUMP = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @lru_cache(maxsize=4096)
-def words_of(name: str) -> tuple[str, ...]:
+def split_words(name: str) -> tuple[str, ...]:
     """Return the words of a name in lower case.
 
-    >>> words_of("createdAt"), words_of("Article Body"), words_of("Q3_TEXT")
+    >>> split_words("createdAt"), split_words("Article Body"), split_words("Q3_TEXT")
     (('created', 'at'), ('article', 'body'), ('q', '3', 'text'))
     """
     return tuple(_WORD.findall(_HUMP.sub(" ", name[:200]).lower()))
@@ -89,15 +89,15 @@ def plain_name(name: str) -> str:
     >>> plain_name(" Created At"), plain_name("createdAt"), plain_name("fields.body"), plain_name("content.rendered")
     ('created_at', 'created_at', 'body', 'content')
     """
-    if parent_of(name):
+    if find_parent(name):
         parts = [part for part in name.split(".") if part.strip()]
         while len(parts) > 1 and parts[-1].lower() in _NO_NAMES:
             parts.pop()
         name = parts[-1] if parts else name
-    return "_".join(words_of(name))
+    return "_".join(split_words(name))
 
 
-def parent_of(name: str) -> str:
+def find_parent(name: str) -> str:
     """Return the names of the fields that a field is in; empty for a field or column of its own."""
     return "" if " " in name else name.rpartition(".")[0]
 
@@ -109,7 +109,7 @@ def is_known(name: str) -> bool:
     """Return whether a cell looks like the name of a column: a usual one, or usual words together."""
     if len(name) > 40:
         return False
-    words = words_of(name)
+    words = split_words(name)
     if "_".join(words) in _USUAL:
         return True
     return 1 < len(words) <= 3 and words[-1] in _USUAL and all(word in _USUAL or word in _WITH for word in words)
@@ -134,7 +134,7 @@ def find_named(request: Sequence[str], names: Collection[str], *, whole: bool = 
         return exact
     by_end: dict[str, str] = {}
     for name in names:
-        words = words_of(name)
+        words = split_words(name)
         if 1 < len(words) <= 4:
             by_end.setdefault(words[-1], name)
     return next((by_end[name] for name in request if name in by_end), None)
@@ -142,19 +142,19 @@ def find_named(request: Sequence[str], names: Collection[str], *, whole: bool = 
 
 def names_a_date(name: str) -> bool:
     """Return whether a name has a word in it that dates and times are called by."""
-    return any(word in _DATE_WORDS for word in words_of(name))
+    return any(word in _DATE_WORDS for word in split_words(name))
 
 
 def rank_date(name: str) -> tuple[int, int]:
     """Return how early a column of dates is taken for the date of a document: when it was made before all others."""
-    later = any(word in _LATER for word in words_of(name))
+    later = any(word in _LATER for word in split_words(name))
     plain = plain_name(name)
     return (2 if later else 0, CREATED.index(plain)) if plain in CREATED else (2 if later else 1, 0)
 
 
 def names_an_id(name: str) -> bool:
     """Return whether a column is one of identifiers by its name."""
-    words = words_of(name)
+    words = split_words(name)
     return bool(words) and (
         words[-1] in ("id", "ids", "uuid", "guid", "key", "hash", "url", "link") or words == ("id",)
     )

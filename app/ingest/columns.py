@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from app.ingest.headers import find_heading, name_columns
 from app.ingest.options import ImportOptions
-from app.ingest.roles import text_columns
+from app.ingest.roles import split_columns
 
 _NO_DOCUMENT = "not read as documents"
 ROW_NAME = "row name"  # of the column that R writes without a name
@@ -79,7 +79,7 @@ class Names(NamedTuple):
         return said if len(said) <= 90 else f"{said[:89]}…"
 
 
-def names_of(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_names: bool = False) -> Names:
+def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_names: bool = False) -> Names:
     """Return the names of the columns of a table that begins with these rows.
 
     A name that comes twice gets a number, which is noted.
@@ -142,12 +142,12 @@ def number_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
 
 
 def _has_asked(cells: Sequence[str], options: ImportOptions) -> bool:
-    """Whether a line has a column that the options name."""
+    """Return whether a line has a column that the options name."""
     if options.header != "auto":
         return False
     names = [" ".join(cell.split()) for cell in cells]
     single = (options.title_column, options.label_column, options.split_column)
-    asked = {*text_columns(options.text_column, names), *(name for name in single if name is not None)}
+    asked = {*split_columns(options.text_column, names), *(name for name in single if name is not None)}
     return any(name in asked for name in names if name)
 
 

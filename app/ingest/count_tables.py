@@ -87,11 +87,11 @@ def find_places(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places |
         found = [[place for place in range(first, len(names)) if _is_one_of(names[place], each)] for each in known]
         if all(len(each) == 1 for each in found) and _are_mostly_numbers(rows, found[2][0]):
             return Places(found[0][0], found[1][0], found[2][0], tuple(range(first)))
-    return _places_of_words(names, rows)
+    return _find_words(names, rows)
 
 
-def _places_of_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places | None:
-    """The places by a column of words and one of their counts; what they are counted in is another column."""
+def _find_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places | None:
+    """Return the places by a column of words and one of their counts; what they are counted in is another column."""
     words = [names.index(name) for each in _WORDS for name in names if plain_name(name) == each]
     counts = [names.index(name) for each in _COUNTS for name in names if plain_name(name) == each]
     if not words or not rows or not _are_words(rows, words[0]):
@@ -130,30 +130,30 @@ def find_matrix(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Matrix |
     counts = [place for place in numbers if not _is_number_of_row(names, rows, place)]
     if len(counts) < _LEAST_WORDS or any(_has_prose(names, rows, place) for place in texts):
         return None
-    if turned := _turned(names, rows, counts, texts):
+    if turned := _find_turned(names, rows, counts, texts):
         return turned
-    label = _label_among(names, counts) if not texts else None
+    label = _find_label(names, counts) if not texts else None
     counts = [place for place in counts if place != label]
     worded = sum(_is_word(names[place]) for place in counts)
-    if worded < _MOST * len(counts) or _share_of_zeros(rows, counts) < _ZEROS:
+    if worded < _MOST * len(counts) or _count_zeros(rows, counts) < _ZEROS:
         return None
-    title, of_texts, others = _kept(names, rows, texts)
+    title, of_texts, others = _find_titles(names, rows, texts)
     return Matrix(tuple(counts), title, of_texts if label is None else label, others)
 
 
-def matrix_asked(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Matrix:
+def take_matrix(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Matrix:
     """Return what the columns are of a table that is said to be a document-term matrix."""
     texts = [place for place in range(len(names)) if not _are_numbers(rows, place)]
     numbers = [place for place in range(len(names)) if place not in texts]
     counts = [place for place in numbers if not _is_number_of_row(names, rows, place)]
-    title, label, others = _kept(names, rows, texts)
-    return _turned(names, rows, counts, texts) or Matrix(tuple(counts), title, label, others)
+    title, label, others = _find_titles(names, rows, texts)
+    return _find_turned(names, rows, counts, texts) or Matrix(tuple(counts), title, label, others)
 
 
-def _kept(
+def _find_titles(
     names: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[int]
 ) -> tuple[int | None, int | None, tuple[int, ...]]:
-    """Which columns of texts are the title and the label, and which others there are."""
+    """Return which columns of texts are the title and the label, and which others there are."""
     values = {place: {row[place].strip() for row in rows} for place in texts}
     labels = [place for place in texts if plain_name(names[place]) in column_names.LABELS]
     labels += [place for place in texts if 1 < len(values[place]) <= len(rows) // 3]
@@ -164,10 +164,10 @@ def _kept(
     return title, label, tuple(place for place in texts if place not in (title, label))
 
 
-def _turned(
+def _find_turned(
     names: Sequence[str], rows: Sequence[Sequence[str]], counts: Sequence[int], texts: Sequence[int]
 ) -> Matrix | None:
-    """The columns of a matrix of words x documents: one has the words, and the others are called as documents are."""
+    """Return the columns of a matrix of words x documents: one has the words, the others are named as documents are."""
     if len(texts) != 1 or not all(_OF_DOCUMENT.fullmatch(names[place]) for place in counts):
         return None
     words = [row[texts[0]].strip() for row in rows]
@@ -176,8 +176,8 @@ def _turned(
     return Matrix(tuple(counts), texts[0], None, (), turned=True)
 
 
-def _label_among(names: Sequence[str], counts: Sequence[int]) -> int | None:
-    """The first or last column of numbers where it is called as labels are and the words are sorted without it."""
+def _find_label(names: Sequence[str], counts: Sequence[int]) -> int | None:
+    """Return the first or last column of numbers where it is named as labels are and words are sorted without it."""
     for place in (counts[0], counts[-1]):
         others = [names[each] for each in counts if each != place]
         if plain_name(names[place]) in (*column_names.LABELS, "y") and others == sorted(others):
@@ -185,7 +185,7 @@ def _label_among(names: Sequence[str], counts: Sequence[int]) -> int | None:
     return None
 
 
-def _share_of_zeros(rows: Sequence[Sequence[str]], places: Sequence[int]) -> float:
+def _count_zeros(rows: Sequence[Sequence[str]], places: Sequence[int]) -> float:
     zeros = sum(not row[place].strip() or float(row[place]) == 0 for row in rows for place in places)
     return zeros / (len(rows) * len(places))
 
@@ -223,14 +223,14 @@ def _are_words(rows: Sequence[Sequence[str]], place: int) -> bool:
 
 
 def _has_prose(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:
-    """Whether most cells of a column are texts: longer than a title, but where the column is called as texts are."""
+    """Return whether most cells of a column are texts: longer than a title, or in a column named as texts are."""
     called = column_names.find_named(column_names.TEXTS, [names[place]]) is not None
     prose = sum((called or len(row[place]) > _LONGEST_TITLE) and is_prose(row[place]) for row in rows)
     return 3 * prose > len(rows) if called else 2 * prose > len(rows)
 
 
 def _is_number_of_row(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:
-    """Whether a column only numbers the rows: one without a name, or called an index, whose numbers ascend."""
+    """Return whether a column only numbers the rows: one without a name, or called an index, whose numbers ascend."""
     plain = plain_name(names[place])
     if names[place] and not (plain.startswith(("column_", "unnamed")) or plain in ("index", "row_name", "id", "x")):
         return False

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from dateutil import parser as dateutil
 
-from app.ingest.column_names import names_a_date, words_of
+from app.ingest.column_names import names_a_date, split_words
 
 _LONGEST = 60  # characters of a date
 _LOOKED_AT = 60  # values of a column
@@ -35,7 +35,7 @@ _WEEKDAYS = (
 _SHORT_DAYS = "mo di mi do fr sa so lun mar mer mié jeu jue ven vie sam sáb dim dom".split()  # noqa: SIM905
 _FILLERS = "at on of the de del den der le la el um uhr à a las los em kl t z st nd rd th er d".split()  # noqa: SIM905
 _WEEKDAY = frozenset((*_SHORT_DAYS, *(name for names in _WEEKDAYS for name in names.split())))
-_KNOWN = _MONTH | _WEEKDAY | frozenset((*_FILLERS, "am", "pm"))
+_KNOWN = _MONTH | _WEEKDAY | frozenset((*_FILLERS, "am", "pm", "vorm", "nachm", "上午", "下午"))
 _ZONES = {"UTC": 0, "GMT": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
           "CET": 1, "CEST": 2, "BST": 1, "MEZ": 1, "MESZ": 2, "MSK": 3, "JST": 9}  # fmt: skip
 _SIGNS = re.compile(r"[\s,./:+\-–'年月日]*")
@@ -85,23 +85,23 @@ def parse_date(text: str, *, day_first: bool = False, bare: bool = False) -> str
     if not text or len(text) > _LONGEST or not any(map(str.isdigit, text)):
         return None
     if _BARE.fullmatch(text):
-        return _of_number(text) if bare else None
+        return _parse_number(text) if bare else None
     if _YEAR.search(text) is None or not _has_known_words(text):
         return None
-    plain = _as_dateutil_reads(text)
+    plain = _simplify_date(text)
     dotted = re.search(r"(?<!\d)\d{1,2}\.\s?\d{1,2}\.\s?\d\d", text) is not None
     try:
         found, other = (
-            _parser.parse(plain, default=each, dayfirst=day_first or dotted, tzinfos=_zone)
+            _parser.parse(plain, default=each, dayfirst=day_first or dotted, tzinfos=_find_zone)
             for each in (datetime(2000, 1, 1, tzinfo=None), datetime(2004, 2, 2, 1, tzinfo=None))  # noqa: DTZ001
         )
     except (ValueError, OverflowError):
         return None
-    return _as_exact(found, other)
+    return _write_exactly(found, other)
 
 
-def _as_dateutil_reads(text: str) -> str:
-    """A date without its weekday, and with the signs of other languages as those of English."""
+def _simplify_date(text: str) -> str:
+    """Return a date without its weekday, and with the signs of other languages as those of English."""
     first, *others = _WORDS.findall(text.lower()) or [""]
     if first in _WEEKDAY and (first not in _MONTH or any(word in _MONTH for word in others)):
         text = text.lstrip()[len(first) :].lstrip(" .,")
@@ -118,14 +118,17 @@ _PLAINER = tuple(
         (r"\b(\d\d?)\.(\d\d)\s?[Uu]hr", r"\1:\2"),
         (r"(?<=\d)\.(?=\s)", " "),  # the first of a month in German
         (r"(?i)\b([ap])\.\s?m\.?", r"\1m"),
+        (r"\b(vorm\.|上午)", "am"),
+        (r"\b(nachm\.|下午)", "pm"),
+        (r"(am|pm) ?(\d\d?:\d\d(:\d\d)?)", r"\2 \1"),
         (r"\b24(?=:00)", "00"),
         (r"(?:GMT|UTC)\s?(?=[+-]\d)", ""),  # of which dateutil turns the sign round
     )
 )
 
 
-def _as_exact(found: datetime, other: datetime) -> str | None:
-    """A date without what it does not say, which is what differs where other values stand in its place."""
+def _write_exactly(found: datetime, other: datetime) -> str | None:
+    """Return a date without what it does not say, which is what differs where other values stand in its place."""
     if found.year != other.year or found.month != other.month or not _FIRST_YEAR <= found.year <= _LAST_YEAR:
         return None
     if found.day != other.day:
@@ -136,15 +139,15 @@ def _as_exact(found: datetime, other: datetime) -> str | None:
 
 
 def _has_known_words(text: str) -> bool:
-    """Whether all words of a text go with dates."""
+    """Return whether all words of a text go with dates."""
     if _SIGNS.fullmatch(re.sub(r"[^\W_]+", "", text)) is None:
         return False
-    words = _WORDS.findall(re.sub(r"[年月日]|(?<=[aApP])\.(?=[mM])", "", text))
+    words = _WORDS.findall(re.sub(r"[年月日]|(?<=[aApP])\.\s?(?=[mM])", "", text))
     return all(word.lower() in _KNOWN or (word.isupper() and len(word) <= 5) or word in "hms" for word in words)
 
 
-def _zone(name: str | None, offset: int | None) -> timezone | None:
-    """The zone of a name or distance; None for a name that stands for several."""
+def _find_zone(name: str | None, offset: int | None) -> timezone | None:
+    """Return the zone of a name or distance; None for a name that stands for several."""
     if offset is not None:
         return timezone(timedelta(seconds=offset)) if abs(offset) < 86_400 else None
     return timezone(timedelta(hours=_ZONES[name])) if name in _ZONES else None
@@ -168,13 +171,13 @@ def is_day_first(values: Sequence[str]) -> bool:
 
 
 def _are_bare(name: str, values: Sequence[str]) -> bool:
-    """Whether numbers are dates; months, days and hours are small ones."""
-    if any(word in ("month", "day", "hour", "monat", "mois", "mes", "jour") for word in words_of(name)):
+    """Return whether numbers are dates; months, days and hours are small ones."""
+    if any(word in ("month", "day", "hour", "monat", "mois", "mes", "jour") for word in split_words(name)):
         return all(float(value.replace(",", ".")) <= 31 for value in values)
-    return sum(_of_number(value) is not None for value in values) >= _MOST * len(values)
+    return sum(_parse_number(value) is not None for value in values) >= _MOST * len(values)
 
 
-def _of_number(text: str) -> str | None:
+def _parse_number(text: str) -> str | None:
     whole, _, fraction = text.replace(",", ".").partition(".")
     if len(whole) == 4 and not fraction.strip("0"):
         return whole if _FIRST_YEAR <= int(whole) <= _LAST_YEAR else None

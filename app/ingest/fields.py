@@ -86,13 +86,13 @@ class Documents:
         return text if len(text) > _LONGEST_MISSING else self._filled("text", text)
 
     def _may_lack_text(self, record: Record) -> bool:
-        """Whether a record is like others that have a text, and has none under another name."""
+        """Return whether a record is like others that have a text, and has none under another name."""
         strange = [value for name, value in record.items() if name not in self._usual and isinstance(value, str)]
         known = sum(name in self._usual for name in record)
         return bool(known) and (not strange or (known > 1 and not any(map(is_prose, strange))))
 
     def _filled(self, what: str, text: str) -> str:
-        """The text, empty where it stands for none."""
+        """Return the text, empty where it stands for none."""
         if not is_missing(text):
             return text
         self.missing[what] += 1

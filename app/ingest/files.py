@@ -23,7 +23,7 @@ from engine.contract import TEST, TRAIN
 
 _KINDS = 4  # of files named in a sentence
 CHUNK = 1 << 23  # bytes; a few million numbers at a time keep memory flat
-_PIECE = 1 << 18  # bytes of lines that are told apart together
+_PIECE = 1 << 18  # bytes of lines that are split together
 
 _TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training|valid|validation|dev)(?:[^a-z]|$)")
 _TEST_NAME = re.compile(r"(?:^|[^a-z])(?:test|testing|t10k|heldout)(?:[^a-z]|$)")
@@ -118,7 +118,7 @@ def _characters(path: Path, given: str, _size: int, _changed: int) -> _Character
         mac_ends = mac_ends or bool(returns and returns > piece.count(b"\r\n"))
         return piece
 
-    if marked.startswith(WIDE):  # lines are told apart by characters there
+    if marked.startswith(WIDE):  # lines are split by characters there
         return _Characters(Encoding(marked, "by its byte-order mark"), mac_ends=False)
     with opened(path) as stream:
         pieces = (look(whole) for _, whole in chunks(stream, path))
@@ -197,7 +197,7 @@ def _narrow(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
 
 
 def _of_macs(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
-    """The same of a file with lines that end in a carriage return alone."""
+    """Decode the lines of a file some of whose lines end in a carriage return alone."""
     offset, number, rest = 0, 0, b""
     more = stream.read(_PIECE)
     while more or rest:

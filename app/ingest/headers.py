@@ -61,10 +61,10 @@ def find_heading(rows: Sequence[Sequence[str]], *, header: str = "auto", titles:
         above = 0
     sure = knows_names(rows[above], rows[above + 1 :])
     if above or header == "yes":
-        return _with_lines_below(rows, above, sure=sure or header == "yes")
+        return _add_lines_below(rows, above, sure=sure or header == "yes")
     found = has_header(rows[0], rows[1:])
     if found or (found is None and any(map(column_names.is_known, rows[0]))):
-        return _with_lines_below(rows, 0, sure=sure)
+        return _add_lines_below(rows, 0, sure=sure)
     return Heading(0, 0, sure=False)
 
 
@@ -95,12 +95,12 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | No
         return True
     if not any(names) or max(map(len, names)) > MOST_LETTERS:
         return False
-    evidence = sum(_evidence(name, [row[place] for row in body]) for place, name in enumerate(names)) if body else 0
+    evidence = sum(_weigh_column(name, [row[place] for row in body]) for place, name in enumerate(names)) if body else 0
     return None if evidence == 0 else evidence > 0
 
 
 def _are_counting(names: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
-    """Whether names are 0, 1, 2 and so on, as pandas and R write them for columns without any, above other values."""
+    """Return whether names are 0, 1, 2 and so on above other values, as pandas writes them for columns without any."""
     counted = names[1:] if not names[0] else names
     if len(counted) < 2 or not body or counted[0] not in ("0", "1"):
         return False
@@ -125,11 +125,11 @@ def knows_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         return False
     others = [place for place in range(len(names)) if place not in known]
     columns = ([row[place].strip() for row in rows if place < len(row)] for place in others)
-    return sum(_evidence(names[place], column) for place, column in zip(others, columns, strict=True)) >= 0
+    return sum(_weigh_column(names[place], column) for place, column in zip(others, columns, strict=True)) >= 0
 
 
-def _evidence(name: str, values: list[str]) -> int:
-    """How sure a column makes us that its first cell is a name (positive) or a value like the others (negative)."""
+def _weigh_column(name: str, values: list[str]) -> int:
+    """Return how much a column says that its first cell is a name (positive) or a value like the others (negative)."""
     filled = [value for value in values if value and not is_missing(value)]
     if not filled:
         return 0
@@ -147,7 +147,7 @@ def _evidence(name: str, values: list[str]) -> int:
         return -3
     lengths = sorted(map(len, filled))
     if median(lengths) >= PROSE:
-        return _evidence_of_texts(name, filled, lengths)
+        return _weigh_texts(name, filled, lengths)
     if len(set(filled)) > len(filled) // 3:
         return 0
     return 2 if len(name) >= PROSE and len(name) > 2 * lengths[-1] else 1  # a question above a choice of answers
@@ -157,7 +157,7 @@ def _are_numbers(filled: list[str]) -> bool:
     return sum(map(is_number, filled)) >= (_MOST * len(filled) if len(filled) >= 10 else len(filled))
 
 
-def _evidence_of_texts(name: str, filled: list[str], lengths: list[int]) -> int:
+def _weigh_texts(name: str, filled: list[str], lengths: list[int]) -> int:
     if name.endswith(("?", ":")) and sum(value.endswith(name[-1]) for value in filled) < len(filled) / 5:
         return 2
     short, quarter = lengths[len(lengths) // 20], lengths[len(lengths) // 4]
@@ -169,7 +169,7 @@ def _evidence_of_texts(name: str, filled: list[str], lengths: list[int]) -> int:
 
 
 def _count_titles(rows: Sequence[Sequence[str]]) -> int:
-    """How many rows at the top are narrower than the names, as a title or notes are; 0 where those are not found."""
+    """Return how many rows at the top are narrower than the names, as titles and notes are; 0 without such names."""
     width = len(rows[0])
     if width < 2:
         return 0
@@ -181,7 +181,7 @@ def _count_titles(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _find_known(rows: Sequence[Sequence[str]], filled: Sequence[int]) -> int:
-    """The first row of known names below others that are no names; 0 where it is the first, or there is none."""
+    """Return the first row of known names below others that are no names; 0 where it is the first, or there is none."""
     if knows_names(rows[0], rows[1:]):
         return 0
     for place in range(1, min(len(filled), len(rows) - 1)):
@@ -192,8 +192,8 @@ def _find_known(rows: Sequence[Sequence[str]], filled: Sequence[int]) -> int:
     return 0
 
 
-def _with_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) -> Heading:
-    """The heading with further lines of names: questions and marks of Qualtrics, answers of SurveyMonkey, units."""
+def _add_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) -> Heading:
+    """Return the heading with further lines of names: questions of Qualtrics, answers of SurveyMonkey, units."""
     below = rows[above + 1 :]
     for number, row in enumerate(below[:2], 1):
         filled = [cell for cell in row if cell.strip()]
@@ -205,7 +205,7 @@ def _with_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) 
 
 
 def _is_under_names(names: Sequence[str], row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether the line below the names is another one of names."""
+    """Return whether the line below the names is another one of names."""
     cells = [cell.strip() for cell in row]
     if len(row) != len(names) or any(is_number(cell) or parse_date(cell) is not None for cell in cells):
         return False

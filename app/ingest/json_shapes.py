@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 from app.ingest import column_names
 from app.ingest.column_names import plain_name
 from app.ingest.roles import PARTS
-from app.ingest.values import as_prose, is_prose, of_parts
+from app.ingest.values import as_prose, is_prose, join_parts
 
 Record: TypeAlias = Mapping[str, Any]
 
@@ -47,27 +47,27 @@ class Place(NamedTuple):
 
 def find_places(value: Any) -> list[Place]:
     """Return where records with texts are in a value, the best place first; none where it is a record itself."""
-    every = [place for place in _places(value, (), 0) if place.records]
+    every = [place for place in _walk_places(value, (), 0) if place.records]
     found = [place for place in every if place.worth]
     own = {name: each for name, each in value.items() if isinstance(each, str)} if isinstance(value, dict) else {}
-    if not found and isinstance(value, dict) and len(every) == 1 and not _letters_of([own]):
+    if not found and isinstance(value, dict) and len(every) == 1 and not _count_letters([own]):
         return every  # the only array of objects, whatever is in it
     if any(place.path for place in found):
         sure = any(plain_name(name) in column_names.SURE_TEXTS and is_prose(each) for name, each in own.items())
-        letters = (_CLOSE if sure else 1) * _letters_of([own])
-        found = [place for place in found if not place.path or _letters_of(place.records) > letters]
+        letters = (_CLOSE if sure else 1) * _count_letters([own])
+        found = [place for place in found if not place.path or _count_letters(place.records) > letters]
     return sorted(found, key=lambda place: -place.worth)
 
 
 def is_close(best: Place, other: Place) -> bool:
     """Return whether another place has not much less text than the best one, so that the choice is a guess."""
-    return other.path != best.path and _CLOSE * _letters_of(other.records) > _letters_of(best.records)
+    return other.path != best.path and _CLOSE * _count_letters(other.records) > _count_letters(best.records)
 
 
-def path_of(text: str) -> tuple[str, ...]:
+def parse_path(text: str) -> tuple[str, ...]:
     """Return the names in a place as it is typed: from the outside in, with dots or slashes between them.
 
-    >>> path_of("response.results.items"), path_of("$.chats[].messages"), path_of("v1.2/data/")
+    >>> parse_path("response.results.items"), parse_path("$.chats[].messages"), parse_path("v1.2/data/")
     (('response', 'results', 'items'), ('chats', 'messages'), ('v1.2', 'data'))
     """
     plain = text.strip().removeprefix("$").strip("./ ")
@@ -75,11 +75,11 @@ def path_of(text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name and name != "*")
 
 
-def place_at(value: Any, path: tuple[str, ...]) -> Place | None:
+def find_at(value: Any, path: tuple[str, ...]) -> Place | None:
     """Return the records at a place, through the arrays on the way; None where there are none."""
-    here = list(_within(value, path))
+    here = list(_walk_to(value, path))
     if len(here) == 1 and isinstance(here[0], dict):
-        inside = _arranged(here[0], path) or next(iter(find_places(here[0])), None)
+        inside = _find_arranged(here[0], path) or next(iter(find_places(here[0])), None)
         if inside is None:
             return Place(path, "", [here[0]], 0)
         return inside if inside.path[: len(path)] == path else inside._replace(path=(*path, *inside.path))
@@ -87,10 +87,10 @@ def place_at(value: Any, path: tuple[str, ...]) -> Place | None:
     if found and all(isinstance(each, str) for each in found):
         return Place(path, "an array of texts", [{"text": each} for each in found], 0)
     records = [each for each in found if isinstance(each, dict)]
-    return Place(path, "", records, 0) if records else _rows_of(found, path)
+    return Place(path, "", records, 0) if records else _read_rows(found, path)
 
 
-def names_inside(value: Any) -> str:
+def list_names(value: Any) -> str:
     """Return the names of the arrays and objects in a value, as they are given to ``--records``."""
     found: dict[str, None] = {}
 
@@ -107,39 +107,39 @@ def names_inside(value: Any) -> str:
     return ", ".join(islice(filter(None, found), _NAMED))
 
 
-def _within(value: Any, names: Sequence[str]) -> Iterator[Any]:
-    """What is at a place, of every element of the arrays on the way."""
+def _walk_to(value: Any, names: Sequence[str]) -> Iterator[Any]:
+    """Return what is at a place, of every element of the arrays on the way."""
     if not names:
         yield value
     elif isinstance(value, list):
         for each in value:
-            yield from _within(each, names)
+            yield from _walk_to(each, names)
     elif isinstance(value, dict):
         if names[0] in value:
-            yield from _within(value[names[0]], names[1:])
+            yield from _walk_to(value[names[0]], names[1:])
         elif value and all(isinstance(each, dict | list) for each in value.values()):
             for each in value.values():  # by id
-                yield from _within(each, names)
+                yield from _walk_to(each, names)
 
 
-def _places(value: Any, path: tuple[str, ...], depth: int) -> Iterator[Place]:
+def _walk_places(value: Any, path: tuple[str, ...], depth: int) -> Iterator[Place]:
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
-        yield from _of_array(value, path, depth)
+        yield from _walk_array(value, path, depth)
     elif isinstance(value, dict) and value:
-        arranged = _arranged(value, path)
+        arranged = _find_arranged(value, path)
         if arranged is not None:
             yield arranged
             return
         for name, inner in value.items():
-            yield from _places(inner, (*path, name), depth + 1)
+            yield from _walk_places(inner, (*path, name), depth + 1)
 
 
-def _of_array(value: Sequence[Any], path: tuple[str, ...], depth: int) -> Iterator[Place]:
+def _walk_array(value: Sequence[Any], path: tuple[str, ...], depth: int) -> Iterator[Place]:
     records = [each for each in value if isinstance(each, dict)]
     if records and len(records) == len(value):
-        worth = worth_of(records)
+        worth = weigh_records(records)
         if worth:
             yield Place(path, "", records, worth)
             return
@@ -147,11 +147,11 @@ def _of_array(value: Sequence[Any], path: tuple[str, ...], depth: int) -> Iterat
             inner = [record[name] for record in records if name in record]
             joined = [each for found in inner if isinstance(found, list) for each in found]
             if joined:
-                yield from _of_array(joined, (*path, name), depth + 1)
+                yield from _walk_array(joined, (*path, name), depth + 1)
             elif isinstance(inner[0], dict):
                 for below in inner[0]:
                     held = [found[below] for found in inner if isinstance(found, dict) and below in found]
-                    yield from _of_array(
+                    yield from _walk_array(
                         [each for found in held if isinstance(found, list) for each in found],
                         (*path, name, below),
                         depth + 2,
@@ -160,13 +160,13 @@ def _of_array(value: Sequence[Any], path: tuple[str, ...], depth: int) -> Iterat
     elif value and all(isinstance(each, str) for each in value):
         texts = [{"text": each} for each in value]
         if sum(map(is_prose, value)) > len(value) / 2:
-            yield Place(path, "an array of texts", texts, worth_of(texts) - _SURE)
-    elif found := _rows_of(value, path):
+            yield Place(path, "an array of texts", texts, weigh_records(texts) - _SURE)
+    elif found := _read_rows(value, path):
         yield found
 
 
-def _rows_of(value: Sequence[Any], path: tuple[str, ...], names: Sequence[str] = ()) -> Place | None:
-    """Rows of cells as records; without names of columns the first row has them, or they are numbers."""
+def _read_rows(value: Sequence[Any], path: tuple[str, ...], names: Sequence[str] = ()) -> Place | None:
+    """Return rows of cells as records; without names of columns the first row has them, or they are numbers."""
     rows = [each for each in value if isinstance(each, list)]
     if not rows or len(rows) < len(value) or len({len(row) for row in rows}) != 1:
         return None
@@ -177,33 +177,33 @@ def _rows_of(value: Sequence[Any], path: tuple[str, ...], names: Sequence[str] =
     if len(called) != len(rows[0]) or len(set(called)) < len(called):
         return None
     records = [dict(zip(called, row, strict=True)) for row in rows]
-    return Place(path, "rows of cells", records, worth_of(records))
+    return Place(path, "rows of cells", records, weigh_records(records))
 
 
-def _arranged(value: Record, path: tuple[str, ...]) -> Place | None:
-    """Records of a whole object that is a table by columns or by rows, or has records or texts by id or in groups."""
-    for shape in (_split, _by_columns, _by_id, _in_groups, _texts_by_id):
+def _find_arranged(value: Record, path: tuple[str, ...]) -> Place | None:
+    """Return the records of an object that is a table by columns or rows, or has records by id or in groups."""
+    for shape in (_find_split, _find_by_columns, _find_by_id, _find_groups, _find_texts):
         if found := shape(value):
             return found._replace(path=path)
     return None
 
 
-def _split(value: Record) -> Place | None:
-    """``{"columns": [...], "data": [[...], ...]}``, as pandas writes it; columns with their values, as polars does."""
+def _find_split(value: Record) -> Place | None:
+    """Read ``{"columns": [...], "data": [[...], ...]}`` of pandas, and columns with their values of polars."""
     columns, rows = value.get("columns"), value.get("data", value.get("rows"))
     if not isinstance(columns, list) or not columns:
         return None
     if isinstance(rows, list) and rows:
         names = [each.get("name", "") if isinstance(each, dict) else str(each) for each in columns]
-        found = _rows_of(rows, (), names) if all(isinstance(row, list) for row in rows) else None
+        found = _read_rows(rows, (), names) if all(isinstance(row, list) for row in rows) else None
         return found and found._replace(shape="columns, and rows of cells")
     if all(isinstance(each, dict) and isinstance(each.get("values"), list) for each in columns):
-        return _by_columns({str(each.get("name")): each["values"] for each in columns})
+        return _find_by_columns({str(each.get("name")): each["values"] for each in columns})
     return None
 
 
-def _by_columns(value: Record) -> Place | None:
-    """``{"text": {"0": ..., "1": ...}, "label": {...}}``, or arrays in place of the objects within."""
+def _find_by_columns(value: Record) -> Place | None:
+    """Read ``{"text": {"0": ..., "1": ...}, "label": {...}}``, or arrays in place of the objects within."""
     inner = list(value.values())
     if all(isinstance(each, dict) for each in inner):
         rows = list(dict.fromkeys(key for each in inner for key in each))
@@ -221,12 +221,12 @@ def _by_columns(value: Record) -> Place | None:
         records = [dict(zip(value, row, strict=True)) for row in zip(*inner, strict=True)]
     else:
         return None
-    worth = worth_of(records)
+    worth = weigh_records(records)
     return Place((), "a table by columns", records, worth) if worth else None
 
 
 def _are_columns(names: Sequence[str], rows: Sequence[str], inner: Sequence[Record]) -> bool:
-    """Whether the outer names are those of columns, and those within are of rows."""
+    """Return whether the outer names are those of columns, and those within are of rows."""
     if any(isinstance(value, dict) for each in inner for value in islice(each.values(), _LOOKED_AT)):
         return False
     if min(map(len, inner)) < 0.5 * len(rows):
@@ -240,8 +240,8 @@ def _are_columns(names: Sequence[str], rows: Sequence[str], inner: Sequence[Reco
     return all(kinds) and len(names) < len(rows)
 
 
-def _by_id(value: Record) -> Place | None:
-    """``{"17": {"text": ...}, "18": {...}}``: objects of the same fields."""
+def _find_by_id(value: Record) -> Place | None:
+    """Read ``{"17": {"text": ...}, "18": {...}}``: objects of the same fields."""
     inner = list(value.values())
     if not all(isinstance(each, dict) for each in inner):
         return None
@@ -251,12 +251,12 @@ def _by_id(value: Record) -> Place | None:
         return None
     own = "id" if "id" not in common else "key"
     records = [{own: key} | each for key, each in value.items() if isinstance(each, dict)]
-    worth = worth_of(records)
+    worth = weigh_records(records)
     return Place((), "records by id", records, worth) if worth else None
 
 
-def _in_groups(value: Record) -> Place | None:
-    """``{"garden": [{...}, ...], "sea": [...]}``: arrays of records, or of texts, by their label or split."""
+def _find_groups(value: Record) -> Place | None:
+    """Read ``{"garden": [{...}, ...], "sea": [...]}``: arrays of records, or of texts, by their label or split."""
     filled = {name: each for name, each in value.items() if each}
     if len(filled) < 2 or not all(isinstance(each, list) for each in filled.values()):
         return None
@@ -265,38 +265,38 @@ def _in_groups(value: Record) -> Place | None:
         records: list[Record] = [{own: name, "text": text} for name, texts in filled.items() for text in texts]
     elif all(isinstance(each, dict) for array in filled.values() for each in array):
         first = [set(array[0]) for array in filled.values()]
-        if not set.intersection(*first) or not all(worth_of(array) for array in filled.values()):
+        if not set.intersection(*first) or not all(weigh_records(array) for array in filled.values()):
             return None
         taken = any(own in array[0] for array in filled.values())
         records = [{**({} if taken else {own: name}), **each} for name, array in filled.items() for each in array]
     else:
         return None
-    return Place((), f"records by {own}", records, worth_of(records))
+    return Place((), f"records by {own}", records, weigh_records(records))
 
 
-def _texts_by_id(value: Record) -> Place | None:
-    """``{"0": "a text", "1": "another one"}``, as a Series of pandas is written."""
+def _find_texts(value: Record) -> Place | None:
+    """Read ``{"0": "a text", "1": "another one"}``, as a Series of pandas is written."""
     texts = [each for each in value.values() if isinstance(each, str)]
     numbered = all(map(_is_number, value))
     if len(texts) < len(value) or not (numbered or len(texts) >= _MANY) or 2 * sum(map(is_prose, texts)) <= len(texts):
         return None
     records = [{"text": text} if numbered else {"id": key, "text": text} for key, text in value.items()]
-    return Place((), "texts by id", records, worth_of(records))
+    return Place((), "texts by id", records, weigh_records(records))
 
 
-def worth_of(records: Sequence[Record]) -> int:
+def weigh_records(records: Sequence[Record]) -> int:
     """Return how much text the first records have, in letters; a field called as texts are adds to it."""
-    letters = _letters_of(records)
-    named = (name for record in records[:_LOOKED_AT] for name, value in flattened(record).items() if value)
+    letters = _count_letters(records)
+    named = (name for record in records[:_LOOKED_AT] for name, value in flatten(record).items() if value)
     sure = any(plain_name(name) in column_names.TEXTS for name in named) if letters else False
     return letters + (_SURE if sure else 0)
 
 
-def _letters_of(records: Sequence[Record]) -> int:
-    """Letters of the texts in the first records: strings of words, and what is called a text and made of parts."""
+def _count_letters(records: Sequence[Record]) -> int:
+    """Count the letters of the texts in the first records: strings of words, and texts that are made of parts."""
     letters = 0
     for record in records[:_LOOKED_AT]:
-        for name, value in flattened(record).items():
+        for name, value in flatten(record).items():
             named = plain_name(name) in column_names.TEXTS
             if isinstance(value, str):
                 letters += len(value) if named or is_prose(value) else 0
@@ -305,16 +305,16 @@ def _letters_of(records: Sequence[Record]) -> int:
     return letters
 
 
-def flattened(record: Record, above: str = "", depth: int = 0) -> dict[str, Any]:
+def flatten(record: Record, above: str = "", depth: int = 0) -> dict[str, Any]:
     """Return the fields of a record, those of objects in it called by both names with a dot between them.
 
-    >>> flattened({"id": 1, "fields": {"body": "rain", "by": {"name": "Ann"}}})
+    >>> flatten({"id": 1, "fields": {"body": "rain", "by": {"name": "Ann"}}})
     {'id': 1, 'fields.body': 'rain', 'fields.by.name': 'Ann'}
     """
     found: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict) and value and depth < _DEEPEST:
-            found |= flattened(value, f"{above}{name}.", depth + 1)
+            found |= flatten(value, f"{above}{name}.", depth + 1)
         else:
             found[f"{above}{name}"] = value
     return found
@@ -325,18 +325,18 @@ def needs_flattening(sample: Sequence[Record], asked: Sequence[str]) -> bool:
     names = {name for record in sample for name in record}
     if not any(isinstance(value, dict) for record in sample for value in record.values()):
         return False
-    inner = {name for record in sample for name in flattened(record)}
+    inner = {name for record in sample for name in flatten(record)}
     if any(name in inner and name not in names for name in asked):
         return True
     plain = [{name: value for name, value in record.items() if not isinstance(value, dict)} for record in sample]
-    return worth_of(plain) == 0 < worth_of(sample)
+    return weigh_records(plain) == 0 < weigh_records(sample)
 
 
-def with_text_of_parts(record: Record) -> Record:
+def fill_text(record: Record) -> Record:
     """Return a record whose text, where it is empty, is that of the blocks that a program of messages made of it."""
     if record.get("text"):
         return record
-    text = next((found for name in _BLOCKS if name in record and (found := of_parts(record[name]))), "")
+    text = next((found for name in _BLOCKS if name in record and (found := join_parts(record[name]))), "")
     return {**record, "text": text}
 
 

@@ -8,7 +8,7 @@ from app.ingest import count_tables, fields, files, separated, tables
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.roles import find_roles
-from app.ingest.separated import Layout, find_layout, rows_below_names
+from app.ingest.separated import Layout, find_layout, read_rows
 from app.ingest.source import TextSource
 
 NAME = "csv"
@@ -36,7 +36,7 @@ def recognises(path: Path) -> bool:
 
 
 def _belongs(path: Path) -> bool:
-    """Whether a file of a folder is a table of texts; the .txt of a folder are texts."""
+    """Return whether a file of a folder is a table of texts; the .txt of a folder are texts."""
     return files.suffix(path) in separated.ENDINGS and recognises(path)
 
 
@@ -71,9 +71,9 @@ def read(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line and cells by column of every row."""
+    """Return line and cells by column of every row."""
     names = layout.names.names
-    for line, row in rows_below_names(path, layout, options):
+    for line, row in read_rows(path, layout, options):
         yield line, dict(zip(names, row, strict=True))
 
 
@@ -86,7 +86,7 @@ def _refuse_counts(path: Path, names: Sequence[str], rows: list[list[str]]) -> N
 
 
 def _look_like_counts(rows: list[list[str]]) -> bool:
-    """Whether rows without names are a document, a word and a count."""
+    """Return whether rows without names are a document, a word and a count."""
     return len(rows[0]) == len(_TRIPLE) and count_tables.find_places(_TRIPLE, rows) is not None
 
 

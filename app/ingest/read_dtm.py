@@ -49,19 +49,19 @@ def recognises(path: Path) -> bool:
 
 
 def _belongs(path: Path) -> bool:
-    """Whether a file of a folder is a matrix; the .txt of a folder are texts."""
+    """Return whether a file of a folder is a matrix; the .txt of a folder are texts."""
     return files.suffix(path) != ".txt" and recognises(path)
 
 
 def read(path: Path, options: ImportOptions) -> CountSource:
-    """The rows as documents; a matrix of words x documents is turned round."""
+    """Read the rows as documents; a matrix of words x documents is turned round."""
     parts = files.parts(path, _belongs, "document-term matrix")
     first = parts[0].path
     table = tables.open_table(first, options)
     sample = [row for _, row in islice(table.rows(first), _SAMPLE)]
     if not sample:
         raise IngestError(first, "has no counts below its line of column names")
-    matrix = count_tables.find_matrix(table.names, sample) or count_tables.matrix_asked(table.names, sample)
+    matrix = count_tables.find_matrix(table.names, sample) or count_tables.take_matrix(table.names, sample)
     if not matrix.counts:
         raise IngestError(first, "has no column of counts: numbers from 0 on below the name of a word")
     cells, sizes = _Cells(), []
@@ -80,27 +80,27 @@ def read(path: Path, options: ImportOptions) -> CountSource:
     return CountSource(
         where=str(path),
         vocabulary=tuple(cells.words),
-        blocks=lambda: _blocks(sparse.blocks(counts, labels=labels, titles=titles), cells.columns),
+        blocks=lambda: _add_columns(sparse.blocks(counts, labels=labels, titles=titles), cells.columns),
         n_documents=len(titles),
         label_names=label_names,
         kind="counts" if whole else "real",
         part=part,
         notes=table.notes,
-        understood=_report(table, matrix, options),
+        understood=_report_table(table, matrix, options),
     )
 
 
-def _report(table: Table, matrix: Matrix, options: ImportOptions) -> dict[str, str]:
-    """How the table was read, as a report says it."""
+def _report_table(table: Table, matrix: Matrix, options: ImportOptions) -> dict[str, str]:
+    """Return how the table was read, as a report says it."""
     if options.format is None:
         table.guesses.append(
             "the names of columns are taken for words, and numbers below for counts (change it with --format csv)"
         )
-    return table.report() | _understood(table, matrix)
+    return table.report() | _describe_columns(table, matrix)
 
 
-def _understood(table: Table, matrix: Matrix) -> dict[str, str]:
-    """What the columns were taken for."""
+def _describe_columns(table: Table, matrix: Matrix) -> dict[str, str]:
+    """Return what the columns were taken for."""
     if matrix.turned and matrix.title is not None:
         return {"words": f"the rows, by the column {table.names[matrix.title]!r}; the columns are the documents"}
     found = {"words": f"the names of {len(matrix.counts):,} columns"}
@@ -111,18 +111,20 @@ def _understood(table: Table, matrix: Matrix) -> dict[str, str]:
     return found
 
 
-def _blocks(blocks: Iterator[Rows], columns: Sequence[dict[str, str]]) -> Iterator[Rows]:
+def _add_columns(blocks: Iterator[Rows], columns: Sequence[dict[str, str]]) -> Iterator[Rows]:
     for rows, begin in sparse.numbered(blocks):
         yield rows._replace(columns=list(columns[begin : begin + len(rows.labels)]))
 
 
 def _read_part(path: Path, table: Table, matrix: Matrix, cells: _Cells) -> None:
     """Add the rows of a file as documents."""
-    numbers = [cells.words.setdefault(_word(table.names[place], path, 1), len(cells.words)) for place in matrix.counts]
+    numbers = [
+        cells.words.setdefault(_read_word(table.names[place], path, 1), len(cells.words)) for place in matrix.counts
+    ]
     places = list(zip(matrix.counts, numbers, strict=True))
     for line, row in table.rows(path):
         found = [(number, row[place]) for place, number in places if row[place] not in _ZERO]
-        _add(found, cells, path, line)
+        _add_document(found, cells, path, line)
         label = "" if matrix.label is None else row[matrix.label].strip()
         cells.labels.append(None if not label or is_missing(label) else label)
         cells.titles.append("" if matrix.title is None else storable(" ".join(row[matrix.title].split())))
@@ -134,36 +136,36 @@ def _read_turned(path: Path, table: Table, matrix: Matrix, cells: _Cells) -> Non
     documents: list[list[tuple[int, str]]] = [[] for _ in matrix.counts]
     lines: list[int] = []
     for line, row in table.rows(path):
-        number = cells.words.setdefault(_word(row[matrix.title or 0], path, line), len(cells.words))
+        number = cells.words.setdefault(_read_word(row[matrix.title or 0], path, line), len(cells.words))
         lines.append(line)
         for document, place in zip(documents, matrix.counts, strict=True):
             if row[place] not in _ZERO:
                 document.append((number, row[place]))
     for document, place in zip(documents, matrix.counts, strict=True):
-        _add(document, cells, path, None)
+        _add_document(document, cells, path, None)
         cells.labels.append(None)
         cells.titles.append(storable(table.names[place]))
         cells.columns.append({})
 
 
-def _add(found: Sequence[tuple[int, str]], cells: _Cells, path: Path, line: int | None) -> None:
+def _add_document(found: Sequence[tuple[int, str]], cells: _Cells, path: Path, line: int | None) -> None:
     before = len(cells.values)
     for number, cell in found:
-        value = _count(cell, path, line)
+        value = _read_count(cell, path, line)
         if value:
             cells.places.append(number)
             cells.values.append(value)
     cells.lengths.append(len(cells.values) - before)
 
 
-def _word(name: str, path: Path, line: int) -> str:
+def _read_word(name: str, path: Path, line: int) -> str:
     word = storable(" ".join(name.split()))
     if not word:
         raise IngestError(path, "a column of counts has no name, which is its word", line)
     return word
 
 
-def _count(cell: str, path: Path, line: int | None) -> float:
+def _read_count(cell: str, path: Path, line: int | None) -> float:
     try:
         value = float(cell) if cell.strip() else 0.0
     except ValueError:

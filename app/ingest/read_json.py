@@ -34,7 +34,7 @@ _decoder = json.JSONDecoder()
 def recognises(path: Path) -> bool:
     """By the ending of the name and its first letter; a folder by the files in it, and in its folders only such."""
     if path.is_dir():
-        return bool(files.listed(path, recognises)) or bool(_below(path))
+        return bool(files.listed(path, recognises)) or bool(_list_below(path))
     if files.suffix(path) != ".json" or packed.bare(path.name) in _ABOUT:
         return False
     return files.start(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{")
@@ -42,16 +42,16 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ImportOptions) -> TextSource:
     """The objects as documents; words of the title count too."""
-    parts, own = _parts(path)
+    parts, own = _find_parts(path)
 
     def values(file: Path) -> Iterator[tuple[int, Any]]:
-        return _values(file, options.encoding)
+        return _read_values(file, options.encoding)
 
     return json_records.source(path, parts, values, own, options, empty="give a file with an array of objects")
 
 
-def _below(folder: Path) -> list[Path]:
-    """The files of JSON in the folders of a folder that has no others, but lists of users and channels of Slack."""
+def _list_below(folder: Path) -> list[Path]:
+    """Return the files of JSON in the folders of a folder that has no others, but for the lists in exports of Slack."""
     try:
         here = [each for each in folder.iterdir() if not each.name.startswith(".")]
         if not here or any(each.is_file() and each.name not in _OF_SLACK for each in here):
@@ -65,10 +65,10 @@ def _below(folder: Path) -> list[Path]:
     return below if recognises(below[0]) else []
 
 
-def _parts(path: Path) -> tuple[list[files.Part], dict[Path, dict[str, str]]]:
-    """The files, and of those in folders of a folder the name of theirs as a field of their records."""
+def _find_parts(path: Path) -> tuple[list[files.Part], dict[Path, dict[str, str]]]:
+    """Return the files, and of those in folders of a folder the name of theirs as a field of their records."""
     here = [] if not path.is_dir() else files.listed(path, lambda file: file.name not in _OF_SLACK and recognises(file))
-    below = _below(path) if path.is_dir() and not here else []
+    below = _list_below(path) if path.is_dir() and not here else []
     if not below:
         return files.parts(path, recognises, "JSON", several=True), {}
     tops = {file: file.relative_to(path).parts[0] for file in below}
@@ -80,13 +80,13 @@ def _parts(path: Path) -> tuple[list[files.Part], dict[Path, dict[str, str]]]:
     return [files.Part(file, None) for file in below], {file: {called: top} for file, top in tops.items()}
 
 
-def _values(path: Path, encoding: str) -> Iterator[tuple[int, Any]]:
+def _read_values(path: Path, encoding: str) -> Iterator[tuple[int, Any]]:
     with files.text(path, encoding) as stream:
         yield from values(stream, path)
 
 
 def values(stream: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
-    """The elements of an array, or the values that come one after the other, each with the line on which it begins.
+    """Return the elements of an array, or values one after the other, each with the line on which it begins.
 
     Raises
     ------

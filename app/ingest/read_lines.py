@@ -19,7 +19,7 @@ _FEWEST, _CELLS = 3, 2  # lines that tell what they are, and cells of a word and
 
 
 def recognises(path: Path) -> bool:
-    """A single ``.txt`` file that is not a bag of words, nor a table with a line of column names."""
+    """Return whether it is a single ``.txt`` that is neither a bag of words nor a table."""
     if path.is_dir() or files.suffix(path) != ".txt" or separated.is_separated(path):
         return False
     first = files.start(path).splitlines()[:4]
@@ -42,7 +42,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _guess(sample: Sequence[str]) -> dict[str, str]:
-    """What to do where all lines are a word and a number, which are no texts."""
+    """Return what to do where all lines are a word and a number, which are no texts."""
     rows = [text.split("\t") for text in sample]
     if len(rows) < _FEWEST or any(len(row) != _CELLS or not is_number(row[1]) for row in rows):
         return {}

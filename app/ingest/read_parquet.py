@@ -11,7 +11,7 @@ from app.ingest import arrow_files, fields, files, json_shapes, tables
 from app.ingest.errors import IngestError
 from app.ingest.json_shapes import Record
 from app.ingest.options import ImportOptions
-from app.ingest.roles import PARTS, find_roles, text_columns
+from app.ingest.roles import PARTS, find_roles, split_columns
 from app.ingest.source import LEFT_OUT, TextSource
 
 NAME = "parquet"
@@ -36,14 +36,14 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     sample: list[Record] = [record for _, record in islice(arrow_files.records(first), _SAMPLE)]
     if not sample:
         raise IngestError(first, "has no rows; give a table with a row for each document")
-    flat = json_shapes.needs_flattening(sample, text_columns(options.text_column, list(sample[0])))
+    flat = json_shapes.needs_flattening(sample, split_columns(options.text_column, list(sample[0])))
 
     def records(file: Path) -> Iterator[tuple[int, Record]]:
         for line, record in arrow_files.records(file):
-            yield line, json_shapes.flattened(record) if flat else record
+            yield line, json_shapes.flatten(record) if flat else record
 
     if flat:
-        sample = [json_shapes.flattened(record) for record in sample]
+        sample = [json_shapes.flatten(record) for record in sample]
     roles = find_roles(sample, options, first)
     source = fields.source(path, parts, roles, records, options, encoded=False)
     source.notes.extend(arrow_files.repeated_names(first))

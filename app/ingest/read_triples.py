@@ -39,14 +39,14 @@ class _Cells:
 
 
 def recognises(path: Path) -> bool:
-    """A line of three known names above rows with numbers, or of words and counts; a folder by the files in it."""
+    """Return whether known names stand above documents, words and counts; a folder by the files in it."""
     if path.is_dir():
         return bool(files.listed(path, _belongs))
     return isinstance(tables.find_counts(path), Places)
 
 
 def _belongs(path: Path) -> bool:
-    """Whether a file of a folder is a table of counts; the .txt of a folder are texts."""
+    """Return whether a file of a folder is a table of counts; the .txt of a folder are texts."""
     return files.suffix(path) != ".txt" and recognises(path)
 
 
@@ -78,7 +78,7 @@ def read(path: Path, options: ImportOptions) -> CountSource:
 
 
 def _left_out(table: Table, places: Places) -> list[str]:
-    """A note about columns that are neither document nor word nor count."""
+    """Return a note about columns that are neither document nor word nor count."""
     named = [repr(table.names[place]) for place in places.others if not table.names[place].startswith("column ")]
     used = [table.names[place] for place in (places.row, places.column, places.value) if place is not None]
     left_out = f"; left out: {', '.join(named)[:80]}" if named else ""
@@ -110,7 +110,7 @@ def _read_part(path: Path, table: Table, places: Places, cells: _Cells, before: 
 
 
 def _places(path: Path, table: Table, options: ImportOptions) -> Places:
-    """Where the cells are in a row, by the names of the columns or else in the usual order."""
+    """Return where the cells are in a row, by the names of the columns or else in the usual order."""
     sample = [row for _, row in islice(table.rows(path), _SAMPLE)]
     found = count_tables.find_places(table.names, sample) if options.header != "no" else None
     if found is None and len(table.names) != _CELLS:

@@ -54,6 +54,6 @@ def read(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _records(path: Path, named: Names, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line and cells by column of every row."""
-    for line, cells in workbooks.rows_below_names(path, named, options):
+    """Return line and cells by column of every row."""
+    for line, cells in workbooks.read_rows(path, named, options):
         yield line, dict(zip(named.names, cells, strict=True))

@@ -126,7 +126,7 @@ class Profile:
         if self.has_numbers or self.has_dates or self.has_links:
             return 0
         parts = find_named(column_names.TEXTS, [self.name]) is not None
-        return sum(_letters(value, parts=parts) for value in self._values)
+        return sum(_count_letters(value, parts=parts) for value in self._values)
 
     @property
     def is_short(self) -> bool:
@@ -161,8 +161,8 @@ class Profile:
         )
 
 
-def _letters(value: Any, *, parts: bool) -> int:
-    """Letters of a value that may be a text; ``parts`` says whether it may be made of objects."""
+def _count_letters(value: Any, *, parts: bool) -> int:
+    """Count the letters of a value that may be a text; ``parts`` says whether it may be made of objects."""
     if isinstance(value, str):
         return 0 if value.startswith(("{", "[{")) or is_missing(value) else len(value)
     return len(as_prose(value)) if is_list_of_texts(value) or (parts and isinstance(value, list | dict)) else 0
@@ -189,43 +189,45 @@ def find_roles(
     """
     names = list(dict.fromkeys(name for record in sample for name in record))
     about = {name: Profile(name, [record.get(name) for record in sample], named=named) for name in names}
-    split = _given(options.split_column, names, path) or _split_by_look(sample, names, named=named)
-    label = _given(options.label_column, names, path)
-    title = _given(options.title_column, names, path)
-    asked = text_columns(options.text_column, names)
-    texts = tuple(_required(name, names, path) for name in asked)
+    split = _check_given(options.split_column, names, path) or _find_split(sample, names, named=named)
+    label = _check_given(options.label_column, names, path)
+    title = _check_given(options.title_column, names, path)
+    asked = split_columns(options.text_column, names)
+    texts = tuple(_check_column(name, names, path) for name in asked)
     dates = [name for name in names if name not in (split, label, title, *texts) and about[name].has_dates]
     dates.sort(key=rank_date)
     free = [about[name] for name in names if name not in (split, label, title, *texts, *dates)]
     guesses: list[str] = []
     if not texts:
-        found = _text_by_look(free, guesses)
+        found = _find_text(free, guesses)
         if found is None:
             raise IngestError(path, no_text)
         texts = (found,)
     free = [each for each in free if each.name not in texts]
-    within = column_names.parent_of(texts[0])
-    identity = _identity_by_name([each for each in free if column_names.parent_of(each.name) in ("", within)])
+    within = column_names.find_parent(texts[0])
+    identity = _find_identity([each for each in free if column_names.find_parent(each.name) in ("", within)])
     free = [each for each in free if each.name != identity]
-    named_title = title or _title_by_name(free)
+    named_title = title or _find_named_title(free)
     if label is None:
-        label = _label_by_look([each for each in free if each.name != named_title], guesses)
+        label = _find_label([each for each in free if each.name != named_title], guesses)
     if named_title is None:
         again = [about[name] for name in asked]  # a title may be part of the text that was asked for
         others = [each for each in (*free, *(again if len(again) > 1 else ())) if each.name != label]
         longest = max((about[name] for name in texts), key=lambda each: each.letters)
-        named_title = _title_by_name(again) or _title_by_look(others, longest, guesses)
+        named_title = _find_named_title(again) or _find_title(others, longest, guesses)
     return Roles(texts, named_title, label, split, identity, tuple(dates), "; ".join(guesses))
 
 
-def text_columns(asked: str | None, names: Sequence[str]) -> tuple[str, ...]:
+def split_columns(asked: str | None, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the columns of the text that were asked for, with commas between them.
 
     A name may have commas itself; where it is no column, it is read as a cell of a table, which may be quoted.
 
-    >>> text_columns("a,b", ["a", "b"]), text_columns("a,b", ["a,b", "a"]), text_columns("why, then?,b", ["why, then?"])
-    (('a', 'b'), ('a,b',), ('why, then?', 'b'))
-    >>> text_columns('"a,b", c', ["a,b", "c"])
+    >>> split_columns("a,b", ["a", "b"]), split_columns("a,b", ["a,b", "a"])
+    (('a', 'b'), ('a,b',))
+    >>> split_columns("why, then?,b", ["why, then?"])
+    ('why, then?', 'b')
+    >>> split_columns('"a,b", c', ["a,b", "c"])
     ('a,b', 'c')
     """
     if asked is None:
@@ -251,7 +253,7 @@ def describe_roles(roles: Roles, *, header: bool | None = None) -> str:
     header : bool or None
         Whether the first line was taken for the names of the columns; None where there is no such line.
     """
-    parts = [f"text is {_listed(roles.text)}"]
+    parts = [f"text is {_quote_names(roles.text)}"]
     for what, name in (("title", roles.title), ("label", roles.label), ("split", roles.split)):
         parts.append(f"{what} is {name!r}" if name else f"no {what}")
     if roles.dates:
@@ -262,23 +264,23 @@ def describe_roles(roles: Roles, *, header: bool | None = None) -> str:
     return f"{first[header]}{', '.join(parts)} (change it with {other})"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _quote_names(names: Sequence[str]) -> str:
     return " and ".join(repr(name) for name in names)
 
 
-def _given(name: str | None, names: Sequence[str], path: Path) -> str | None:
-    return None if name is None else _required(name, names, path)
+def _check_given(name: str | None, names: Sequence[str], path: Path) -> str | None:
+    return None if name is None else _check_column(name, names, path)
 
 
-def _required(name: str, names: Sequence[str], path: Path) -> str:
+def _check_column(name: str, names: Sequence[str], path: Path) -> str:
     if name not in names:
         listed = ", ".join(repr(each) if "," in each else each for each in names)
         raise IngestError(path, f"has no column {name!r}; its columns are {listed}")
     return name
 
 
-def _split_by_look(sample: Sequence[Record], names: Sequence[str], *, named: bool) -> str | None:
-    """A column of the right name, or of a table without names, whose every value says train or test."""
+def _find_split(sample: Sequence[Record], names: Sequence[str], *, named: bool) -> str | None:
+    """Return a column of the right name, or of a table without names, whose every value says train or test."""
     for name in names:
         if named and column_names.plain_name(name) not in column_names.SPLITS:
             continue
@@ -288,8 +290,8 @@ def _split_by_look(sample: Sequence[Record], names: Sequence[str], *, named: boo
     return None
 
 
-def _text_by_look(free: Sequence[Profile], guesses: list[str]) -> str | None:
-    """The column called text unless nearly empty; one of a usual name with its share of the letters; that of most."""
+def _find_text(free: Sequence[Profile], guesses: list[str]) -> str | None:
+    """Return the column called text unless nearly empty, else one of a usual name and enough letters, else of most."""
     able = [each for each in free if each.letters]
     if not able:
         return find_named(column_names.TEXTS, [each.name for each in free if not each.filled])
@@ -305,15 +307,15 @@ def _text_by_look(free: Sequence[Profile], guesses: list[str]) -> str | None:
     return usual or most.name
 
 
-def _identity_by_name(free: Sequence[Profile]) -> str | None:
-    """A column of a usual name for what each record is called, else one of identifiers that are all different."""
+def _find_identity(free: Sequence[Profile]) -> str | None:
+    """Return a column of a usual name of what records are called, else one of identifiers that are all different."""
     usual = find_named(column_names.IDS, [each.name for each in free], whole=True)
     ids = (each.name for each in free if names_an_id(each.name) and each.different == len(each.filled) > 1)
     return usual or next(ids, None)
 
 
-def _label_by_look(free: Sequence[Profile], guesses: list[str]) -> str | None:
-    """A column of a usual name with short values, else one of few values that repeat: words before numbers."""
+def _find_label(free: Sequence[Profile], guesses: list[str]) -> str | None:
+    """Return a column of a usual name with short values, else one of few values that repeat: words before numbers."""
     able = [each for each in free if (each.has_lists_of_labels if each.has_lists else each.is_short and each.filled)]
     able = [each for each in able if not _is_measured(each)]
     for least in (_MOST_ROWS, 0.0):
@@ -331,45 +333,45 @@ def _label_by_look(free: Sequence[Profile], guesses: list[str]) -> str | None:
 
 
 def _is_nearly_one(each: Profile) -> bool:
-    """Whether nearly all records have the same value."""
+    """Return whether nearly all records have the same value."""
     most = max(map(each.filled.count, set(each.filled)))
     return len(each.filled) >= _ENOUGH and most > 0.95 * len(each.filled)
 
 
 def _is_measured(each: Profile) -> bool:
-    """Whether a column has too many different numbers for a class, or nothing but its own number in each row."""
+    """Return whether a column has too many different numbers for a class, or nothing but its own number in each row."""
     return each.has_numbers and each.different > MOST_NUMBERS and 3 * each.different > len(each.filled)
 
 
 def _is_no_class(each: Profile) -> bool:
-    """Whether a column is of identifiers, dates or links."""
+    """Return whether a column is of identifiers, dates or links."""
     return names_an_id(each.name) or each.has_links or (names_a_date(each.name) and rank_date(each.name)[0] == 0)
 
 
 def _rank_label(each: Profile) -> tuple[int, int]:
-    """How early a column is taken for the label: words, numbers, yes and no, years; usual names first of each."""
+    """Return how early a column is taken for the label: words, numbers, yes and no, years; usual names first."""
     kind = 3 if each.has_large_numbers else 2 if each.has_flags else 1 if each.has_numbers else 0
     if find_named(column_names.LIKELY_LABELS, [each.name]):
         return kind, 0
     return kind, 2 if find_named(column_names.UNLIKELY_LABELS, [each.name]) else 1
 
 
-def _title_by_name(free: Sequence[Profile]) -> str | None:
-    """A column of a usual name that is not long; not one of classes, whose few values repeat in many rows."""
+def _find_named_title(free: Sequence[Profile]) -> str | None:
+    """Return a column of a usual name that is not long; not one of classes, whose few values repeat in many rows."""
     able = [each for each in free if each.share > _NEARLY_EMPTY and not (each.is_long or each.has_lists)]
     able = [each for each in able if not each.has_numbers]
     return find_named(column_names.TITLES, [each.name for each in able if not _is_of_classes(each)])
 
 
 def _is_of_classes(each: Profile) -> bool:
-    """Whether a column called subject has few subjects, where others have the line above a message."""
+    """Return whether a column called subject has few subjects, where others have the line above a message."""
     if column_names.plain_name(each.name) not in column_names.SUBJECTS:
         return False
     return len(each.filled) >= _ENOUGH and 5 * each.different < len(each.filled)
 
 
-def _title_by_look(free: Sequence[Profile], text: Profile, guesses: list[str]) -> str | None:
-    """A column that reads like a line of words, much shorter than the text, another one in nearly every record."""
+def _find_title(free: Sequence[Profile], text: Profile, guesses: list[str]) -> str | None:
+    """Return a column of lines of words, much shorter than the text, with another one in nearly every record."""
     usual = 0.5 * median(map(len, text.filled)) if text.filled else MOST_OF_TITLE
     lines = [each for each in free if each.is_line and not _is_no_title(each)]
     found = next((each.name for each in lines if median(map(len, each.filled)) <= usual), None)
@@ -379,7 +381,7 @@ def _title_by_look(free: Sequence[Profile], text: Profile, guesses: list[str]) -
 
 
 def _is_no_title(each: Profile) -> bool:
-    """Whether a column is called by what no title is: a date, a number, a person, a place."""
+    """Return whether a column is called by what no title is: a date, a number, a person, a place."""
     if names_a_date(each.name) or names_an_id(each.name):
         return True
     return (

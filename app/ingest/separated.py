@@ -11,7 +11,7 @@ from typing import NamedTuple
 from app.ingest import cells, encodings, files
 from app.ingest.cells import ADVICE, Writing
 from app.ingest.column_names import is_known
-from app.ingest.columns import Names, names_of
+from app.ingest.columns import Names, read_names
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.values import is_number
@@ -31,11 +31,11 @@ class Layout(NamedTuple):
     names: Names
 
     def understood(self) -> dict[str, str]:
-        """The layout as a report says it."""
+        """Return the layout as a report says it."""
         return self.writing.understood() | {"header": self.names.understood}
 
     def notes(self) -> list[str]:
-        """What was left out above the names, and how the separator was chosen among several."""
+        """Return what was left out above the names, and how the separator was chosen among several."""
         found = list(self.names.notes)
         if self.writing.left_out:
             found.insert(0, f"left out above the column names: {self.writing.left_out[:80]!r}")
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
         return found
 
     def guesses(self, *, texts: bool = True) -> list[str]:
-        """What of it is a guess; of a table of counts it is known by its names that it has some."""
+        """Return what of it is a guess; of a table of counts it is known by its names that it has some."""
         found = [self.names.guess] if self.names.guess and (texts or self.names.above) else []
         if self.writing.left_out:
             lines = "1 line" if self.writing.skip == 1 else f"{self.writing.skip} lines"
@@ -74,10 +74,10 @@ def find_layout(path: Path, options: ImportOptions) -> Layout:
     """
     how = cells.writing(path, options, is_known)
     sample = [row for _, row in islice(cells.rows(path, how, options.encoding), SAMPLE + 1)]
-    return Layout(how, _named(sample, how, options))
+    return Layout(how, _find_names(sample, how, options))
 
 
-def rows_below_names(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, list[str]]]:
+def read_rows(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, list[str]]]:
     """Return the line and cells of every row below the names, lines of nothing left out.
 
     Raises
@@ -109,10 +109,10 @@ def _check_names(path: Path, row: Sequence[str], names: Names) -> None:
         raise IngestError(path, f"{cause}; import them one by one, or give all the same columns", 1)
 
 
-def _named(sample: Sequence[Sequence[str]], how: Writing, options: ImportOptions) -> Names:
+def _find_names(sample: Sequence[Sequence[str]], how: Writing, options: ImportOptions) -> Names:
     if how.row_names and options.header != "no":
-        return names_of(sample, options, row_names=True)
-    return names_of(sample, options)
+        return read_names(sample, options, row_names=True)
+    return read_names(sample, options)
 
 
 def is_separated(path: Path) -> bool:
@@ -134,9 +134,9 @@ def look_at(path: Path) -> Beginning | None:
 
 @lru_cache(maxsize=64)
 def _look_at(path: Path, _size: int, _changed: int) -> Beginning | None:
-    lines, whole = _first_lines(path, _BYTES)
+    lines, whole = _read_first_lines(path, _BYTES)
     if len(lines) < 4 and not whole:  # a row for each document and a column for each word
-        lines, whole = _first_lines(path, _BYTES << 4)
+        lines, whole = _read_first_lines(path, _BYTES << 4)
     if not any(line.strip() for line in lines):
         return None
     try:
@@ -148,14 +148,14 @@ def _look_at(path: Path, _size: int, _changed: int) -> Beginning | None:
         rows.pop()
     if len(rows) < 2 or len({len(row) for row in rows[how.row_names :]}) > 1:
         return None
-    layout = Layout(how, _named(rows, how, ImportOptions()))
+    layout = Layout(how, _find_names(rows, how, ImportOptions()))
     if files.suffix(path) == _TEXT and not _is_plain_table(layout, rows):
         return None
     return Beginning(layout, tuple(map(tuple, rows[layout.names.body :])))
 
 
-def _first_lines(path: Path, size: int) -> tuple[list[str], bool]:
-    """The first lines of a file, and whether these are all."""
+def _read_first_lines(path: Path, size: int) -> tuple[list[str], bool]:
+    """Return the first lines of a file, and whether these are all."""
     raw = files.start(path, size)
     text = raw.decode(encodings.of_whole(raw, "utf-8"), "replace").removeprefix("\ufeff")
     lines = StringIO(text, newline="").readlines()
@@ -165,7 +165,7 @@ def _first_lines(path: Path, size: int) -> tuple[list[str], bool]:
 
 
 def _is_plain_table(layout: Layout, rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a .txt is a table: known names above cells, or tabs between cells that are no name, label and text."""
+    """Return whether a .txt is a table: known names above cells, or tabs between cells of no name, label and text."""
     if len(layout.names.names) < 2:
         return False
     if layout.names.header:
@@ -174,7 +174,7 @@ def _is_plain_table(layout: Layout, rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_named(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows are a name, a label and a text."""
+    """Return whether rows are a name, a label and a text."""
     if len(rows[0]) != len(("name", "label", "text")):
         return False
     _, labels, texts = ([row[place] for row in rows] for place in range(3))
@@ -182,5 +182,5 @@ def _is_named(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_counted(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows are a word and a number, as in the counts of one document."""
+    """Return whether rows are a word and a number, as in the counts of one document."""
     return all(len(row) == len(("word", "count")) and " " not in row[0].strip() and is_number(row[1]) for row in rows)

@@ -30,7 +30,7 @@ def joined(sources: Sequence[Source]) -> Source:
 
 
 def _roles(source: TextSource) -> dict[str, str]:
-    """The columns of a table by what they are, but those of dates, which may be told in one file and not in another."""
+    """The columns of a table by what they are, but those of dates, which one file may have and another not."""
     roles = {} if source.columns is None else source.columns.roles
     return {name: role for name, role in roles.items() if role != "date"}
 

@@ -1,4 +1,4 @@
-"""Tables of any kind of file, row by row: what counts are read from, and how they are told from tables of texts."""
+"""Tables of any kind of file, row by row: what counts are read from, and which are counts and not texts."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ class Table(NamedTuple):
     guesses: list[str]
 
     def report(self) -> dict[str, str]:
-        """How it was read, for the user."""
+        """Return how it was read, for the user."""
         return ({GUESS: "; ".join(self.guesses)} if self.guesses else {}) | self.understood
 
 
@@ -54,7 +54,7 @@ def open_table(path: Path, options: ImportOptions) -> Table:
         sheet = workbooks.look_at(path)
         return Table(
             named.names,
-            lambda file: workbooks.rows_below_names(file, named, options),
+            lambda file: workbooks.read_rows(file, named, options),
             {"sheet": sheet.name, "header": named.understood},
             list(named.notes),
             [named.guess] if named.above else [],
@@ -63,11 +63,11 @@ def open_table(path: Path, options: ImportOptions) -> Table:
         first = arrow_files.look_at(path)
         if not first:
             raise IngestError(path, "has no rows; give a table with a row for each document")
-        return Table(tuple(first[0]), _arrow_rows, {}, [], [])
+        return Table(tuple(first[0]), _read_arrow_rows, {}, [], [])
     layout = separated.find_layout(path, options)
     return Table(
         layout.names.names,
-        lambda file: separated.rows_below_names(file, layout, options),
+        lambda file: separated.read_rows(file, layout, options),
         files.understood(path, options.encoding) | layout.understood(),
         [*files.guesses([path], options.encoding), *layout.notes()],
         layout.guesses(texts=False),
@@ -86,7 +86,7 @@ def find_counts(path: Path) -> Matrix | Places | None:
     if not is_table(path):
         return None
     try:
-        names, rows = _beginning(path)
+        names, rows = _read_beginning(path)
     except IngestError:
         return None
     if len(names) < _CELLS:
@@ -97,8 +97,8 @@ def find_counts(path: Path) -> Matrix | Places | None:
 _CELLS = 3  # columns of a table of counts
 
 
-def _beginning(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
-    """The names of the columns and the first rows below them; none where it has no names."""
+def _read_beginning(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Return the names of the columns and the first rows below them; none where it has no names."""
     kind = files.suffix(path)
     if kind in WORKBOOKS:
         named = workbooks.find_names(path, ImportOptions())
@@ -116,6 +116,6 @@ def _beginning(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
     return found.layout.names.names, [list(row) for row in found.rows]
 
 
-def _arrow_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _read_arrow_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     for number, record in arrow_files.records(path):
         yield number, list(map(as_text, record.values()))

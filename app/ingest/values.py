@@ -75,49 +75,49 @@ def as_prose(value: Any) -> str:
     'One line.\nAnother one.'
     """
     if isinstance(value, str):
-        return _of_written_list(value) if value[:2] in _LISTS and value[-2:] in _LIST_ENDS else value
+        return _join_written_list(value) if value[:2] in _LISTS and value[-2:] in _LIST_ENDS else value
     if isinstance(value, list):
-        return _of_list(value)
-    return of_parts(value) if isinstance(value, dict) else as_text(value)
+        return _join_list(value)
+    return join_parts(value) if isinstance(value, dict) else as_text(value)
 
 
-def _of_written_list(text: str) -> str:
-    """The words of a list that Python wrote into a cell, as pandas does with lists of words."""
+def _join_written_list(text: str) -> str:
+    """Return the words of a list that Python wrote into a cell, as pandas does with lists of words."""
     try:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
-    return _of_list(found) if is_list_of_texts(found) else text
+    return _join_list(found) if is_list_of_texts(found) else text
 
 
 _LISTS, _LIST_ENDS = ("['", '["'), ("']", '"]')
 
 
-def _of_list(value: Sequence[Any]) -> str:
+def _join_list(value: Sequence[Any]) -> str:
     if any(isinstance(each, dict) for each in value):
-        parts = [each if isinstance(each, str) else of_parts(each) for each in value]
+        parts = [each if isinstance(each, str) else join_parts(each) for each in value]
         return ("" if any(isinstance(each, str) for each in value) else "\n").join(parts)
     texts = [as_text(each) for each in value]
     return ("\n" if any(" " in text for text in texts) else " ").join(texts)
 
 
-def of_parts(value: Any) -> str:
+def join_parts(value: Any) -> str:
     """Return the text of what programs of messages and editors make of one: parts within parts, some of them texts.
 
-    >>> of_parts({"type": "section", "elements": [{"type": "text", "text": "late "}, {"type": "emoji", "name": "x"}]})
+    >>> join_parts({"type": "section", "elements": [{"type": "text", "text": "late "}, {"type": "emoji", "name": "x"}]})
     'late '
     """
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        blocks = [of_parts(each) for each in value]
+        blocks = [join_parts(each) for each in value]
         inline = all(not isinstance(each, dict) or _is_inline(each) for each in value)
         return ("" if inline else "\n").join(block for block in blocks if block)
     if isinstance(value, dict):
-        return next((found for name in _INSIDE if name in value and (found := of_parts(value[name]))), "")
+        return next((found for name in _INSIDE if name in value and (found := join_parts(value[name]))), "")
     return ""
 
 
 def _is_inline(part: Mapping[str, Any]) -> bool:
-    """Whether a part stands within a line: a text, or what has none, such as a smiley or a link."""
+    """Return whether a part stands within a line: a text, or what has none, such as a smiley or a link."""
     return isinstance(part.get("text"), str) or not any(name in part for name in _INSIDE)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.ingest import files, packed
-from app.ingest.columns import Names, names_of
+from app.ingest.columns import Names, read_names
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 
@@ -59,7 +59,7 @@ def look_at(path: Path) -> Sheet:
 @lru_cache(maxsize=16)
 def _look_at(path: Path, _size: int, _changed: int) -> Sheet:
     with _opened(path) as book:
-        used = _used(book)
+        used = _find_used(book)
         name, others = used.title, tuple(sheet.title for sheet in book.worksheets if sheet.title != used.title)
     rows: list[tuple[int, list[str]]] = []
     for width in (_USUAL_WIDTH, _WIDEST):
@@ -84,10 +84,10 @@ def find_names(path: Path, options: ImportOptions) -> Names:
         below = f" below its first {options.skip_lines} lines; lower --skip-lines" if options.skip_lines else ""
         raise IngestError(path, f"has no cells{below}" if below else "has no cells in any of its sheets; "
                           "give one with a row for each document")  # fmt: skip
-    return names_of(sample, options)
+    return read_names(sample, options)
 
 
-def rows_below_names(path: Path, names: Names, options: ImportOptions) -> Iterator[tuple[int, list[str]]]:
+def read_rows(path: Path, names: Names, options: ImportOptions) -> Iterator[tuple[int, list[str]]]:
     """Return the line and cells of every row below the names; a row that ends early has empty cells.
 
     Raises
@@ -112,8 +112,8 @@ def _filled_up(cells: list[str], width: int) -> list[str]:
     return cells + [""] * (width - len(cells))
 
 
-def _used(book: Any) -> Any:
-    """The first sheet that people see and that has a cell with something in it."""
+def _find_used(book: Any) -> Any:
+    """Return the first sheet that people see and that has a cell with something in it."""
     shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
     return next(
         (sheet for sheet in shown if any(map(_filled, islice(_values(sheet, _USUAL_WIDTH), BLANK_ROWS)))), shown[0]
@@ -132,8 +132,8 @@ def _filled(values: tuple[Any, ...]) -> bool:
 def _rows(path: Path, width: int) -> Generator[tuple[int, list[str]], None, None]:
     """``(line, cells)``, lines of nothing left out, and empty cells at the end of a line."""
     with _opened(path) as book:
-        used = _used(book)
-        merged = _merged(path, used)
+        used = _find_used(book)
+        merged = _read_merges(path, used)
         blank = 0
         for line, values in enumerate(_values(used, width), 1):
             if not _filled(values):
@@ -166,8 +166,8 @@ class _Merge:
             cells[self._column] = self._value
 
 
-def _merged(path: Path, sheet: Any) -> dict[int, list[_Merge]]:
-    """The merges of cells of a column by the lines that they are in."""
+def _read_merges(path: Path, sheet: Any) -> dict[int, list[_Merge]]:
+    """Return the merges of cells of a column by the lines that they are in."""
     member = vars(sheet).get("_worksheet_path")  # sheets that are read row by row do not say what is merged
     found: dict[int, list[_Merge]] = {}
     if member is None:
@@ -179,17 +179,17 @@ def _merged(path: Path, sheet: Any) -> dict[int, list[_Merge]]:
             for match in _MERGED.finditer(piece):
                 first, last = int(match[2]), int(match[3])
                 if 0 < last - first < 100_000:
-                    merge = _Merge(_column_of(match[1].decode()))
+                    merge = _Merge(_parse_column(match[1].decode()))
                     for line in range(first, last + 1):
                         found.setdefault(line, []).append(merge)
             rest = piece[-64:] if b"<mergeCell " not in piece[-64:] else piece[piece.rindex(b"<mergeCell ") :][:64]
     return found
 
 
-def _column_of(letters: str) -> int:
-    """The number of a column from 0.
+def _parse_column(letters: str) -> int:
+    """Return the number of a column from 0.
 
-    >>> _column_of("A"), _column_of("AB")
+    >>> _parse_column("A"), _parse_column("AB")
     (0, 27)
     """
     number = 0
@@ -199,7 +199,7 @@ def _column_of(letters: str) -> int:
 
 
 def _text(value: Any) -> str:
-    """A cell as people see it: whole numbers without a point, days without an hour."""
+    """Return a cell as people see it: whole numbers without a point, days without an hour."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():

@@ -105,7 +105,7 @@ def test_records_are_found_in_the_shapes_in_which_programs_write_them(value: obj
     assert texts(write(tmp_path / "a.json", json.dumps(value))) == [*PROSE]
 
 
-def test_texts_alone_are_documents_and_one_object_with_lists_beside_its_text_is_one(tmp_path: Path) -> None:
+def test_texts_alone_are_documents_and_one_object_with_lists_next_to_its_text_is_one(tmp_path: Path) -> None:
     assert texts(write(tmp_path / "a.json", json.dumps(PROSE))) == [*PROSE]
     assert texts(write(tmp_path / "b.json", json.dumps(dict(enumerate(PROSE))))) == [*PROSE]
     one = {"title": "Ferries", "text": PROSE[0], "authors": [{"name": "Ann B"}, {"name": "Bob C"}]}
