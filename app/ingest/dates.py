@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import ClassVar
 
 from dateutil import parser as dateutil
@@ -62,6 +63,7 @@ class _Names(dateutil.parserinfo):  # type: ignore[misc]
 _parser = dateutil.parser(_Names())
 
 
+@lru_cache(maxsize=1 << 14)
 def parse_date(text: str, *, day_first: bool = False, bare: bool = False) -> str | None:
     """Return a date or time in the form of ISO 8601, as exactly as it is given; None for any other text.
 
@@ -161,8 +163,12 @@ def is_date_column(name: str, values: Sequence[str]) -> bool:
     named = names_a_date(name)
     if named and all(map(_BARE.fullmatch, filled)):
         return _are_bare(name, filled)
-    found = sum(parse_date(value, bare=named) is not None for value in filled)
-    return found >= _MOST * len(filled)
+    others, most = 0, (1 - _MOST) * len(filled)
+    for value in filled:
+        others += parse_date(value, bare=named) is None
+        if others > most:
+            return False
+    return True
 
 
 def is_day_first(values: Sequence[str]) -> bool:
