@@ -92,8 +92,8 @@ def find_places(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places |
 
 def _find_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places | None:
     """Return the places by a column of words and one of their counts; what they are counted in is another column."""
-    words = [names.index(name) for each in _WORDS for name in names if plain_name(name) == each]
-    counts = [names.index(name) for each in _COUNTS for name in names if plain_name(name) == each]
+    plain = list(map(plain_name, names))
+    words, counts = ([plain.index(each) for each in known if each in plain] for known in (_WORDS, _COUNTS))
     if not words or not rows or not _are_words(rows, words[0]):
         return None
     count = next((place for place in counts if _are_mostly_numbers(rows, place)), None)
@@ -219,7 +219,8 @@ def _are_mostly_numbers(rows: Sequence[Sequence[str]], place: int) -> bool:
 
 
 def _are_words(rows: Sequence[Sequence[str]], place: int) -> bool:
-    return sum(0 < len(row[place].strip().split()) <= 3 for row in rows) >= _MOST * len(rows)
+    cells = [row[place] for row in rows]
+    return sum(0 < len(cell.split()) <= 3 and not is_number(cell) for cell in cells) >= _MOST * len(cells)
 
 
 def _has_prose(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:

@@ -24,7 +24,7 @@ DESCRIPTION = (
 )
 ACCEPTS = ("header", "skip_lines", "separator", "quote")
 
-_SAMPLE = 200  # rows by which columns are known
+_SAMPLE = 50  # rows by which columns are known
 _ZERO = frozenset(("", "0", "0.0", "0.00"))
 _LARGEST = 2.0**31
 

@@ -20,6 +20,7 @@ SAMPLE = 200  # rows from which names and roles are found
 ENDINGS = (".csv", ".tsv", ".tab")
 _LINES = 60  # from which a table is recognised,
 _BYTES = 1 << 20  # and about so many bytes
+_CELLS, _FEWEST_OF_WIDE = 100_000, 20  # cells that are enough to find names, and rows of very wide tables
 _FEWEST = 3  # rows without names that tell a table from lines of text
 _TEXT = ".txt"
 
@@ -74,6 +75,7 @@ def find_layout(path: Path, options: ImportOptions) -> Layout:
     """
     how = cells.writing(path, options, is_known)
     sample = [row for _, row in islice(cells.rows(path, how, options.encoding), SAMPLE + 1)]
+    sample = sample[: max(_FEWEST_OF_WIDE, _CELLS // len(sample[0]))]
     return Layout(how, _find_names(sample, how, options))
 
 

@@ -25,7 +25,7 @@ def rows_of(path: Path, **options: str) -> tuple[CountSource, Rows, list[list[fl
     assert isinstance(source, CountSource)
     (rows,) = source.blocks()
     whole = np.zeros((len(rows.labels), len(WORDS)))
-    numbers = [WORDS.index(word) for word in source.vocabulary]
+    numbers = [WORDS.index(word) if word in WORDS else place for place, word in enumerate(source.vocabulary)]
     for place in range(len(whole)):
         _, words, values = rows.counts.rows(place, place + 1)
         whole[place, [numbers[word] for word in words]] = values
@@ -43,6 +43,7 @@ MATRICES = {
     "quanteda.csv": table([['""', '"doc_id"', *WORDS], *([n, f'"d{n}"', *row] for n, row in enumerate(COUNTS, 1))]),
     "r.txt": table([[f'"{word}"' for word in WORDS], *([f'"d{n}"', *row] for n, row in enumerate(COUNTS))], " "),
     "labels.tsv": table([[*WORDS, "label"], *([*row, "ab"[n % 2]] for n, row in enumerate(COUNTS))], "\t"),
+    "about.csv": table([["term", "document", "count", "n"], *COUNTS]),
     "terms.csv": table([["", "d0", "d1", "d2", "d3"], *TURNED]),
     "tm.csv": table([["", 1, 2, 3, 4], *TURNED]),
 }  # fmt: skip
