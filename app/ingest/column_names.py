@@ -8,7 +8,7 @@ from functools import lru_cache
 # Names that keep their column the text unless it is nearly empty, and names that need a fair share of the letters.
 TEXTS = (
     "text", "full_text", "body", "content", "contents", "document", "texte", "texto", "testo", "tekst", "volltext",
-    "selftext", "abstract", "description", "review", "message", "comment", "article", "post", "tweet", "sentence",
+    "selftext", "abstract", "ab", "description", "review", "message", "comment", "article", "post", "tweet", "sentence",
     "tokens", "words", "lemmas", "transcript", "transcription", "answer", "response", "feedback", "question", "speech",
     "caption", "passage", "paragraph", "narrative", "story", "lyrics", "kommentar", "inhalt", "beschreibung",
     "nachricht", "beitrag", "artikel", "bewertung", "antwort", "commentaire", "contenu", "avis", "comentario",
@@ -17,7 +17,7 @@ TEXTS = (
 SURE_TEXTS = TEXTS[: TEXTS.index("abstract")]
 TITLES = (
     "title", "headline", "subject", "heading", "titel", "überschrift", "titre", "título", "titulo", "titolo", "tytuł",
-    "betreff", "schlagzeile", "summary",
+    "betreff", "schlagzeile", "ti", "summary",
 )
 SUBJECTS = ("subject", "betreff", "heading")  # of a message, or what many documents are about
 LABELS = (
@@ -45,6 +45,10 @@ CREATED = (
     "pubdate", "publish_date", "publish_time", "post_date", "posted_at", "date_created", "date_published", "datetime",
     "timestamp", "time", "ts", "datum", "fecha", "data", "zeit", "zeitstempel", "submitted_at", "submitdate",
     "start_date", "startdate", "end_date", "year", "jahr", "année", "annee", "año", "ano", "anno",
+)
+SURE_DATES = frozenset(  # whose values are dates in whatever form
+    ("date", "created_at", "published_at", "publication_date", "pub_date", "pubdate", "publish_date", "post_date",
+     "posted_at", "date_created", "date_published", "datetime", "timestamp", "datum", "fecha")
 )
 _DATE_WORDS = frozenset((
     "date", "datum", "fecha", "data", "dato", "datetime", "time", "timestamp", "ts", "zeit", "zeitstempel", "uhrzeit",

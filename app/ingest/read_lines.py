@@ -1,21 +1,19 @@
 """One document a line: ``name <tab> label <tab> text``, or nothing but text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 from app.ingest import beside, files, separated
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.source import GUESS, TextDocument, TextSource
-from app.ingest.values import is_number
+from app.ingest.source import TextDocument, TextSource
 
 NAME = "lines"
 DESCRIPTION = "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'"
 ACCEPTS = ("token_pattern",)
 
 _SAMPLE = 50
-_FEWEST, _CELLS = 3, 2  # lines that tell what they are, and cells of a word and its count
 
 
 def recognises(path: Path) -> bool:
@@ -37,18 +35,8 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         documents=lambda: _documents(path, options.encoding, tabs=tabs),
         classes=beside.class_names(path, options.encoding) if tabs else {},
         notes=files.guesses([path], options.encoding),
-        understood=_guess(sample) | files.understood(path, options.encoding),
+        understood=files.understood(path, options.encoding),
     )
-
-
-def _guess(sample: Sequence[str]) -> dict[str, str]:
-    """Return what to do where all lines are a word and a number, which are no texts."""
-    rows = [text.split("\t") for text in sample]
-    if len(rows) < _FEWEST or any(len(row) != _CELLS or not is_number(row[1]) for row in rows):
-        return {}
-    return {
-        GUESS: "each line is read as a text, though all are a word and a number; --format csv reads a table of both"
-    }
 
 
 def _documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:

@@ -115,6 +115,12 @@ class Profile:
         """Whether the values are dates or times."""
         return not self.has_lists and is_date_column(self._called, self.filled)
 
+    @property
+    def is_named_date(self) -> bool:
+        """Whether the name says that values are dates, whatever their form, such as "3 hours ago"."""
+        sure = column_names.plain_name(self._called) in column_names.SURE_DATES
+        return sure and bool(self.filled) and self.is_short and not (self.has_numbers or self.has_lists)
+
     @cached_property
     def has_links(self) -> bool:
         """Whether most values are links or addresses."""
@@ -194,9 +200,10 @@ def find_roles(
     title = _check_given(options.title_column, names, path)
     asked = split_columns(options.text_column, names)
     texts = tuple(_check_column(name, names, path) for name in asked)
-    dates = [name for name in names if name not in (split, label, title, *texts) and about[name].has_dates]
+    free = [about[name] for name in names if name not in (split, label, title, *texts)]
+    dates = [each.name for each in free if each.has_dates or each.is_named_date]
     dates.sort(key=rank_date)
-    free = [about[name] for name in names if name not in (split, label, title, *texts, *dates)]
+    free = [each for each in free if each.name not in dates]
     guesses: list[str] = []
     if not texts:
         found = _find_text(free, guesses)

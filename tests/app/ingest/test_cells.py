@@ -279,4 +279,3 @@ def test_lines_of_texts_and_words_with_counts_are_no_tables(tmp_path: Path) -> N
         "pear\t3\nfig\t2\nnut\t1\n",
     ):
         assert registry.choose(write(tmp_path / "a.txt", text), ImportOptions()).NAME == "lines"
-    assert "--format csv" in read(tmp_path / "a.txt").understood["guess"]

@@ -34,6 +34,7 @@ def test_dates_are_neither_title_nor_label_and_the_one_of_the_document_comes_fir
     assert (found.title, found.label) == (None, None)
     assert found.dates == ("created_at", "epoch", "update_time")
     assert roles_of(date=same, text=PROSE).label is None
+    assert roles_of(date=["3 hours ago", "yesterday"] * 20, text=PROSE)[2:] == (None, None, None, ("date",), "")
     assert roles_of({"label_column": "date"}, date=same, text=PROSE).label == "date"
 
 
