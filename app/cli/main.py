@@ -134,7 +134,8 @@ def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
             parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
         else:
             shown = option.split("_")[-1].upper()
-            parser.add_argument(flag, type=kind, default=argparse.SUPPRESS, metavar=shown, help=text)
+            action = "append" if option in options.SEVERAL else "store"
+            parser.add_argument(flag, action=action, type=kind, default=argparse.SUPPRESS, metavar=shown, help=text)
 
 
 def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -294,8 +295,10 @@ def _inferred(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--nearest", type=whole(0), default=5, help="nearest documents of the corpus (default 5; 0 = none)"
     )
     for name in options.PLACED:
-        shown = name.split("_")[-1].upper()
-        infer.add_argument(f"--{name.replace('_', '-')}", metavar=shown, help=options.HELP[name])
+        shown, kind = name.split("_")[-1].upper(), options.KINDS.get(name, str)
+        action = "append" if name in options.SEVERAL else "store"
+        flag = f"--{name.replace('_', '-')}"
+        infer.add_argument(flag, action=action, type=kind, metavar=shown, help=options.HELP[name])
     judge = _command(commands, "classify", "classify.classify", "say how well a run predicts the classes", reads=True)
     _run_argument(judge)
     _minibatch_argument(judge)

@@ -90,7 +90,7 @@ def holds_more_than_texts(path: Path) -> bool:
         return False
     try:
         with zipfile.ZipFile(path) as archive:
-            names = [PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()]
+            names = [packed.member_path(info) for info in archive.infolist() if not packed.is_folder(info)]
     except (*packed.UNPACKING, NotImplementedError, UnicodeDecodeError):
         return False
     seen = [PurePosixPath(packed.bare(name.name)) for name in names if not _is_hidden(name)]
@@ -148,7 +148,7 @@ def _of_zip(path: Path) -> Iterator[_Member]:
     try:
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
-                if not info.is_dir():
+                if not packed.is_folder(info):
                     yield _Member(info.filename, info.file_size, packed.pieces(archive, info, info.file_size))
     except packed.TooLarge:
         raise _too_large(path) from None

@@ -3,11 +3,13 @@
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from app.ingest import files, packed, separators
 from app.ingest.errors import IngestError
+from app.ingest.headers import MOST_TITLES, has_header, knows_names
 from app.ingest.options import ImportOptions
 from app.ingest.separators import USUAL
 
@@ -17,6 +19,10 @@ _QUOTES = {'"': "double quotation mark", "'": "single quotation mark"}
 ADVICE = "correct it, or say with --separator and --quote how cells are written"
 _SAMPLE = 1_000  # lines from which it is told how cells are written,
 _SAMPLE_SIZE = 1 << 18  # and about so many letters
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # with which Excel is told what separates cells
+_QUOTED_BY_BLANKS = re.compile(r'"[^"]*"(?: (?:"[^"]*"|[\w.+-]+))+\s*')  # cells as R's write.table writes them
+_QUOTED_CELL = re.compile(r'"(?:[^"]|"")*"\s*')
+_BODY = 3  # rows of one width below others, from which these are titles or notes
 _PROSE = 0.3  # how much oftener a comma of prose has a blank after it, or stands in a number, than one between cells
 
 
@@ -27,6 +33,12 @@ class Writing(NamedTuple):
     ----------
     doubt : str
         Besides which separator this one was chosen; empty where only one gives rows of equal width.
+    skip : int
+        Lines at the top that are left out: titles, notes, or one that names the separator.
+    left_out : str
+        What they say, where they were found and not asked for.
+    row_names : bool
+        Whether the first row has a cell less than the others, as R writes tables with names of rows.
     """
 
     delimiter: str
@@ -34,6 +46,9 @@ class Writing(NamedTuple):
     quote: str = '"'
     escape: str | None = None
     doubt: str = ""
+    skip: int = 0
+    left_out: str = ""
+    row_names: bool = False
 
     @property
     def separator(self) -> str:
@@ -88,10 +103,14 @@ def writing(path: Path, options: ImportOptions, is_name: Callable[[str], bool] =
         size += len(text)
         if len(lines) >= _SAMPLE or size >= _SAMPLE_SIZE:
             break
-    first = next((text for text in lines if text.strip()), None)
-    if first is None:
+    if not any(text.strip() for text in lines):
         raise IngestError(path, "is empty")
-    return of_lines(lines, path, whole=next(texts, None) is None, is_name=is_name, marks=marks_in(options))
+    how = of_lines(
+        lines, path, whole=next(texts, None) is None, is_name=is_name, marks=marks_in(options), skip=options.skip_lines
+    )
+    if how.skip and not any(text.strip() for text in lines[how.skip :]):
+        raise IngestError(path, f"has nothing below its first {how.skip} lines; lower --skip-lines")
+    return how
 
 
 def of_lines(
@@ -101,30 +120,83 @@ def of_lines(
     whole: bool,
     is_name: Callable[[str], bool] = lambda _: False,
     marks: Marks = Marks(),  # noqa: B008 - a tuple, which nobody changes
+    skip: int | None = None,
 ) -> Writing:
-    """How the cells of some lines are written; ``whole`` says that no others follow."""
+    """How the cells of some lines are written; ``whole`` says that no others follow.
+
+    Parameters
+    ----------
+    skip : int or None
+        Lines to leave out at the top; None: those that are found to be no rows.
+    """
+    if skip is None and lines and (named := _SEPARATOR_LINE.fullmatch(lines[0])):
+        marks = marks if marks.delimiter is not None else marks._replace(delimiter=named[1])
+        skip = 1
+    how, fits = _find_writing(lines[skip or 0 :], path, marks, is_name, whole=whole)
+    if fits or skip is not None:
+        return how._replace(skip=skip or 0)
+    return _find_below_others(lines, path, marks, whole=whole) or how
+
+
+def _find_writing(
+    lines: Sequence[str], path: Path, marks: Marks, is_name: Callable[[str], bool], *, whole: bool
+) -> tuple[Writing, bool]:
+    """Return how the cells are written, and whether all rows are equally wide."""
     first = next((text for text in lines if text.strip()), "")
     fits = [fit for each in _possible(first, path, marks) if (fit := _fit(lines, each, marks.quote, whole=whole))]
     if not fits:
-        return _of_line(first, path, marks)
+        return _of_line(first, path, marks), False
     if len(fits) == 1:
-        return fits[0].how
+        return fits[0].how, True
     names = [sum(map(is_name, fit.rows[0])) for fit in fits]
     best = [fit for fit, known in zip(fits, names, strict=True) if known == max(names)]
     if len(best) == 1:
-        return best[0].how
+        return best[0].how, True
     prose = [_as_in_prose(lines, fit.how.delimiter) for fit in best]
     best = [fit for fit, share in zip(best, prose, strict=True) if share <= min(prose) + _PROSE]
     chosen = max(best, key=lambda fit: len(fit.rows[0]))
     others = " or ".join(fit.how.separator for fit in fits if fit is not chosen)
-    return chosen.how._replace(doubt=others)
+    return chosen.how._replace(doubt=others), True
+
+
+def _find_below_others(lines: Sequence[str], path: Path, marks: Marks, *, whole: bool) -> Writing | None:
+    """Return how the cells are written where the first rows are narrower: above the row names of R, or titles."""
+    found: list[_Fit] = []
+    for each in _possible(lines[-1], path, marks):
+        kinds = [Writing(each, csv.QUOTE_MINIMAL), Writing(each, csv.QUOTE_NONE)]
+        if marks.quote is not None:
+            kinds = [Writing(each, csv.QUOTE_MINIMAL, marks.quote) if marks.quote else kinds[1]]
+        fits = (fit for kind in kinds if (fit := _tried(lines, kind, whole=whole, uneven=True)))
+        found += [fit for fit in fits if _is_below_names(fit) or fit.how.skip][:1]
+    if not found:
+        return None
+    best = max(found, key=lambda fit: len(fit.rows[-1]))
+    if not best.how.skip:
+        return best.how._replace(row_names=True)
+    return best.how._replace(left_out=" / ".join(" ".join(line.split()) for line in lines[: best.how.skip]))
+
+
+def _is_below_names(fit: _Fit) -> bool:
+    """Return whether the first row names all columns but the first, whose cells are different and no prose."""
+    first, *body = fit.rows
+    if len(first) != len(body[-1]) - 1 or len(first[0].split()) > 10:
+        return False
+    names = [row[0].strip() for row in body]
+    if len(body) < 2 or has_header(first, [row[1:] for row in body]) is False:
+        return False
+    if len(first) == 1 and not all(map(str.isdecimal, names)):
+        return False
+    prose = sum(row[1].startswith(" ") for row in body)
+    return len(set(names)) == len(names) and max(map(len, names)) <= 80 and 2 * prose < len(body)
 
 
 def _possible(first: str, path: Path, marks: Marks) -> Sequence[str]:
     """The separators that a file may have."""
     if marks.delimiter is not None:
         return (marks.delimiter,)
-    return ("\t",) if files.suffix(path) == ".tsv" and "\t" in first else USUAL
+    if files.suffix(path) == ".tsv" and "\t" in first:
+        return ("\t",)
+    return (*USUAL, " ") if _QUOTED_BY_BLANKS.fullmatch(first) else USUAL
 
 
 def _fit(lines: Sequence[str], delimiter: str, quote: str | None, *, whole: bool) -> _Fit | None:
@@ -134,7 +206,7 @@ def _fit(lines: Sequence[str], delimiter: str, quote: str | None, *, whole: bool
     if quote is not None:
         return _quoted(lines, delimiter, quote, whole=whole)
     double, none = (_tried(lines, Writing(delimiter, quoting), whole=whole) for quoting in _KINDS)
-    if delimiter in "\t|" and none and not (double and _is_quoted(none.rows, '"')):
+    if delimiter in "\t|" and none and not (double and (_is_quoted(none.rows, '"') or _is_quoted_where_needed(none))):
         return none  # such files rarely quote, and a lone " would swallow lines
     used = any(line.startswith("'") or f"{delimiter}'" in line for line in lines)
     single = _tried(lines, Writing(delimiter, csv.QUOTE_MINIMAL, "'"), whole=whole) if used else None
@@ -159,16 +231,24 @@ def _escaped(lines: Sequence[str], delimiter: str, quote: str, *, whole: bool) -
 _KINDS: tuple[Quoting, Quoting] = (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)
 
 
-def _tried(lines: Sequence[str], how: Writing, *, whole: bool) -> _Fit | None:
-    """The rows when cells are written so; None where they are not of one width, or most lines are in one row."""
+def _tried(lines: Sequence[str], how: Writing, *, whole: bool, uneven: bool = False) -> _Fit | None:
+    """The rows when cells are written so; None where they are not of one width, or most lines are in one row.
+
+    Parameters
+    ----------
+    uneven : bool
+        Whether some rows at the top may be narrower than all others: the first one by a cell, or titles and notes.
+    """
     rows: list[list[str]] = []
-    reader = _reader(iter(lines), how)
+    begins: list[int] = []
+    found = reader(iter(lines), how)
     done = 0
     try:
-        for row in reader:
+        for row in found:
             if row:
                 rows.append(row)
-            done, before = reader.line_num, done
+                begins.append(done)
+            done, before = found.line_num, done
     except csv.Error:
         if whole or 2 * done < len(lines):
             return None
@@ -177,8 +257,34 @@ def _tried(lines: Sequence[str], how: Writing, *, whole: bool) -> _Fit | None:
             rows.pop()
             if 2 * before < len(lines):
                 return None
+    if not rows:
+        return None
+    if uneven:
+        return _drop_titles(rows, begins, how)
     widths = set(map(len, rows))
     return _Fit(how, rows) if len(widths) == 1 and widths != {1} else None
+
+
+def _drop_titles(rows: list[list[str]], begins: Sequence[int], how: Writing) -> _Fit | None:
+    """Return the rows where those at the top are narrower than all others."""
+    width = len(rows[-1])
+    above = max((number for number, row in enumerate(rows, 1) if len(row) != width), default=0)
+    if width < 2 or not 0 < above <= MOST_TITLES or any(len(row) > width for row in rows[:above]):
+        return None
+    if above == 1 and len(rows[0]) == width - 1 and not _are_notes(rows[:1]):
+        return _Fit(how, rows)
+    names, body = rows[above], rows[above + 1 :]
+    if len(body) + 1 < _BODY or not has_header(names, body) or any(knows_names(row, ()) for row in rows[:above]):
+        return None
+    wide = any(2 * len(row) > width and len(row) > 1 for row in rows[:above])
+    if wide and not (_are_notes(rows[:above]) or knows_names(names, body)):
+        return None
+    return _Fit(how._replace(skip=begins[above]), rows[above:])
+
+
+def _are_notes(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether all rows are comments."""
+    return all(row[0].startswith(("#", "%", "//")) for row in rows)
 
 
 def _is_quoted(rows: Sequence[Sequence[str]], quote: str) -> bool:
@@ -188,6 +294,12 @@ def _is_quoted(rows: Sequence[Sequence[str]], quote: str) -> bool:
         if filled and all(len(cell) > 1 and cell[0] == cell[-1] == quote for cell in filled):
             return True
     return False
+
+
+def _is_quoted_where_needed(fit: _Fit) -> bool:
+    """Return whether cells that begin with a quotation mark end with one, and have others in pairs."""
+    quoted = [cell for row in fit.rows for cell in row if cell.startswith('"')]
+    return bool(quoted) and all(map(_QUOTED_CELL.fullmatch, quoted))
 
 
 def _as_in_prose(lines: Sequence[str], delimiter: str) -> float:
@@ -212,11 +324,12 @@ def _of_line(first: str, path: Path, marks: Marks) -> Writing:
 
 def rows(path: Path, how: Writing, encoding: str) -> Iterator[tuple[int, list[str]]]:
     """``(line on which the row begins, cells)``, lines of nothing left out."""
-    reader = _reader((text for _, text in files.lines(path, encoding, keep_ends=True)), how)
-    line = 1
+    texts = (text for _, text in files.lines(path, encoding, keep_ends=True))
+    found = reader(islice(texts, how.skip, None) if how.skip else texts, how)
+    line = 1 + how.skip
     while True:
         try:
-            row = next(reader, None)
+            row = next(found, None)
         except csv.Error as error:
             cause = f"the row that begins here cannot be read ({error}), separated by {how.separator}; {ADVICE}"
             raise IngestError(path, cause, line) from None
@@ -224,10 +337,11 @@ def rows(path: Path, how: Writing, encoding: str) -> Iterator[tuple[int, list[st
             return
         if row:
             yield line, row
-        line = reader.line_num + 1
+        line = found.line_num + how.skip + 1
 
 
-def _reader(lines: Iterator[str], how: Writing) -> Any:
+def reader(lines: Iterator[str], how: Writing) -> Any:
+    """Return what reads rows of cells from lines."""
     csv.field_size_limit(packed.LARGEST_TEXT)
     return csv.reader(
         lines,

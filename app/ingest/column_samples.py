@@ -1,16 +1,13 @@
 """The columns of a table as a report shows them: what each was taken for, and some of its values."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from app.ingest.dates import is_date_column
 
 SAMPLES = 3  # values shown of a column
 _LOOKED_AT = 200  # records from which they are taken
 _LONGEST = 80  # characters of a value that is shown
-_DATES = ("date", "time", "datetime", "timestamp", "year", "created", "created_at", "published", "published_at", "day")
-_TIME = r"([T ]\d{1,2}:\d{2}.*)?"
-_MONTH = r"(\d{1,2}|[A-Za-z]{3,9})"
-_DATE = re.compile(rf"\d{{4}}([-/.]\d{{1,2}}([-/.]\d{{1,2}})?)?{_TIME}|\d{{1,2}}[-/. ]{_MONTH}[-/. ]\d{{2,4}}{_TIME}")
 
 
 class Column(NamedTuple):
@@ -65,7 +62,7 @@ class Columns:
         return tuple(self._column(name, self._samples.get(name, [])) for name in names)
 
     def _column(self, name: str, samples: list[str]) -> Column:
-        role = self._roles.get(name) or ("date" if _is_date(name, samples) else "other")
+        role = self._roles.get(name) or ("date" if is_date_column(name, samples) else "other")
         return Column(name, role, tuple(samples))
 
 
@@ -74,10 +71,3 @@ def _shown(value: Any) -> str:
     text = "" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     line = " ".join(text[: 10 * _LONGEST].split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
-
-
-def _is_date(name: str, samples: list[str]) -> bool:
-    """Whether a column has a date's name and values, or values that can hardly be anything else."""
-    if not samples or not all(map(_DATE.fullmatch, samples)):
-        return False
-    return name.strip().lower() in _DATES or all(not value.isdecimal() for value in samples)

@@ -23,6 +23,7 @@ from engine.contract import TEST, TRAIN
 
 _KINDS = 4  # of files named in a sentence
 CHUNK = 1 << 23  # bytes; a few million numbers at a time keep memory flat
+_PIECE = 1 << 18  # bytes of lines that are split together
 
 _TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training|valid|validation|dev)(?:[^a-z]|$)")
 _TEST_NAME = re.compile(r"(?:^|[^a-z])(?:test|testing|t10k|heldout)(?:[^a-z]|$)")
@@ -69,11 +70,15 @@ def check_regular(path: Path) -> None:
 def lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
     """``(line number from 1, text)`` of every line.
 
-    A byte-order mark counts for more than ``encoding``, as it does where a text is one document, and is dropped.
+    A byte-order mark counts for more than ``encoding``, as it does where a text is one document, and is dropped.  Where
+    lines end in a carriage return alone, as those of old Macs do, these end lines too.
     """
     marked = encoding_in(path, encoding).name
     with opened(path) as stream:
-        texts = _wide(stream, marked, path) if marked.startswith(WIDE) else _narrow(stream, marked, path)
+        if marked.startswith(WIDE):
+            texts = _wide(stream, marked, path)
+        else:
+            texts = (_of_macs if has_mac_ends(path, encoding) else _narrow)(stream, marked, path)
         for number, text in enumerate(texts, 1):
             whole = text.removeprefix("\ufeff") if number == 1 else text
             yield number, whole if keep_ends else whole.rstrip("\r\n")
@@ -81,17 +86,46 @@ def lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> It
 
 def encoding_in(path: Path, given: str) -> Encoding:
     """In which encoding a file is: by its byte-order mark, as ``given``, or, where it is no UTF-8, by its letters."""
+    return _look_through(path, given).encoding
+
+
+def has_mac_ends(path: Path, given: str) -> bool:
+    """Return whether lines of a file end in a carriage return alone, some at least."""
+    return _look_through(path, given).mac_ends
+
+
+class _Characters(NamedTuple):
+    """The encoding of a text, and whether lines of it end in a carriage return alone."""
+
+    encoding: Encoding
+    mac_ends: bool
+
+
+def _look_through(path: Path, given: str) -> _Characters:
     about = path.stat()
-    return _encoding_in(path, given, about.st_size, about.st_mtime_ns)
+    return _characters(path, given, about.st_size, about.st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
-def _encoding_in(path: Path, given: str, _size: int, _changed: int) -> Encoding:
+def _characters(path: Path, given: str, _size: int, _changed: int) -> _Characters:
+    """Look at all of a file once."""
     marked = encoding_of(start(path), "")
-    if marked:
-        return Encoding(marked, "by its byte-order mark")
+    mac_ends = False
+
+    def look(piece: bytes) -> bytes:
+        nonlocal mac_ends
+        returns = 0 if mac_ends else piece.count(b"\r")
+        mac_ends = mac_ends or bool(returns and returns > piece.count(b"\r\n"))
+        return piece
+
+    if marked.startswith(WIDE):  # lines are split by characters there
+        return _Characters(Encoding(marked, "by its byte-order mark"), mac_ends=False)
     with opened(path) as stream:
-        return encodings.of_pieces((whole for _, whole in chunks(stream, path)), given)
+        pieces = (look(whole) for _, whole in chunks(stream, path))
+        found = Encoding(marked, "by its byte-order mark") if marked else encodings.of_pieces(pieces, given)
+        while not mac_ends and next(pieces, None) is not None:
+            pass
+    return _Characters(found, mac_ends)
 
 
 def understood(path: Path, given: str) -> dict[str, str]:
@@ -162,6 +196,22 @@ def _narrow(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
         offset += len(raw)
 
 
+def _of_macs(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
+    """Decode the lines of a file some of whose lines end in a carriage return alone."""
+    offset, number, rest = 0, 0, b""
+    more = stream.read(_PIECE)
+    while more or rest:
+        pieces = (rest + more).splitlines(keepends=True)
+        more = stream.read(_PIECE)
+        rest = pieces.pop() if more else b""  # it may go on, if only by the second half of its end
+        check_length(len(rest), path, number + len(pieces) + 1)
+        for raw in pieces:
+            number += 1
+            check_length(len(raw), path, number)
+            yield decoded(raw, encoding, path, number, offset)
+            offset += len(raw)
+
+
 def check_length(length: int, path: Path, line: int) -> None:
     """Refuse a line that is longer than a document can be meant to be."""
     if length > packed.LARGEST_TEXT:
@@ -172,7 +222,7 @@ def check_length(length: int, path: Path, line: int) -> None:
 def _wide(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
     """Lines that cannot be told apart before they are decoded."""
     try:
-        with TextIOWrapper(stream, encoding, newline="\n") as texts:
+        with TextIOWrapper(stream, encoding, newline="") as texts:
             number = 0
             while text := texts.readline(packed.LARGEST_TEXT + 1):
                 number += 1
@@ -202,6 +252,9 @@ def chunks(stream: BinaryIO, path: Path, line: int = 1) -> Iterator[tuple[int, b
         cut = more.rfind(b"\n") + 1
         if cut == 0:
             rest += more
+            if len(rest) > packed.LARGEST_TEXT and (cut := rest.rfind(b"\r") + 1):  # lines of an old Mac
+                yield line, rest[:cut]
+                line, rest = line + rest.count(b"\r", 0, cut), rest[cut:]
             check_length(len(rest), path, line)
             continue
         whole = rest + more[:cut]

@@ -13,8 +13,8 @@ import numpy as np
 
 from app.ingest.column_samples import Column
 from app.ingest.cuts import Cut, Limits, Vocabulary, cuts, met
-from app.ingest.headers import is_number
 from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
+from app.ingest.values import is_number
 
 _LONGEST_NUMBER = 40  # characters
 _AT_ONCE = 1 << 20  # characters counted together

@@ -14,7 +14,7 @@ from app.ingest.several import joined
 from app.ingest.source import Source
 from app.ingest.words import storable
 
-_TABLES = {".csv", ".tsv", ".jsonl", ".ndjson"}
+_TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson"}
 Paths: TypeAlias = "Path | str | Sequence[Path | str]"
 
 

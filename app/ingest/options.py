@@ -1,10 +1,12 @@
 """How an import is to be done: one frozen record, checked on birth."""
 
 import codecs
+import csv
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +32,14 @@ class ImportOptions:
         ``NAME`` of the reader; by default the one that recognises the file.
     text_column, title_column, label_column, split_column : str or None
         Columns (or JSON fields) by name; columns of a file without a header by number, from 1.
-        ``text_column`` may name several, separated by commas.
+        ``text_column`` may name several, separated by commas, or be a list of names; one that has a comma itself
+        is quoted between others, as a cell of a table is.
     header : str
         ``"auto"``, ``"yes"`` or ``"no"``: has the table a line of column names?
+    skip_lines : int or None
+        Lines above the column names that are left out, such as a title.  Default: found by looking at the first rows.
+    records : str or None
+        Where in JSON the records are: names from the outside in, with dots between them.  Default: found by looking.
     separator : str or None
         What separates the cells of a table: ``"comma"``, ``"semicolon"``, ``"tab"``, ``"pipe"``, ``"space"`` or any one
         character; one that has a name is kept by it.  Default, also ``"auto"``: found by looking at the first rows.
@@ -88,6 +95,8 @@ class ImportOptions:
     label_column: str | None = None
     split_column: str | None = None
     header: str = "auto"
+    skip_lines: int | None = None
+    records: str | None = None
     separator: str | None = None
     quote: str | None = None
     vocabulary: str | None = None
@@ -112,6 +121,8 @@ class ImportOptions:
     def __post_init__(self) -> None:
         if self.header not in ("auto", "yes", "no"):
             raise OptionError(f"header must be auto, yes or no; got {self.header!r}")
+        if self.skip_lines is not None and self.skip_lines < 0:
+            raise OptionError(f"skip_lines must be a number of lines, 0 or more; got {self.skip_lines!r}")
         if not 0 <= self.test_share < 1:
             raise OptionError(f"test_share must be at least 0 and below 1; got {self.test_share!r}")
         if not 0 <= self.seed <= LARGEST_SEED:
@@ -126,6 +137,7 @@ class ImportOptions:
             raise OptionError(f"levels must be from 1 to 255; got {self.levels!r}")
         if self.levels is not None and self.binary:
             raise OptionError("levels and --binary exclude each other; give one of them")
+        object.__setattr__(self, "text_column", _columns(self.text_column))
         object.__setattr__(self, "encoding", _encoding(self.encoding))
         object.__setattr__(self, "separator", _separator(self.separator))
         object.__setattr__(self, "quote", _quote(self.quote))
@@ -143,11 +155,13 @@ class ImportOptions:
 HELP = {
     "name": "name of the corpus (default: that of the file)",
     "format": "format, when it is not to be recognised from the file",
-    "text_column": "column(s) or field(s) with the text, separated by commas",
+    "text_column": "column or field with the text; for several, give it again or put commas between them",
     "title_column": "column or field with the title",
     "label_column": "column or field with the label",
     "split_column": "column or field that says train or test",
     "header": "auto, yes or no: has the table a line of column names",
+    "skip_lines": "lines above the column names that are left out (default: titles and notes are found)",
+    "records": "JSON: where the records are, names with dots between them, such as response.items",
     "separator": "what separates the cells of a table: comma, semicolon, tab, pipe, space or any one character",
     "quote": "what cells of a table are quoted by: double (\"), single (') or none",
     "vocabulary": "vocabulary file of a count format",
@@ -171,19 +185,23 @@ HELP = {
     "levels": "idx images: grey values as counts from 0 to this, for models of counts (datm)",
 }
 KINDS: dict[str, type] = {
-    "test_share": float, "seed": int, "min_df": int, "max_df": float, "leave_out_common": bool, "max_words": int,
-    "binary": bool, "levels": int, "strip_mail": bool, "lemmas": bool, "phrases": bool, "phrase_npmi": float,
-    "phrase_count": int,
+    "skip_lines": int, "test_share": float, "seed": int, "min_df": int, "max_df": float, "leave_out_common": bool,
+    "max_words": int, "binary": bool, "levels": int, "strip_mail": bool, "lemmas": bool, "phrases": bool,
+    "phrase_npmi": float, "phrase_count": int,
 }  # fmt: skip
 
 
+SEVERAL = ("text_column",)  # options that may be given several times
+
 # How files are read that are appended to a corpus; what became words there is settled.
 APPENDED = (
-    "format", "text_column", "title_column", "label_column", "split_column", "header", "separator", "quote", "encoding",
-    "vocabulary",
+    "format", "text_column", "title_column", "label_column", "split_column", "header", "skip_lines", "records",
+    "separator", "quote", "encoding", "vocabulary",
 )  # fmt: skip
 
-PLACED = ("format", "text_column", "title_column", "header", "separator", "quote", "encoding")  # those of new documents
+PLACED = (  # those of new documents
+    "format", "text_column", "title_column", "header", "skip_lines", "records", "separator", "quote", "encoding",
+)  # fmt: skip
 
 
 def parse(texts: Mapping[str, str]) -> ImportOptions:
@@ -234,6 +252,17 @@ def _encoding(name: str) -> str:
     if lines != b"a\n" or known == "idna":  # that one is of host names
         raise OptionError(f"files in the encoding {name} cannot be read line by line; convert them to UTF-8")
     return name
+
+
+def _columns(given: str | Sequence[str] | None) -> str | None:
+    """Names of columns as one text: several as a row of a table, so that names may have commas in them."""
+    if given is None or isinstance(given, str):
+        return given
+    if len(given) < 2:
+        return next(iter(given), None)
+    row = StringIO()
+    csv.writer(row, lineterminator="").writerow(given)
+    return row.getvalue()
 
 
 def _separator(given: str | None) -> str | None:

@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import BinaryIO, cast
 
@@ -121,6 +121,16 @@ def _ending(name: str) -> str:
 def most_bytes(size: int) -> int:
     """How much a compressed file of this size may unpack to."""
     return min(max(FREE, RATIO * size), TOTAL)
+
+
+def member_path(info: zipfile.ZipInfo) -> PurePosixPath:
+    r"""Return the path of a member of a zip file, whose folders programs of Windows divide by ``\``."""
+    return PurePosixPath(info.filename.replace("\\", "/"))
+
+
+def is_folder(info: zipfile.ZipInfo) -> bool:
+    """Return whether a member of a zip file is a folder."""
+    return info.is_dir() or info.filename.endswith("\\")
 
 
 @contextmanager

@@ -1,91 +1,93 @@
 """Tables of texts: .csv and .tsv, with or without a line of column names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
-from app.ingest import columns, fields, files, read_triples
-from app.ingest.cells import ADVICE, Writing, rows, writing
+from app.ingest import count_tables, fields, files, separated, tables
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
+from app.ingest.roles import find_roles
+from app.ingest.separated import Layout, find_layout, read_rows
 from app.ingest.source import TextSource
 
 NAME = "csv"
 DESCRIPTION = "table of texts: NAME.csv or NAME.tsv, one document a row, or a folder with train.csv and test.csv"
 ACCEPTS = (
-    "text_column", "title_column", "label_column", "split_column", "header", "separator", "quote", "token_pattern",
+    "text_column", "title_column", "label_column", "split_column", "header", "skip_lines", "separator", "quote",
+    "token_pattern",
 )  # fmt: skip
 
-_SAMPLE = 200
-
-
-class Layout(NamedTuple):
-    """How the cells of a table are written, and what its columns are called."""
-
-    writing: Writing
-    header: bool
-    names: tuple[str, ...]
+_COUNTS = (
+    "is a table of documents, words and counts; leave --format csv out to read it as counts, or name a column of texts "
+    "with --text-column"
+)
+_ONLY_WORDS = (
+    "has a word and a number in each row, which are the counts of one document; give a table of documents, words and "
+    "counts, named with --format triples, or the texts themselves"
+)
 
 
 def recognises(path: Path) -> bool:
-    """By the ending of the name, unless it is a table of counts; a folder by the files in it."""
+    """By the ending of the name, or a .txt by its first lines, unless it is one of counts; a folder by its files."""
     if path.is_dir():
-        return bool(files.listed(path, recognises))
-    is_table = files.suffix(path) in (".csv", ".tsv") and not path.name.startswith("titles.")
-    return is_table and not read_triples.recognises(path)
+        return bool(files.listed(path, _belongs))
+    return separated.is_separated(path) and tables.find_counts(path) is None
+
+
+def _belongs(path: Path) -> bool:
+    """Return whether a file of a folder is a table of texts; the .txt of a folder are texts."""
+    return files.suffix(path) in separated.ENDINGS and recognises(path)
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
     """The rows of a table as documents; words of the title count too."""
-    parts = files.parts(path, recognises, "csv", several=True)
-    layout = _layout(parts[0].path, options)
-    sample = [record for _, record in islice(_records(parts[0].path, layout, options), _SAMPLE)]
+    parts = files.parts(path, _belongs, "csv", several=True)
+    first = parts[0].path
+    layout = find_layout(first, options)
+    sample = [record for _, record in islice(_records(first, layout, options), separated.SAMPLE)]
     if not sample:
-        raise IngestError(
-            parts[0].path, "has no documents below its line of column names; add rows, or say that it has no such line"
-        )
-    roles = fields.find_roles(sample, options, parts[0].path, named=layout.header)
+        cause = "has no documents below its line of column names; add rows, or say that it has no such line"
+        raise IngestError(first, cause)
+    rows = [list(record.values()) for record in sample]
+    if options.text_column is None and layout.names.header:
+        _refuse_counts(first, layout.names.names, rows)
+    guesses = layout.guesses()
+    if not layout.names.header and _look_like_counts(rows):
+        guesses.insert(0, "rows are read as texts, though they look like document, word and count: --format triples")
+    roles = find_roles(sample, options, first, named=layout.names.header)
     source = fields.source(
-        path, parts, roles, lambda file: _records(file, layout, options), options, header=layout.header
+        path,
+        parts,
+        roles,
+        lambda file: _records(file, layout, options),
+        options,
+        header=layout.names.header,
+        guesses=guesses,
     )
-    source.understood.update(layout.writing.understood())
-    source.understood["header"] = "the first line" if layout.header else "none"
-    if layout.writing.doubt:
-        taken, others = layout.writing.separator, layout.writing.doubt
-        source.notes.append(
-            f"cells are taken to be separated by {taken}, though {others} would fit too (change it with --separator)"
-        )
+    source.understood.update(layout.understood())
+    source.notes.extend(layout.notes())
     return source
 
 
 def _records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line and cells by column of every row, lines of nothing left out."""
-    found = rows(path, layout.writing, options.encoding)
-    if layout.header:
-        _check_names(path, next(found, (1, []))[1], layout)
-    for line, row in found:
-        if len(row) != len(layout.names):
-            cause = f"has {_plural(len(row), 'column')}, but line 1 has {len(layout.names)}"
-            cause += f", separated by {layout.writing.separator}; {ADVICE}"
-            raise IngestError(path, cause, line)
-        yield line, dict(zip(layout.names, row, strict=True))
+    """Return line and cells by column of every row."""
+    names = layout.names.names
+    for line, row in read_rows(path, layout, options):
+        yield line, dict(zip(names, row, strict=True))
 
 
-def _check_names(path: Path, cells: list[str], layout: Layout) -> None:
-    """Refuse a file beside the first one that calls its columns otherwise."""
-    names = columns.called(cells)
-    if names != layout.names:
-        cause = f"has the columns {', '.join(names)[:80]!r}, but the file before it {', '.join(layout.names)[:80]!r}"
-        raise IngestError(path, f"{cause}; import them one by one, or give all the same columns", 1)
+def _refuse_counts(path: Path, names: Sequence[str], rows: list[list[str]]) -> None:
+    """Refuse a table of words and counts as one of texts."""
+    if count_tables.find_places(names, rows) is not None:
+        raise IngestError(path, _COUNTS)
+    if count_tables.is_list_of_words(names, rows):
+        raise IngestError(path, _ONLY_WORDS)
 
 
-def _layout(path: Path, options: ImportOptions) -> Layout:
-    how = writing(path, options, fields.is_known)
-    sample = [cells for _, cells in islice(rows(path, how, options.encoding), _SAMPLE + 1)]
-    names, header = columns.names_of(sample, options, path)
-    return Layout(how, header, names)
+def _look_like_counts(rows: list[list[str]]) -> bool:
+    """Return whether rows without names are a document, a word and a count."""
+    return len(rows[0]) == len(_TRIPLE) and count_tables.find_places(_TRIPLE, rows) is not None
 
 
-def _plural(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+_TRIPLE = ("document", "word", "count")

@@ -2,20 +2,17 @@
 
 import json
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from app.ingest import fields, files
+from app.ingest import files, json_records
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextSource
 
 NAME = "jsonl"
 DESCRIPTION = "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept"
-ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "token_pattern")
-
-_SAMPLE = 200
+ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern")
 
 
 def recognises(path: Path) -> bool:
@@ -28,14 +25,14 @@ def recognises(path: Path) -> bool:
 def read(path: Path, options: ImportOptions) -> TextSource:
     """The objects as documents; words of the title count too."""
     parts = files.parts(path, recognises, "JSON lines", several=True)
-    sample = [record for _, record in islice(_records(parts[0].path, options.encoding), _SAMPLE)]
-    if not sample:
-        raise IngestError(parts[0].path, "has no documents; give a file with a JSON object on each line")
-    roles = fields.find_roles(sample, options, parts[0].path)
-    return fields.source(path, parts, roles, lambda file: _records(file, options.encoding), options)
+
+    def values(file: Path) -> Iterator[tuple[int, Any]]:
+        return _values(file, options.encoding)
+
+    return json_records.source(path, parts, values, {}, options, empty="give a file with a JSON object on each line")
 
 
-def _records(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _values(path: Path, encoding: str) -> Iterator[tuple[int, Any]]:
     for line, text in files.lines(path, encoding):
         if not text.strip():
             continue
@@ -47,6 +44,4 @@ def _records(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
             raise IngestError(path, "has a number of thousands of digits; write it in quotes", line) from None
         except RecursionError:
             raise IngestError(path, "is JSON nested too deeply to be a document", line) from None
-        if not isinstance(record, dict):
-            raise IngestError(path, "is JSON, but not an object {...} with the fields of a document", line)
         yield line, record

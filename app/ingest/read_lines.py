@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from app.ingest import beside, files
+from app.ingest import beside, files, separated
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextDocument, TextSource
@@ -17,8 +17,8 @@ _SAMPLE = 50
 
 
 def recognises(path: Path) -> bool:
-    """A single ``.txt`` file that is not a bag of words."""
-    if path.is_dir() or files.suffix(path) != ".txt":
+    """Return whether it is a single ``.txt`` that is neither a bag of words nor a table."""
+    if path.is_dir() or files.suffix(path) != ".txt" or separated.is_separated(path):
         return False
     first = files.start(path).splitlines()[:4]
     return not (len(first) == 4 and all(line.replace(b" ", b"").isdigit() for line in first))

@@ -18,6 +18,8 @@ ACCEPTS = ("vocabulary",)
 
 _COMPRESSED = ("data", "indices", "indptr", "shape")
 _PAIRS = ("data", "row", "col", "shape")
+_DIAGONALS = ("data", "offsets", "shape")
+_OUTSIDE = "is a sparse matrix with a place outside of it; save it again"
 _MOST_EMPTY = 10_000_000  # rows or columns without a count
 _BESIDE = ("embedding", "vectors")  # arrays that are no counts, in the name of their file
 
@@ -87,7 +89,7 @@ def _loaded(path: Path, stream: BinaryIO) -> scipy_sparse.csr_matrix:
     stream.seek(0)
     with np.load(stream, allow_pickle=False) as arrays:
         names = arrays.files
-        if set(_COMPRESSED) <= set(names) or set(_PAIRS) <= set(names):
+        if any(set(each) <= set(names) for each in (_COMPRESSED, _PAIRS, _DIAGONALS)):
             return _of_parts(arrays, path)
         tables = [name for name in names if arrays[name].ndim == 2]
         if len(tables) != 1:
@@ -105,6 +107,8 @@ def _of_parts(arrays: Any, path: Path) -> scipy_sparse.csr_matrix:
     if max(shape) > data.size + _MOST_EMPTY:  # before room is made for each row
         promised = " x ".join(f"{size:,}" for size in shape)
         raise IngestError(path, f"promises {promised}, but has only {data.size:,} counts; is it damaged?")
+    if "offsets" in arrays.files:
+        return _of_diagonals(data, arrays["offsets"], shape, path)
     if "row" in arrays.files:
         row, col = arrays["row"], arrays["col"]
         _check_places(row, shape[0], path)
@@ -112,13 +116,34 @@ def _of_parts(arrays: Any, path: Path) -> scipy_sparse.csr_matrix:
         return scipy_sparse.coo_matrix((data, (row, col)), shape=shape).tocsr()
     kind = arrays["format"].item() if "format" in arrays.files else b"csr"
     kind = kind.decode() if isinstance(kind, bytes) else str(kind)
+    if kind == "bsr":
+        return _of_boxes(data, arrays["indices"], arrays["indptr"], shape, path)
     if kind not in ("csr", "csc"):
         raise IngestError(path, f"is a sparse matrix in the form {kind[:20]!r}; save it as csr, csc or coo")
     made = scipy_sparse.csr_matrix if kind == "csr" else scipy_sparse.csc_matrix
     indptr, indices = arrays["indptr"], arrays["indices"]
     if not sparse.is_sound(indptr, indices, data, shape if kind == "csr" else (shape[1], shape[0])):
-        raise IngestError(path, "is a sparse matrix with a place outside of it; save it again")
+        raise IngestError(path, _OUTSIDE)
     return made((data, indices, indptr), shape=shape).tocsr()
+
+
+def _of_diagonals(data: Array, offsets: Array, shape: tuple[int, ...], path: Path) -> scipy_sparse.csr_matrix:
+    """A matrix whose diagonals are saved, each with its distance from the one in the middle."""
+    sound = data.ndim == 2 and offsets.shape == data.shape[:1] and offsets.dtype.kind in "iu"
+    if not sound or len(np.unique(offsets)) < len(offsets) or data.shape[1] > shape[1]:
+        raise IngestError(path, _OUTSIDE)
+    return scipy_sparse.dia_matrix((data, offsets), shape=shape).tocsr()
+
+
+def _of_boxes(
+    data: Array, indices: Array, indptr: Array, shape: tuple[int, ...], path: Path
+) -> scipy_sparse.csr_matrix:
+    """A matrix whose cells are saved in boxes of equal size."""
+    sound = data.ndim == 3 and 0 not in data.shape[1:] and not any(np.remainder(shape, data.shape[1:]))
+    rows, columns = (shape[0] // data.shape[1], shape[1] // data.shape[2]) if sound else (0, 0)
+    if not sound or not sparse.is_sound(indptr, indices, indices, (rows, columns)) or len(data) != len(indices):
+        raise IngestError(path, _OUTSIDE)
+    return scipy_sparse.bsr_matrix((data, indices, indptr), shape=shape).tocsr()
 
 
 def _of_array(array: Array, path: Path) -> scipy_sparse.csr_matrix:
@@ -135,7 +160,7 @@ def _numbers(values: Array, path: Path) -> Array:
 
 def _check_places(places: Array, limit: int, path: Path) -> None:
     if places.dtype.kind not in "iu" or (len(places) and not (places.min() >= 0 and places.max() < limit)):
-        raise IngestError(path, "is a sparse matrix with a place outside of it; save it again")
+        raise IngestError(path, _OUTSIDE)
 
 
 def _check_values(found: scipy_sparse.csr_matrix, path: Path) -> None:

@@ -1,17 +1,17 @@
 """Parquet and Arrow tables, alone or in the folders of Hugging Face datasets: one document a row."""
 
 import json
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from app.ingest import fields, files
+from app.ingest import arrow_files, fields, files, json_shapes, tables
 from app.ingest.errors import IngestError
-from app.ingest.fields import PARTS
+from app.ingest.json_shapes import Record
 from app.ingest.options import ImportOptions
+from app.ingest.roles import PARTS, find_roles, split_columns
 from app.ingest.source import LEFT_OUT, TextSource
 
 NAME = "parquet"
@@ -19,27 +19,35 @@ DESCRIPTION = "Parquet: NAME.parquet, NAME.arrow, or the folder of a Hugging Fac
 ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "token_pattern")
 
 _SAMPLE = 200
-_ROWS = 1_000  # at a time
-_PARQUET, _ARROW = (".parquet",), (".arrow", ".feather")
 
 
 def recognises(path: Path) -> bool:
-    """By the ending of the name; a folder by the files in it and straight below it."""
+    """By the ending of the name, unless it is a table of counts; a folder by the files in it and straight below it."""
     if path.is_dir():
         return bool(_inside(path))
-    return files.suffix(path) in (*_PARQUET, *_ARROW)
+    is_table = files.suffix(path) in (*arrow_files.PARQUET, *arrow_files.ARROW)
+    return is_table and tables.find_counts(path) is None
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
     """The rows as documents; words of the title count too."""
     parts = _parts(path)
-    with closing(_records(parts[0].path)) as rows:
-        sample = [record for _, record in islice(rows, _SAMPLE)]
+    first = parts[0].path
+    sample: list[Record] = [record for _, record in islice(arrow_files.records(first), _SAMPLE)]
     if not sample:
-        raise IngestError(parts[0].path, "has no rows; give a table with a row for each document")
-    roles = fields.find_roles(sample, options, parts[0].path)
-    source = fields.source(path, parts, roles, _records, options, encoded=False)
-    names = _class_names(parts[0].path, roles.label)
+        raise IngestError(first, "has no rows; give a table with a row for each document")
+    flat = json_shapes.needs_flattening(sample, split_columns(options.text_column, list(sample[0])))
+
+    def records(file: Path) -> Iterator[tuple[int, Record]]:
+        for line, record in arrow_files.records(file):
+            yield line, json_shapes.flatten(record) if flat else record
+
+    if flat:
+        sample = [json_shapes.flatten(record) for record in sample]
+    roles = find_roles(sample, options, first)
+    source = fields.source(path, parts, roles, records, options, encoded=False)
+    source.notes.extend(arrow_files.repeated_names(first))
+    names = _class_names(first, roles.label)
     return replace(source, classes=names) if names else source
 
 
@@ -74,49 +82,6 @@ def _part(file: Path) -> int | None:
     return named if named is not None or above == LEFT_OUT else above
 
 
-def _records(path: Path) -> Generator[tuple[int, dict[str, Any]], None, None]:
-    """The rows as mappings, each with its number from 1."""
-    number = 0
-    with files.seekable(path) as stream:
-        try:
-            for batch in _batches(path, stream):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield number, record
-        except (IngestError, MemoryError, GeneratorExit):
-            raise
-        except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
-            said = " ".join(str(error).split())[:120] or type(error).__name__
-            raise IngestError(path, f"is no sound table of its format ({said}); save or download it again") from None
-
-
-def _batches(path: Path, stream: Any) -> Iterator[Any]:
-    try:
-        import pyarrow as arrow
-        from pyarrow import parquet
-    except ModuleNotFoundError:
-        cause = "is a table that needs one more package to be read"
-        raise IngestError(path, f"{cause}: pip install 'topiary[parquet]', or save it as .csv or .jsonl") from None
-    if files.suffix(path) in _PARQUET:
-        yield from parquet.ParquetFile(stream, memory_map=False).iter_batches(batch_size=_ROWS, use_threads=False)
-        return
-    start = stream.read(6)
-    stream.seek(0)
-    if start != b"ARROW1":  # as datasets are saved: a stream, without the list of its batches at the end
-        for batch in arrow.ipc.open_stream(stream):
-            yield from _pieces(batch)
-        return
-    reader = arrow.ipc.open_file(stream)
-    for number in range(reader.num_record_batches):
-        yield from _pieces(reader.get_batch(number))
-
-
-def _pieces(batch: Any) -> Iterator[Any]:
-    batch.validate(full=True)
-    for begin in range(0, batch.num_rows, _ROWS):
-        yield batch.slice(begin, _ROWS)
-
-
 def _class_names(path: Path, label: str | None) -> dict[str, str]:
     """Names of numbered labels, as Hugging Face datasets keep them in the table or beside it."""
     about = _about(path)
@@ -140,7 +105,7 @@ def _about(path: Path) -> Any:
 
 
 def _within(path: Path, stream: Any) -> Any:
-    if files.suffix(path) not in _PARQUET:
+    if files.suffix(path) not in arrow_files.PARQUET:
         return None
     from pyarrow import parquet
 

@@ -184,8 +184,8 @@ def _archive(path: Path) -> zipfile.ZipFile:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[PurePosixPath, zipfile.ZipInfo]:
-    """Every file by its path, which the archive may write otherwise: ``./a.txt``, ``b//c.txt``."""
-    return {PurePosixPath(info.filename): info for info in archive.infolist() if not info.is_dir()}
+    r"""Every file by its path, which the archive may write otherwise: ``./a.txt``, ``b//c.txt``, ``d\e.txt``."""
+    return {packed.member_path(info): info for info in archive.infolist() if not packed.is_folder(info)}
 
 
 def _zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:

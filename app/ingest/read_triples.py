@@ -1,56 +1,32 @@
 """Tables of counts: .csv and .tsv whose lines are ``row, column, count``, such as user, item and count."""
 
-import csv
 import re
 from array import array
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest import files, sparse
-from app.ingest.cells import ADVICE, of_lines, rows, writing
+from app.ingest import count_tables, files, sparse, tables
+from app.ingest.count_tables import Places
 from app.ingest.errors import IngestError
-from app.ingest.headers import is_number
-from app.ingest.marks import encoding_of
 from app.ingest.options import ImportOptions
 from app.ingest.parsing import MOST_TOKENS
 from app.ingest.source import CountSource
+from app.ingest.tables import Table
 from app.ingest.words import storable
 from engine.contract import Counts
 
 NAME = "triples"
-DESCRIPTION = "table of counts: NAME.csv or NAME.tsv (.gz) with the columns row, column, count (or user, item, count)"
-ACCEPTS = ("header", "separator", "quote")
+DESCRIPTION = (
+    "table of counts: NAME.csv, .tsv (.gz), .xlsx or .parquet with the columns row, column, count (or user, item, "
+    "count; or document, word, n, as tidytext and quanteda write them)"
+)
+ACCEPTS = ("header", "skip_lines", "separator", "quote")
 
-# fmt: off
-_ROWS = (
-    "row", "user", "customer", "reader", "listener", "person", "visitor", "basket", "session", "document", "doc",
-    "sample", "patient",
-)
-_COLUMNS = (
-    "column", "col", "item", "product", "movie", "song", "artist", "track", "book", "paper", "word", "term", "token",
-    "feature",
-)
-_COUNTS = (
-    "count", "counts", "n", "number", "freq", "frequency", "quantity", "plays", "clicks", "views", "purchases", "times",
-    "tf",
-)
-# fmt: on
-_ID = re.compile(r"[ _-]?(?:id|name|number|no)?$")
 _WHOLE = re.compile(r"\+?([0-9]{1,18})(?:\.0*)?")
-_LOOKED_AT = 20  # lines from which a format is recognised
+_SAMPLE = 60  # rows by which columns are known
 _CELLS = 3
-
-
-class _Places(NamedTuple):
-    """Where in a line the three cells stand."""
-
-    row: int
-    column: int
-    value: int
 
 
 class _Cells:
@@ -63,53 +39,31 @@ class _Cells:
 
 
 def recognises(path: Path) -> bool:
-    """A line of three known names, above lines whose third of these is a number; a folder by the files in it."""
+    """Return whether known names stand above documents, words and counts; a folder by the files in it."""
     if path.is_dir():
-        return bool(files.listed(path, recognises))
-    if files.suffix(path) not in (".csv", ".tsv"):
-        return False
-    raw = files.start(path)
-    lines = raw.decode(encoding_of(raw, "utf-8"), "replace").removeprefix("\ufeff").splitlines()
-    first = [line for line in lines if line.strip()][: _LOOKED_AT + 1]
-    if not first:
-        return False
-    try:
-        how = of_lines([f"{line}\n" for line in first], path, whole=False)
-        table = list(csv.reader(first, delimiter=how.delimiter, quotechar=how.quote))
-    except csv.Error:
-        return False
-    places = _named(table[0])
-    if places is None:
-        return False
-    numbers = [len(cells) == _CELLS and is_number(cells[places.value]) for cells in table[1:]]
-    return 2 * sum(numbers) > len(numbers)
+        return bool(files.listed(path, _belongs))
+    return isinstance(tables.find_counts(path), Places)
 
 
-def _named(cells: Sequence[str]) -> _Places | None:
-    """The places of row, column and count in a line of three names, in any order; None where it is no such line."""
-    if len(cells) != _CELLS:
-        return None
-    known = (_ROWS, _COLUMNS, _COUNTS)
-    found = [[place for place, cell in enumerate(cells) if _is_one_of(cell, names)] for names in known]
-    return _Places(*(each[0] for each in found)) if all(len(each) == 1 for each in found) else None
-
-
-def _is_one_of(cell: str, names: Sequence[str]) -> bool:
-    name = cell.strip().lower()
-    return name in names or _ID.sub("", name) in names
+def _belongs(path: Path) -> bool:
+    """Return whether a file of a folder is a table of counts; the .txt of a folder are texts."""
+    return files.suffix(path) != ".txt" and recognises(path)
 
 
 def read(path: Path, options: ImportOptions) -> CountSource:
     """The rows as documents, the columns as words, both in the order in which they come first; repeats add up."""
-    parts = files.parts(path, recognises, "table of counts")
+    parts = files.parts(path, _belongs, "table of counts")
+    first = parts[0].path
+    table = tables.open_table(first, options)
+    places = _places(first, table, options)
     cells = _Cells()
     sizes: list[int] = []
     for each in parts:
-        _read_part(each.path, options, cells, sum(sizes))
+        _read_part(each.path, table, places, cells, sum(sizes))
         sizes.append(len(cells.rows) - sum(sizes))
     if not cells.rows:
-        raise IngestError(parts[0].path, "has no counts below its line of column names")
-    counts = _counts(cells, parts[0].path)
+        raise IngestError(first, "has no counts below its line of column names")
+    counts = _counts(cells, first)
     part, _ = files.split_and_titles(parts, sizes)
     titles, none = list(cells.rows), np.full(len(cells.rows), -1, np.int32)
     return CountSource(
@@ -118,9 +72,19 @@ def read(path: Path, options: ImportOptions) -> CountSource:
         blocks=lambda: sparse.blocks(counts, labels=none, titles=titles),
         n_documents=len(titles),
         part=part,
-        notes=files.guesses([each.path for each in parts], options.encoding),
-        understood=files.understood(parts[0].path, options.encoding) | writing(parts[0].path, options).understood(),
+        notes=[*table.notes, *_left_out(table, places)],
+        understood=table.report(),
     )
+
+
+def _left_out(table: Table, places: Places) -> list[str]:
+    """Return a note about columns that are neither document nor word nor count."""
+    named = [repr(table.names[place]) for place in places.others if not table.names[place].startswith("column ")]
+    used = [table.names[place] for place in (places.row, places.column, places.value) if place is not None]
+    left_out = f"; left out: {', '.join(named)[:80]}" if named else ""
+    if places.value is None:
+        return [f"each row is a word once, in the columns {used[0]!r} and {used[1]!r}{left_out}"]
+    return [f"counts are those of {used[0]!r}, {used[1]!r} and {used[2]!r}{left_out}"] if named else []
 
 
 def _counts(cells: _Cells, where: Path) -> Counts:
@@ -131,17 +95,9 @@ def _counts(cells: _Cells, where: Path) -> Counts:
     return sparse.tidy(Counts.of(lengths, words[order], values[order]), len(cells.columns), where)
 
 
-def _read_part(path: Path, options: ImportOptions, cells: _Cells, before: int) -> None:
+def _read_part(path: Path, table: Table, places: Places, cells: _Cells, before: int) -> None:
     """Add the lines of a file; its rows are others than the ``before`` first ones, which are of another file."""
-    how = writing(path, options)
-    first = next(cells for _, cells in rows(path, how, options.encoding))
-    places, header = _places(first, options.header)
-    for line, row in islice(rows(path, how, options.encoding), int(header), None):
-        if len(row) != _CELLS:
-            cause = (
-                f"has {len(row)} cells where row, column and count should be, separated by {how.separator}; {ADVICE}"
-            )
-            raise IngestError(path, cause, line)
+    for line, row in table.rows(path):
         owner = cells.rows.setdefault(_name(row[places.row], "row", path, line), len(cells.rows))
         if owner < before:
             name = row[places.row].strip()[:40]
@@ -150,16 +106,17 @@ def _read_part(path: Path, options: ImportOptions, cells: _Cells, before: int) -
         cells.owners.append(owner)
         column = _name(row[places.column], "column", path, line)
         cells.words.append(cells.columns.setdefault(column, len(cells.columns)))
-        cells.counts.append(_count(row[places.value], path, line))
+        cells.counts.append(1 if places.value is None else _count(row[places.value], path, line))
 
 
-def _places(first: Sequence[str], header: str) -> tuple[_Places, bool]:
-    """Where the cells stand, by their names or else in the usual order; and whether the first line has names."""
-    usual = _Places(0, 1, 2)
-    named = _named(first) if header != "no" else None
-    if header != "auto":
-        return named or usual, header == "yes"
-    return named or usual, named is not None or (len(first) == _CELLS and not is_number(first[usual.value]))
+def _places(path: Path, table: Table, options: ImportOptions) -> Places:
+    """Return where the cells are in a row, by the names of the columns or else in the usual order."""
+    sample = [row for _, row in islice(table.rows(path), _SAMPLE)]
+    found = count_tables.find_places(table.names, sample) if options.header != "no" else None
+    if found is None and len(table.names) != _CELLS:
+        cause = f"has {len(table.names)} columns where row, column and count should be"
+        raise IngestError(path, f"{cause}; name them row, column and count, or say how cells are separated", 1)
+    return found or Places(0, 1, 2)
 
 
 def _name(cell: str, what: str, path: Path, line: int) -> str:

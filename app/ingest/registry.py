@@ -30,6 +30,8 @@ _IDLE = {  # options that not every reader accepts, and why not
     "label_column": _NO_COLUMNS,
     "split_column": _NO_COLUMNS,
     "header": "is no table, which alone may have a line of column names",
+    "skip_lines": "is no table, which alone may have lines above its column names",
+    "records": "is no JSON, which alone has records within others",
     "separator": _NO_CELLS,
     "quote": _NO_CELLS,
     "token_pattern": "holds counts, whose words are not found by a pattern",

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from app.ingest.column_samples import Column
 from app.ingest.cuts import Cut
 from app.ingest.report import Report, Share
+from app.ingest.source import GUESS
 
 LABELS = 6  # classes named
 CUTS = {  # what takes words away, by its option, one and several
@@ -32,7 +33,8 @@ def lines(report: Report) -> tuple[Line, ...]:
 
 def summary(report: Report) -> tuple[str, ...]:
     """The report in five lines, as they stand after an import; warnings come after them."""
-    read = "; ".join(f"{name} {said}" for name, said in report.understood.items())
+    guess = {GUESS: report.understood[GUESS]} if GUESS in report.understood else {}
+    read = "; ".join(f"{name} {said}" for name, said in (guess | report.understood).items())
     roles = ", ".join(f"{each.role} is {each.name!r}" for each in report.columns if each.role not in ("other", "date"))
     taken = ", ".join(_number(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
     return (
@@ -68,7 +70,8 @@ def appended(added: Mapping[str, Any]) -> str:
 def _lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "file", report.path
     yield "format", _format(report)
-    yield from report.understood.items()
+    yield GUESS, report.understood.get(GUESS, "")
+    yield from ((name, said) for name, said in report.understood.items() if name != GUESS)
     yield "counts", "" if report.kind == "counts" else _kind(report)
     yield "documents", _documents(report)
     yield "parts", f"{report.train:,} to train on, {report.documents - report.train:,} for the test"

@@ -29,9 +29,15 @@ def joined(sources: Sequence[Source]) -> Source:
     return _counts([source for source in sources if isinstance(source, CountSource)])
 
 
+def _roles(source: TextSource) -> dict[str, str]:
+    """The columns of a table by what they are, but those of dates, which one file may have and another not."""
+    roles = {} if source.columns is None else source.columns.roles
+    return {name: role for name, role in roles.items() if role != "date"}
+
+
 def _refuse_other(first: Source, other: Source) -> None:
     if isinstance(first, TextSource) and isinstance(other, TextSource):
-        mine, theirs = ({} if each.columns is None else each.columns.roles for each in (first, other))
+        mine, theirs = map(_roles, (first, other))
         if mine != theirs:
             cause = f"has {_said(theirs)}, where {first.where} has {_said(mine)}"
             raise IngestError(other.where, f"{cause}; name the columns with --text-column, --title-column and the like")

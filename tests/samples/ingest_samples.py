@@ -99,6 +99,11 @@ def triples(folder: Path) -> Path:
     return write(folder / "plays.csv.gz", "\n".join(lines) + "\n")
 
 
+def term_matrix(folder: Path) -> Path:
+    lines = [",doc_id,None,nan,apple", "0,a,2,0,1", "1,b,0,4,0", "2,c,0,0,2", "3,d,1,1,0"]
+    return write(folder / "matrix.csv", "\n".join(lines) + "\n")
+
+
 def deep(folder: Path) -> Path:
     write(folder / "vocab.txt", "None\nnan\n1992\nspare\n")
     return write(folder / "deep.dat", "3 3\n0 2\n0 2 2 1\n1 1\n1 4\n2 1\n0 1\n")
@@ -137,6 +142,7 @@ SAMPLES = {
     "def": Sample(deep, 3, 4, 8),
     "mat": Sample(matlab, 5, 2, 14),
     "triples": Sample(triples, 3, 3, 11),
+    "dtm": Sample(term_matrix, 4, 3, 11),
     **MORE_SAMPLES,
 }
 
@@ -192,12 +198,15 @@ BROKEN = [
     Broken("csv", cut_short(table), None, "cut short"),
     Broken("triples", file_of("a.csv", "user,item,count\nann,pear,2\nbob,fig,-1\n"), 3, "'-1' is not a whole number"),
     Broken("triples", file_of("a.csv", "user,item,count\nann,pear,2\nbob,fig,0.5\n"), 3, "'0.5' is not a whole"),
-    Broken("triples", file_of("a.csv", "user,item,count\nann,pear,2\nbob,fig\n"), 3, "has 2 cells"),
+    Broken("triples", file_of("a.csv", "user,item,count\nann,pear,2\nbob,fig\n"), 3, "has 2 columns"),
     Broken("triples", file_of("a.csv", "user,item,count\nann,,2\n"), 2, "column has no name"),
     Broken("triples", file_of("a.csv", "user,item,count\n"), None, "no counts"),
     Broken("triples", file_of("a.csv", "user,item,count\nann,pear,10000001\n"), 2, "is more than 10,000,000"),
     Broken("triples", file_of("a.csv", f"user,item,count\na,b,{_NEAR}\na,b,{_NEAR}\n"), None, "meant"),
     Broken("triples", cut_short(triples), None, "cut short"),
+    Broken("dtm", file_of("a.csv", "pear,fig\n0,1\n2,-3\n"), 3, "'-3' is not a number"),
+    Broken("dtm", file_of("a.csv", "pear,fig\n" + "1,0\n" * 250 + "0,x\n"), 252, "'x' is not a number"),
+    Broken("dtm", file_of("a.csv", "pear,fig\n1,0\n2\n"), 3, "has 1 column"),
     Broken("jsonl", file_of("a.jsonl", '{"text": "pear"}\n{"text": "fig"\n'), 2, "not JSON"),
     Broken("jsonl", file_of("a.jsonl", '{"text": "pear"}\n["fig"]\n'), 2, "object"),
     Broken("jsonl", file_of("a.jsonl", '{"text": "pear"}\n\n{"body": "fig"}\n'), 3, "no field 'text'"),

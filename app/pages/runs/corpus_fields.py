@@ -29,6 +29,8 @@ LABELS = {  # of all options but the vocabulary, which is a file beside the coun
     "label_column": "Column of the label",
     "split_column": "Column of the split",
     "header": "Line of column names",
+    "skip_lines": "Lines above the column names",
+    "records": "Place of the records",
     "separator": "Separator of cells",
     "quote": "Quotation mark of cells",
     "format": "Format",
@@ -46,7 +48,8 @@ _HELP = {  # what is said otherwise than on the command line
 }
 _NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
 _USUAL = {
-    "separator": "usually found by itself", "max_words": "usually 10,000 for texts, all for counts",
+    "separator": "usually found by itself", "skip_lines": "usually found by itself",
+    "records": "usually found by itself", "max_words": "usually 10,000 for texts, all for counts",
     "min_df": "usually 2", "max_df": "usually 0.7", "token_pattern": "usually two letters or more",
     "phrase_npmi": "usually 0.5", "phrase_count": "usually 10",
 }  # fmt: skip

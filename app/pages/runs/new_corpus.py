@@ -29,7 +29,8 @@ CELLS = ("separator", "quote")  # nor these, where its cells are separated
 PAUSE = 0.4  # seconds without a change before the files are looked at again
 _ENDINGS = frozenset(
     (
-        *KINDS, ".zip", ".csv", ".tsv", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c", ".mtx",
+        *KINDS, ".zip", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c",
+        ".mtx",
         ".mat", ".svmlight", ".libsvm", ".svm", ".feat", ".json", ".parquet", ".arrow", ".feather", ".xlsx", ".xlsm",
         ".npz", ".npy", ".mm", ".mbox", ".mbx", ".eml", ".tar", ".tgz", ".tbz2", ".txz", ".tzst",
     )

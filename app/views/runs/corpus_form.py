@@ -13,7 +13,8 @@ from app.views.runs.report import report_view, summary
 FORMATS = (
     ("a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt", "sub-folders become labels"),
     (".csv, .tsv, .jsonl, .json, .xlsx, .parquet", "one document a row"),
-    (".csv, .tsv of user, item, count", "also row, column, count; for models of tables"),
+    (".csv, .tsv of user, item, count", "also document, word, count; for models of tables"),
+    (".csv, .xlsx of a word a column", "document-term matrices"),
     ("UCI bag-of-words", "docword.*.txt with its vocabulary"),
     ("LDA-C, svmlight, MatrixMarket, gensim, .npz", "counts"),
     (".mat, idx images", "with their own test split, or pixels"),

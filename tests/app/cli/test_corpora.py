@@ -41,6 +41,7 @@ def test_inspect_says_what_an_import_would_make_and_stores_nothing(capsys, store
     status, out, err = call(capsys, "inspect", tmp_path / "notes.csv", "--max-words", "6", "--store", store)
     assert status == 0
     lines = [line.split() for line in out.splitlines()]
+    assert out.splitlines()[2] == "guess      the label is 'kind', whose values repeat"
     assert ["separator", "semicolon"] in lines
     assert ["columns", "title", "title", "Of", "apple", "|", "Of", "engine", "|", "Of", "fig"] in lines
     assert ["kind", "label", "a", "|", "b"] in lines
@@ -176,3 +177,22 @@ def test_a_corpus_without_a_record_says_why(capsys, store, tmp_path):
     status, out, err = call(capsys, "corpora", "old", "--store", store)
     assert (status, out) == (0, "corpus 1, old: 0 documents (0 to train on), 1 words, 0 tokens\n")
     assert "it keeps no record of how its files were read" in err
+
+
+def test_columns_with_commas_lines_above_the_names_and_the_place_of_records_are_options(capsys, store, tmp_path):
+    head = "Survey\nof 2021\n" + '"Why, then?","What, else?",kind\n'
+    (tmp_path / "a.csv").write_text(head + "".join(f"the pear {n},and the fig {n},{'ab'[n % 2]}\n" for n in range(9)))
+    chosen = ("--text-column", "Why, then?", "--text-column", "What, else?", "--skip-lines", "2", "--max-df", "1")
+    said = json.loads(call(capsys, "inspect", tmp_path / "a.csv", *chosen, "--json")[1])
+    assert [column["role"] for column in said["columns"]] == ["text", "text", "label"]
+    assert said["options"] == {"text_column": '"Why, then?","What, else?"', "skip_lines": 2, "max_df": 1.0}
+    assert call(capsys, "import", tmp_path / "a.csv", *chosen, "--store", store)[0] == 0
+    assert call(capsys, "append", "a", tmp_path / "a.csv", "--store", store)[0] == 0
+    answer = {"a": {"items": [{"text": f"the pear and the fig {n}"} for n in range(9)]}}
+    (tmp_path / "b.json").write_text(json.dumps(answer))
+    said = json.loads(
+        call(capsys, "inspect", tmp_path / "b.json", "--records", "a.items", "--max-df", "1", "--json")[1]
+    )
+    assert (said["read"], said["understood"]["records"]) == (9, "a.items")
+    status, _, err = call(capsys, "inspect", tmp_path / "a.csv", "--skip-lines", "-1")
+    assert (status, "--skip-lines must be a number of lines, 0 or more" in err) == (2, True)

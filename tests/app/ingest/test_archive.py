@@ -15,6 +15,7 @@ from app.ingest.errors import IngestError
 from app.ingest.importing import import_path, read
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextSource
+from engine.contract import TEST, TRAIN
 from store import corpora
 from store.database import Database
 
@@ -170,3 +171,38 @@ def test_a_sentence_about_a_member_calls_it_by_its_archive(tmp_path: Path) -> No
     with pytest.raises(IngestError) as caught:
         read(tmp_path / "a.zip")
     assert str(caught.value).startswith(f"{tmp_path / 'a.zip'}/in/a.csv, line 7: has 3 columns")
+
+
+def zip_of_windows(path: Path, members: dict[str, str]) -> Path:
+    """A zip file as PowerShell 5 packs it, whose folders are divided by backslashes."""
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, text in members.items():
+            info = zipfile.ZipInfo("x")
+            info.filename, info.create_system = name, 0
+            packed.writestr(info, text)
+    return path
+
+
+def test_backslashes_in_names_of_members_divide_folders(tmp_path: Path) -> None:
+    texts = {
+        f"all\\{part}\\{kind}\\{n}.txt": "red pear" for part in ("train", "test") for kind in "ab" for n in range(2)
+    }
+    source = read(zip_of_windows(tmp_path / "texts.zip", {"all\\": "", **texts}))
+    assert isinstance(source, TextSource)
+    found = [(document.label, document.part) for document in source.documents()]
+    assert sorted(found) == [
+        ("a", TRAIN),
+        ("a", TRAIN),
+        ("a", TEST),
+        ("a", TEST),
+        ("b", TRAIN),
+        ("b", TRAIN),
+        ("b", TEST),
+        ("b", TEST),
+    ]
+    table = zip_of_windows(
+        tmp_path / "table.zip", {"data\\": "", "data\\a.csv": "text,label\nred pear,a\ngreen fig,b\n"}
+    )
+    source = read(table)
+    assert isinstance(source, TextSource)
+    assert [document.text for document in source.documents()] == ["red pear", "green fig"]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_samples import write
 
-from app.ingest import cells
+from app.ingest import cells, files, registry
 from app.ingest.errors import IngestError
 from app.ingest.importing import read
 from app.ingest.options import ImportOptions
@@ -222,3 +222,60 @@ def test_what_is_written_so_and_said_to_be_so_is_read_back(
     options = ImportOptions(separator=delimiter, quote=quote)
     found = cells.rows(path, cells.writing(path, options), options.encoding)
     assert [row for _, row in found] == rows
+
+
+ROWS = [("text", "label"), ("red pear", "a"), ("green; fig", "b"), ("an apple", "a"), ("a plum", "b")]
+FOUND = [("red pear", "a"), ("green; fig", "b"), ("an apple", "a"), ("a plum", "b")]
+
+
+def quoted(rows: list[tuple[str, ...]], sign: str = ",", end: str = "\n") -> str:
+    return "".join(sign.join(f'"{cell}"' for cell in row) + end for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cr.csv", quoted(ROWS, end="\r")), ("mixed.csv", quoted(ROWS[:2], end="\r\n") + quoted(ROWS[2:], end="\r")),
+        ("bom.csv", "\ufeff" + quoted(ROWS, end="\r")), ("wide.csv", quoted(ROWS, end="\r").encode("utf-16")),
+        ("sep.csv", "sep=;\r\n" + quoted(ROWS, ";", "\r\n")), ("tab.csv", "sep=\t\n" + quoted(ROWS, "\t")),
+        ("note.csv", "Export of 2020, by Ann\nAll of it\n\n" + quoted(ROWS)), ("mark.csv", "# a, b\n" + quoted(ROWS)),
+        ("r.csv", quoted([ROWS[0], *((f"{n}", *row) for n, row in enumerate(FOUND))])),
+        ("r.tsv", "text\tlabel\n" + "".join(f"{n}\t{text}\t{label}\n" for n, (text, label) in enumerate(FOUND))),
+        ("r.txt", quoted([ROWS[0], *((f"{n}", *row) for n, row in enumerate(FOUND))], " ")),
+        ("names.txt", "".join("\t".join(row) + "\n" for row in ROWS)), ("bare.txt", quoted(FOUND, "\t")),
+        ("excel.txt", quoted(ROWS, "\t", "\r\n").encode("utf-16")), ("comma.txt", quoted(ROWS)),
+    ],
+)  # fmt: skip
+def test_the_shapes_in_which_programs_write_tables_are_read(name: str, text: str | bytes, tmp_path: Path) -> None:
+    path = write(tmp_path / name, text)
+    assert registry.choose(path, ImportOptions()).NAME == "csv"
+    assert documents(path)[1] == FOUND
+
+
+def test_cells_with_lines_in_a_file_whose_lines_end_in_carriage_returns_stay_whole(tmp_path: Path) -> None:
+    text = 'text,label\r"red\npear",a\r"green\rfig",b\r'
+    assert documents(write(tmp_path / "a.csv", text))[1] == [("red\npear", "a"), ("green\rfig", "b")]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1 << 18])
+def test_lines_end_in_carriage_returns_whatever_the_pieces_in_which_they_are_read(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_PIECE", size)
+    path = write(tmp_path / "a.txt", "red\r\ngreen\r\rblue\nlast")
+    assert list(files.lines(path)) == [(1, "red"), (2, "green"), (3, ""), (4, "blue"), (5, "last")]
+
+
+def test_what_looks_like_row_names_or_titles_but_is_a_ragged_table_is_refused(tmp_path: Path) -> None:
+    for text in ("text\npear, fig\nplum, nut\n", "id,text\n1,pear\n2,apple,a\n3,fig,b\n4,rye,a\n"):
+        with pytest.raises(IngestError, match="separated by comma; correct it"):
+            documents(write(tmp_path / "a.csv", text))
+
+
+def test_lines_of_texts_and_words_with_counts_are_no_tables(tmp_path: Path) -> None:
+    for text in (
+        "n1\ta\tred pear\nn2\tb\tgreen fig\nn3\ta\tan apple\n",
+        "red pear, a\nfig, b\nplum, a\n",
+        "pear\t3\nfig\t2\nnut\t1\n",
+    ):
+        assert registry.choose(write(tmp_path / "a.txt", text), ImportOptions()).NAME == "lines"

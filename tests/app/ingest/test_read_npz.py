@@ -8,7 +8,8 @@ from format_samples import COUNTS, VOCABULARY, saved_array, saved_sparse
 from ingest_samples import write
 from scipy import sparse
 
-from app.ingest.importing import import_path
+from app.ingest.errors import IngestError
+from app.ingest.importing import import_path, read
 from app.ingest.options import ImportOptions
 from engine.contract import TEST, TRAIN
 from store import corpora
@@ -27,7 +28,7 @@ def dense(db: Database, row: CorpusRow) -> list[list[float]]:
     return found
 
 
-@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "dia", "bsr"])
 @pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float32, np.float64])
 def test_every_form_and_kind_of_numbers_gives_the_counts(form: str, kind: type, tmp_path: Path, db: Database) -> None:
     write(tmp_path / "vocab.txt", VOCABULARY)
@@ -60,3 +61,19 @@ def test_a_folder_of_train_and_test_is_one_corpus(tmp_path: Path, db: Database) 
     row = import_path(db, tmp_path, NONE)
     assert corpora.load(db, row.number).part.tolist() == [TRAIN] * 3 + [TEST]
     assert dense(db, row) == COUNTS.tolist()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"data": np.ones((2, 3)), "offsets": np.array([1, 1])}, {"data": np.ones((2, 3)), "offsets": np.array([1])},
+        {"data": np.ones((1, 9)), "offsets": np.array([0])}, {"data": np.ones(3), "offsets": np.array([0])},
+        {"data": np.ones((2, 2, 2)), "indices": np.array([0, 1]), "indptr": np.array([0, 1, 2]), "format": b"bsr"},
+        {"data": np.ones((1, 2, 1)), "indices": np.array([7]), "indptr": np.array([0, 1, 1]), "format": b"bsr"},
+    ],
+)  # fmt: skip
+def test_diagonals_and_boxes_that_do_not_fit_their_matrix_are_refused(parts: dict[str, object], tmp_path: Path) -> None:
+    write(tmp_path / "vocab.txt", VOCABULARY)
+    np.savez(tmp_path / "a.npz", shape=np.array([4, 3]), **parts)  # type: ignore[arg-type]
+    with pytest.raises(IngestError, match="a place outside of it"):
+        read(tmp_path / "a.npz")

@@ -42,6 +42,7 @@ def test_every_reader_is_tested_by_a_whole_file_and_two_broken_ones() -> None:
 IDLE: dict[str, object] = {
     "text_column": "body", "title_column": "a", "label_column": "b", "split_column": "c", "header": "no",
     "token_pattern": "[a-z]+", "vocabulary": "words.txt", "levels": 15, "separator": "~", "quote": "none",
+    "skip_lines": 1, "records": "items",
     "html": "yes", "strip_mail": True, "lemmas": True, "phrases": True,
 }  # fmt: skip
 
@@ -248,7 +249,8 @@ def test_tables_of_counts_of_training_and_test_rows_are_one_corpus_with_rows_of_
 UNDERSTOOD = {
     "csv": {"encoding", "separator", "quote", "header", "compression"}, "json": {"encoding"}, "jsonl": {"encoding"},
     "lines": {"encoding"}, "mallet": {"encoding", "separator"}, "wiki": {"encoding", "files"},
-    "xlsx": {"sheet", "header"}, "triples": {"encoding", "separator", "quote", "compression"},
+    "xlsx": {"sheet", "header"}, "triples": {"encoding", "separator", "quote", "header", "compression"},
+    "dtm": {"guess", "encoding", "separator", "quote", "header", "words", "titles"},
     "uci": {"vocabulary", "compression"}, "ldac": {"vocabulary", "compression"}, "mtx": {"vocabulary"},
     "svmlight": {"vocabulary"}, "def": {"vocabulary"}, "npz": {"vocabulary"},
 }  # fmt: skip

@@ -1,0 +1,240 @@
+"""Excel workbooks as tables: the first sheet with cells, its rows and the cells that are merged."""
+
+import re
+import warnings
+import zipfile
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from datetime import date, datetime
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from app.ingest import files, packed
+from app.ingest.columns import Names, read_names
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+
+SAMPLE = 200  # rows from which names and roles are found
+BLANK_ROWS = 10_000  # in a row, after which a sheet is over: one may be formatted to its last row
+_USUAL_WIDTH, _WIDEST = 1_000, 16_384  # columns
+_LONGEST_MERGED = 60  # letters of a cell that stands for all cells it is merged with
+_MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
+_PIECE = 1 << 20
+
+
+class Sheet(NamedTuple):
+    """The sheet that is read, and how it begins.
+
+    Attributes
+    ----------
+    name : str
+    others : tuple of str
+        Sheets that are not read.
+    rows : tuple of (int, list of str)
+        Line and cells of the first rows, lines of nothing left out.
+    width : int
+        Cells of the widest of them.
+    """
+
+    name: str
+    others: tuple[str, ...]
+    rows: tuple[tuple[int, list[str]], ...]
+    width: int
+
+
+def look_at(path: Path) -> Sheet:
+    """Return the sheet of a workbook that is read, and its first rows.
+
+    Raises
+    ------
+    IngestError
+        When it is no sound workbook.
+    """
+    about = path.stat()
+    return _look_at(path, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _look_at(path: Path, _size: int, _changed: int) -> Sheet:
+    with _opened(path) as book:
+        used = _find_used(book)
+        name, others = used.title, tuple(sheet.title for sheet in book.worksheets if sheet.title != used.title)
+    rows: list[tuple[int, list[str]]] = []
+    for width in (_USUAL_WIDTH, _WIDEST):
+        with closing(_rows(path, width)) as found:
+            rows = list(islice(found, SAMPLE + 1))
+        if all(len(cells) < width for _, cells in rows):
+            break
+    return Sheet(name, others, tuple(rows), max((len(cells) for _, cells in rows), default=0))
+
+
+def find_names(path: Path, options: ImportOptions) -> Names:
+    """Return what the columns of the sheet are called.
+
+    Raises
+    ------
+    IngestError
+        When it has no cells.
+    """
+    sheet = look_at(path)
+    sample = [_filled_up(cells, sheet.width) for line, cells in sheet.rows if line > (options.skip_lines or 0)]
+    if not sample:
+        below = f" below its first {options.skip_lines} lines; lower --skip-lines" if options.skip_lines else ""
+        raise IngestError(path, f"has no cells{below}" if below else "has no cells in any of its sheets; "
+                          "give one with a row for each document")  # fmt: skip
+    return read_names(sample, options)
+
+
+def read_rows(path: Path, names: Names, options: ImportOptions) -> Iterator[tuple[int, list[str]]]:
+    """Return the line and cells of every row below the names; a row that ends early has empty cells.
+
+    Raises
+    ------
+    IngestError
+        Where a row is wider than the names, or these are others than those given.
+    """
+    width = len(names.names)
+    found = ((line, cells) for line, cells in _rows(path, width + 1) if line > (options.skip_lines or 0))
+    for number in range(names.body):
+        line, cells = next(found, (1, []))
+        mine = [cell.strip() for cell in _filled_up(cells, width)]
+        if number == names.above and mine != [cell.strip() for cell in names.line]:
+            raise IngestError(path, "has other columns than the file before it; import them one by one", line)
+    for line, cells in found:
+        if len(cells) > width:
+            raise IngestError(path, f"has {len(cells)} cells or more, but there are {width} columns", line)
+        yield line, _filled_up(cells, width)
+
+
+def _filled_up(cells: list[str], width: int) -> list[str]:
+    return cells + [""] * (width - len(cells))
+
+
+def _find_used(book: Any) -> Any:
+    """Return the first sheet that people see and that has a cell with something in it."""
+    shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
+    return next(
+        (sheet for sheet in shown if any(map(_filled, islice(_values(sheet, _USUAL_WIDTH), BLANK_ROWS)))), shown[0]
+    )
+
+
+def _values(sheet: Any, width: int) -> Iterator[tuple[Any, ...]]:
+    sheet.reset_dimensions()  # what a sheet says of its size may be made to fill the memory
+    yield from sheet.iter_rows(values_only=True, max_col=width)
+
+
+def _filled(values: tuple[Any, ...]) -> bool:
+    return any(value is not None and str(value).strip() for value in values)
+
+
+def _rows(path: Path, width: int) -> Generator[tuple[int, list[str]], None, None]:
+    """``(line, cells)``, lines of nothing left out, and empty cells at the end of a line."""
+    with _opened(path) as book:
+        used = _find_used(book)
+        merged = _read_merges(path, used)
+        blank = 0
+        for line, values in enumerate(_values(used, width), 1):
+            if not _filled(values):
+                blank += 1
+                if blank > BLANK_ROWS:
+                    return
+                continue
+            blank = 0
+            cells = list(map(_text, values))
+            for merge in merged.get(line, ()):
+                merge.fill(cells)
+            while cells and not cells[-1]:
+                cells.pop()
+            yield line, cells
+
+
+class _Merge:
+    """Cells of a column that are merged with the first of them."""
+
+    def __init__(self, column: int) -> None:
+        self._column, self._value = column, ""
+
+    def fill(self, cells: list[str]) -> None:
+        """Keep the value, or put it in the place of an empty one where it is short."""
+        if self._column >= len(cells):
+            return
+        if cells[self._column]:
+            self._value = cells[self._column]
+        elif len(self._value) <= _LONGEST_MERGED:
+            cells[self._column] = self._value
+
+
+def _read_merges(path: Path, sheet: Any) -> dict[int, list[_Merge]]:
+    """Return the merges of cells of a column by the lines that they are in."""
+    member = vars(sheet).get("_worksheet_path")  # sheets that are read row by row do not say what is merged
+    found: dict[int, list[_Merge]] = {}
+    if member is None:
+        return found
+    with files.seekable(path) as stream, zipfile.ZipFile(stream) as archive, archive.open(member) as xml:
+        rest = b""
+        while more := xml.read(_PIECE):
+            piece = rest + more
+            for match in _MERGED.finditer(piece):
+                first, last = int(match[2]), int(match[3])
+                if 0 < last - first < 100_000:
+                    merge = _Merge(_parse_column(match[1].decode()))
+                    for line in range(first, last + 1):
+                        found.setdefault(line, []).append(merge)
+            rest = piece[-64:] if b"<mergeCell " not in piece[-64:] else piece[piece.rindex(b"<mergeCell ") :][:64]
+    return found
+
+
+def _parse_column(letters: str) -> int:
+    """Return the number of a column from 0.
+
+    >>> _parse_column("A"), _parse_column("AB")
+    (0, 27)
+    """
+    number = 0
+    for letter in letters:
+        number = 26 * number + ord(letter) - 64
+    return number - 1
+
+
+def _text(value: Any) -> str:
+    """Return a cell as people see it: whole numbers without a point, days without an hour."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime) and (value.hour, value.minute, value.second) == (0, 0, 0):
+        return value.date().isoformat()
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    try:
+        from openpyxl import load_workbook
+    except ModuleNotFoundError:
+        cause = "is an Excel workbook, which needs one more package to be read"
+        raise IngestError(path, f"{cause}: pip install 'topiary[xlsx]', or save it as .csv") from None
+    # What of its looks is not understood is no matter for texts.
+    warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")
+    with files.seekable(path) as stream:
+        try:
+            _check_size(path, stream)
+            book = load_workbook(stream, read_only=True, data_only=True)
+            if not book.worksheets:
+                raise IngestError(path, "has no sheet with cells")
+            yield book
+        except (IngestError, MemoryError, GeneratorExit):
+            raise
+        except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
+            said = " ".join(str(error).split())[:120] or type(error).__name__
+            raise IngestError(path, f"is no sound Excel workbook ({said}); save it again") from None
+
+
+def _check_size(path: Path, stream: Any) -> None:
+    with zipfile.ZipFile(stream) as archive:
+        total = sum(info.file_size for info in archive.infolist())
+    if total > packed.most_bytes(path.stat().st_size):
+        raise IngestError(path, "unpacks to far more than a workbook of its size should; save it as .csv")
+    stream.seek(0)
