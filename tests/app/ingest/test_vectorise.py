@@ -45,7 +45,7 @@ def test_words_that_table_readers_take_for_missing_values_survive_in_texts(tmp_p
     assert row.label_names == ("NA", "None", "nan")
     labels = [document.label for document in corpora.documents(db, row.number, range(row.documents))]
     assert labels == ["NA", "None", None]
-    assert row.meta["notes"][1:] == ["1 training document is without words and left out"]
+    assert row.meta["notes"][1:] == ["1 document is without words and left out"]
 
 
 def test_a_column_of_the_split_gives_the_parts_and_unused_documents_stay_out(tmp_path: Path, db: Database) -> None:
@@ -256,7 +256,7 @@ def test_the_vocabulary_is_cut_by_document_frequency_and_size_most_frequent_firs
     assert vocabulary(max_words=2, **ALL) == ("apple", "plum")
     stop = write(tmp_path / "stop.txt", "Apple\nfig\n")
     assert vocabulary(stop_words=str(stop), **ALL) == ("plum", "pear")
-    with pytest.raises(IngestError, match="at most 70% of them; lower --min-df or raise --max-df"):
+    with pytest.raises(IngestError, match="has only 4 documents, and no word can pass --min-df 9 "):
         vocabulary(min_df=9)
 
 
