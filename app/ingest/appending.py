@@ -165,11 +165,14 @@ def append_path(
 def _options(row: CorpusRow, path: Paths, given: ImportOptions) -> ImportOptions:
     """The options of the import where the file has its format, and those given."""
     reader = registry.choose(listed(path)[0], given)
-    before = row.meta.get("options") or {}
-    names = _KEPT if row.meta.get("format") == reader.NAME else ()
+    before, form = row.meta.get("options") or {}, row.meta.get("format")
+    names = _KEPT if form == reader.NAME else ()
     if "token_pattern" in reader.ACCEPTS:
         names = (*names, _OF_TEXTS)
-    return ImportOptions(**{name: value for name, value in before.items() if name in names} | given.report())
+    kept = {name: value for name, value in before.items() if name in names}
+    if _OF_TEXTS in kept and given.split is None and form != "text":
+        kept["format"] = reader.NAME  # a list of documents stays one, where a text file would be one to divide
+    return ImportOptions(**kept | given.report())
 
 
 def _counted(

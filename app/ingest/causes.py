@@ -1,5 +1,6 @@
 """Why nothing is left of a vocabulary, each cause in a sentence of its own."""
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -7,11 +8,11 @@ import numpy as np
 from app.ingest.cuts import Limits
 from app.ingest.observing import Observer
 from app.ingest.options import ImportOptions
-from app.ingest.separators import SEPARATORS
 from app.ingest.source import Array
 
 WAYS = "--split paragraphs, chapters or '500 words'"
 _NAMED = 5  # stop words named
+_BETWEEN = re.compile(r"[^\w\s.()/-]|\t")  # in a cell that is probably several
 _FEW = 3.0  # words of a usual document below which the text is hardly in the column that was read
 
 
@@ -99,9 +100,10 @@ def _of_one(documents: int, words: int, options: ImportOptions) -> str:
 def _unlike(observer: Observer, lengths: Array) -> str:
     """Return what is probably wrong with documents that have no words in common."""
     columns = observer.columns
-    marks = [mark for mark in SEPARATORS.values() if mark.strip()]
-    if len(columns) == 1 and any(mark in columns[0].name for mark in (*marks, "\t")):
-        return f"the table has one column, {columns[0].name!r}, so say with --separator what stands between its cells"
+    if len(columns) == 1:
+        first = (columns[0].name, *columns[0].samples)[columns[0].name.isdecimal() :]
+        if all(map(_BETWEEN.search, first)):
+            return f"the table has one column ({first[0]!r}), so say with --separator what stands between its cells"
     text = next((column.name for column in columns if column.role == "text"), None)
     if text is not None and np.median(lengths) < _FEW:
         return f"{text!r} was taken for the text and has few words, so name the column of the text with --text-column"

@@ -78,8 +78,8 @@ class DescribedTexts:
             if options.name_fields is None:
                 _propose(source, files_in)
             return source
-        described = _Described(self.joins, pattern, options)
-        described.say(source, path, files_in)
+        described = _Described(self.joins, pattern, options, files_in)
+        described.say(source, path)
         return replace(source, documents=lambda: map(described.document, source.documents()), columns=described.columns)
 
 
@@ -189,9 +189,10 @@ def _texts_are_meant(
         When it could as well be one of tables.
     """
     rival = [table for table in tables if table.reader.NAME in rivals]
-    first = rival[0] if rival else tables[0]
-    what = f"has {len(members.texts):,} texts and the table {first.path.name}"
-    alone = f"--format {first.reader.NAME} reads the rows of the table as documents"
+    if not rival:  # hidden ones
+        return True
+    what = f"has {len(members.texts):,} texts and the table {rival[0].path.name}"
+    alone = f"--format {rival[0].reader.NAME} reads the rows of the table as documents"
     for table in rival:
         column = joining.holds_texts(table.path, table.reader, options) if table in joined else ""
         if column:
@@ -208,14 +209,17 @@ def _texts_are_meant(
 class _Described:
     """Puts together what is known of each document."""
 
-    def __init__(self, joins: Sequence[Join], pattern: Pattern | None, options: ImportOptions) -> None:
-        self._joins, self._pattern = joins, pattern
-        self._label_wins = options.label_column is not None
+    def __init__(
+        self, joins: Sequence[Join], pattern: Pattern | None, options: ImportOptions, called: Sequence[str]
+    ) -> None:
+        self._joins, self._pattern, self._called = joins, pattern, called
+        self._in_folders = options.label_column is None and any(map(_labels, called))  # folders are the labels
         self._split_wins = options.split_column is not None
-        roles = {name: role for join in joins for role, name in join.roles.items()}
+        taken = ("title", "split") if self._in_folders else ("title", "label", "split")
+        roles = {join.roles[role]: role for join in joins for role in taken if role in join.roles}
         roles |= {join.key: "id" for join in joins}
         named = () if pattern is None else pattern.fields
-        own = {name: name for name in named if name in (file_names.LABEL, file_names.TITLE, file_names.SPLIT)}
+        own = {name: name for name in named if name in file_names.ROLES}
         self.columns = Columns(roles | own)
 
     def document(self, document: TextDocument) -> TextDocument:
@@ -233,31 +237,27 @@ class _Described:
             part = facts.part if facts.part is not None and (part is None or self._split_wins) else part
             if facts.label is not None and "label" in join.roles:
                 seen[join.roles["label"]] = facts.label
-                if document.label is None or self._label_wins:
-                    label = facts.label
-                else:  # folders are the labels
+                if self._in_folders:
                     columns[join.roles["label"]] = facts.label
-        named = self.fields(file)
+                else:
+                    label = facts.label
+        named = self._named(file)
         label, title = named.get(file_names.LABEL, label), named.get(file_names.TITLE, title)
         part = fields.PARTS[named[file_names.SPLIT].lower()] if file_names.SPLIT in named else part
-        columns |= {
-            name: value
-            for name, value in named.items()
-            if name not in (file_names.LABEL, file_names.TITLE, file_names.SPLIT)
-        }
+        columns |= {name: value for name, value in named.items() if name not in file_names.ROLES}
         self.columns.see(seen | columns | named)
         return document._replace(
             label=label, title=title or document.title, part=part, columns={**document.columns, **columns}
         )
 
-    def fields(self, file: str) -> dict[str, str]:
+    def _named(self, file: str) -> dict[str, str]:
         """Return the fields in the name of a file, none where it does not fit."""
         if self._pattern is None:
             return {}
         found = self._pattern.found(file_names.bare(file, KINDS)) or {}
         return found if found.get(file_names.SPLIT, "train").lower() in fields.PARTS else {}
 
-    def say(self, source: TextSource, path: Path, called: Sequence[str]) -> None:
+    def say(self, source: TextSource, path: Path) -> None:
         """Keep in a source what its documents are described by.
 
         Raises
@@ -265,16 +265,22 @@ class _Described:
         IngestError
             When no name of a file fits the pattern.
         """
-        if self._joins:
-            source.understood["metadata"] = "; ".join(join.described(called) for join in self._joins)
-            source.notes.extend(note for join in self._joins for note in join.notes(called))
+        called = self._called
+        said = [join.described(called, without=("label",) if self._in_folders else ()) for join in self._joins]
+        if said:
+            source.understood["metadata"] = "; ".join(said)
+        for join in self._joins:
+            source.notes.extend(join.notes(called))
+            if self._in_folders and "label" in join.roles:
+                change = f"--label-column '{join.roles['label']}' takes those of {join.table}"
+                source.notes.append(f"the labels are the folders of the texts; {change}")
         if self._pattern is None:
             return
-        strange = [file for file in called if not self.fields(file)]
+        strange = [file for file in called if not self._named(file)]
         if len(strange) == len(called):
             cause = f"has no file whose name fits --name-fields '{self._pattern.text}'"
             raise IngestError(path, f"{cause}; the first is {called[0]!r}, so give another pattern, or none")
-        source.understood["name fields"] = (
+        source.understood["file names"] = (
             f"{self._pattern.text}: {len(called) - len(strange):,} of {len(called):,} names fit"
         )
         if strange:
@@ -282,6 +288,12 @@ class _Described:
             do = "1 name does" if len(strange) == 1 else f"{len(strange):,} names do"
             give = "gives" if len(strange) == 1 else "give"
             source.notes.append(f"{do} not fit --name-fields '{self._pattern.text}' and {give} no fields: {named}")
+
+
+def _labels(file: str) -> str:
+    """Return the folders of a file that are its label."""
+    folders = file.split("/")[:-1]
+    return "/".join(folders[1:] if folders and folders[0].lower() in fields.PARTS else folders)
 
 
 def _propose(source: TextSource, called: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import PurePosixPath
 
-LABEL, TITLE, SPLIT = "label", "title", "split"  # fields that are more than a column
+ROLES = LABEL, TITLE, SPLIT = "label", "title", "split"  # fields that are more than a column
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"[^\W_][\w -]{0,39}")
 _REST = "*"  # at the end of a field that may hold the marks between fields, too

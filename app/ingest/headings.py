@@ -76,7 +76,7 @@ def keyed(lines: Sequence[str]) -> list[Heading]:
         if not key:
             continue
         after_heading = bool(found) and not any(line.strip() for line in lines[found[-1].line + 1 : place])
-        if not (after_heading or _ends_before(lines, place)) or (strict and not _blank(lines, place + 1)):
+        if not (after_heading or _ends_before(lines, place)) or (strict and not _begins_after(lines, place)):
             continue
         numbered = numbered or not _STANDING.fullmatch(text)
         found.append(Heading(place, _with_title(lines, place, text), key))
@@ -92,11 +92,13 @@ def numbered(lines: Sequence[str]) -> list[Heading]:
         if match is None or (match[3] and not match[2]):
             continue
         value = int(match[1]) if match[1].isdigit() else roman(match[1])
-        alone = _ends_before(lines, place) and (match[3] is None or _blank(lines, place + 1))
+        alone = _ends_before(lines, place) and (match[3] is None or _begins_after(lines, place))
         if value and alone and value in (1, last + 1):
+            if value == last == 1:  # one that counts no further
+                found.pop()
             found.append(Heading(place, _with_title(lines, place, text), f"{value} {(match[3] or '').casefold()}"))
             last = value
-    return found
+    return found[:-1] if last == 1 else found
 
 
 def bare_digits(found: Sequence[Heading]) -> bool:
@@ -177,6 +179,11 @@ def _ends_before(lines: Sequence[str], place: int) -> bool:
         return True
     before = lines[place - 1].rstrip()
     return len(before) > UNWRAPPED or before.endswith(_ENDS) or "\f" in lines[place]
+
+
+def _begins_after(lines: Sequence[str], place: int) -> bool:
+    """Return whether a paragraph begins below a line."""
+    return _blank(lines, place + 1) or len(lines[place + 1].rstrip()) > UNWRAPPED
 
 
 def _blank(lines: Sequence[str], place: int) -> bool:

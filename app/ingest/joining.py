@@ -49,6 +49,7 @@ TEXTS = (
 _PROSE = 100  # letters of a usual cell from which a column of such a name holds texts
 _LOOKED_AT = 200  # rows in which such cells are looked for
 _SHARE = 0.5  # of the texts, or of the rows, that must be joined so that a column is taken for one of file names
+_LONGEST = 1_000  # letters of a cell that can be a path
 _NAMED = 3  # texts and rows named in a note
 _WHOLE = re.compile(r"(\d+)\.0+")
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
@@ -99,7 +100,9 @@ class Files:
 
     def find(self, cell: str) -> list[Found]:
         """Return the files that a cell of a table may mean: none, one, or several that cannot be told apart."""
-        parts = [part for part in _plain(cell).split("/") if part not in ("", ".", "..")]
+        parts = (
+            [part for part in _plain(cell).split("/") if part not in ("", ".", "..")] if len(cell) < _LONGEST else []
+        )
         if not parts:
             return []
         name, stem, number = _ways(parts[-1])
@@ -164,10 +167,10 @@ class Join:
                 verb = one if len(cells) == 1 else several
                 yield f"{_are(len(cells), 'row', 'rows')} of {self.table} {verb}: {_named(cells)}{more}"
 
-    def described(self, files: Sequence[str]) -> str:
-        """Return how many texts have a row, in a sentence."""
+    def described(self, files: Sequence[str], without: Sequence[str] = ()) -> str:
+        """Return how many texts have a row, and what columns are taken for, but some roles, in a sentence."""
         with_row = sum(file in self.facts for file in files)
-        roles = "".join(f", {role} is {name!r}" for role, name in self.roles.items())
+        roles = "".join(f", {role} is {name!r}" for role, name in self.roles.items() if role not in without)
         return f"{self.table} by its column {self.key!r}: {with_row:,} of {len(files):,} texts have a row{roles}"
 
 
@@ -182,6 +185,7 @@ def join(table: Path, reader: TableReader, files: Sequence[str], options: Import
     index = Files(files)
     best: tuple[int, str] = 0, ""
     failed: IngestError | None = None
+    worked = False
     for name in _candidates(table, reader, options):
         found, rows = set[str](), 0
         try:
@@ -191,6 +195,7 @@ def join(table: Path, reader: TableReader, files: Sequence[str], options: Import
         except IngestError as error:  # a column that cannot be named, or rows that cannot be read
             failed = error
             continue
+        worked = True
         enough = len(found) >= _SHARE * min(len(files), rows)
         known = name.strip().casefold() in KEYS and len(found) > 1
         if (enough or known) and len(found) > best[0]:
@@ -199,7 +204,7 @@ def join(table: Path, reader: TableReader, files: Sequence[str], options: Import
             break
     if best[0]:
         return _joined(table, reader, index, options, best[1])
-    if failed is not None:
+    if failed is not None and not worked:
         raise failed
     return None
 
@@ -221,7 +226,10 @@ def holds_texts(table: Path, reader: TableReader, options: ImportOptions) -> str
 
 def _candidates(table: Path, reader: TableReader, options: ImportOptions) -> list[str]:
     """Return the names of the columns, those that usually name files first."""
-    source = reader.read(table, _for_table(options, reader))
+    try:
+        source = reader.read(table, _for_table(options, reader))
+    except IngestError:  # of numbers alone, and so without a column of text
+        return [*KEYS, *map(str.capitalize, KEYS), *map(str.upper, KEYS)]
     if not isinstance(source, TextSource) or source.columns is None:
         return []
     for number, _ in enumerate(source.documents()):
