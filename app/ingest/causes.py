@@ -101,9 +101,10 @@ def _unlike(observer: Observer, lengths: Array) -> str:
     """Return what is probably wrong with documents that have no words in common."""
     columns = observer.columns
     if len(columns) == 1:
-        first = (columns[0].name, *columns[0].samples)[columns[0].name.isdecimal() :]
-        if all(map(_BETWEEN.search, first)):
-            return f"the table has one column ({first[0]!r}), so say with --separator what stands between its cells"
+        name, samples = columns[0].name, columns[0].samples
+        cells = samples if name.isdecimal() else (name, *samples)
+        if cells and all(map(_BETWEEN.search, cells)):
+            return f"the table has one column ({cells[0]!r}), so say with --separator what stands between its cells"
     text = next((column.name for column in columns if column.role == "text"), None)
     if text is not None and np.median(lengths) < _FEW:
         return f"{text!r} was taken for the text and has few words, so name the column of the text with --text-column"
