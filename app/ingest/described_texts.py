@@ -233,7 +233,9 @@ class _Described:
                 continue
             seen[join.key] = file
             columns = {**facts.columns, **columns}
-            title = title or facts.title
+            if facts.title:
+                seen[join.roles["title"]] = facts.title
+                title = title or facts.title
             part = facts.part if facts.part is not None and (part is None or self._split_wins) else part
             if facts.label is not None and "label" in join.roles:
                 seen[join.roles["label"]] = facts.label

@@ -87,7 +87,7 @@ def _of_length(tally: Tally) -> Iterator[str]:
     documents = (
         f"half of the documents have {usual:,} words or more" if tally.documents > 1 else f"it has {usual:,} words"
     )
-    yield f"{documents}, too many for one mixture of topics; divide them into passages with {ways}"
+    yield f"{documents}, too many for one mixture of topics; divide them into passages: {ways}"
 
 
 def _of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Iterator[str]:

@@ -335,8 +335,10 @@ class NewCorpusForm:
         """The options that choose a column, where what came is a table, or is described by one."""
         if self._report is None or not self._report.columns:
             return ()
-        is_table = any(column.role == "text" for column in self._report.columns)
-        return ROLES if is_table else tuple(role for role in ROLES if role != "text_column")
+        if any(column.role == "text" for column in self._report.columns):
+            return ROLES
+        described = "metadata" in self._report.understood
+        return tuple(role for role in ROLES if role != "text_column") if described else ()
 
     def _proposed(self) -> tuple[str, ...]:
         """The options that could make more of what came, and those that do."""

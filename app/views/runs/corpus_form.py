@@ -12,7 +12,10 @@ from app.views.runs.report import report_view, summary
 from app.views.text import end_sentence
 
 FORMATS = (
-    ("a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt", "sub-folders become labels"),
+    (
+        "a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt",
+        "sub-folders become labels; a table among them describes them",
+    ),
     (".csv, .tsv, .jsonl, .json, .xlsx, .parquet", "one document a row"),
     (".csv, .tsv of user, item, count", "also row, column, count; for models of tables"),
     ("UCI bag-of-words", "docword.*.txt with its vocabulary"),

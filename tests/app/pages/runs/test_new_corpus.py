@@ -263,11 +263,16 @@ def test_columns_of_a_table_that_describes_texts_can_be_chosen_but_that_of_the_t
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     columns = (Column("filename", "id", ("a.txt",)), Column("section", "label", ("sea",)))
-    monkeypatch.setattr(Inspected, "end", Look(report=replace(REPORT, columns=columns)))
+    about = replace(REPORT, columns=columns, understood={"metadata": "about.csv"})
+    monkeypatch.setattr(Inspected, "end", Look(report=about))
     page = Page()
     page.send()
     assert page.html.index('name="label_column"') < page.html.index("<details") < page.html.index('name="text_column"')
     assert '<option value="section">section</option>' in page.html
+    monkeypatch.setattr(Inspected, "end", Look(report=replace(about, understood={"file names": "{section}"})))
+    page.handle("again")
+    page.send()
+    assert page.html.index("<details") < page.html.index('name="label_column"')  # names of files have no columns
 
 
 def test_no_file_of_the_machine_can_be_named_from_a_browser() -> None:
