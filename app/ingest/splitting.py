@@ -17,7 +17,7 @@ from app.ingest.source import LEFT_OUT, Array, TextDocument, TextSource
 USUAL = 500  # words of a passage that are proposed
 LONG = 5_000  # words of a usual document from which passages are proposed
 
-_LONG_TEXT = 5_000  # letters of a text whose words are counted; a shorter one has fewer than LONG
+_LONG_TEXT = 2 * LONG  # letters of a text whose words are counted; a shorter one has no more than LONG
 _LOOKED_AT = 20  # long texts in which chapters are looked for
 _NAMED = 3  # documents named in a note
 _LONGEST_TITLE = 200
