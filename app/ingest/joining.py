@@ -248,15 +248,9 @@ def _rows(table: Path, reader: TableReader, options: ImportOptions, key: str) ->
 
 
 def _for_table(options: ImportOptions, reader: TableReader) -> ImportOptions:
-    """Return the options as the reader of a table takes them."""
-    named = ("title_column", "label_column", "split_column", "header", "separator", "quote", "encoding")
-    return ImportOptions(
-        **{
-            name: value
-            for name, value in options.report().items()
-            if name in named and (name == "encoding" or name in reader.ACCEPTS)
-        }
-    )
+    """Return the options as the reader of a table takes them, whose column of the text is that of the key."""
+    taken = {*reader.ACCEPTS, "encoding"} - {"text_column", "token_pattern"}
+    return ImportOptions(**{name: value for name, value in options.report().items() if name in taken})
 
 
 def _joined(table: Path, reader: TableReader, index: Files, options: ImportOptions, key: str) -> Join:
