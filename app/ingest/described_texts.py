@@ -109,7 +109,7 @@ def open_texts(
     joined, notes = [], []
     for table in tables if len(tables) <= _MOST_TABLES else []:
         try:
-            found = joining.join(table.path, table.reader, members.called(), options)
+            found = _join(table, readers, members.called(), options)
         except IngestError as error:
             if table.reader.NAME in rivals:
                 raise
@@ -129,6 +129,20 @@ class _Table(NamedTuple):
 
     path: Path
     reader: TableReader
+
+
+def _join(
+    table: _Table, readers: Mapping[str, TableReader], called: Sequence[str], options: ImportOptions
+) -> Join | None:
+    """Return the rows of a table by the texts that they describe."""
+    with joining.in_rows(table.path, called) as path:
+        if path == table.path:
+            return joining.join(path, table.reader, called, options)
+        try:
+            found = joining.join(path, readers["jsonl"], called, options)
+        except IngestError as error:
+            raise IngestError(table.path, error.cause) from None
+    return None if found is None else replace(found, table=table.path.name)
 
 
 def _described(
@@ -164,7 +178,7 @@ def _with_given(
     if kind not in readers:
         raise IngestError(given, f"is no table that texts can be joined with; give one of {', '.join(_ENDINGS)}")
     called = [name for name in members.called() if path / name != given]
-    found = joining.join(given, readers[kind], called, options)
+    found = _join(_Table(given, readers[kind]), readers, called, options)
     if found is None:
         cause = (
             f"has no column with the names of the files in {path.name}, such as {called[0] if called else 'a.txt'!r}"

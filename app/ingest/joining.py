@@ -1,39 +1,26 @@
 """A table that describes texts: its rows are joined to them by the names of their files."""
 
+import json
 import re
+import tempfile
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from app.ingest.column_samples import Columns
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Source, TextDocument, TextSource
 
+# Names of columns that are looked into first.
 KEYS = (
-    "filename",
-    "file_name",
-    "file name",
-    "file",
-    "filepath",
-    "path",
-    "document",
-    "doc",
-    "doc_id",
-    "document_id",
-    "text_id",
-    "id",
-    "name",
-    "key",
-    "item",
-    "identifier",
-    "url",
-    "source",
-    "title",
-)  # fmt: skip - names of columns that are looked into first
+    "filename", "file_name", "file name", "file", "filepath", "path", "document", "doc", "doc_id", "document_id",
+    "text_id", "id", "name", "key", "item", "identifier", "url", "source", "title",
+)  # fmt: skip
 TEXTS = (
     "text",
     "texts",
@@ -50,6 +37,7 @@ _PROSE = 100  # letters of a usual cell from which a column of such a name holds
 _LOOKED_AT = 200  # rows in which such cells are looked for
 _SHARE = 0.5  # of the texts, or of the rows, that must be joined so that a column is taken for one of file names
 _LONGEST = 1_000  # letters of a cell that can be a path
+_LARGEST = 1 << 26  # bytes of a table of JSON that is not read record by record
 _NAMED = 3  # texts and rows named in a note
 _WHOLE = re.compile(r"(\d+)\.0+")
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
@@ -207,6 +195,39 @@ def join(table: Path, reader: TableReader, files: Sequence[str], options: Import
     if failed is not None and not worked:
         raise failed
     return None
+
+
+@contextmanager
+def in_rows(table: Path, files: Sequence[str]) -> Iterator[Path]:
+    """Give a table as it is; one of JSON that lists records by file, or values by column, as a file of JSON lines."""
+    records = _records(table, files) if table.suffix.lower() == ".json" else []
+    if not records:
+        yield table
+        return
+    with tempfile.TemporaryDirectory(prefix="topiary-") as folder:
+        made = Path(folder, f"{table.stem}.jsonl")
+        made.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+        yield made
+
+
+def _records(table: Path, files: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the records of ``{"001.txt": {"year": 1990}}``, ``{"file": ["001.txt"], "year": [1990]}`` and the like."""
+    try:
+        found = json.loads(table.read_bytes()) if table.stat().st_size <= _LARGEST else None
+    except (ValueError, RecursionError):  # the reader says what is wrong
+        return []
+    if not isinstance(found, dict) or not found:
+        return []
+    index = Files(files)
+    if sum(bool(index.find(name)) for name in found) >= _SHARE * min(len(files), len(found)):
+        return [
+            {"file": name} | (value if isinstance(value, dict) else {"label": value}) for name, value in found.items()
+        ]
+    values = [list(column.values() if isinstance(column, dict) else column) for column in found.values()
+              if isinstance(column, dict | list)]  # fmt: skip
+    if len(values) < len(found) or len({len(column) for column in values}) > 1:
+        return []
+    return [dict(zip(found, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 def holds_texts(table: Path, reader: TableReader, options: ImportOptions) -> str:

@@ -58,7 +58,7 @@ def test_an_import_that_fails_when_its_page_is_closed_is_told_to_whoever_comes_t
     make = first.get_by_role("button", name="Make a corpus")
     make.click(trial=True)  # the files have been looked at
     db = open_database(store_url)
-    import_path(db, path)  # by somebody else, a moment before
+    import_path(db, path)  # from another page, a moment before
     db.close()
     make.click()
     first.close()

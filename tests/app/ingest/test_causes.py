@@ -15,7 +15,7 @@ from app.ingest.options import ImportOptions
         ("a.jsonl", '{"text": "apple bread"}', {}, "is read as a single document, and topics are learnt"),
         ("a.csv", "text,n\napple pear,1\n,2\n,3\n", {}, "has 3 documents, but words in only 1 of"),
         ("a.csv", "text,n\n,1\n,2\n,3\n", {"text_column": "text"}, "all of its 3 documents are empty; name the"),
-        ("a.csv", "text\n12.5\n8\n17\n", {"header": "yes"}, "has numbers where texts should be; name the"),
+        ("a.csv", "text\n12.5\n8\n17\n", {"header": "yes", "text_column": "text"}, "has numbers where texts should be"),
         ("a.txt", "the and of\nof the\n", {"stop_words": "english"}, r"no words but stop words \(of the and\)"),
         ("a.txt", "a b c\n? !\nx y\n", {}, "has no words of two letters or more; is it text"),
         ("a.txt", "apple pear\nfig\n", {"token_pattern": "[0-9]+"}, "--token-pattern '.*' finds no words in it; g"),

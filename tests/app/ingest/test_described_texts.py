@@ -106,6 +106,23 @@ def test_tables_of_other_formats_and_in_other_places_are_joined_too(tmp_path: Pa
         assert "12 of 12 texts have a row" in inspected(tmp_path / name).understood["metadata"], name
 
 
+@pytest.mark.parametrize("shape", ["records by file", "labels by file", "values by column", "columns of lists"])
+def test_a_table_of_json_may_be_of_any_shape_that_names_the_files(tmp_path: Path, shape: str) -> None:
+    folder, listed = texts(tmp_path / "letters"), rows()
+    by_file = {row.pop("filename"): row for row in rows()}
+    written: Any = {
+        "records by file": by_file,
+        "labels by file": {file: row["author"] for file, row in by_file.items()},
+        "values by column": {name: {str(n): row[name] for n, row in enumerate(listed)} for name in listed[0]},
+        "columns of lists": {name: [row[name] for row in listed] for name in listed[0]},
+    }[shape]
+    (folder / "metadata.json").write_text(json.dumps(written))
+    report = inspected(folder)
+    assert report.understood["metadata"].startswith("metadata.json by its column 'file")
+    assert "12 of 12 texts have a row" in report.understood["metadata"]
+    assert dict(report.labels) == {"Miller": 6, "Smith": 6}
+
+
 def test_texts_and_rows_without_a_counterpart_are_counted_and_named(tmp_path: Path) -> None:
     listed = [*rows(n=10), *rows("lost{}.txt".format, n=2), *rows(n=1)]
     table(texts(tmp_path / "letters") / "metadata.csv", listed)
