@@ -22,17 +22,8 @@ KEYS = (
     "text_id", "id", "name", "key", "item", "identifier", "url", "source", "title",
 )  # fmt: skip
 TEXTS = (
-    "text",
-    "texts",
-    "body",
-    "content",
-    "contents",
-    "full_text",
-    "fulltext",
-    "full text",
-    "document_text",
-    "article",
-)
+    "text", "texts", "body", "content", "contents", "full_text", "fulltext", "full text", "document_text", "article",
+)  # fmt: skip
 _PROSE = 100  # letters of a usual cell from which a column of such a name holds texts
 _LOOKED_AT = 200  # rows in which such cells are looked for
 _SHARE = 0.5  # of the texts, or of the rows, that must be joined so that a column is taken for one of file names
@@ -54,7 +45,7 @@ class TableReader(Protocol):
 
 
 class Facts(NamedTuple):
-    """What is known of a text from outside it; ``label_of`` names the column of the label."""
+    """What is known of a text from outside it."""
 
     columns: Mapping[str, str]
     label: str | None = None
@@ -81,31 +72,28 @@ class Files:
     """
 
     def __init__(self, files: Sequence[str]) -> None:
-        self._ways: tuple[defaultdict[str, list[str]], ...] = tuple(defaultdict(list) for _ in range(3))
+        self._ways = (
+            defaultdict[str, list[str]](list),
+            defaultdict[str, list[str]](list),
+            defaultdict[str, list[str]](list),
+        )
         for file in files:
             for way, called in zip(self._ways, _ways(_plain(file).rpartition("/")[2]), strict=True):
                 way[called].append(file)
 
     def find(self, cell: str) -> list[Found]:
         """Return the files that a cell of a table may mean: none, one, or several that cannot be told apart."""
-        parts = (
-            [part for part in _plain(cell).split("/") if part not in ("", ".", "..")] if len(cell) < _LONGEST else []
-        )
+        parts = _parts(cell)
         if not parts:
             return []
         name, stem, number = _ways(parts[-1])
         names, stems, numbers = self._ways
-        found = (
-            names.get(name) or stems.get(name) or stems.get(stem) or numbers.get(_number(name)) or numbers.get(number)
-        )
-        if not found:
-            return []
-        exact = [
-            file for file in found if file.rpartition("/")[2] == cell.strip().replace("\\", "/").rpartition("/")[2]
-        ]
-        shared = [Found(file, _shared(_plain(file).split("/")[:-1], parts[:-1])) for file in exact or found]
-        most = max(each.folders for each in shared)
-        return [each for each in shared if each.folders == most]
+        ways = (names.get(name), stems.get(name), stems.get(stem), numbers.get(_number(name)), numbers.get(number))
+        found = next((files for files in ways if files), [])
+        written = cell.strip().replace("\\", "/").rpartition("/")[2]
+        exact = [file for file in found if file.rpartition("/")[2] == written]
+        shared = [Found(file, _shared(_parts(file)[:-1], parts[:-1])) for file in exact or found]
+        return [each for each in shared if each.folders == max(other.folders for other in shared)]
 
 
 class Row(NamedTuple):
@@ -127,8 +115,9 @@ class Join:
         By file.
     roles : dict of str to str
         Names of the columns for title, label and split, by their role.
-    strange, doubtful, repeated : list of str
-        Cells of the key that mean no text, or any of several; and those of rows whose text an earlier row describes.
+    strange, doubtful, repeated, elsewhere : list of str
+        Cells of the key that mean no text, or any of several; of rows whose text another row describes; and those that
+        name other folders than that in which their text lies.
     """
 
     table: str
@@ -138,6 +127,7 @@ class Join:
     strange: list[str] = field(default_factory=list)
     doubtful: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
 
     def notes(self, files: Sequence[str]) -> Iterator[str]:
         """Give what is to be said of texts and rows that have no counterpart."""
@@ -150,6 +140,8 @@ class Join:
              "; write the folder before the name of the file"),
             (self.repeated, "names a text that another row names, which counts",
              "name texts that other rows name, which count", ""),
+            (self.elsewhere, "names another folder than that of its text",
+             "name other folders than those of their texts", "; they are joined by the names of the files alone"),
         ):  # fmt: skip
             if cells:
                 verb = one if len(cells) == 1 else several
@@ -292,6 +284,8 @@ def _joined(table: Path, reader: TableReader, index: Files, options: ImportOptio
             continue
         if file in best:  # the row before it is of a file of that name in another folder
             made.strange.append(best[file][1])
+        if not folders and "/" in file and len(_parts(row.cell)) > 1:
+            made.elsewhere.append(row.cell)
         best[file] = folders, row.cell
         made.facts[file] = row.facts
     return made
@@ -311,6 +305,11 @@ def _shared(some: Sequence[str], others: Sequence[str]) -> int:
             break
         same += 1
     return same
+
+
+def _parts(text: str) -> list[str]:
+    """Return the folders and the name in a path, none of a text that is too long for one."""
+    return [part for part in _plain(text).split("/") if part not in ("", ".", "..")] if len(text) < _LONGEST else []
 
 
 def _plain(text: str) -> str:

@@ -138,14 +138,17 @@ def test_texts_and_rows_without_a_counterpart_are_counted_and_named(tmp_path: Pa
 def test_a_name_that_two_folders_have_is_told_by_its_folder_or_said_to_be_doubtful(tmp_path: Path) -> None:
     names = [f"{kind}/{number}.txt" for number in range(6) for kind in KINDS]
     folder = texts(tmp_path / "letters", names.__getitem__)
-    table(folder / "metadata.csv", rows(lambda number: f"old/{names[number]}", n=8) + rows("{}.txt".format, n=6)[4:])
+    (folder / "sea" / "alone.txt").write_text("storm")
+    listed = rows(lambda number: f"old/{names[number]}", n=8) + rows("{}.txt".format, n=6)[4:]
+    table(folder / "metadata.csv", listed + rows(lambda _: "wood/alone.txt", n=1))
     report = inspected(folder)
-    assert "8 of 12 texts have a row" in report.understood["metadata"]
+    assert "9 of 13 texts have a row" in report.understood["metadata"]
     doubtful = "2 rows of metadata.csv could mean several texts and are left out: '4.txt', '5.txt'"
     assert any(note.startswith(doubtful) for note in report.notes)
-    assert dict(report.labels) == {"sea": 6, "court": 6}
+    assert any("1 row of metadata.csv names another folder than that of its text" in note for note in report.notes)
+    assert dict(report.labels) == {"sea": 7, "court": 6}
     assert any("the labels are the folders of the texts; --label-column 'author'" in note for note in report.notes)
-    assert dict(inspected(folder, label_column="author").labels) == {"Miller": 4, "Smith": 4, "sea": 2, "court": 2}
+    assert dict(inspected(folder, label_column="author").labels) == {"Miller": 5, "Smith": 4, "sea": 2, "court": 2}
 
 
 @pytest.mark.parametrize(
