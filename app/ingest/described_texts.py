@@ -164,7 +164,8 @@ def _tables(path: Path, members: read_text.Members, readers: Mapping[str, TableR
     if not path.is_dir():
         return []
     kinds = [(name, _ENDINGS.get(files.suffix(Path(name.name)), "")) for name in members.others]
-    return [_Table(path / name, readers[kind]) for name, kind in kinds if kind in readers]
+    mine = [(name, kind) for name, kind in kinds if kind in readers and not name.name.startswith("~$")]  # of Excel
+    return [_Table(path / name, readers[kind]) for name, kind in mine]
 
 
 def _with_given(

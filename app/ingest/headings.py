@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.ingest.passages import UNWRAPPED
 
-_LONGEST = 100  # characters of a heading
+_LONGEST = 120  # characters of a heading
 _LONGEST_TITLE = 70  # characters of the line below "CHAPTER I." that is its title
 _ENDS = (".", "!", "?", "…", '"', "”", "’", "»", ":", "。", "！", "？", "」", "*", "_")
 
@@ -32,9 +32,10 @@ _WORDS = (
     "второй третий"
 )
 _NUMBER_WORDS = frozenset(_WORDS.split())
-_MARK = r"[.:)\]—–-]*"
-_KEYED = re.compile(rf"({_CHAPTER}|{_PART})\s+(\S+?)({_MARK})(?:\s+(.*))?", re.IGNORECASE)
-_NUMBER_FIRST = re.compile(rf"(\S+?)[.:)]?\s+({_CHAPTER}|{_PART})({_MARK})(?:\s+(.*))?", re.IGNORECASE)
+_NUMBER = r"[^\W_]+(?:-[^\W\d_]+)?"
+_REST = r"(?:\s*([.:)\]—–-]+)\s*(.*)|\s+(.*))?"  # a mark and a title, or a title alone
+_KEYED = re.compile(rf"({_CHAPTER}|{_PART})\s+({_NUMBER}){_REST}", re.IGNORECASE)
+_NUMBER_FIRST = re.compile(rf"({_NUMBER})[.:)]?\s+({_CHAPTER}|{_PART}){_REST}", re.IGNORECASE)
 _WORDED = re.compile(rf"(?:({_CHAPTER})\s+\S+(?:\s\S+){{0,2}}|\S+\s+({_CHAPTER})\.?)", re.IGNORECASE)
 _ASIAN = re.compile("(第|제)\\s*([0-9０-９一二三四五六七八九十百千零〇两兩]+)\\s*[章回節节卷部篇話话장부편화].{0,40}")
 _STANDING = re.compile(rf"({_ALONE})(?:\.|:.{{0,60}})?", re.IGNORECASE)
@@ -44,6 +45,7 @@ _VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _MARKDOWN = re.compile(r"(#{1,6})\s+\S")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
+_AROUND = "[]()—–-· "  # what may stand around a numeral
 _DRESS = " \t#*_=~\u3000\f"  # what may stand around a heading
 
 
@@ -84,21 +86,42 @@ def keyed(lines: Sequence[str]) -> list[Heading]:
 
 
 def numbered(lines: Sequence[str]) -> list[Heading]:
-    """Return lines that are numerals, perhaps with a title, and count on: I, II, III; they may begin with I again."""
-    found: list[Heading] = []
-    last = 0
+    """Return lines that are numerals and count on: I, II, III; they may begin with I again.
+
+    Either all have a title after the numeral, or none has, as the parts of a story below one that has.
+    """
+    titled, bare = _Counting(), _Counting()
     for place, text in _short_lines(lines):
-        match = _NUMERAL.fullmatch(text)
-        if match is None or (match[3] and not match[2]):
+        match = _NUMERAL.fullmatch(text.strip(_AROUND))
+        if match is None or (match[3] and not match[2]) or not _ends_before(lines, place):
             continue
         value = int(match[1]) if match[1].isdigit() else roman(match[1])
-        alone = _ends_before(lines, place) and (match[3] is None or _begins_after(lines, place))
-        if value and alone and value in (1, last + 1):
-            if value == last == 1:  # one that counts no further
-                found.pop()
-            found.append(Heading(place, _with_title(lines, place, text), f"{value} {(match[3] or '').casefold()}"))
-            last = value
-    return found[:-1] if last == 1 else found
+        if match[3] is None:
+            bare.add(value, Heading(place, _with_title(lines, place, text), str(value)))
+        elif _begins_after(lines, place):
+            titled.add(value, Heading(place, text, f"{value} {match[3].casefold()}"))
+    return max(titled.found(), bare.found(), key=len)
+
+
+class _Counting:
+    """Headings whose numbers count on."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._found: list[Heading] = []
+
+    def add(self, value: int, heading: Heading) -> None:
+        """Take a heading that is the next, or the first of another count."""
+        if value not in (1, self._last + 1) or not value:
+            return
+        if value == self._last:  # one that counts no further
+            self._found.pop()
+        self._found.append(heading)
+        self._last = value
+
+    def found(self) -> list[Heading]:
+        """Return the headings of counts of two or more."""
+        return self._found[:-1] if self._last == 1 else self._found
 
 
 def bare_digits(found: Sequence[Heading]) -> bool:
@@ -146,14 +169,12 @@ def _short_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 def _key_of(text: str) -> tuple[str, bool]:
     """Return what a line is called as a heading, empty where it is none, and whether a blank line must follow it."""
-    if match := _KEYED.fullmatch(text):
-        word, number, mark, title = match.groups()
-        if _is_number(number) and _is_title(mark, title):
-            return f"{word} {number}".casefold(), False
-    if match := _NUMBER_FIRST.fullmatch(text):
-        number, word, mark, title = match.groups()
-        if _is_number(number) and _is_title(mark, title):
-            return f"{word} {number}".casefold(), False
+    for pattern, turned in ((_KEYED, False), (_NUMBER_FIRST, True)):
+        if match := pattern.fullmatch(text):
+            word, number, mark, _, bare = match.groups()
+            word, number = (number, word) if turned else (word, number)
+            if _is_number(number) and (mark or not bare or not bare[0].islower()):
+                return f"{word} {number}".casefold(), False
     if match := _ASIAN.fullmatch(text):
         return f"{match[1]}{match[2]}", False
     if _STANDING.fullmatch(text):
@@ -166,11 +187,6 @@ def _key_of(text: str) -> tuple[str, bool]:
 def _is_number(text: str) -> bool:
     words = text.casefold().split("-")
     return (text.isdecimal() and len(text) <= 4) or roman(text) > 0 or _NUMBER_WORDS.issuperset(words)
-
-
-def _is_title(mark: str, title: str | None) -> bool:
-    """Return whether a line goes on after its number as a title does, and not as a sentence."""
-    return not title or bool(mark) or not title[0].islower()
 
 
 def _ends_before(lines: Sequence[str], place: int) -> bool:

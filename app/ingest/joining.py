@@ -93,7 +93,8 @@ class Files:
         written = cell.strip().replace("\\", "/").rpartition("/")[2]
         exact = [file for file in found if file.rpartition("/")[2] == written]
         shared = [Found(file, _shared(_parts(file)[:-1], parts[:-1])) for file in exact or found]
-        return [each for each in shared if each.folders == max(other.folders for other in shared)]
+        most = max((each.folders for each in shared), default=0)
+        return [each for each in shared if each.folders == most]
 
 
 class Row(NamedTuple):

@@ -51,12 +51,13 @@ def by_paragraphs(text: str) -> list[Passage]:
 
 def by_words(text: str, size: int) -> list[Passage]:
     """Return passages of about ``size`` words that end with a paragraph or a sentence, wherever one ends nearby."""
-    starts = np.array([found.start() for found in _WORD.finditer(text)], np.int64)
+    starts = np.fromiter((found.start() for found in _WORD.finditer(text)), np.int64)
     pieces = max(1, round(len(starts) / size))
     if pieces == 1:
         return [Passage(text.strip())]
     paragraphs = np.searchsorted(starts, paragraph_starts(text))
-    sentences = np.searchsorted(starts, [found.end() for found in _SENTENCE.finditer(text)])
+    ends = np.fromiter((found.end() for found in _SENTENCE.finditer(text)), np.int64)
+    sentences = np.searchsorted(starts, ends)
     targets = [round(len(starts) * place / pieces) for place in range(1, pieces)]
     cuts = {_near(target, size, paragraphs, sentences) for target in targets} - {0, len(starts)}
     return [Passage(part) for part in cut_at(text, [int(starts[word]) for word in sorted(cuts)])]

@@ -33,13 +33,22 @@ def headings_of(text: str) -> list[str]:
         ["Prologue", "Chapter 1", "Chapter 2", "Epilogue"],
         ["ACT I", "Act II", "ACT III"],
         ["_Letter 1_", "_Letter 2_", "_Letter 3_"],
+        ["CHAPTER I—M. MYRIEL", "CHAPTER II—M. MYRIEL BECOMES", "CHAPTER III—A HARD BISHOPRIC"],
+        ["Capítulo primero. Que trata de la mar", "Capítulo II. Que trata de los barcos"],
+        [f"[ {number} ]" for number in ROMAN],
     ],
 )
 def test_headings_of_many_kinds_begin_chapters(headings: list[str]) -> None:
     found = by_chapters(book(headings))
     assert len(found) == len(headings)
-    if headings != list(ROMAN):
+    if headings[0].strip("[ ]") != "I":
         assert headings_of(book(headings, between="\n")) == [each.strip("_") for each in headings]  # no blank lines
+
+
+def test_numerals_below_a_numeral_with_a_title_divide_no_story() -> None:
+    story = f"I.\n\n{BODY}\n\nII.\n\n{BODY}\n\nIII.\n\n{BODY}"
+    text = book([f"{number}. A SCANDAL" + (f"\n\n{story}" if number == "I" else "") for number in ROMAN])
+    assert headings_of(text) == [f"{number}. A SCANDAL" for number in ROMAN]
 
 
 def test_headings_of_markdown_divide_at_the_highest_level_that_several_have() -> None:
