@@ -36,8 +36,8 @@ class DescribedTexts:
 
     Parameters
     ----------
-    members : read_text.Members
-        The texts.
+    members : read_text.Members or None
+        The texts; those of the path where it is None.
     joins : sequence of Join
         Tables whose rows describe the texts.
     accepts : sequence of str
@@ -50,7 +50,7 @@ class DescribedTexts:
 
     def __init__(
         self,
-        members: read_text.Members,
+        members: read_text.Members | None = None,
         joins: Sequence[Join] = (),
         accepts: Sequence[str] = (),
         notes: Sequence[str] = (),
@@ -70,9 +70,10 @@ class DescribedTexts:
         IngestError
             When there are no texts, or no name of a file fits the pattern of the options.
         """
-        source = read_text.read(path, options, self._members)
+        members = self._members or read_text.members(path)
+        source = read_text.read(path, options, members)
         source.notes.extend(self._notes)
-        files_in = self._members.called()
+        files_in = members.called()
         pattern = None if options.name_fields in (None, NONE) else Pattern(str(options.name_fields))
         if pattern is None and not self.joins:
             if options.name_fields is None:
@@ -102,6 +103,8 @@ def open_texts(
     IngestError
         When either the texts or a table could be meant, or the table of the options does not describe the texts.
     """
+    if options.metadata in (None, NONE) and not path.is_dir():
+        return DescribedTexts()
     members = read_text.members(path)
     if options.metadata is not None:
         return _with_given(path, members, options, readers)
@@ -161,8 +164,6 @@ def _lies_in(file: Path, folder: Path) -> bool:
 
 def _tables(path: Path, members: read_text.Members, readers: Mapping[str, TableReader]) -> list[_Table]:
     """Return the tables in a folder."""
-    if not path.is_dir():
-        return []
     kinds = [(name, _ENDINGS.get(files.suffix(Path(name.name)), "")) for name in members.others]
     mine = [(name, kind) for name, kind in kinds if kind in readers and not name.name.startswith("~$")]  # of Excel
     return [_Table(path / name, readers[kind]) for name, kind in mine]
