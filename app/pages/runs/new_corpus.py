@@ -165,8 +165,9 @@ class NewCorpusForm:
         request, _ = self._options(named=False)  # whatever the corpus is called, its files can be looked at
         if request is None or not self._sending.sent or self._sending.busy:
             return
-        if self._into:
-            request = replace(request, min_df=1, max_df=1.0)  # nothing is cut, and nothing is to be said of cuts
+        if (into := self._chosen(self._into)) is not None:  # nothing is cut, and texts are divided as those before
+            split = request.split if into.record is None else request.split or into.record.options.get("split")
+            request = replace(request, min_df=1, max_df=1.0, split=split)
         read_as = {name: value for name, value in request.report().items() if name != "name"}
         if read_as == self._looked_at:
             return

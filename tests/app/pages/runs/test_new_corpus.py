@@ -520,6 +520,20 @@ def test_documents_can_be_added_to_a_corpus_that_is_there() -> None:
     assert "9 documents appended (8 to train on)." in page.html
 
 
+def test_what_is_added_to_a_corpus_is_shown_divided_as_its_documents_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = replace(REPORT, options={"split": "chapters"}).to_json()
+    kept = SimpleNamespace(**vars(LETTERS) | {"meta": {"record": record}})
+    monkeypatch.setattr(corpora, "every", lambda _: [kept])
+    page = Page(Standing(error="no"))
+    page.send()
+    page.handle("typed", form=page.fields() | {"into": "4"})
+    assert (Inspected.asked[-1].split, Inspected.asked[-1].min_df) == ("chapters", 1)
+    page.handle("typed", form=page.fields() | {"into": "4", "split": "none"})
+    assert Inspected.asked[-1].split == "none"
+    page.handle("make", form=page.fields() | {"into": "4"})
+    assert page.made[0][1] == ImportOptions()
+
+
 def test_a_corpus_that_is_not_there_is_not_added_to() -> None:
     page = Page(Standing(error="no"))
     page.send()
