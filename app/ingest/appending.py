@@ -16,15 +16,18 @@ from app.ingest.new_documents import recount
 from app.ingest.observing import Observer
 from app.ingest.openings import Paths, listed, open_paths
 from app.ingest.options import APPENDED, ImportOptions
-from app.ingest.preparing import Prepared, draw_test, ready, wordless_note
+from app.ingest.preparing import Prepared, draw_part, ready, wordless_note
 from app.ingest.recount import Recount, Rules, rules_of
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, Source, TextDocument, TextSource
+from app.ingest.splitting import Division
 from engine.contract import TRAIN, Counts
 from store import corpora
 from store.corpora import CorpusRow
 from store.database import Database
 
-_KEPT = (*APPENDED[1:-1], "levels", "binary")  # of the import, for more files of its format
+# Options of the import that hold for more files of its format, and the one that holds for all texts.
+_KEPT = (*(name for name in APPENDED if name not in ("format", "vocabulary", "metadata", "split")), "levels", "binary")
+_OF_TEXTS = "split"
 _NAMED = 8  # unknown words and labels
 
 
@@ -146,8 +149,12 @@ def append_path(
     progress(f"Reading {opening.file}", None)
     rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
     found = _Found(row)
-    source = _counted(opening.source, rules, row, found, progress, mapped)
-    prepared = _prepared(source, row, found)
+    given, division = opening.source, None
+    if options.divides and isinstance(given, TextSource):
+        division = Division(str(options.split), rules.prepared, strict=False)
+        given = division.applied(given)
+    source = _counted(given, rules, row, found, progress, mapped)
+    prepared = _prepared(source, row, found, division)
     addition = _stored(db, row, prepared, progress, _facts(opening.file, opening.format, options, found, source))
     index(db, row.number, progress, mapped)
     for note in addition.notes:
@@ -157,10 +164,14 @@ def append_path(
 
 def _options(row: CorpusRow, path: Paths, given: ImportOptions) -> ImportOptions:
     """The options of the import where the file has its format, and those given."""
-    first = listed(path)[0]
-    if row.meta.get("format") != registry.choose(first, given).NAME:
-        return given
-    kept = {name: value for name, value in (row.meta.get("options") or {}).items() if name in _KEPT}
+    reader = registry.choose(listed(path)[0], given)
+    before, form = row.meta.get("options") or {}, row.meta.get("format")
+    names = _KEPT if form == reader.NAME else ()
+    if "token_pattern" in reader.ACCEPTS:
+        names = (*names, _OF_TEXTS)
+    kept = {name: value for name, value in before.items() if name in names}
+    if _OF_TEXTS in kept and given.split is None and form != "text":
+        kept["format"] = reader.NAME  # a list of documents stays one, where a text file would be one to divide
     return ImportOptions(**kept | given.report())
 
 
@@ -282,28 +293,29 @@ def _unlabelled(found: _Found, row: CorpusRow) -> list[str]:
     return [f"{have} that the corpus does not know, {none}: {named}; they are kept as a column, label"]
 
 
-def _prepared(source: CountSource, row: CorpusRow, found: _Found) -> Prepared:
-    n = len(found.labels)
+def _prepared(source: CountSource, row: CorpusRow, found: _Found, division: Division | None) -> Prepared:
     lengths = np.array([len(words) for words, _ in found.recounts], np.int64)
     if any(part is not None for part in found.part):
         part = np.array([TRAIN if each is None else each for each in found.part], np.int8)
+        stays = _staying(source, row, (part == TRAIN) & (lengths == 0), lengths, "training document")
     else:
-        part = draw_test(n, 1 - row.train_documents / row.documents, row.split_seed + row.documents, least=0)
-    stays = _staying(source, row, part, lengths)
+        stays = _staying(source, row, lengths == 0, lengths, "document")
+        share, seed = 1 - row.train_documents / row.documents, row.split_seed + row.documents
+        part = draw_part(stays, share, seed, source.notes, division, least=0)
     return Prepared(source, part, stays, lengths, Observer(), isinstance(source, TextSource))
 
 
-def _staying(source: CountSource, row: CorpusRow, part: Array, lengths: Array) -> Array:
-    """Which documents are stored: all but those to train on without a word of the vocabulary."""
+def _staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, what: str) -> Array:
+    """Which documents are stored: all but those that are empty, each of which is called ``what``."""
     if not len(lengths):
         raise IngestError(source.where, "has no documents; give a file that has some")
     if not lengths.any():
         cause = f"has no word of the vocabulary of corpus {row.name!r} in it"
         raise IngestError(source.where, f"{cause}; are its documents in another language?")
-    empty = (part == TRAIN) & (lengths == 0)
     if empty.any():
-        source.notes.append(wordless_note(int(np.count_nonzero(empty))))
-    return ~empty
+        source.notes.append(wordless_note(int(np.count_nonzero(empty)), what))
+    stays: Array = ~empty
+    return stays
 
 
 def _facts(file: str, form: str, options: ImportOptions, found: _Found, source: CountSource) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from app.ingest.column_samples import Column
 from app.ingest.cuts import Cut, Limits, Vocabulary, cuts, met
 from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
+from app.ingest.splitting import LongTexts
 from app.ingest.values import is_number
 
 _LONGEST_NUMBER = 40  # characters
@@ -58,6 +59,8 @@ class Tally:
         How often each character occurs in the texts.
     labels : Counter of str
         Documents of each label.
+    long : LongTexts
+        Whether texts are long, and how they could be divided.
     tokens : int
         Of counts, their sum.
     document_counts, totals : (V,) or None
@@ -68,6 +71,7 @@ class Tally:
         self.documents = self.empty = self.numeric = self.tokens = 0
         self.characters = Characters()
         self.labels: Counter[str] = Counter()
+        self.long = LongTexts()
         self.document_counts: Array | None = None
         self.totals: Array | None = None
         self._hashes = array("q")
@@ -90,6 +94,7 @@ class Tally:
             return
         self.characters.add(text)
         self._hashes.append(hash(text))
+        self.long.see(text)
         self.numeric += len(text) <= _LONGEST_NUMBER and is_number(text)
 
     def see_counts(self, rows: Rows, source: CountSource) -> None:
@@ -147,6 +152,13 @@ class Observer:
         """The columns of a table."""
         found = self._source.columns if isinstance(self._source, TextSource) else None
         return () if found is None else found.found()
+
+    @property
+    def proposed(self) -> dict[str, str]:
+        """Options of an import that could make more of the documents, each with a value."""
+        found = dict(self._source.proposed) if isinstance(self._source, TextSource) else {}
+        split = self.tally.long.proposal() if self.tally is not None else ""
+        return found | ({"split": split} if split else {})
 
     @property
     def classes(self) -> dict[str, str]:

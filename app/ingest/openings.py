@@ -83,7 +83,8 @@ def open_paths(paths: Paths, options: ImportOptions, called: str = "") -> Openin
         other = registry.choose(path, options)
         if other.NAME != reader.NAME:
             cause = f"is {other.NAME}, and {first.name} is {reader.NAME}; give files of one format, or name it"
-            raise IngestError(path, f"{cause} with --format")
+            table = "; a table that describes texts lies in their folder, or is given with --metadata"
+            raise IngestError(path, f"{cause} with --format{table if 'text' in (reader.NAME, other.NAME) else ''}")
         sources.append(reader.read(path, options))
     source = joined(sources)
     if called:

@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from app.ingest import languages, separators
+from app.ingest.file_names import Pattern, PatternError
 from app.ingest.marks import WIDE
 
+NONE, PARAGRAPHS, CHAPTERS = "none", "paragraphs", "chapters"
+FEWEST = 10  # words of a passage that can be asked for
+_SIZE = re.compile(r"(\d{1,7})\s*(?:words?)?")
 LARGEST_SEED = 2**63 - 1  # as much as the store's column holds
 
 
@@ -86,6 +90,14 @@ class ImportOptions:
         Keep only whether a word occurs (a pixel: whether it is at least half bright).
     levels : int or None
         Grey values of images as counts from 0 to this many, 1 to 255, rounded.  Default: real numbers 0 to 255.
+    metadata : str or None
+        Table whose rows describe texts by the names of their files, or ``"none"``.  Default: one among the texts.
+    name_fields : str or None
+        Pattern of the names of files, such as ``{year}_{label}_{author}``, whose fields are kept with the documents, or
+        ``"none"``.
+    split : str or None
+        What documents are divided into: ``"paragraphs"``, ``"chapters"``, ``"500 words"`` with any number, ``"none"``.
+        Default: none, and of documents that are appended as those of the corpus were.
     """
 
     name: str | None = None
@@ -117,6 +129,9 @@ class ImportOptions:
     phrase_count: int | None = None
     binary: bool = False
     levels: int | None = None
+    metadata: str | None = None
+    name_fields: str | None = None
+    split: str | None = None
 
     def __post_init__(self) -> None:
         if self.header not in ("auto", "yes", "no"):
@@ -142,6 +157,12 @@ class ImportOptions:
         object.__setattr__(self, "separator", _separator(self.separator))
         object.__setattr__(self, "quote", _quote(self.quote))
         _check_words(self)
+        _check_files(self)
+
+    @property
+    def divides(self) -> bool:
+        """Whether documents are divided into passages."""
+        return self.split not in (None, NONE)
 
     def report(self) -> dict[str, Any]:
         """The options that differ from the defaults, for the record kept with the corpus."""
@@ -183,6 +204,9 @@ HELP = {
     "phrase_count": "how often a phrase occurs at least (default 10)",
     "binary": "keep only whether a word occurs",
     "levels": "idx images: grey values as counts from 0 to this, for models of counts (datm)",
+    "metadata": "table that describes texts by the names of their files, or none (default: one that lies among them)",
+    "name_fields": "fields in the names of files, as in {year}_{label}_{author}",
+    "split": "divide documents into paragraphs, chapters, or passages of so many words, as in '500 words'",
 }
 KINDS: dict[str, type] = {
     "skip_lines": int, "test_share": float, "seed": int, "min_df": int, "max_df": float, "leave_out_common": bool,
@@ -196,7 +220,7 @@ SEVERAL = ("text_column",)  # options that may be given several times
 # How files are read that are appended to a corpus; what became words there is settled.
 APPENDED = (
     "format", "text_column", "title_column", "label_column", "split_column", "header", "skip_lines", "records",
-    "separator", "quote", "encoding", "vocabulary",
+    "separator", "quote", "encoding", "vocabulary", "metadata", "name_fields", "split",
 )  # fmt: skip
 
 PLACED = (  # those of new documents
@@ -314,6 +338,34 @@ def _check_pattern(pattern: str) -> None:
     if groups > 1:
         cause = f"got {pattern!r} with {groups}; write (?:...) for a group that only holds together"
         raise OptionError(f"token_pattern must have one group at most, which is the word; {cause}")
+
+
+def _check_files(options: ImportOptions) -> None:
+    """Refuse what cannot be in the names of files, and no way to divide documents; the way is written in one way."""
+    if options.name_fields not in (None, NONE):
+        try:
+            Pattern(str(options.name_fields))
+        except PatternError as error:
+            raise OptionError(f"name_fields {error}") from None
+    if options.split is not None:
+        how = read_split(options.split)
+        if how is None:
+            known = f"paragraphs, chapters, none, or a number of words from {FEWEST}, as in '500 words'"
+            raise OptionError(f"split must be {known}; got {options.split!r}")
+        object.__setattr__(options, "split", how)
+
+
+def read_split(text: str) -> str | None:
+    """Return how documents are divided, written in one way; None where the text does not say.
+
+    >>> read_split("Chapters"), read_split("500words"), read_split("verses")
+    ('chapters', '500 words', None)
+    """
+    how = text.strip().lower()
+    if how in (NONE, PARAGRAPHS, CHAPTERS):
+        return how
+    size = _SIZE.fullmatch(how)
+    return f"{int(size[1])} words" if size and int(size[1]) >= FEWEST else None
 
 
 def is_file(name: str | Path) -> bool:

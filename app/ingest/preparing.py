@@ -1,6 +1,6 @@
 """From a source to counted documents of two parts: what an import stores, and what a report is made of."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,8 @@ from app.ingest.errors import IngestError
 from app.ingest.observing import Observer
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, Array, CountSource, Map, Progress, Rows, Source, TextSource, piece
+from app.ingest.splitting import Division
+from app.ingest.wording import Wording
 from engine.contract import TEST, TRAIN, Counts
 
 _DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
@@ -50,10 +52,56 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
         Cuts batches of texts into words.
     """
     observer = Observer()
+    division = None
+    if options.divides and isinstance(source, TextSource):
+        division = Division(str(options.split), prepared_by(options))
+        source = division.applied(source)
     counted = _counted(observer.watch(source), options, progress, observer, mapped)
     lengths = _lengths(counted, progress)
-    part = draw_test(len(lengths), options.test_share, options.seed) if counted.part is None else counted.part
-    return Prepared(counted, part, staying(counted, part, lengths), lengths, observer, isinstance(source, TextSource))
+    stays = staying(counted, lengths)
+    if counted.part is not None:
+        part = counted.part
+    else:
+        part = draw_part(stays, options.test_share, options.seed, counted.notes, division)
+    return Prepared(counted, part, stays, lengths, observer, isinstance(source, TextSource))
+
+
+def prepared_by(options: ImportOptions) -> Callable[[str], str]:
+    """Return what takes away from a text what is not to be read of it, such as tags, before it is divided."""
+    return Wording(html=options.html, strip_mail=options.strip_mail, pattern="").prepared
+
+
+def draw_part(
+    stays: Array, share: float, seed: int, notes: list[str], division: Division | None = None, *, least: int = 1
+) -> Array:
+    """Part of each document, (documents,) int8, drawn among those that stay; passages of a document stay together.
+
+    Parameters
+    ----------
+    stays : (documents,) bool
+        Which documents are stored; the others have no influence on the draw.
+    share, seed, least
+        As in `draw_test`.
+    notes : list of str
+        Gets a sentence about passages.
+    division : Division, optional
+        How documents were divided into passages.
+    """
+    part = np.full(len(stays), TRAIN, np.int8)
+    if division is None:
+        part[stays] = draw_test(int(np.count_nonzero(stays)), share, seed, least=least)
+        return part
+    documents, of = np.unique(division.groups()[stays], return_inverse=True)
+    if len(documents) < 2:
+        part[stays] = draw_test(len(of), share, seed, least=least)
+        notes.append("all passages are of one document, so those for the test are drawn one by one")
+        return part
+    drawn = draw_test(len(documents), share, seed, least=least)
+    part[stays] = drawn[of]
+    for_test = int(np.count_nonzero(drawn == TEST))
+    whole = f"{for_test:,} of {len(documents):,} documents, with all their passages, {'is' if for_test == 1 else 'are'}"
+    notes.append(f"{whole} drawn for the test, so that no document is in both parts")
+    return part
 
 
 def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
@@ -91,27 +139,31 @@ def _lengths(source: CountSource, progress: Progress) -> Array:
     return np.concatenate(found)
 
 
-def staying(source: CountSource, part: Array, lengths: Array) -> Array:
+def staying(source: CountSource, lengths: Array) -> Array:
     """Which documents are stored, (documents,) bool.
 
-    A training document without words teaches nothing and is left out; a test document stays, so that
-    test sets keep their published size.
+    A document without words teaches nothing and is left out.  Where the file says which documents are for the test,
+    those stay, so that test sets keep their published size.
     """
     if len(lengths) == 0:
         raise IngestError(source.where, "has no documents; give a file that has some")
-    empty = (part == TRAIN) & (lengths == 0)
-    dropped = int(np.count_nonzero(empty))
-    if dropped == np.count_nonzero(part == TRAIN):
-        raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
-    if dropped:
-        source.notes.append(wordless_note(dropped))
+    empty = lengths == 0
+    what = "document" if source.part is None else "training document"
+    if source.part is not None:
+        empty &= source.part == TRAIN
+        if np.count_nonzero(empty) == np.count_nonzero(source.part == TRAIN):
+            raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
+    elif empty.all():
+        raise IngestError(source.where, "has no document with a word of the vocabulary in it")
+    if empty.any():
+        source.notes.append(wordless_note(int(np.count_nonzero(empty)), what))
     stays: Array = ~empty
     return stays
 
 
-def wordless_note(documents: int) -> str:
-    """A note about training documents that are left out."""
-    are = "training document is" if documents == 1 else "training documents are"
+def wordless_note(documents: int, what: str) -> str:
+    """A note about documents that are left out; ``what`` calls one of them."""
+    are = f"{what} is" if documents == 1 else f"{what}s are"
     return f"{documents:,} {are} without words and left out"
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from app.ingest import causes
 from app.ingest.cuts import Limits, Vocabulary
 from app.ingest.errors import IngestError
 from app.ingest.observing import Observer
@@ -95,7 +96,8 @@ def pruned(source: CountSource, options: ImportOptions, observer: Observer | Non
     document_counts[everywhere] = 0
     kept = np.sort(keep(document_counts, totals, source.n_documents, limits.min_df, limits.max_df, limits.max_words))
     if len(kept) == 0:
-        raise IngestError(source.where, "no word is left; ask for less with --min-df, --max-df and --stop-words")
+        cause = "no word is left; ask for less with --min-df, --max-df and --stop-words"
+        raise IngestError(source.where, causes.of_cuts(observer) if observer is not None and observer.cuts else cause)
     new_number = np.full(n_words, -1, np.int32)
     new_number[kept] = np.arange(len(kept))
     return replace(

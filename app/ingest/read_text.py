@@ -2,8 +2,9 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
 NAME = "text"
 DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .docx or other texts, each a document; the sub-folder is the label"
-ACCEPTS = ("token_pattern",)
+ACCEPTS = ("token_pattern", "metadata", "name_fields")
 
+TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".json", ".jsonl", ".ndjson", ".parquet", ".feather", ".arrow")
 _TITLE_LENGTH = 100
 _LARGEST = 1 << 28  # bytes of a document with pictures in it; more is a mistake, or a zip made to fill the memory
 _NOTED = 3
@@ -33,21 +35,54 @@ def recognises(path: Path) -> bool:
         return True  # reading it will say what is wrong
 
 
-def read(path: Path, options: ImportOptions) -> TextSource:
+class Members(NamedTuple):
+    """The files of a folder or a zip file: those that are read as texts, and the others."""
+
+    texts: list[PurePosixPath]
+    others: list[PurePosixPath]
+
+    def called(self) -> list[str]:
+        """Return the texts as the column ``file`` of their documents calls them: without folders that all share."""
+        top = _shared_folders(self.texts) if self.texts else 0
+        return [str(PurePosixPath(*name.parts[top:])) for name in self.texts]
+
+    def without(self, names: Collection[PurePosixPath]) -> "Members":
+        """Return the files but some."""
+        texts, others = ([name for name in each if name not in names] for each in self)
+        return Members(texts, others)
+
+
+def members(path: Path) -> Members:
+    """Return the files of a folder or a zip file; a file of a kind of texts is a text itself.
+
+    Raises
+    ------
+    IngestError
+        When it is none of these, or cannot be opened.
+    """
+    if path.is_file() and path.suffix.lower() != ".zip":
+        if files.suffix(path) not in ("", *KINDS):
+            cause = f"is neither a text ({', '.join(KINDS)}) nor a folder or zip file of texts"
+            raise IngestError(path, f"{cause}; leave --format out, or name the format that it has")
+        return Members([PurePosixPath(packed.bare(path.name))], [])
+    names = _names(path)
+    texts = _texts_among(names)
+    return Members(texts, sorted(set(names).difference(texts)))
+
+
+def read(path: Path, options: ImportOptions, inside: Members | None = None) -> TextSource:
     """The files, shuffled by the seed; those without a byte-order mark that are not UTF-8 as their letters suggest.
 
     A note says as what, Latin-1 where a few letters are no evidence.  Files of other kinds are left out, with a note.
 
     Files sorted by name come class after class, and whoever looks at the first documents would see one class.
     """
-    names = _names(path)
-    ordered = _texts_among(names)
+    ordered, others = members(path) if inside is None else inside
     if not ordered:
         raise IngestError(path, f"has no texts in it ({', '.join(KINDS)})")
     notes: list[str] = []
-    if len(ordered) < len(names):
-        others = files.kinds(set(names).difference(ordered))
-        notes.append(f"left out what is not read as text: {others}; save such documents as .txt")
+    if others:
+        notes.append(f"left out what is not read as text: {files.kinds(others)}; save such documents as .txt")
     top = _shared_folders(ordered)
     shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
     extracted = _Extracted()
@@ -143,19 +178,20 @@ def _names(path: Path) -> list[PurePosixPath]:
 
 
 def _texts_among(names: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Files of the kinds that are read; all, where none has an ending, as those of the 20 Newsgroups."""
-    if not any(name.suffix for name in names):
-        return names
+    """Files of the kinds that are read; where only tables have an ending, those without, as of the 20 Newsgroups."""
+    if all(name.suffix.lower() in ("", *TABLES) for name in names):
+        return [name for name in names if not name.suffix]
     return [name for name in names if name.suffix.lower() in KINDS]
 
 
 def _contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
-    if not path.is_dir():
+    if path.suffix.lower() == ".zip" and not path.is_dir():
         yield from _zip_contents(path, names)
         return
+    in_folder = path.is_dir()
     for name in names:
-        file = path / name
-        with files.opened(file, as_it_is=True) as stream:
+        file = path / name if in_folder else path
+        with files.opened(file, as_it_is=in_folder) as stream:
             raw = files.upto(stream, _most(name) + 1)
         if len(raw) > _most(name):
             raise _too_large(file, name)

@@ -7,7 +7,7 @@ reader accepts, but it does), ``recognises(path) -> bool`` (a quick look, never 
 
 import importlib
 import pkgutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Protocol, cast
 from app import ingest
 from app.ingest import files, guard, packed
 from app.ingest.archive import Unpacked, holds_more_than_texts, is_tar
+from app.ingest.described_texts import TABLES, DescribedTexts, open_texts
 from app.ingest.document import KINDS
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
@@ -37,8 +38,12 @@ _IDLE = {  # options that not every reader accepts, and why not
     "token_pattern": "holds counts, whose words are not found by a pattern",
     "vocabulary": "brings its own words",
     "levels": "holds no idx images, which alone have grey values to count",
+    "metadata": "is no folder or zip file of texts, which alone can be joined with a table",
+    "name_fields": "is no folder or zip file of texts, whose files alone are documents with names",
+    "split": "holds counts, which cannot be divided into passages",
 }
-_OF_TEXTS = ("html", "strip_mail", "lemmas", "phrases", "phrase_npmi", "phrase_count")  # where a pattern finds words
+_OF_TEXTS = ("html", "strip_mail", "lemmas", "phrases", "phrase_npmi", "phrase_count", "split")  # where words are found
+_WAYS = "--split chapters, paragraphs or '500 words'"
 _CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
 
 _LAYOUTS = ("octis", "topmost", "wiki")  # folders of known names, whose files other readers would take one by one
@@ -112,21 +117,23 @@ def choose(path: Path, options: ImportOptions) -> Chosen:
             guard.check_links(path)
         else:
             files.check_regular(path)
-        chosen = _in_archive(path, options.format) or Chosen(_fitting(path, options.format))
+        chosen = _in_archive(path, options) or Chosen(_fitting(path, options))
     refuse_idle(path, chosen.ACCEPTS, options)
     return chosen
 
 
-def _in_archive(path: Path, name: str | None) -> Chosen | None:
-    """The reader of what an archive holds; None where it is none, or one of texts, which need no unpacking."""
-    if path.is_dir() or name == "text":
+def _in_archive(path: Path, options: ImportOptions) -> Chosen | None:
+    """The reader of what an archive holds; None where it is none, or one of texts alone, which need no unpacking."""
+    if path.is_dir():
         return None
-    if not is_tar(path) and not (path.suffix.lower() == ".zip" and (name or holds_more_than_texts(path))):
+    named = options.format not in (None, "text")
+    if not is_tar(path) and not (path.suffix.lower() == ".zip" and (named or holds_more_than_texts(path))):
         return None
     unpacked = Unpacked(path)
     with _as_given(unpacked):
-        reader = _fitting(unpacked.path, name)
-    return None if reader.NAME == "text" and not is_tar(path) else Chosen(reader, unpacked)
+        reader = _fitting(unpacked.path, options)
+    alone = isinstance(reader, DescribedTexts) and not reader.joins and not is_tar(path)
+    return None if alone else Chosen(reader, unpacked)
 
 
 def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> None:
@@ -140,7 +147,7 @@ def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> 
     for option in options.report():
         found = "token_pattern" if option in _OF_TEXTS else option
         if found in _IDLE and found not in obeyed:
-            raise IngestError(path, f"{_IDLE[found]}; leave --{option.replace('_', '-')} out")
+            raise IngestError(path, f"{_IDLE.get(option, _IDLE[found])}; leave --{option.replace('_', '-')} out")
 
 
 def _check_there(path: Path) -> None:
@@ -155,19 +162,29 @@ def _check_there(path: Path) -> None:
         raise IngestError(path, "there is no such file or folder")
 
 
-def _fitting(path: Path, name: str | None) -> Reader:
-    every = readers()
-    names = ", ".join(reader.NAME for reader in every)
+def _fitting(path: Path, options: ImportOptions) -> Reader:
+    by_name = {reader.NAME: reader for reader in readers()}
+    names = ", ".join(by_name)
+    name = options.format
+    tables = {each: by_name[each] for each in TABLES if each in by_name}
     if name is not None:
-        for reader in every:
-            if name == reader.NAME:
-                return reader
-        raise IngestError(path, f"there is no format {name!r}; the formats are {names}")
-    fitting = [reader for reader in every if reader.recognises(path)]
+        if name not in by_name:
+            raise IngestError(path, f"there is no format {name!r}; the formats are {names}")
+        return by_name[name] if name != "text" else open_texts(path, options, tables) or by_name[name]
+    fitting = [reader for reader in by_name.values() if reader.recognises(path)]
     particular = [reader for reader in fitting if reader.NAME not in _CATCH_ALL] or fitting
+    if options.divides and {reader.NAME for reader in particular} <= {"lines"} and files.suffix(path) in KINDS:
+        return open_texts(path, options, tables) or by_name["text"]  # a file that is one long text
     if not particular:
         raise IngestError(path, f"{_unknown(path)}, or name a format with --format: {names}")
     particular = [reader for reader in particular if reader.NAME in _LAYOUTS] or particular
+    rivals = [reader.NAME for reader in particular if reader.NAME != "text"]
+    if any(reader.NAME == "text" for reader in fitting) and tables.keys() >= set(rivals):
+        return open_texts(path, options, tables, rivals) or _only(particular, path)
+    return _only(particular, path)
+
+
+def _only(particular: Sequence[Reader], path: Path) -> Reader:
     if len(particular) > 1:
         choices = " or ".join(reader.NAME for reader in particular)
         raise IngestError(path, f"can be read as {choices}; say which with --format, or give one file of it")
@@ -177,7 +194,7 @@ def _fitting(path: Path, name: str | None) -> Reader:
 def _unknown(path: Path) -> str:
     """That a path is of no format that is recognised, what a folder holds, and what one may do."""
     if not path.is_dir() and path.suffix.lower() in KINDS:
-        return "is one document, and a corpus has many: import the folder it is in"
+        return f"is one document, and a corpus has many: import the folder it is in, or divide it with {_WAYS}"
     inside = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
     held = f" (it holds {files.kinds(inside)})" if inside else ""
     zips = [file for file in inside if file.suffix.lower() == ".zip"]

@@ -1,7 +1,7 @@
 """What came in and what is made of it: the report before an import, and the record that the corpus keeps of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
 
 from app.ingest.column_samples import Column
@@ -58,6 +58,8 @@ class Report:
         What the reader had to say.
     options : dict
         What was chosen otherwise than usual.
+    proposed : dict of str to str
+        Options that could make more of the documents, each with a value.
     """
 
     path: str
@@ -84,6 +86,7 @@ class Report:
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     options: dict[str, Any]
+    proposed: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain JSON values."""

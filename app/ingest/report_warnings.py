@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from app.ingest.observing import Observer, Tally
+from app.ingest.options import CHAPTERS
 
 _FEW = 20  # documents below which shares say little
 _SAME = 0.5  # share of duplicates that is worth a sentence
@@ -68,10 +69,25 @@ def _of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
     outside = max(0, visible - observer.letters_in_words)
     if visible and outside > _OUTSIDE * visible:
         yield f"{_share(outside, visible)} characters are not in any word; is it text, in words that spaces divide?"
+    yield from _of_length(tally)
     broken = characters["\ufffd"]
     if broken:
         times = "once" if broken == 1 else f"{broken:,} times"
         yield f"the replacement character \ufffd occurs {times}: something read the text in the wrong encoding before"
+
+
+def _of_length(tally: Tally) -> Iterator[str]:
+    usual = tally.long.usual
+    if not usual:
+        return
+    with_chapters, looked_at = tally.long.chaptered()
+    ways = "--split paragraphs or --split '500 words'"
+    if tally.long.proposal() == CHAPTERS:
+        ways = f"--split chapters (found in {with_chapters} of {looked_at}) or --split '500 words'"
+    documents = (
+        f"half of the documents have {usual:,} words or more" if tally.documents > 1 else f"it has {usual:,} words"
+    )
+    yield f"{documents}, too many for one mixture of topics; divide them into passages: {ways}"
 
 
 def _of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Iterator[str]:

@@ -61,6 +61,7 @@ def report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, 
         warnings=said,
         notes=tuple(source.notes),
         options={name: value for name, value in options.report().items() if name != "name"},
+        proposed=observer.proposed,
     )
 
 

@@ -99,6 +99,8 @@ class TextSource:
         How the file was read, for a report: "encoding" -> "utf-8 (its byte-order mark)", "separator" -> "semicolon".
     columns : Columns or None
         The columns of a table, collected while documents are read.
+    proposed : dict of str to str
+        Options of an import that could make more of the documents, each with a value.
     """
 
     where: str
@@ -109,6 +111,7 @@ class TextSource:
     notes: list[str] = field(default_factory=list)
     understood: dict[str, str] = field(default_factory=dict)
     columns: Columns | None = None
+    proposed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,6 +65,8 @@ def _copied(stream: BinaryIO, folder: Path, form: str | None) -> Path:
 def _ending(start: bytes, form: str | None) -> str:
     """The ending that a file with this beginning would have."""
     packed = next((ending for mark, ending in _PACKED if start.startswith(mark)), "")
+    if form == "text" and not start.startswith(b"PK\x03\x04"):
+        return ".txt" + packed
     if form is not None:
         return _ENDINGS.get(form, f".{form}") + packed
     if packed:

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from app.ingest import beside, prune
+from app.ingest import beside, causes, prune
 from app.ingest.bags import Bags, bags_of, batches
 from app.ingest.count_file import CountFile, lengths_of
 from app.ingest.cuts import Limits, Vocabulary
@@ -160,7 +160,7 @@ def _chosen(
     if not len(lengths):
         raise IngestError(source.where, "has no documents for training or test; look at its split")
     if not ordered:
-        raise IngestError(source.where, _wordless(options.token_pattern))
+        raise IngestError(source.where, causes.of_no_words(observer, sums.stopped, options))
     document_counts, totals = sums.document_counts[numbers], sums.totals[numbers]
     cut, common = _limits(options, wording), np.empty(0, np.int64)
     if options.leave_out_common:
@@ -171,9 +171,8 @@ def _chosen(
     if not options.leave_out_common:
         prune.propose(kept, document_counts, totals, lengths, ordered, notes)
     if len(kept) == 0:
-        cause = f"no word occurs in {options.min_df or MIN_DF} documents or more and in at most "
-        cause += f"{options.max_df or MAX_DF:.0%} of them; lower --min-df or raise --max-df"
-        raise IngestError(source.where, cause)
+        met = sums.document_counts[numbers]
+        raise IngestError(source.where, causes.of_no_vocabulary(observer, met, lengths, cut, options))
     new_number = np.full(len(numbers), -1, np.int32)
     new_number[numbers[kept]] = np.arange(len(kept))
     return tuple(ordered[word] for word in kept.tolist()), _renumbered(sums.counts, new_number, source.where)
@@ -189,13 +188,6 @@ def _renumbered(counts: CountFile, new_number: Array, where: str) -> CountFile:
         order = np.lexsort((chosen.words, documents))
         found.add(chosen._replace(words=chosen.words[order], values=chosen.values[order]))
     return found
-
-
-def _wordless(pattern: str | None) -> str:
-    """Why no text has a word to count: the pattern's fault where somebody gave one."""
-    if pattern is None:
-        return "has no words but stop words; is it text, in this alphabet?"
-    return f"--token-pattern {pattern!r} finds no words in it but stop words; give another pattern, or none"
 
 
 def _say(source: TextSource, ledger: _Ledger, part: Array | None) -> None:

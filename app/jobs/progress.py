@@ -1,6 +1,7 @@
-"""Progress on a terminal: one line that changes; plain lines where there is no terminal; JSON for a process."""
+"""Progress on a terminal: one line that changes; a line now and then where there is none; JSON for a process."""
 
 import json
+import math
 import shutil
 import sys
 import time
@@ -13,16 +14,14 @@ LINE_SECONDS = 10.0
 class Progress:
     """Shows how far something is, on standard error.
 
-    On a terminal one line is written over and over; elsewhere a line is written when its words change
-    or ten seconds have passed.
+    On a terminal one line is written over and over; elsewhere the first line, and then at most one in ten seconds.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._shown = 0
-        self._words = ""
-        self._last = 0.0
+        self._last = -math.inf
 
     def show(self, words: str, share: float | None = None, rest: str = "") -> None:
         """Show what is happening, how much of it is done (0 to 1) and whatever else there is to say."""
@@ -33,10 +32,10 @@ class Progress:
             self._stream.write("\r" + line.ljust(self._shown))
             self._shown = len(line)
             self._stream.flush()
-        elif words != self._words or now - self._last >= LINE_SECONDS:
+        elif now - self._last >= LINE_SECONDS:
             self._stream.write(line + "\n")
             self._stream.flush()
-            self._words, self._last = words, now
+            self._last = now
 
     def _columns(self) -> int | None:
         """Characters of a line that is written over and over; a longer one would be left behind at every step."""

@@ -43,6 +43,15 @@ def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
+def end_sentence(text: str) -> str:
+    """Return a text with a full stop at its end, where it has no mark there that ends a sentence.
+
+    >>> end_sentence("two of three are empty"), end_sentence("is it the right column?")
+    ('two of three are empty.', 'is it the right column?')
+    """
+    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
+
+
 BOLD = 1.12  # bold letters, relative to those of the table
 
 

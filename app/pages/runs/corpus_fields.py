@@ -9,7 +9,7 @@ from app.ingest.separators import SEPARATORS
 from app.views.runs.new_run_form import Field, by_field
 
 ROLES = ("text_column", "title_column", "label_column", "split_column")
-LABELS = {  # of all options but the vocabulary, which is a file beside the counts here
+LABELS = {  # of all options but the vocabulary and the metadata, which are files among the others here
     "name": "Name",
     "stop_words": "Stop words",
     "max_words": "Size of the vocabulary",
@@ -33,6 +33,8 @@ LABELS = {  # of all options but the vocabulary, which is a file beside the coun
     "records": "Place of the records",
     "separator": "Separator of cells",
     "quote": "Quotation mark of cells",
+    "name_fields": "Fields in the names of files",
+    "split": "Divide documents",
     "format": "Format",
     "encoding": "Encoding",
     "seed": "Seed",
@@ -45,13 +47,15 @@ _HELP = {  # what is said otherwise than on the command line
     "separator": "What separates the cells of a table: a name from the list, or any one character",
     "html": "Tags, scripts and styles of such pages are not counted",
     "max_words": "Only the most frequent words are kept",
+    "name_fields": "What the names of files say, as {year}_{label}_{author} does of 1990_sea_Miller.txt",
+    "split": "Long documents as passages: paragraphs, chapters, or so many words, as in 500 words",
 }
 _NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
 _USUAL = {
     "separator": "usually found by itself", "skip_lines": "usually found by itself",
     "records": "usually found by itself", "max_words": "usually 10,000 for texts, all for counts",
     "min_df": "usually 2", "max_df": "usually 0.7", "token_pattern": "usually two letters or more",
-    "phrase_npmi": "usually 0.5", "phrase_count": "usually 10",
+    "phrase_npmi": "usually 0.5", "phrase_count": "usually 10", "split": "usually not divided",
 }  # fmt: skip
 _CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
     "stop_words": (
@@ -63,11 +67,19 @@ _CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
     "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
     "quote": (("", "found by itself"), ("double", 'double: "'), ("single", "single: '"), ("none", "none")),
 }
-_SUGGESTED = {"separator": tuple((name, mark.strip()) for name, mark in SEPARATORS.items())}  # others may be typed
+_SUGGESTED = {  # others may be typed
+    "separator": tuple((name, mark.strip()) for name, mark in SEPARATORS.items()),
+    "split": (("paragraphs", ""), ("chapters", ""), ("500 words", "")),
+}
 
 
 def option_field(
-    name: str, typed: str | None, error: str, columns: Sequence[str], formats: Sequence[tuple[str, str]]
+    name: str,
+    typed: str | None,
+    error: str,
+    columns: Sequence[str],
+    formats: Sequence[tuple[str, str]],
+    proposed: str = "",
 ) -> Field:
     """The field of an option.
 
@@ -82,6 +94,8 @@ def option_field(
         Names of the columns of what came.
     formats : sequence of (str, str)
         Every format and what it is.
+    proposed : str
+        A value for what came, or empty.
     """
     usual = getattr(ImportOptions(), name)
     choices: Any = _CHOICES.get(name, ())
@@ -92,10 +106,13 @@ def option_field(
         choices = (("", "found by itself"), *((each, each) for each in names))
     kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
     said = _HELP.get(name, options.HELP[name])
+    suggested = _SUGGESTED.get(name, ())
+    if proposed:
+        suggested = ((proposed, "proposed"), *(each for each in suggested if each[0] != proposed))
     start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
     return Field(
         name, LABELS[name], said[:1].upper() + said[1:] + ".", kind, start if typed is None else typed,
-        choices or _SUGGESTED.get(name, ()), error, _USUAL.get(name, ""),
+        choices or suggested, error, f"proposed: {proposed}" if proposed else _USUAL.get(name, ""),
     )  # fmt: skip
 
 

@@ -25,7 +25,8 @@ from app.views.runs.new_run_form import Field, by_label
 from store import corpora
 
 FIRST = ("name", "stop_words", "max_words")  # options that are not folded, nor are ROLES, where the file has columns,
-CELLS = ("separator", "quote")  # nor these, where its cells are separated
+CELLS = ("separator", "quote")  # nor these, where its cells are separated,
+PROPOSED = ("name_fields", "split")  # nor those of these that are proposed or used
 PAUSE = 0.4  # seconds without a change before the files are looked at again
 _ENDINGS = frozenset(
     (
@@ -65,7 +66,7 @@ class NewCorpusForm:
         self._report: Report | None = None  # the last one, which stays until the next is there
         self._inspection: Inspection | None = None
         self._looks = 0  # begun so far, so that one that is out of date is known
-        self._looked_at: dict[str, Any] = {}
+        self._looked_at: dict[str, Any] | None = None  # the options of the last look at what is here
         context.on_close(self._close)
 
     def _close(self) -> None:
@@ -106,7 +107,8 @@ class NewCorpusForm:
                 self._before += of
                 self._call(name, of)
                 self._sending = Sending(self._before, error=_left_out(self._unread))
-                self._inspect(anew=True)
+                self._looked_at = None
+                self._inspect()
                 self._draw()
             case {"do": "not-sent", "value": str(said)}:
                 self._sending = Sending(self._before, error=said[:300])
@@ -145,12 +147,12 @@ class NewCorpusForm:
         self._standing, self._corpus = Standing(), ""
         self._typed.pop("name", None)
         self._unread, self._makeshift = [], ""
-        self._look, self._report, self._looked_at = Look(words=""), None, {}
+        self._look, self._report, self._looked_at = Look(words=""), None, None
 
     def _remember(self, texts: dict[object, object]) -> None:
         into = str(texts.get("into", ""))
         self._into = into if self._chosen(into) else ""
-        typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in options.HELP}
+        typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in LABELS}
         self._typed = self._typed | typed if self._into else typed  # what is not asked for then is not forgotten
 
     def _chosen(self, text: str) -> CorpusFacts | None:
@@ -159,15 +161,16 @@ class NewCorpusForm:
 
     # ------------------------------------------------------------- looking
 
-    def _inspect(self, *, anew: bool = False) -> None:
+    def _inspect(self) -> None:
         """Look at what came, in a process of its own, where the files or the way they are read have changed."""
-        request, errors = self._options()
-        if request is None or set(errors) - {"name"} or not self._sending.sent or self._sending.busy:
+        request, _ = self._options(named=False)  # whatever the corpus is called, its files can be looked at
+        if request is None or not self._sending.sent or self._sending.busy:
             return
-        if self._into:
-            request = replace(request, min_df=1, max_df=1.0)  # nothing is cut, and nothing is to be said of cuts
+        if (into := self._chosen(self._into)) is not None:  # nothing is cut, and texts are divided as those before
+            split = request.split if into.record is None else request.split or into.record.options.get("split")
+            request = replace(request, min_df=1, max_df=1.0, split=split)
         read_as = {name: value for name, value in request.report().items() if name != "name"}
-        if not anew and read_as == self._looked_at:
+        if read_as == self._looked_at:
             return
         self._stop_looking()
         self._looked_at = read_as
@@ -210,8 +213,10 @@ class NewCorpusForm:
     # -------------------------------------------------------------- making
 
     def _make(self) -> None:
-        request, errors = self._options()
-        if request is None or errors or not self._sending.sent or self._sending.busy or not self._token:
+        if self._look.error:
+            self._inspect()  # what was put right is looked at before anything is made of it
+        request, _ = self._options()
+        if request is None or not self._ready():
             self._draw()
             return
         token, self._token = self._token, ""  # a second click finds none
@@ -243,8 +248,14 @@ class NewCorpusForm:
         self._record = None if self._standing.appended else record_of(row.meta)
         self._draw()
 
-    def _options(self) -> tuple[ImportOptions | None, dict[str, str]]:
-        """The options as they stand, or errors by field."""
+    def _ready(self) -> bool:
+        """Whether a corpus can be made: the files are here, were looked at with these options, and can be read."""
+        sent = self._token and self._sending.sent and not self._sending.busy
+        looked = self._looked_at is not None and self._look.over and not self._look.error
+        return bool(sent and looked and not self._options()[1])
+
+    def _options(self, *, named: bool = True) -> tuple[ImportOptions | None, dict[str, str]]:
+        """The options as they stand, or errors by field; those of the name only where it is asked for."""
         errors = {}
         read = {name: text for name, text in self._typed.items() if not self._into or name in options.APPENDED}
         for name, text in read.items():
@@ -252,7 +263,7 @@ class NewCorpusForm:
                 options.parse({name: text})
             except OptionError as error:
                 errors[name] = by_label(str(error), LABELS)
-        if said := self._name_error():
+        if named and (said := self._name_error()):
             errors["name"] = said
         if errors:
             return None, errors
@@ -291,7 +302,7 @@ class NewCorpusForm:
         into = self._chosen(self._into)
         asked = [name for name in LABELS if into is None or name in options.APPENDED]
         fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
-        shown = ("into", *FIRST, *(ROLES if self._columns() else ()), *(CELLS if self._cells() else ()))
+        shown = ("into", *FIRST, *self._roles(), *(CELLS if self._cells() else ()), *self._proposed())
         request = corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
@@ -299,7 +310,7 @@ class NewCorpusForm:
             [field for field in fields if field.name in shown],
             [field for field in fields if field.name not in shown],
             errors.get("", ""),
-            ready=bool(self._token and self._sending.sent and not self._sending.busy and not errors),
+            ready=self._ready(),
             labels=LABELS,
             into="" if into is None else into.name,
         )
@@ -322,13 +333,28 @@ class NewCorpusForm:
         """Names of the columns of what came, where it is a table."""
         return [] if self._report is None else [column.name for column in self._report.columns]
 
+    def _roles(self) -> tuple[str, ...]:
+        """The options that choose a column, where what came is a table, or is described by one."""
+        if self._report is None or not self._report.columns:
+            return ()
+        if any(column.role == "text" for column in self._report.columns):
+            return ROLES
+        described = "metadata" in self._report.understood
+        return tuple(role for role in ROLES if role != "text_column") if described else ()
+
+    def _proposed(self) -> tuple[str, ...]:
+        """The options that could make more of what came, and those that do."""
+        proposed = {} if self._report is None else self._report.proposed
+        return tuple(name for name in PROPOSED if name in proposed or self._typed.get(name))
+
     def _cells(self) -> bool:
         """Whether what came is a table whose cells are separated by a character, or is refused for how they are."""
         understood = {} if self._report is None else self._report.understood
         return "separator" in understood or "--separator" in self._look.error
 
     def _field(self, name: str, error: str) -> Field:
-        return option_field(name, self._typed.get(name), error, self._columns(), self._formats)
+        proposed = "" if self._report is None else self._report.proposed.get(name, "")
+        return option_field(name, self._typed.get(name), error, self._columns(), self._formats, proposed)
 
 
 def _can_be_read(name: str) -> bool:

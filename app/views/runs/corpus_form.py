@@ -9,9 +9,13 @@ from app.views.icons import icon
 from app.views.markup import attributes, element
 from app.views.runs.new_run_form import Field, asking, by_field, fields, fold, sheet, trouble
 from app.views.runs.report import report_view, summary
+from app.views.text import end_sentence
 
 FORMATS = (
-    ("a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt", "sub-folders become labels"),
+    (
+        "a folder or .zip of .txt, .pdf, .docx, .html, .md, .odt",
+        "sub-folders become labels; a table among them describes them",
+    ),
     (".csv, .tsv, .jsonl, .json, .xlsx, .parquet", "one document a row"),
     (".csv, .tsv of user, item, count", "also document, word, count; for models of tables"),
     (".csv, .xlsx of a word a column", "document-term matrices"),
@@ -103,7 +107,7 @@ def corpus_form(
 
 def making(made: Made) -> str:
     """The import on its way, and what came of it."""
-    notes = "".join(f"<li>Note: {escape(note)}.</li>" for note in made.notes)
+    notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in made.notes)
     report = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
     again = '<button class="tp-button" data-do="again">Add other documents</button>'
     if made.error:
@@ -112,7 +116,7 @@ def making(made: Made) -> str:
     elif made.corpus:
         record = "" if made.report is None else summary(made.report)
         if made.appended:
-            record = f"<p>{escape(made.appended[:1].upper() + made.appended[1:])}.</p>"
+            record = f"<p>{escape(end_sentence(made.appended[:1].upper() + made.appended[1:]))}</p>"
         inside = f"<h3>{escape(made.corpus)}</h3>{record}{report or '<p>Ready to be read by a model.</p>'}"
         acts = f'{again}<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run on it</button>'
     else:
@@ -130,7 +134,7 @@ def _seen(seen: Seen, labels: dict[str, str], *, vocabulary: bool) -> str:
     going = f'<p class="tp-dim" role="status">{escape(seen.words)} …</p>{meter(seen.share, "Progress of the look")}'
     if seen.report is None:
         return going
-    notes = "".join(f"<li>Note: {escape(by_field(note, labels))}.</li>" for note in seen.report.notes)
+    notes = "".join(f"<li>Note: {escape(end_sentence(by_field(note, labels)))}</li>" for note in seen.report.notes)
     said = report_view(seen.report, labels, vocabulary=vocabulary)
     return (going if seen.words else "") + said + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from app.ingest.report import Report
 from app.views.markup import attributes, delete_button, delete_dialog
 from app.views.runs.report import folded
+from app.views.text import end_sentence
 
 
 class CorpusFacts(NamedTuple):
@@ -32,7 +33,7 @@ def corpus_list(rows: Sequence[CorpusFacts]) -> str:
 
 def _row(row: CorpusFacts) -> str:
     classes = f", {row.classes:,} classes" if row.classes else ""
-    notes = "".join(f'<div class="tp-dim">Note: {escape(note)}.</div>' for note in row.notes)
+    notes = "".join(f'<div class="tp-dim">Note: {escape(end_sentence(note))}</div>' for note in row.notes)
     record = "" if row.record is None else folded(row.record, row.number, row.added)
     return (
         f'<li{attributes(data_key=row.number)}><div><b>{escape(row.name)}</b> <span class="tp-dim">{row.documents:,} '

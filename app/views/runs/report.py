@@ -7,6 +7,7 @@ from app.ingest import report_lines
 from app.ingest.report import Report
 from app.views.markup import attributes, element
 from app.views.runs.new_run_form import by_field
+from app.views.text import end_sentence
 
 _OF_NEW = ("parts", "kept", "chosen")  # lines about a corpus that is new
 
@@ -30,18 +31,21 @@ def report_view(report: Report, labels: dict[str, str] | None = None, *, vocabul
     columns = _table("Columns", ("column", "role", "values"), report_lines.columns(report))
     taken = [(_cut_name(row, labels), row[2], row[3]) for row in report_lines.cuts(report)]
     cuts = _table("What is left out of the vocabulary", ("what", "how much", "for example"), taken * vocabulary)
-    return f'<div class="tp-report">{warnings(report)}<dl>{facts}</dl>{columns}{cuts}</div>'
+    return f'<div class="tp-report">{warnings(report, labels)}<dl>{facts}</dl>{columns}{cuts}</div>'
 
 
-def warnings(report: Report) -> str:
-    """The warnings as a list, or nothing."""
-    found = "".join(f"<li>{escape(warning[:1].upper() + warning[1:])}.</li>" for warning in report.warnings)
+def warnings(report: Report, labels: dict[str, str] | None = None) -> str:
+    """The warnings as a list, or nothing; options are called as by ``labels``, where there are some."""
+    named = [by_field(warning, labels or {}) for warning in report.warnings]
+    found = "".join(f"<li>{escape(end_sentence(said[:1].upper() + said[1:]))}</li>" for said in named)
     return f'<ul class="tp-warnings" aria-label="Warnings">{found}</ul>' if found else ""
 
 
 def summary(report: Report) -> str:
     """The report in five lines, the warnings first."""
-    said = "".join(f"<li>{escape(line[:1].upper() + line[1:])}.</li>" for line in report_lines.summary(report))
+    said = "".join(
+        f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in report_lines.summary(report)
+    )
     return f'{warnings(report)}<ul class="tp-notes">{said}</ul>'
 
 

@@ -476,9 +476,9 @@ def test_what_an_import_refuses_names_options_as_the_command_line_does(capsys, s
     head = tmp_path / "head.csv"
     head.write_text("text,label\n", encoding="utf-8")
     for file, words, sentence in (
-        (path, (), "min_df.jsonl: no word occurs in 2 documents or more and in at most 70% of them; lower --min-df or"),
+        (path, (), "min_df.jsonl: has only 2 documents, and no word can pass --min-df 2 "),
         (path, ("--token-pattern", ""), "--token-pattern '' finds no words in it but stop words; give another pattern"),
-        (path, ("--token-pattern", "x{9}"), "--token-pattern 'x{9}' finds no words in it but stop words"),
+        (path, ("--token-pattern", "x{9}"), "--token-pattern 'x{9}' finds no words in it; give another"),
         (path, ("--on", "nowhere"), "--on takes local:N, such as local:2, or the address of a Dask scheduler"),
         (head, (), "head.csv: has no documents below its line of column names; add rows, or say that it has no such"),
     ):
@@ -854,13 +854,13 @@ class Screen:
         pass
 
 
-def test_progress_is_one_line_on_a_terminal_and_lines_elsewhere():
+def test_progress_is_one_line_on_a_terminal_and_elsewhere_at_most_a_line_in_ten_seconds(monkeypatch):
     for terminal, lines in ((True, 1), (False, 2)):
-        screen = Screen(terminal=terminal)
+        screen, now = Screen(terminal=terminal), iter((0.0, 3.0, 9.9, 10.0, 19.0))
+        monkeypatch.setattr("app.jobs.progress.time.monotonic", lambda now=now: next(now))
         progress = Progress(screen)
-        progress.show("reading", 0.25, "1/4")
-        progress.show("reading", 0.5, "2/4")
-        progress.show("storing", None)
+        for number in range(5):
+            progress.show(f"reading document {number}", number / 4)
         progress.end("done")
         assert screen.text.endswith("done\n")
         assert screen.text.count("\n") == 1 + (lines if not terminal else 0)

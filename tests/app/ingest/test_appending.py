@@ -105,7 +105,7 @@ def test_counts_are_appended_word_by_word(tmp_path: Path, db: Database) -> None:
     import_path(db, tmp_path / "a", ImportOptions(name="counts", test_share=0))
     found = append_path(db, "counts", tmp_path / "b")
     assert (found.documents, found.tokens, found.outside, found.strangers) == (1, 9, 4, ("pear",))
-    assert any("1 training document is without words" in note for note in found.notes)
+    assert any("1 document is without words" in note for note in found.notes)
     counts = corpora.load(db, found.corpus.number).counts
     assert (counts.starts.tolist(), counts.words.tolist(), counts.values.tolist()) == (
         [0, 1, 2, 3],

@@ -43,7 +43,8 @@ IDLE: dict[str, object] = {
     "text_column": "body", "title_column": "a", "label_column": "b", "split_column": "c", "header": "no",
     "token_pattern": "[a-z]+", "vocabulary": "words.txt", "levels": 15, "separator": "~", "quote": "none",
     "skip_lines": 1, "records": "items",
-    "html": "yes", "strip_mail": True, "lemmas": True, "phrases": True,
+    "html": "yes", "strip_mail": True, "lemmas": True, "phrases": True, "metadata": "none", "name_fields": "none",
+    "split": "none",
 }  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def test_progress_tells_what_is_being_done_and_how_much_of_it(tmp_path: Path, db
     import_path(db, SAMPLES["uci"].make(tmp_path / "sample"), ImportOptions(), lambda *each: report.append(each))
     assert report[0] == ("Reading docword.tiny.txt.gz", None)
     assert any(message == "Storing documents: 3" and share == 1.0 for message, share in report)
-    assert report[-1][0].startswith("Note: 1 training document is without words")
+    assert report[-1][0].startswith("Note: 1 document is without words")
 
 
 PLAYS = "user,item,count\nann,pear,2\nbob,fig,1\n"

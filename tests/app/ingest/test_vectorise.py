@@ -256,7 +256,7 @@ def test_the_vocabulary_is_cut_by_document_frequency_and_size_most_frequent_firs
     assert vocabulary(max_words=2, **ALL) == ("apple", "plum")
     stop = write(tmp_path / "stop.txt", "Apple\nfig\n")
     assert vocabulary(stop_words=str(stop), **ALL) == ("plum", "pear")
-    with pytest.raises(IngestError, match="at most 70% of them; lower --min-df or raise --max-df"):
+    with pytest.raises(IngestError, match="has only 4 documents, and no word can pass --min-df 9 "):
         vocabulary(min_df=9)
 
 

@@ -1,6 +1,7 @@
 """The form that adds documents: what it offers, what it checks, and what it says while a corpus is made."""
 
 import re
+from dataclasses import replace
 from pathlib import Path, PurePath
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -128,7 +129,7 @@ class Page:
 
 def test_every_option_of_an_import_but_files_of_the_machine_is_offered_with_its_help() -> None:
     page = Page()
-    assert set(page.fields()) == {"into"} | set(options.HELP) - {"vocabulary"}
+    assert set(page.fields()) == {"into"} | set(options.HELP) - {"vocabulary", "metadata"}
     assert all(f'id="about-{name}"' in page.html for name in page.fields())
 
 
@@ -185,6 +186,108 @@ def test_files_called_like_a_corpus_that_is_there_ask_for_another_name_at_once()
     page.send(name="letters.csv")
     assert "already a corpus called" in page.html
     assert not page.ready
+
+
+def test_what_came_in_is_looked_at_whatever_the_corpus_is_called() -> None:
+    page = Page()
+    page.send(name="letters.csv")
+    assert "already a corpus called" in page.html
+    assert len(Inspected.asked) == 1
+    assert "semicolon" in page.html
+    page.handle("typed", form=page.fields() | {"name": "letters of May"})
+    assert len(Inspected.asked) == 1
+    assert page.ready
+
+
+def test_a_corpus_cannot_be_made_while_the_files_are_looked_at_nor_after_they_were_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = iter([Look("Reading", 0.5), Look(error="notes.csv: has no column of text"), Look(report=REPORT)])
+    monkeypatch.setattr(Inspected, "look", lambda *_: next(looks))
+    page = Page(Standing(error="no"))
+    waiting: list[Any] = []
+    page.form._context.later = lambda work, then: waiting.append((work, then))
+    page.send()
+    for _ in range(2):  # one more until it has begun, and one until there is news of it
+        assert not page.ready
+        page.handle("make", form=page.fields())
+        work, then = waiting.pop()
+        then(work())
+    assert not page.ready
+    assert "Reading" in page.html
+    work, then = waiting.pop()
+    then(work())
+    assert "has no column of text" in page.html
+    assert not page.ready
+    page.handle("make", form=page.fields())
+    assert waiting == []
+    assert page.made == []
+    page.form._context.later = page._later
+    page.handle("make", form=page.fields() | {"text_column": "body"})  # what was put right is looked at first
+    assert page.made[0][1].text_column == "body"
+
+
+def test_other_files_are_looked_at_before_a_corpus_is_made_of_them() -> None:
+    page = Page()
+    page.send()
+    assert page.ready
+    page.handle("sending", sent=0, of=1, form=page.fields() | {"min_df": "few"})
+    page.handle("sent", of=1, name="more")
+    assert len(Inspected.asked) == 1  # not with an option that cannot be
+    page.handle("typed", form=page.fields())
+    assert len(Inspected.asked) == 2
+    assert page.ready
+
+
+def test_what_is_proposed_for_the_files_stands_among_the_first_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Page(Standing(error="no"))
+    page.send()
+    folded = page.html.index("<details")
+    assert min(page.html.index(f'name="{name}"') for name in ("name_fields", "split")) > folded
+    proposed = {"name_fields": "{year}_{label}", "split": "chapters"}
+    monkeypatch.setattr(Inspected, "end", Look(report=replace(REPORT, proposed=proposed)))
+    page.handle("again")
+    page.send()
+    assert max(page.html.index(f'name="{name}"') for name in ("name_fields", "split")) < page.html.index("<details")
+    assert '<option value="{year}_{label}">proposed</option>' in page.html
+    assert "proposed: chapters" in page.html
+    monkeypatch.setattr(Inspected, "end", Look(report=REPORT))
+    page.handle("typed", form=page.fields() | {"split": "verses"})
+    assert "Divide documents must be paragraphs, chapters, none" in page.html
+    page.handle("make", form=page.fields() | {"split": "500 words"})
+    assert Inspected.asked[-1].split is None
+    assert page.made[0][1].split == "500 words"
+
+
+def test_columns_of_a_table_that_describes_texts_can_be_chosen_but_that_of_the_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = (Column("filename", "id", ("a.txt",)), Column("section", "label", ("sea",)))
+    about = replace(REPORT, columns=columns, understood={"metadata": "about.csv"})
+    monkeypatch.setattr(Inspected, "end", Look(report=about))
+    page = Page()
+    page.send()
+    assert page.html.index('name="label_column"') < page.html.index("<details") < page.html.index('name="text_column"')
+    assert '<option value="section">section</option>' in page.html
+    monkeypatch.setattr(Inspected, "end", Look(report=replace(about, understood={"file names": "{section}"})))
+    page.handle("again")
+    page.send()
+    assert page.html.index("<details") < page.html.index('name="label_column"')  # names of files have no columns
+
+
+def test_no_file_of_the_machine_can_be_named_from_a_browser() -> None:
+    page = Page(Standing(error="no"))
+    page.send()
+    page.handle("make", form=page.fields() | {"vocabulary": "/etc/passwd", "metadata": "/etc/passwd"})
+    assert page.made[0][1] == ImportOptions()
+
+
+def test_a_sentence_that_ends_with_a_question_is_not_ended_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = replace(REPORT, warnings=("two of three documents are empty; is it the right file, or column?",))
+    monkeypatch.setattr(Inspected, "end", Look(report=asking))
+    page = Page()
+    page.send()
+    assert "or column?</li>" in page.html
 
 
 def test_options_arrive_as_they_were_typed() -> None:
@@ -282,8 +385,8 @@ def test_texts_of_options_are_read_by_their_kind() -> None:
 
 def test_one_corpus_is_made_however_often_the_button_is_pressed() -> None:
     page = Page()
-    page.form._context.later = lambda work, _: work()  # what follows is not there yet
     page.send()
+    page.form._context.later = lambda work, _: work()  # what follows is not there yet
     for _ in range(2):
         page.handle("make", form=page.fields())
     assert len(page.made) == 1
@@ -415,6 +518,20 @@ def test_documents_can_be_added_to_a_corpus_that_is_there() -> None:
     assert page.into == [4]
     assert page.made[0][1] == ImportOptions(label_column="kind")
     assert "9 documents appended (8 to train on)." in page.html
+
+
+def test_what_is_added_to_a_corpus_is_shown_divided_as_its_documents_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = replace(REPORT, options={"split": "chapters"}).to_json()
+    kept = SimpleNamespace(**vars(LETTERS) | {"meta": {"record": record}})
+    monkeypatch.setattr(corpora, "every", lambda _: [kept])
+    page = Page(Standing(error="no"))
+    page.send()
+    page.handle("typed", form=page.fields() | {"into": "4"})
+    assert (Inspected.asked[-1].split, Inspected.asked[-1].min_df) == ("chapters", 1)
+    page.handle("typed", form=page.fields() | {"into": "4", "split": "none"})
+    assert Inspected.asked[-1].split == "none"
+    page.handle("make", form=page.fields() | {"into": "4"})
+    assert page.made[0][1] == ImportOptions()
 
 
 def test_a_corpus_that_is_not_there_is_not_added_to() -> None:
