@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from app.ingest.dates import is_date_column
+from app.ingest.values import as_prose, as_text
 
 SAMPLES = 3  # values shown of a column
 _LOOKED_AT = 200  # records from which they are taken
@@ -53,8 +54,10 @@ class Columns:
         self._seen += 1
         for name, value in record.items():
             known = self._samples.setdefault(str(name), [])
-            if len(known) < SAMPLES and (said := _shown(value)) and said not in known:
-                known.append(said)
+            if len(known) < SAMPLES:
+                shown = _shorten(as_prose(value) if self._roles.get(str(name)) == "text" else as_text(value))
+                if shown and shown not in known:
+                    known.append(shown)
 
     def found(self) -> tuple[Column, ...]:
         """The columns in the order of the table."""
@@ -66,8 +69,7 @@ class Columns:
         return Column(name, role, tuple(samples))
 
 
-def _shown(value: Any) -> str:
-    """A value as one short line."""
-    text = "" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _shorten(text: str) -> str:
+    """Return the beginning of a text as one short line."""
     line = " ".join(text[: 10 * _LONGEST].split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"

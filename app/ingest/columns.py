@@ -61,9 +61,9 @@ class Names(NamedTuple):
             return "" if self.sure else "no line of column names is found (change it with --header)"
         found = []
         if self.above:
-            lines = "1 line" if self.above == 1 else f"{self.above} lines"
+            lines, are = ("1 line", "is") if self.above == 1 else (f"{self.above} lines", "are")
             found.append(
-                f"{lines} above the column names, {self.line_said}, are left out (change it with --skip-lines)"
+                f"{lines} above the column names, {self.line_said}, {are} left out (change it with --skip-lines)"
             )
         elif not self.sure:
             found.append(f"the first line is taken for column names by its looks: {self.line_said}")

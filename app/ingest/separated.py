@@ -50,8 +50,12 @@ class Layout(NamedTuple):
         """Return what of it is a guess; of a table of counts it is known by its names that it has some."""
         found = [self.names.guess] if self.names.guess and (texts or self.names.above) else []
         if self.writing.left_out:
-            lines = "1 line" if self.writing.skip == 1 else f"{self.writing.skip} lines"
-            found.append(f"{lines} above the column names are left out (change it with --skip-lines)")
+            lines = (
+                "1 line above the column names is"
+                if self.writing.skip == 1
+                else (f"{self.writing.skip} lines above the column names are")
+            )
+            found.append(f"{lines} left out (change it with --skip-lines)")
         if self.writing.doubt:
             chosen, others = self.writing.separator, self.writing.doubt
             found.append(f"cells are separated by {chosen}, or by {others} (change it with --separator)")
