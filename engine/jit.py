@@ -6,6 +6,7 @@ own cache notices an edited file but not an edited callee in another file, and w
 
 import hashlib
 import os
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -30,19 +31,37 @@ def cache_folder() -> Path:
     for source in sorted(here.rglob("*.py")):
         digest.update(source.relative_to(here).as_posix().encode())
         digest.update(source.read_bytes())
-    return _cache_root() / "topiary" / "kernels" / digest.hexdigest()[:16]
+    return private_folder(_cache_root(), "kernels", digest.hexdigest()[:16])
 
 
-def _usable(folder: Path) -> bool:
+def private_folder(root: Path, *below: str) -> Path:
+    """Return a folder of ours below a root that this user alone may write to, made where it was missing.
+
+    Numba's index of compiled kernels is a pickle, which runs as code when it is read.  Where others could have put
+    something into our folder, or it is theirs, it is left alone, and one of a second name takes its place.  Where that
+    is not private either the first one is returned, and :func:`is_private` says so.
+    """
+    places = [[Path(root, name, *below[:depth]) for depth in range(len(below) + 1)] for name in _NAMES]
+    return next((place[-1] for place in places if all(map(is_private, place))), places[0][-1])
+
+
+def is_private(folder: Path) -> bool:
+    """Whether a folder is there, or can be made, that this user alone may write to; then others may not read it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.name == "posix":  # elsewhere the user's own folders are
+            found = folder.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+                return False
+            folder.chmod(0o700)
     except OSError:
         return False
     return os.access(folder, os.W_OK)
 
 
+_NAMES = ("topiary", "topiary-private")
 _FOLDER = cache_folder()
-_CACHED = _usable(_FOLDER)
+_CACHED = is_private(_FOLDER)
 if _CACHED:
     numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
 

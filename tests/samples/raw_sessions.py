@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlencode
@@ -18,18 +19,19 @@ from tornado.ioloop import IOLoop
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 PATIENCE = 20.0  # seconds
+ANALYSTS, VIEWERS = "analysts-secret", "viewers-secret"
 
 
 class ThreadServer:
-    """A server that a test asks; ``port`` is where it listens."""
+    """A server that a test asks; ``place`` is its host with the port."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    def __init__(self, make: Callable[[], Any], host: str) -> None:
         self._make, self._ready = make, Event()
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
         assert self._ready.wait(PATIENCE)
-        self.port: int = self.server.port
-        self.home = f"http://127.0.0.1:{self.port}"
+        self.place = f"{host}:{self.server.port}"
+        self.home = f"http://{self.place}"
 
     def _run(self) -> None:
         asyncio.set_event_loop(asyncio.new_event_loop())
@@ -73,7 +75,7 @@ class ThreadServer:
         assert answer.status == 303
         return str(answer.headers["Set-Cookie"]).partition(";")[0]
 
-    def page_token(self, query: str, cookie: str, **headers: str) -> str:
+    def page_token(self, query: str = "page=guide", cookie: str = "", **headers: str) -> str:
         """The token in the page that a browser with a cookie gets."""
         answer = self.ask(f"/?{query}", Cookie=cookie, **headers)
         found = re.search(r'"token":"([^"]+)"', answer.text)
@@ -87,9 +89,9 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 
 @contextmanager
-def running(make: Callable[[], Any]) -> Iterator[ThreadServer]:
+def running(make: Callable[[], Any], host: str = "127.0.0.1") -> Iterator[ThreadServer]:
     """A server while a test runs."""
-    server = ThreadServer(make)
+    server = ThreadServer(make, host)
     try:
         yield server
     finally:
@@ -100,14 +102,25 @@ def in_loop(work: Coroutine[Any, Any, Any]) -> Any:
     """Run a client's coroutine on a loop of its own thread: in that of the tests a browser may have left one."""
     result: Future[Any] = Future()
 
+    async def work_and_close() -> Any:
+        _opened.set([])
+        try:
+            return await work
+        finally:
+            for session in _opened.get():
+                await session.close()
+
     def run() -> None:
         try:
-            result.set_result(asyncio.run(work))
+            result.set_result(asyncio.run(work_and_close()))
         except BaseException as error:  # noqa: BLE001 - handed on
             result.set_exception(error)
 
     Thread(target=run, daemon=True).start()
     return result.result(120)
+
+
+_opened: "ContextVar[list[RawSession]]" = ContextVar("opened")
 
 
 def unsigned_token(session: str) -> str:
@@ -122,9 +135,10 @@ class RawSession:
     def __init__(self, socket: WebSocketClientConnection) -> None:
         self._socket = socket
         self._numbers = 0
+        self._over = False
 
     @classmethod
-    async def open(cls, port: int, token: str, cookie: str = "", path: str = "/ws", **headers: str) -> "RawSession":
+    async def open(cls, place: str, token: str, cookie: str = "", **headers: str) -> "RawSession":
         """Open a websocket with a token and a cookie.
 
         Raises
@@ -135,10 +149,11 @@ class RawSession:
             When the server hangs up instead of greeting.
         """
         known = {"Cookie": cookie} if cookie else {}
-        request = HTTPRequest(f"ws://127.0.0.1:{port}{path}", headers=known | headers)
+        request = HTTPRequest(f"ws://{place}/ws", headers=known | headers)
         socket = await websocket_connect(request, subprotocols=["bokeh", token])
-        socket.protocol.stream.set_nodelay(True)  # type: ignore[union-attr]
         session = cls(socket)
+        _opened.get().append(session)
+        socket.protocol.stream.set_nodelay(True)  # type: ignore[union-attr]
         await session.message()  # ACK
         return session
 
@@ -153,6 +168,7 @@ class RawSession:
     async def _part(self) -> str:
         part = await asyncio.wait_for(self._socket.read_message(), PATIENCE)
         if part is None:
+            self._over = True
             raise ConnectionError("the server hung up")
         return str(part)
 
@@ -198,10 +214,10 @@ class RawSession:
         return await self.begin("PATCH-DOC", {"events": [change]})
 
     async def close(self) -> None:
-        """Say goodbye, and wait for the answer."""
+        """Say goodbye, and wait for the answer, once."""
         self._socket.close()
-        while await self._socket.read_message() is not None:
-            pass
+        while not self._over:
+            self._over = await self._socket.read_message() is None
 
 
 def _as_map(value: Any) -> Any:
